@@ -305,18 +305,18 @@ def plot(results: list[Result], path: str) -> None:
     figure.savefig(path)
 
 
-def wanted_number(text: str) -> int:
+def check_number(text: str) -> int:
     """A whole number above 0."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"wanted a whole number above 0, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, got {text!r}")
     return int(text)
 
 
 def main(words: list[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="A support assistant that learns from the edits of its drafts.")
-    parser.add_argument("--rounds", type=wanted_number, default=100, help="requests, for each seed")
-    parser.add_argument("--seeds", type=wanted_number, default=5)
+    parser.add_argument("--rounds", type=check_number, default=100, help="requests, for each seed")
+    parser.add_argument("--seeds", type=check_number, default=5)
     parser.add_argument("--vectors", action="store_true", help="the caller's own vectors instead of readable features")
     parser.add_argument("--plot", metavar="FILE", help="draw the curves (needs matplotlib)")
     parser.add_argument("--keep", metavar="DIR", type=Path, help="a new folder for the loops, which stay there")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heedful.core.fold import copy_arrays, generators
-from heedful.core.validation import finite_array, indices, wanted_count, wanted_positive
+from heedful.core.validation import check_count, check_positive, finite_array, indices
 from heedful.learners.registry import make_learner
 from heedful.loop.counterfactual import Replayed
 from heedful.loop.explain import Explanation, Part
@@ -43,7 +43,7 @@ class Extremes(Form):
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
         """Two different items."""
         if given.get("worst") is None:
-            raise ValueError("worst: wanted the worst of what was shown, beside the best, got none")
+            raise ValueError("worst: expected the worst of what was shown, beside the best, got none")
         return Feedback("best", distinct("best, worst", [value, given["worst"]]))
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
@@ -70,14 +70,14 @@ class Shown(NamedTuple):
         """x as m x N. ValueError where it is not, or there are not two."""
         array = finite_array("x", x, 2, n_features)
         if len(array) < 2:
-            raise ValueError(f"x: wanted two candidates or more, got {len(array)}")
+            raise ValueError(f"x: expected two candidates or more, got {len(array)}")
         return array
 
     def check_object(self, name: str, x: Any, y: Any) -> Any:
         """y as two candidates. ValueError where it is not."""
         pair = indices(name, y, len(x), "the best and the worst")
         if pair.size != 2:
-            raise ValueError(f"{name}: wanted two, the best and the worst, got {pair.size}")
+            raise ValueError(f"{name}: expected two, the best and the worst, got {pair.size}")
         return pair
 
 
@@ -117,7 +117,7 @@ class Folding:
         self.people: dict[str, Person] = {}
 
     def refusal(self, form: str) -> str | None:
-        return None if form in ("best", "none") else f"{form}: wanted best and worst, or none"
+        return None if form in ("best", "none") else f"{form}: expected best and worst, or none"
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Any) -> tuple[Any, Any] | None:
         """(those shown, the best and the worst); None where it says nothing."""
@@ -176,7 +176,7 @@ class BestWorstScaling(Interaction[Folding]):
 
     def eligible(self, model: Folding, shared: Any, own: Person | None, asked: Question) -> None:
         if len(asked.request.x) < 2 and asked.request.strangers is None:
-            raise ValueError(f"candidates: wanted two or more, got {len(asked.request.x)}")
+            raise ValueError(f"candidates: expected two or more, got {len(asked.request.x)}")
 
     def propose(
         self, model: Folding, shared: Any, own: Person | None, asked: Question, eligible: Any, rng: Any
@@ -202,7 +202,7 @@ class BestWorstScaling(Interaction[Folding]):
     def unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         """Both were shown."""
         if feedback.form == "best" and (len(feedback.chosen) != 2 or not set(feedback.chosen) <= set(shown)):
-            return "best: wanted two of what was shown, the best and the worst"
+            return "best: expected two of what was shown, the best and the worst"
         return None
 
     # ------------------------------------------------------------------------ looking back
@@ -233,7 +233,7 @@ class BestWorstScaling(Interaction[Folding]):
     def counterfactual(self, spec: str) -> _Counterfactual:
         learner = make_learner(spec, n_features=len(self.names), space=None)
         if not isinstance(getattr(type(learner), "interaction", None), type):
-            raise ValueError(f"learner: wanted one of the best and the worst, got {spec}")
+            raise ValueError(f"learner: expected one of the best and the worst, got {spec}")
         return _Counterfactual(Folding(learner))
 
     # ------------------------------------------------------------------------ reporting
@@ -285,8 +285,8 @@ class BestWorst(NamedTuple):
         return Shown()
 
     def init(self, rng: Any) -> State:
-        wanted_count("n_features", self.n_features)
-        wanted_positive("rate", self.rate)
+        check_count("n_features", self.n_features)
+        check_positive("rate", self.rate)
         return State(np.zeros(self.n_features), np.zeros(self.n_features), 0)
 
     def propose(self, state: State, x: Any, rng: Any) -> Any:

@@ -123,25 +123,25 @@ def test_features_are_sent_as_they_are(connect: Connected, server: Faulty) -> No
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"features": [1.0, 2.0]}, "features: wanted rows of numbers"),
-        ({"features": [[1.0]], "candidates": ["a"]}, "features: wanted no candidates beside them"),
-        ({"features": [[1.0]], "prior": [1.0, 2.0]}, "prior: wanted 1 scores"),
-        ({"features": [[1.0]], "prior": {"0": 1.0}}, "prior: wanted 1 scores"),
-        ({"candidates": "abc"}, "candidates: wanted a list"),
-        ({"candidates": ["a"], "show": 0}, "show: wanted a whole number"),
-        ({"candidates": ["a"], "context": {"a": object()}}, "context: wanted what JSON can say"),
-        ({"features": [[1.0]], "context": {"a": object()}}, "context: wanted what JSON can say"),
-        ({"features": [[1.0]], "context": {"a": "x" * 70_000}}, "context: wanted less: 60,000 characters go in the"),
-        ({"features": [[1.0]], "person": "\ud800"}, "person: wanted text that UTF-8 can say"),
-        ({"candidates": ["a"], "person": "\ud800"}, "person: wanted what JSON can say"),
-        ({"features": {"a": 1}}, "features: wanted rows of numbers"),
-        ({"features": [[1.0], [1.0, 2.0]]}, "features: wanted rows of numbers"),
-        ({"features": [["a"]]}, "features: wanted rows of numbers"),
-        ({"features": [[1e300]]}, "features: wanted finite numbers that fit into float32"),
-        ({"features": [[1.0]], "prior": ["x"]}, "prior: wanted 1 scores"),
-        ({"features": [[1.0]], "prior": [{}]}, "prior: wanted 1 scores"),
-        ({"candidates": ["a", "b"], "prior": 5}, "prior: wanted a list of scores"),
-        ({"candidates": ["a", "b"], "prior": np.array(5.0)}, "prior: wanted a list of scores"),
+        ({"features": [1.0, 2.0]}, "features: expected rows of numbers"),
+        ({"features": [[1.0]], "candidates": ["a"]}, "features: expected no candidates beside them"),
+        ({"features": [[1.0]], "prior": [1.0, 2.0]}, "prior: expected 1 scores"),
+        ({"features": [[1.0]], "prior": {"0": 1.0}}, "prior: expected 1 scores"),
+        ({"candidates": "abc"}, "candidates: expected a list"),
+        ({"candidates": ["a"], "show": 0}, "show: expected a whole number"),
+        ({"candidates": ["a"], "context": {"a": object()}}, "context: expected what JSON can say"),
+        ({"features": [[1.0]], "context": {"a": object()}}, "context: expected what JSON can say"),
+        ({"features": [[1.0]], "context": {"a": "x" * 70_000}}, "context: expected less: 60,000 characters go in the"),
+        ({"features": [[1.0]], "person": "\ud800"}, "person: expected text that UTF-8 can say"),
+        ({"candidates": ["a"], "person": "\ud800"}, "person: expected what JSON can say"),
+        ({"features": {"a": 1}}, "features: expected rows of numbers"),
+        ({"features": [[1.0], [1.0, 2.0]]}, "features: expected rows of numbers"),
+        ({"features": [["a"]]}, "features: expected rows of numbers"),
+        ({"features": [[1e300]]}, "features: expected finite numbers that fit into float32"),
+        ({"features": [[1.0]], "prior": ["x"]}, "prior: expected 1 scores"),
+        ({"features": [[1.0]], "prior": [{}]}, "prior: expected 1 scores"),
+        ({"candidates": ["a", "b"], "prior": 5}, "prior: expected a list of scores"),
+        ({"candidates": ["a", "b"], "prior": np.array(5.0)}, "prior: expected a list of scores"),
     ],
 )
 def test_nonsense_is_refused_whether_the_server_is_there_or_not(arguments: dict[str, Any], told: str) -> None:
@@ -152,7 +152,7 @@ def test_nonsense_is_refused_whether_the_server_is_there_or_not(arguments: dict[
 @pytest.mark.parametrize(
     ("response", "error"),
     [
-        (problem("bad-input", 422, "show: wanted more"), ValueError),
+        (problem("bad-input", 422, "show: expected more"), ValueError),
         (problem("malformed", 400), ValueError),
         (problem("too-large", 413), ValueError),
         (problem("unsupported", 415), ValueError),
@@ -231,7 +231,7 @@ def test_a_newer_server_may_say_more() -> None:
         reply = calls.Reply(200, {}, msgspec.json.encode(more(plain(said))))
         assert calls.read_as(reply, type(said)) == said
     for wrong in ({**plain(report), "learned": [3]}, {**plain(report), "series": 5}, {"version": 1}):
-        with pytest.raises(ConnectionError, match="wanted an answer of heedful's, got one with other fields"):
+        with pytest.raises(ConnectionError, match="expected an answer of heedful's, got one with other fields"):
             calls.read_as(calls.Reply(200, {}, msgspec.json.encode(wrong)), Report)
 
 
@@ -320,12 +320,12 @@ FAULTS = {
     "408": (faulty.with_(problem("too-slow", 408, "too slow")), "too slow"),
     "502 of a proxy": (faulty.with_(Response(502, b"<html>")), "502"),
     "redirect": (faulty.with_(Response(307, b"", {"Location": "/x"})), "307"),
-    "garbage": (faulty.with_(Response(200, b"<html>hello")), "wanted an answer of heedful's"),
+    "garbage": (faulty.with_(Response(200, b"<html>hello")), "expected an answer of heedful's"),
     "no HTTP": (faulty.raw(b"\x00\x01\x02\r\n\r\n"), "cut off"),
-    "JSON, but not ours": (faulty.with_(say({"id": "d1", "shown": "abc"})), "wanted an answer of heedful's"),
+    "JSON, but not ours": (faulty.with_(say({"id": "d1", "shown": "abc"})), "expected an answer of heedful's"),
     "somebody else's answer": (
         faulty.with_(say({"id": "d2", "shown": ["c"], "probability": None, "version": 1, "arm": "learned", "seq": 2})),
-        "wanted decision 'd1', got 'd2'",
+        "expected decision 'd1', got 'd2'",
     ),
     "cut off": (faulty.cut, "cut off"),
 }
@@ -488,7 +488,7 @@ def test_what_cannot_be_told_takes_feedback_where_it_was_told_before(connect: Co
 
 def test_a_fallback_that_was_told_elsewhere_takes_feedback(connect: Connected, server: Faulty) -> None:
     cars = connect(server.url, timeout=0.1).loop("cars")
-    used = problem("bad-input", 422, "id: wanted a new one, got 'x', which was used for another decision")
+    used = problem("bad-input", 422, "id: expected a new one, got 'x', which was used for another decision")
     server.faults += [faulty.hang, faulty.with_(used)]
     d = cars.decide(NAMES)
     assert cars.tell(d)
@@ -728,8 +728,8 @@ def test_events_up_to_now_end(connect: Connected, server: Faulty) -> None:
 def test_events_of_a_server_that_is_gone_or_refuses(connect: Connected, server: Faulty) -> None:
     client = connect(server.url, patience=5.0)
     clock, cars = Clock(client), client.loop("cars")
-    server.faults += [faulty.with_(problem("no-scope", 403, "wanted read"))]
-    with pytest.raises(PermissionError, match="wanted read"):
+    server.faults += [faulty.with_(problem("no-scope", 403, "expected read"))]
+    with pytest.raises(PermissionError, match="expected read"):
         next(cars.events())
     server.faults += [stream(1, 2)]
     server.otherwise = faulty.deaf
@@ -740,14 +740,14 @@ def test_events_of_a_server_that_is_gone_or_refuses(connect: Connected, server: 
         next(events)
     assert 101.0 < clock.now <= 110.0
     server.otherwise = faulty.with_(Response(200, b"id: 1\ndata: <html>\n\n", {"Content-Type": "text/event-stream"}))
-    with pytest.raises(ConnectionError, match="events: wanted JSON"):
+    with pytest.raises(ConnectionError, match="events: expected JSON"):
         next(cars.events())
 
 
 def test_a_page_is_no_stream_of_events(connect: Connected, server: Faulty) -> None:
     server.otherwise = faulty.with_(Response(200, b"<html>\n\n", {"Content-Type": "text/html"}))
     for follow in (True, False):
-        with pytest.raises(ConnectionError, match="events: wanted text/event-stream, got 'text/html'; is the url"):
+        with pytest.raises(ConnectionError, match="events: expected text/event-stream, got 'text/html'; is the url"):
             next(connect(server.url).loop("cars").events(follow=follow))
     assert len(server.seen) == 2
 
@@ -802,7 +802,7 @@ def test_the_key_is_sent_and_shown_nowhere(
     "host", ["rank.example", "10.0.0.1", "192.168.1.2", "0.0.0.0", "[fe80::1]", "localhost.example"]
 )
 def test_a_key_is_not_sent_in_the_open(connect: Connected, host: str) -> None:
-    with pytest.raises(ValueError, match="wanted https") as caught:
+    with pytest.raises(ValueError, match="expected https") as caught:
         connect(f"http://{host}:8710", KEY)
     assert KEY[12:] not in str(caught.value)
     for fine in (f"https://{host}", "http://localhost", "http://127.0.0.2:1", "http://[::1]:8710/x"):
@@ -816,19 +816,19 @@ def test_a_key_is_not_sent_in_the_open(connect: Connected, host: str) -> None:
     ["", "rank.example", "ftp://a", "http://", "http://a:b", "http://a?x=1", 5, "http://a#f", "http://\u2603.com"],
 )
 def test_an_address_that_is_none(url: Any) -> None:
-    with pytest.raises(ValueError, match="url: wanted one such as"):
+    with pytest.raises(ValueError, match="url: expected one such as"):
         Client(url)
 
 
 def test_a_key_that_is_none_is_not_repeated() -> None:
     for wrong in (KEY[:-1], KEY + "é", "Bearer " + KEY, KEY.replace("s", "\n", 1), 5):
-        with pytest.raises(ValueError, match="key: wanted hk_") as caught:
+        with pytest.raises(ValueError, match="key: expected hk_") as caught:
             Client(key=wrong)  # type: ignore[arg-type]
         assert "cr3t" not in str(caught.value)
-    with pytest.raises(ValueError, match="url: wanted no user and password"):
+    with pytest.raises(ValueError, match="url: expected no user and password"):
         Client("https://me:secret@rank.example")
     for name in ("timeout", "patience", "pause"):
-        with pytest.raises(ValueError, match=f"{name}: wanted seconds"):
+        with pytest.raises(ValueError, match=f"{name}: expected seconds"):
             Client(**{name: 0})
 
 

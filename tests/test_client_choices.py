@@ -51,7 +51,7 @@ def test_choices_from_question_to_standing(client: Any) -> None:
     assert (report.answers, report.guess, report.series[-1].answers) == (30, 0.5, 10)
     assert client.loop("cars").report().choices is None
     assert loop.replay("preference-gp").comparisons == 30
-    with pytest.raises(ValueError, match="standing: wanted a loop of choices"):
+    with pytest.raises(ValueError, match="standing: expected a loop of choices"):
         client.loop("cars").standing()
     assert "send choice" in loop.feedback(d, thumb="up").reason
     assert client.loop("cars").decide(["i0", "i1"]).predicted is None

@@ -36,7 +36,7 @@ def test_grades_come_back_with_decisions(films: Any) -> None:
     assert after.predicted == (1,)
     assert loop.decide(["i0"], person="p", id="d2") == after
     assert films.loop("cars").decide(NAMES).predicted is None
-    with pytest.raises(ValueError, match="wanted a whole number from 1 to 5, got 9"):
+    with pytest.raises(ValueError, match="expected a whole number from 1 to 5, got 9"):
         loop.feedback(d, grade={"i0": 9})
     assert "send them as grade" in loop.feedback(d, rating={"i0": 4}).reason
 

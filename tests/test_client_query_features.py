@@ -52,14 +52,14 @@ def test_over_http_and_in_the_client_it_is_the_loop_here(url: str, tmp_path: Pat
             told = there.record(SAID, ["i3", "i1"], id="own")
             assert told.shown == ("i3", "i1")
             assert there.feedback("own", clicks=["i1"]).learned
-        with pytest.raises(ValueError, match=r"candidates\[0\]: bm25: wanted a value, got nothing"):
+        with pytest.raises(ValueError, match=r"candidates\[0\]: bm25: expected a value, got nothing"):
             there.decide([{"id": "i1", "source": "web"}])
-        with pytest.raises(ValueError, match="query_features: a: range: wanted two numbers"):
+        with pytest.raises(ValueError, match="query_features: a: range: expected two numbers"):
             client.create("other", ITEMS, query_features={"a": [1, 0]})
         for body in ({}, {"candidates": ["i1"]}):
             answer = httpx.post(f"{url}/v1/loops/shop/decisions", json=body)
             assert (answer.status_code, answer.json()["type"]) == (422, "urn:heedful:problem:bad-input")
-            assert "bm25: wanted a value, got nothing" in answer.json()["detail"]
+            assert "bm25: expected a value, got nothing" in answer.json()["detail"]
         answer = httpx.post(
             f"{url}/v1/loops/shop/decisions",
             content=bytes(4 * 7),
@@ -75,7 +75,7 @@ def test_a_page_says_that_it_cannot_deal_what_only_requests_say(url: str) -> Non
         client.create("shop", ITEMS, query_features=QUERY)
     answer = httpx.get(f"{url}/loops/shop", follow_redirects=True)
     assert answer.status_code == 422
-    assert "bm25: wanted a value, got nothing" in answer.text
+    assert "bm25: expected a value, got nothing" in answer.text
 
 
 def test_a_fallback_keeps_the_callers_order(tmp_path: Path) -> None:

@@ -44,10 +44,10 @@ def test_ratings_come_back_with_decisions(films: Any) -> None:
     assert again.predicted is not None
     assert loop.feedback(again, actions={again.shown[0]: ["view", "hide"]}).learned
     assert films.loop("cars").decide(NAMES).predicted is None
-    with pytest.raises(ValueError, match="wanted a number from 1 to 5, got 9"):
+    with pytest.raises(ValueError, match="expected a number from 1 to 5, got 9"):
         loop.feedback(d, rating={d.shown[0]: 9})
     assert "send grades as rating" in loop.feedback(d, grade={d.shown[0]: 4}).reason
-    with pytest.raises(ValueError, match="repeats: wanted none in a loop of rankings, got True"):
+    with pytest.raises(ValueError, match="repeats: expected none in a loop of rankings, got True"):
         films.loop("cars").decide(NAMES, repeats=True)
 
 

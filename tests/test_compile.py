@@ -177,7 +177,7 @@ def test_a_damaged_cache_is_made_again(folder: Path, damage: str) -> None:
 
 
 def test_compiled_wants_a_marked_function() -> None:
-    with pytest.raises(ValueError, match="wanted a function marked with @kernel"):
+    with pytest.raises(ValueError, match="expected a function marked with @kernel"):
         compiling.compile_kernel(np.sum)
 
 

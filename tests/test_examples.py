@@ -87,7 +87,7 @@ def test_the_script_draws_its_curves(tmp_path: Path) -> None:
 def test_nonsense_is_refused_by_name(tmp_path: Path) -> None:
     done = script("--rounds", "0")
     assert done.returncode == 2
-    assert "--rounds: wanted a whole number above 0, got '0'" in done.stderr
+    assert "--rounds: expected a whole number above 0, got '0'" in done.stderr
 
 
 def test_edits_teach(example: ModuleType, tmp_path: Path) -> None:

@@ -426,58 +426,61 @@ def test_the_same_id_with_other_content_is_rejected(loop: Loop) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({}, "kind: wanted item, withdraw, decision, activate, feedback, undo, got none"),
-    ({"kind": "click"}, "kind: wanted item, withdraw, decision, activate, feedback, undo, got 'click'"),
-    ({"kind": ["item"]}, "kind: wanted item, withdraw, decision, activate, feedback, undo, got ['item']"),
-    ({"kind": "item", "f0": 1}, "id: wanted a text of 1 to 200 printable characters, got None"),
-    ({"kind": "withdraw", "id": "a", "f0": 1}, "withdraw: wanted id, got another field: 'f0'"),
+    ({}, "kind: expected item, withdraw, decision, activate, feedback, undo, got none"),
+    ({"kind": "click"}, "kind: expected item, withdraw, decision, activate, feedback, undo, got 'click'"),
+    ({"kind": ["item"]}, "kind: expected item, withdraw, decision, activate, feedback, undo, got ['item']"),
+    ({"kind": "item", "f0": 1}, "id: expected a text of 1 to 200 printable characters, got None"),
+    ({"kind": "withdraw", "id": "a", "f0": 1}, "withdraw: expected id, got another field: 'f0'"),
     (
         DECISION | {"show": 3},
-        "decision: wanted id, person, time, candidates, shown, context, prior, standardised, "
+        "decision: expected id, person, time, candidates, shown, context, prior, standardised, "
         "probability, arm, learner, seed, proposal, deferred, predicted, grades, ratings, chances, unknown, "
         "got another field: 'show'",
     ),
-    (DECISION | {"id": ""}, "id: wanted a text of 1 to 200 printable characters, got ''"),
-    (DECISION | {"id": None}, "id: wanted a text of 1 to 200 printable characters, got None"),
-    (DECISION | {"person": {}}, "person: wanted a text of 1 to 200 printable characters, got {}"),
-    (DECISION | {"time": 17}, "time: wanted a time such as 2026-01-31T12:00:00Z, got 17"),
-    (DECISION | {"time": "soon"}, "time: wanted a time such as 2026-01-31T12:00:00Z, got 'soon'"),
+    (DECISION | {"id": ""}, "id: expected a text of 1 to 200 printable characters, got ''"),
+    (DECISION | {"id": None}, "id: expected a text of 1 to 200 printable characters, got None"),
+    (DECISION | {"person": {}}, "person: expected a text of 1 to 200 printable characters, got {}"),
+    (DECISION | {"time": 17}, "time: expected a time such as 2026-01-31T12:00:00Z, got 17"),
+    (DECISION | {"time": "soon"}, "time: expected a time such as 2026-01-31T12:00:00Z, got 'soon'"),
     (
         DECISION | {"time": "0001-01-01T00:00:00+12:00"},
-        "time: wanted a time such as 2026-01-31T12:00:00Z, got '0001-01-01T00:00:00+12:00'",
+        "time: expected a time such as 2026-01-31T12:00:00Z, got '0001-01-01T00:00:00+12:00'",
     ),
-    (DECISION | {"candidates": "i0"}, "candidates: wanted a list of names or of objects, got 'i0'"),
-    (DECISION | {"candidates": []}, "candidates: wanted a list of names or of objects, got []"),
-    (DECISION | {"candidates": ["i0", "i0"], "shown": ["i0"]}, "candidates: wanted each once, got 'i0' 2 times"),
-    (DECISION | {"shown": []}, "shown: wanted a list of 1 to 100000 names, got []"),
-    (DECISION | {"shown": ["i1", "i3"]}, "shown: wanted candidates, got 'i3'"),
-    (DECISION | {"probability": 0}, "probability: wanted a number above 0, up to 1, or null, got 0"),
-    (DECISION | {"probability": 1.5}, "probability: wanted a number above 0, up to 1, or null, got 1.5"),
-    (DECISION | {"probability": "1"}, "probability: wanted a finite number, got '1'"),
-    (DECISION | {"arm": "left"}, "arm: wanted learned, control, imported, got 'left'"),
-    (DECISION | {"learner": 3}, "learner: wanted a text of at most 1000 characters, got 3"),
-    (DECISION | {"seed": -1}, "seed: wanted a whole number, 0 or more, got -1"),
-    (DECISION | {"proposal": [1]}, "proposal: wanted an object, got [1]"),
-    (DECISION | {"context": "x"}, "context: wanted an object, got 'x'"),
-    (DECISION | {"deferred": 1}, "deferred: wanted true or false, got 1"),
-    (DECISION | {"standardised": "yes"}, "standardised: wanted true or false, got 'yes'"),
-    (DECISION | {"standardised": True}, "prior: wanted 3 scores, one for each candidate, got None"),
-    (DECISION | {"standardised": True, "prior": [1, 2]}, "prior: wanted 3 scores, one for each candidate, got [1, 2]"),
-    (DECISION | {"standardised": True, "prior": [1, 2, "3"]}, "prior[2]: wanted a finite number, got '3'"),
-    ({"kind": "activate"}, "decision: wanted a text of 1 to 200 printable characters, got None"),
-    ({"kind": "activate", "decision": "d", "id": "x"}, "activate: wanted decision, time, got another field: 'id'"),
-    (CLICK | {"id": None}, "id: wanted a text of 1 to 200 printable characters, got None"),
-    (CLICK | {"decision": None}, "decision: wanted a text of 1 to 200 printable characters, got None"),
+    (DECISION | {"candidates": "i0"}, "candidates: expected a list of names or of objects, got 'i0'"),
+    (DECISION | {"candidates": []}, "candidates: expected a list of names or of objects, got []"),
+    (DECISION | {"candidates": ["i0", "i0"], "shown": ["i0"]}, "candidates: expected each once, got 'i0' 2 times"),
+    (DECISION | {"shown": []}, "shown: expected a list of 1 to 100000 names, got []"),
+    (DECISION | {"shown": ["i1", "i3"]}, "shown: expected candidates, got 'i3'"),
+    (DECISION | {"probability": 0}, "probability: expected a number above 0, up to 1, or null, got 0"),
+    (DECISION | {"probability": 1.5}, "probability: expected a number above 0, up to 1, or null, got 1.5"),
+    (DECISION | {"probability": "1"}, "probability: expected a finite number, got '1'"),
+    (DECISION | {"arm": "left"}, "arm: expected learned, control, imported, got 'left'"),
+    (DECISION | {"learner": 3}, "learner: expected a text of at most 1000 characters, got 3"),
+    (DECISION | {"seed": -1}, "seed: expected a whole number, 0 or more, got -1"),
+    (DECISION | {"proposal": [1]}, "proposal: expected an object, got [1]"),
+    (DECISION | {"context": "x"}, "context: expected an object, got 'x'"),
+    (DECISION | {"deferred": 1}, "deferred: expected true or false, got 1"),
+    (DECISION | {"standardised": "yes"}, "standardised: expected true or false, got 'yes'"),
+    (DECISION | {"standardised": True}, "prior: expected 3 scores, one for each candidate, got None"),
+    (
+        DECISION | {"standardised": True, "prior": [1, 2]},
+        "prior: expected 3 scores, one for each candidate, got [1, 2]",
+    ),
+    (DECISION | {"standardised": True, "prior": [1, 2, "3"]}, "prior[2]: expected a finite number, got '3'"),
+    ({"kind": "activate"}, "decision: expected a text of 1 to 200 printable characters, got None"),
+    ({"kind": "activate", "decision": "d", "id": "x"}, "activate: expected decision, time, got another field: 'id'"),
+    (CLICK | {"id": None}, "id: expected a text of 1 to 200 printable characters, got None"),
+    (CLICK | {"decision": None}, "decision: expected a text of 1 to 200 printable characters, got None"),
     (
         CLICK | {"thumb": "up"},
-        "feedback: wanted one of clicks, better, edit, thumb, action, actions, rating, grade, choice, none, "
+        "feedback: expected one of clicks, better, edit, thumb, action, actions, rating, grade, choice, none, "
         "got clicks and thumb",
     ),
-    (CLICK | {"time": False}, "time: wanted a time such as 2026-01-31T12:00:00Z, got False"),
-    (CLICK | {"click": "i0"}, "feedback: wanted clicks, chain, got another field: 'click'"),
-    ({"kind": "undo"}, "event: wanted a text of 1 to 200 printable characters, got None"),
-    ({"kind": "undo", "event": "e", "id": 1.5}, "id: wanted a text of 1 to 200 printable characters, got 1.5"),
-    ({"kind": "undo", "event": "e", "why": "x"}, "undo: wanted id, event, time, got another field: 'why'"),
+    (CLICK | {"time": False}, "time: expected a time such as 2026-01-31T12:00:00Z, got False"),
+    (CLICK | {"click": "i0"}, "feedback: expected clicks, chain, got another field: 'click'"),
+    ({"kind": "undo"}, "event: expected a text of 1 to 200 printable characters, got None"),
+    ({"kind": "undo", "event": "e", "id": 1.5}, "id: expected a text of 1 to 200 printable characters, got 1.5"),
+    ({"kind": "undo", "event": "e", "why": "x"}, "undo: expected id, event, time, got another field: 'why'"),
 ]
 
 
@@ -495,16 +498,16 @@ def test_a_line_of_a_wrong_form_says_what_was_wanted(loop: Loop, record: dict[st
 
 
 MISFITS: list[tuple[dict[str, Any], str]] = [
-    ({"kind": "item", "id": "a", "f0": "far"}, "f0: wanted"),
-    ({"kind": "item", "id": "a", "attributes": {"id": "b", "f0": 1}}, "id: wanted 'b', as in the column id, got 'a'"),
-    ({"kind": "item", "id": "a", "features": [1.0]}, "features: wanted shape (2,), got (1,)"),
+    ({"kind": "item", "id": "a", "f0": "far"}, "f0: expected"),
+    ({"kind": "item", "id": "a", "attributes": {"id": "b", "f0": 1}}, "id: expected 'b', as in the column id, got 'a'"),
+    ({"kind": "item", "id": "a", "features": [1.0]}, "features: expected shape (2,), got (1,)"),
     ({"kind": "withdraw", "id": "nobody"}, "item nobody is not on offer"),
     (DECISION | {"candidates": ["i0", "zz"], "shown": ["i0"]}, "candidates: 'zz' is not on offer; put it there first"),
-    (DECISION | {"candidates": [{"id": "a"}, "i0"], "shown": ["a"]}, "candidates[1]: wanted an object"),
-    (DECISION | {"candidates": [{"id": "a", "f0": "x"}], "shown": ["a"]}, "candidates[0]: f0: wanted"),
-    (DECISION | {"candidates": [{"id": "a"}], "shown": ["b"]}, "shown: wanted candidates, got 'b'"),
-    (DECISION | {"prior": [1, 2]}, "prior: wanted 3 scores, one for each candidate, got [1, 2]"),
-    (DECISION | {"prior": {"zz": 1}}, "prior: wanted scores of candidates, got one of 'zz'"),
+    (DECISION | {"candidates": [{"id": "a"}, "i0"], "shown": ["a"]}, "candidates[1]: expected an object"),
+    (DECISION | {"candidates": [{"id": "a", "f0": "x"}], "shown": ["a"]}, "candidates[0]: f0: expected"),
+    (DECISION | {"candidates": [{"id": "a"}], "shown": ["b"]}, "shown: expected candidates, got 'b'"),
+    (DECISION | {"prior": [1, 2]}, "prior: expected 3 scores, one for each candidate, got [1, 2]"),
+    (DECISION | {"prior": {"zz": 1}}, "prior: expected scores of candidates, got one of 'zz'"),
     ({"kind": "activate", "decision": "zz"}, "decision zz is not in the log"),
     (CLICK | {"decision": "zz"}, "decision zz is not in the log"),
     ({"kind": "undo", "event": "zz"}, "feedback zz is not in the log"),
@@ -539,7 +542,7 @@ def test_what_is_no_object_is_a_line_that_was_rejected(loop: Loop, tmp_path: Pat
         (4, "decision", "applied"),
         (5, "line", "rejected"),
     ]
-    assert outcomes[3].reason == "key: wanted each once, got 'kind' twice"
+    assert outcomes[3].reason == "key: expected each once, got 'kind' twice"
 
 
 # ---------------------------------------------------------------------------- without writing

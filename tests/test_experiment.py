@@ -158,21 +158,21 @@ def test_what_bare_names_get_from_the_data(queries: Queries, table: Catalogue) -
 
 
 def test_what_settings_refuse(queries: Queries, table: Catalogue, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="user: wanted one who ranks"):
+    with pytest.raises(ValueError, match="user: expected one who ranks"):
         letor_setting(queries, Best())
-    with pytest.raises(ValueError, match="user: wanted one who picks"):
+    with pytest.raises(ValueError, match="user: expected one who picks"):
         catalogue_setting(table, Noisy())
-    with pytest.raises(ValueError, match="k: wanted a whole number, 1 to 1024, got 1025"):
+    with pytest.raises(ValueError, match="k: expected a whole number, 1 to 1024, got 1025"):
         letor_setting(queries, Noisy(), k=1025)
-    with pytest.raises(ValueError, match="people: wanted a whole number, 1 or more, got 0"):
+    with pytest.raises(ValueError, match="people: expected a whole number, 1 or more, got 0"):
         catalogue_setting(table, Best(), people=0)
     setting = letor_setting(queries, Noisy())
-    with pytest.raises(ValueError, match="second-order:gamma=-1: gamma: wanted a finite number above 0"):
+    with pytest.raises(ValueError, match="second-order:gamma=-1: gamma: expected a finite number above 0"):
         setting.learner("second-order:gamma=-1")
     clicks = letor_setting(queries, Cascade(clicks_only=True))
     with pytest.raises(
         ValueError,
-        match=r"^learner: wanted a learner of clicks, such as fair-pairs, as with clicks_only .*, got perceptron$",
+        match=r"^learner: expected a learner of clicks, such as fair-pairs, as with clicks_only .*, got perceptron$",
     ):
         clicks.learner("perceptron")
     for spec in ("fair-pairs", "pairwise-logistic", "perturbed", "fixed-order", "random-order"):
@@ -186,9 +186,11 @@ def test_what_settings_refuse(queries: Queries, table: Catalogue, tmp_path: Path
         "    def propose(self, state, x, rng): return 0\n"
         "    def update(self, state, x, y, feedback): return 0\n"
     )
-    with pytest.raises(ValueError, match=r"wanted one that takes corrections \(coactive\), got .*Ranks, which is ord"):
+    with pytest.raises(
+        ValueError, match=r"expected one that takes corrections \(coactive\), got .*Ranks, which is ord"
+    ):
         setting.learner(f"{tmp_path / 'ranks.py'}:Ranks")
-    with pytest.raises(ValueError, match="seeds: wanted at least one, got none"):
+    with pytest.raises(ValueError, match="seeds: expected at least one, got none"):
         next(simulate({}, letor_setting(queries, Noisy(), seeds=()), 1))
 
 

@@ -503,7 +503,7 @@ def _found(folder: Path) -> bool:
     finally:
         if loop is not None:
             loop.ledger.log.close()
-    return any(word in told for word in ("log.db", "wanted a loop", "damaged")) or pytest.fail(told)
+    return any(word in told for word in ("log.db", "expected a loop", "damaged")) or pytest.fail(told)
 
 
 @pytest.mark.parametrize("length", [0, 1, 50, 100, 4096, -4096, -3 * 4096])
@@ -521,7 +521,7 @@ def test_a_damaged_header(tmp_path: Path) -> None:
     for place in range(100):
         (tmp_path / "loop" / "log.db").write_bytes(flipped(whole, place))
         if place < 18:
-            with pytest.raises(ValueError, match=r"log\.db: wanted a .*damaged"):
+            with pytest.raises(ValueError, match=r"log\.db: expected a .*damaged"):
                 Loop.open(tmp_path / "loop")
         elif not _found(tmp_path / "loop"):  # counters and dates of SQLite's own: everything is still there
             loop = Loop.open(tmp_path / "loop")
@@ -966,6 +966,6 @@ def test_a_loop_that_cannot_be_made_leaves_nothing(tmp_path: Path, monkeypatch: 
             small_loop(tmp_path / "loop")
     assert not list(tmp_path.iterdir())
     (tmp_path / "loop").mkdir()
-    with pytest.raises(FileExistsError, match="wanted a new folder"):
+    with pytest.raises(FileExistsError, match="expected a new folder"):
         small_loop(tmp_path / "loop")
     assert list(tmp_path.iterdir()) == [tmp_path / "loop"]

@@ -240,9 +240,9 @@ def test_columns_that_are_kept_become_what_their_values_are() -> None:
     assert [name for name in encoding.names if name.startswith("id")] == ["id=i0", "id=i1", "id=i2"]
     assert [c.why for c in encoding.columns][:2] == ["asked for; names the item", "asked for; the same everywhere"]
     assert infer(rows, keep=["code"], kinds={"code": "ignored"}).size == 1
-    with pytest.raises(ValueError, match=r"^id: wanted at most 2 different values, a feature for each, got 3"):
+    with pytest.raises(ValueError, match=r"^id: expected at most 2 different values, a feature for each, got 3"):
         infer(rows, keep=["id"], max_levels=2)
-    with pytest.raises(ValueError, match=r"^empty: wanted what can be a feature, got nothing in it"):
+    with pytest.raises(ValueError, match=r"^empty: expected what can be a feature, got nothing in it"):
         infer(rows, keep=["empty"])
     with pytest.raises(ValueError, match=r"got model .names the item.; as a category, each model is a feature"):
         infer([{"model": "a"}, {"model": "b"}])
@@ -297,34 +297,37 @@ def test_names_are_never_the_same() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rows": []}, "rows: wanted at least one, got none"),
-        ({"rows": [{}]}, "identifier: wanted a column with another name in every row"),
-        ({"rows": [CARS[0], 3]}, "row 2: wanted values by column, got 3"),
-        ({"rows": [{1: 2}]}, "rows: wanted text as names of columns, got 1"),
-        ({"rows": [{"\ud800": 2}]}, "rows: wanted text as names of columns"),
-        ({"rows": [{"a": 1}, {"a": "\ud800"}]}, "row 2: a: wanted whole characters"),
+        ({"rows": []}, "rows: expected at least one, got none"),
+        ({"rows": [{}]}, "identifier: expected a column with another name in every row"),
+        ({"rows": [CARS[0], 3]}, "row 2: expected values by column, got 3"),
+        ({"rows": [{1: 2}]}, "rows: expected text as names of columns, got 1"),
+        ({"rows": [{"\ud800": 2}]}, "rows: expected text as names of columns"),
+        ({"rows": [{"a": 1}, {"a": "\ud800"}]}, "row 2: a: expected whole characters"),
         ({"rows": [{"a": "x", "n": 1}, {"a": "x", "n": 2}]}, r"identifier: .* got a \('x' 2 times\), n \(long texts"),
         ({"rows": [{"a": "x", "n": 1}, {"n": 2}]}, r"identifier: .* got a \(1 without\)"),
         (
             {"rows": CARS[:1]},
-            r"columns: wanted at least one that tells items apart, got name \(names the item\), horse",
+            r"columns: expected at least one that tells items apart, got name \(names the item\), horse",
         ),
-        ({"rows": [{"id": 1, "a": 1.0}, {"id": 2, "a": math.inf}]}, "row 2: a: wanted a finite number, got inf"),
-        ({"rows": [{"id": 1, "a": 10**400}]}, "row 1: a: wanted a finite number, got 1000000"),
-        ({"rows": [{"id": 1, "a": 10**9999}]}, "row 1: a: wanted a finite number, got a int too long"),
-        ({"identifier": "nme"}, r"identifier: wanted a column \(name, horsepower, origin, seats\), got 'nme'"),
-        ({"identifier": "origin"}, "identifier: origin: wanted another name in every row, got '(USA|Japan)' 2 times"),
-        ({"identifier": "horsepower"}, "identifier: horsepower: wanted another name in every row, got 2 without"),
-        ({"kinds": {"power": "number"}}, r"kinds: wanted names of columns \(name, .*\), got 'power'"),
-        ({"kinds": {"origin": "colour"}}, "kinds: origin: wanted number, category, text, prose, vector, ignored, got"),
-        ({"kinds": {"origin": "number"}}, "row 1: origin: wanted a finite number, got 'USA'"),
-        ({"kinds": {"origin": "vector"}}, "row 1: origin: wanted a list of numbers, got 'USA'"),
-        ({"rows": [{"id": 1, "v": [1]}, {"id": 2, "v": [1, 2]}], "kinds": {"v": "vector"}}, "v: wanted lists of one"),
-        ({"rows": [{"id": 1, "v": []}], "kinds": {"v": "vector"}}, "v: wanted lists of one length, 1 or more, got 0"),
-        ({"rows": [{"id": 1, "v": None}], "kinds": {"v": "vector"}}, "v: wanted .* got nothing in it"),
-        ({"rows": [{"id": 1, "v": {}}], "kinds": {"v": "text"}}, "row 1: v: wanted a text, got {}"),
-        ({"buckets": 0}, "buckets: wanted a whole number, 1 to 1048576, got 0"),
-        ({"max_levels": 1.5}, "max_levels: wanted a whole number"),
+        ({"rows": [{"id": 1, "a": 1.0}, {"id": 2, "a": math.inf}]}, "row 2: a: expected a finite number, got inf"),
+        ({"rows": [{"id": 1, "a": 10**400}]}, "row 1: a: expected a finite number, got 1000000"),
+        ({"rows": [{"id": 1, "a": 10**9999}]}, "row 1: a: expected a finite number, got a int too long"),
+        ({"identifier": "nme"}, r"identifier: expected a column \(name, horsepower, origin, seats\), got 'nme'"),
+        ({"identifier": "origin"}, "identifier: origin: expected another name in every row, got '(USA|Japan)' 2 times"),
+        ({"identifier": "horsepower"}, "identifier: horsepower: expected another name in every row, got 2 without"),
+        ({"kinds": {"power": "number"}}, r"kinds: expected names of columns \(name, .*\), got 'power'"),
+        (
+            {"kinds": {"origin": "colour"}},
+            "kinds: origin: expected number, category, text, prose, vector, ignored, got",
+        ),
+        ({"kinds": {"origin": "number"}}, "row 1: origin: expected a finite number, got 'USA'"),
+        ({"kinds": {"origin": "vector"}}, "row 1: origin: expected a list of numbers, got 'USA'"),
+        ({"rows": [{"id": 1, "v": [1]}, {"id": 2, "v": [1, 2]}], "kinds": {"v": "vector"}}, "v: expected lists of one"),
+        ({"rows": [{"id": 1, "v": []}], "kinds": {"v": "vector"}}, "v: expected lists of one length, 1 or more, got 0"),
+        ({"rows": [{"id": 1, "v": None}], "kinds": {"v": "vector"}}, "v: expected .* got nothing in it"),
+        ({"rows": [{"id": 1, "v": {}}], "kinds": {"v": "text"}}, "row 1: v: expected a text, got {}"),
+        ({"buckets": 0}, "buckets: expected a whole number, 1 to 1048576, got 0"),
+        ({"max_levels": 1.5}, "max_levels: expected a whole number"),
     ],
 )
 def test_what_infer_refuses(change: dict[str, Any], message: str) -> None:
@@ -336,29 +339,29 @@ def test_what_infer_refuses(change: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"n": "fast"}, "n: wanted a finite number, got 'fast'"),
-        ({"n": math.inf}, "n: wanted a finite number, got inf"),
-        ({"n": "-inf"}, "n: wanted a finite number, got '-inf'"),
-        ({"n": "1e999"}, "n: wanted a finite number, got '1e999'"),
-        ({"n": "1_0"}, "n: wanted a finite number, got '1_0'"),
-        ({"n": np.float32(np.inf)}, "n: wanted a finite number"),
-        ({"n": -(10**400)}, "n: wanted a finite number"),
-        ({"n": 1j}, "n: wanted a finite number"),
-        ({"n": [1]}, "n: wanted a finite number, got [1]"),
-        ({"c": ["a"]}, "c: wanted a text, got ['a']"),
-        ({"c": {}}, "c: wanted a text, got {}"),
-        ({"c": 10**9999}, "c: wanted a text, got a int too long"),
-        ({"t": b"x"}, "t: wanted a text, got b'x'"),
-        ({"p": [1]}, "p: wanted a text, got [1]"),
-        ({"v": [1, 2, 3]}, "v: wanted 2 numbers, got 3"),
-        ({"v": []}, "v: wanted 2 numbers, got 0"),
-        ({"v": [1, math.nan]}, "v[1]: wanted a finite number, got nan"),
-        ({"v": [math.inf, 1.0]}, "v[0]: wanted a finite number, got inf"),
-        ({"v": [1, None]}, "v[1]: wanted a finite number, got None"),
-        ({"v": ["1", 2]}, "v[0]: wanted a finite number, got '1'"),
-        ({"v": "1 2"}, "v: wanted a list of numbers, got '1 2'"),
-        ({"v": np.ones((2, 2))}, "v: wanted a list of numbers, got an array"),
-        ([("n", 1)], "row: wanted values by column, got [('n', 1)]"),
+        ({"n": "fast"}, "n: expected a finite number, got 'fast'"),
+        ({"n": math.inf}, "n: expected a finite number, got inf"),
+        ({"n": "-inf"}, "n: expected a finite number, got '-inf'"),
+        ({"n": "1e999"}, "n: expected a finite number, got '1e999'"),
+        ({"n": "1_0"}, "n: expected a finite number, got '1_0'"),
+        ({"n": np.float32(np.inf)}, "n: expected a finite number"),
+        ({"n": -(10**400)}, "n: expected a finite number"),
+        ({"n": 1j}, "n: expected a finite number"),
+        ({"n": [1]}, "n: expected a finite number, got [1]"),
+        ({"c": ["a"]}, "c: expected a text, got ['a']"),
+        ({"c": {}}, "c: expected a text, got {}"),
+        ({"c": 10**9999}, "c: expected a text, got a int too long"),
+        ({"t": b"x"}, "t: expected a text, got b'x'"),
+        ({"p": [1]}, "p: expected a text, got [1]"),
+        ({"v": [1, 2, 3]}, "v: expected 2 numbers, got 3"),
+        ({"v": []}, "v: expected 2 numbers, got 0"),
+        ({"v": [1, math.nan]}, "v[1]: expected a finite number, got nan"),
+        ({"v": [math.inf, 1.0]}, "v[0]: expected a finite number, got inf"),
+        ({"v": [1, None]}, "v[1]: expected a finite number, got None"),
+        ({"v": ["1", 2]}, "v[0]: expected a finite number, got '1'"),
+        ({"v": "1 2"}, "v: expected a list of numbers, got '1 2'"),
+        ({"v": np.ones((2, 2))}, "v: expected a list of numbers, got an array"),
+        ([("n", 1)], "row: expected values by column, got [('n', 1)]"),
     ],
 )
 def test_what_encode_refuses(row: Any, message: str) -> None:
@@ -374,7 +377,7 @@ def test_what_encode_refuses(row: Any, message: str) -> None:
 
 @pytest.mark.parametrize("name", [None, "", " ", 1.5, True, [1]])
 def test_names_that_are_none(name: Any) -> None:
-    with pytest.raises(ValueError, match="id: wanted the item's name, text or a whole number, got "):
+    with pytest.raises(ValueError, match="id: expected the item's name, text or a whole number, got "):
         TEXTS.name_of({"id": name})
 
 
@@ -422,42 +425,42 @@ def test_the_form_of_the_file() -> None:
         ("[]", "encoding"),
         ("{}", "columns"),
         (b"\xff", "encoding"),
-        (broken(version=2), "version: wanted 1, got 2"),
+        (broken(version=2), "version: expected 1, got 2"),
         (broken(extra=1), "extra"),
         (broken(identifier=...), "identifier"),
         (broken(identifier=3), "identifier"),
         (broken(columns__1__kind="colour"), "colour"),
         (broken(columns__1__kind=...), "kind"),
         (broken(columns__1__mean=...), "mean"),
-        (broken(columns__1__scale=0), "scale: wanted a finite number above 0, got 0"),
-        (broken(columns__1__scale=-1), "scale: wanted a finite number above 0, got -1"),
+        (broken(columns__1__scale=0), "scale: expected a finite number above 0, got 0"),
+        (broken(columns__1__scale=-1), "scale: expected a finite number above 0, got -1"),
         (broken(columns__1__mean="1"), "mean"),
         (broken(columns__1__mean=None), "mean"),
-        (broken(columns__1__missing=-1), "missing: wanted 0 or more, got -1"),
+        (broken(columns__1__missing=-1), "missing: expected 0 or more, got -1"),
         (broken(columns__1__levels=[]), "levels"),
-        (broken(columns__2__levels=["a", "a"]), "levels: wanted different texts"),
-        (broken(columns__2__levels=[""]), "levels: wanted different texts"),
-        (broken(columns__2__name="horsepower"), "columns: wanted each name once, got 'horsepower' 2 times"),
-        (broken(columns__2={"kind": "text", "name": "t", "words": []}), "words: wanted one a bucket, got none"),
-        (broken(columns__2={"kind": "vector", "name": "t", "size": 0, "scale": 1}), "size: wanted 1 to"),
-        (broken(columns__2={"kind": "vector", "name": "t", "size": 1, "scale": 0}), "scale: wanted"),
+        (broken(columns__2__levels=["a", "a"]), "levels: expected different texts"),
+        (broken(columns__2__levels=[""]), "levels: expected different texts"),
+        (broken(columns__2__name="horsepower"), "columns: expected each name once, got 'horsepower' 2 times"),
+        (broken(columns__2={"kind": "text", "name": "t", "words": []}), "words: expected one a bucket, got none"),
+        (broken(columns__2={"kind": "vector", "name": "t", "size": 0, "scale": 1}), "size: expected 1 to"),
+        (broken(columns__2={"kind": "vector", "name": "t", "size": 1, "scale": 0}), "scale: expected"),
         (broken(columns__1__scale=math.nan), "encoding"),
         ("[" * 100_000, "encoding"),
     ],
 )
 def test_json_that_is_refused(written: bytes | str, names: str) -> None:
-    with pytest.raises(ValueError, match=r"^encoding: wanted what Encoding\.to_json writes") as error:
+    with pytest.raises(ValueError, match=r"^encoding: expected what Encoding\.to_json writes") as error:
         Encoding.from_json(written)
     assert names in str(error.value)
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
 def test_columns_made_by_hand_are_checked(scale: float) -> None:
-    with pytest.raises(ValueError, match="scale: wanted a finite number above 0"):
+    with pytest.raises(ValueError, match="scale: expected a finite number above 0"):
         Number(name="a", mean=0.0, scale=scale)
-    with pytest.raises(ValueError, match="scale: wanted a finite number above 0"):
+    with pytest.raises(ValueError, match="scale: expected a finite number above 0"):
         Vector(name="a", size=1, scale=scale)
-    with pytest.raises(ValueError, match="mean: wanted a finite number"):
+    with pytest.raises(ValueError, match="mean: expected a finite number"):
         Number(name="a", mean=math.inf, scale=1.0)
 
 
@@ -653,7 +656,7 @@ def test_texts_without_a_text() -> None:
     assert TEXTS.identifier == "id"
     assert TEXTS.size == 17
     assert TEXTS.encode({}).tolist() == TEXTS.encode({"text": " "}).tolist() == [0] * 17
-    with pytest.raises(ValueError, match=r"^text: wanted a text, got \{\}$"):
+    with pytest.raises(ValueError, match=r"^text: expected a text, got \{\}$"):
         TEXTS.encode({"text": {}})
 
 
@@ -731,10 +734,10 @@ def test_crosses_go_to_json_and_back() -> None:
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ((("b", "origin"),), r"pairs: wanted a column of the context \(a\), got 'b'"),
-        ((("a", "colour"),), r"pairs: wanted a column of the item \(horsepower, origin\), got 'colour'"),
-        ((("a", "name"),), r"pairs: wanted a column of the item \(horsepower, origin\), got 'name'"),  # ignored
-        ((("a", "origin"), ("a", "origin")), r"pairs: wanted each once, got \('a', 'origin'\) 2 times"),
+        ((("b", "origin"),), r"pairs: expected a column of the context \(a\), got 'b'"),
+        ((("a", "colour"),), r"pairs: expected a column of the item \(horsepower, origin\), got 'colour'"),
+        ((("a", "name"),), r"pairs: expected a column of the item \(horsepower, origin\), got 'name'"),  # ignored
+        ((("a", "origin"), ("a", "origin")), r"pairs: expected each once, got \('a', 'origin'\) 2 times"),
     ],
 )
 def test_crosses_that_are_refused(pairs: Any, message: str) -> None:
@@ -746,9 +749,9 @@ def test_crosses_that_are_refused(pairs: Any, message: str) -> None:
 def test_shapes_that_are_refused() -> None:
     context, cars = infer([{"a": 1}, {"a": 2}], identifier=""), infer(CARS)
     crossed = Crossed(context, cars, "all")
-    with pytest.raises(ValueError, match=r"context: wanted shape \(1,\), got \(2,\)"):
+    with pytest.raises(ValueError, match=r"context: expected shape \(1,\), got \(2,\)"):
         crossed.apply([1, 2], np.ones((1, 4)))
-    with pytest.raises(ValueError, match=r"X: wanted shape \(m, 4\), got \(4,\)"):
+    with pytest.raises(ValueError, match=r"X: expected shape \(m, 4\), got \(4,\)"):
         crossed.apply([1], np.ones(4))
 
 

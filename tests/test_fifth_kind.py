@@ -156,12 +156,12 @@ def test_what_is_predicted_is_how_likely_each_is_to_be_the_best(loop: Loop) -> N
 @pytest.mark.parametrize(
     ("form", "told"),
     [
-        ({"best": "A"}, "worst: wanted the worst of what was shown, beside the best, got none"),
-        ({"best": "A", "worst": "A"}, "best, worst: wanted each once, got 'A' 2 times"),
-        ({"best": ["A"], "worst": "B"}, "best, worst[0]: wanted a text of 1 to 200 printable characters, got ['A']"),
-        ({"worst": "A"}, "feedback: wanted one of "),
-        ({"best": "A", "worst": "B", "clicks": ["A"]}, "feedback: wanted one of "),
-        ({"best": "A", "worst": "B", "item": "A"}, "feedback: wanted best, worst, got another field: 'item'"),
+        ({"best": "A"}, "worst: expected the worst of what was shown, beside the best, got none"),
+        ({"best": "A", "worst": "A"}, "best, worst: expected each once, got 'A' 2 times"),
+        ({"best": ["A"], "worst": "B"}, "best, worst[0]: expected a text of 1 to 200 printable characters, got ['A']"),
+        ({"worst": "A"}, "feedback: expected one of "),
+        ({"best": "A", "worst": "B", "clicks": ["A"]}, "feedback: expected one of "),
+        ({"best": "A", "worst": "B", "item": "A"}, "feedback: expected best, worst, got another field: 'item'"),
     ],
 )
 def test_what_is_no_answer_is_refused_by_name(loop: Loop, form: dict[str, Any], told: str) -> None:
@@ -177,7 +177,7 @@ def test_what_is_no_answer_is_refused_by_name(loop: Loop, form: dict[str, Any], 
 def test_what_does_not_fit_is_rejected(loop: Loop) -> None:
     decision = loop.decide(NAMES[:4])
     for form, reason in (
-        ({"clicks": [decision.shown[0]]}, "clicks: wanted best and worst, or none"),
+        ({"clicks": [decision.shown[0]]}, "clicks: expected best and worst, or none"),
         ({"best": decision.shown[0], "worst": "nobody"}, "best: 'nobody' was not among the candidates"),
     ):
         answer = loop.feedback(decision.id, **form)
@@ -185,7 +185,10 @@ def test_what_does_not_fit_is_rejected(loop: Loop) -> None:
     other = loop.decide(NAMES[:6])
     unseen = next(name for name in NAMES[:6] if name not in other.shown)
     answer = loop.feedback(other.id, best=other.shown[0], worst=unseen)
-    assert (answer.status, answer.reason) == ("rejected", "best: wanted two of what was shown, the best and the worst")
+    assert (answer.status, answer.reason) == (
+        "rejected",
+        "best: expected two of what was shown, the best and the worst",
+    )
 
 
 def test_the_loop_folds_the_learner(loop: Loop) -> None:
@@ -247,7 +250,7 @@ def test_explained_replayed_reported(loop: Loop) -> None:
     assert 0.5 < again.agreement < 1.0
     slow = loop.replay(f"{FIFTH}:rate=1e-9")
     assert slow.lessons == 20
-    with pytest.raises(ValueError, match="wanted one of the best and the worst"):
+    with pytest.raises(ValueError, match="expected one of the best and the worst"):
         loop.replay("fair-pairs")
     found = loop.report()
     assert (found.decisions, found.feedback.given, found.learned.answered + found.control.answered) == (21, 20, 20)
@@ -287,7 +290,7 @@ def test_exported_and_imported_it_is_the_same_loop(tmp_path: Path) -> None:
         wrong = [Line(1, {**one, "id": "new", "worst": None}, None)]
         [outcome] = import_lines(other, wrong)
         assert outcome.status == "rejected"
-        assert outcome.reason == "worst: wanted the worst of what was shown, beside the best, got none"
+        assert outcome.reason == "worst: expected the worst of what was shown, beside the best, got none"
 
 
 def test_what_was_asked_for_and_is_not_on_offer(loop: Loop) -> None:
@@ -412,7 +415,7 @@ def test_over_http_it_is_the_loop(ask: Caller, tmp_path: Path) -> None:
         refused = ask.post(f"{path}/feedback", {"decision": "d0", "best": "i0"})
         assert (refused.status, refused.value["field"]) == (422, "worst")
         rejected = ask.post(f"{path}/feedback", {"decision": "d0", "id": "r", "clicks": ["i0"]})
-        assert (rejected.status, rejected.value["detail"]) == (409, "clicks: wanted best and worst, or none")
+        assert (rejected.status, rejected.value["detail"]) == (409, "clicks: expected best and worst, or none")
         batch = [{"decision": "d1", "id": "b0", **somebody.answer(loop.decide(id="d1", person="p1").shown)}]
         assert ok(ask.post(f"{path}/feedback", batch)) == [each._asdict() for each in loop.feedback_many(batch)]
         assert ok(ask.post(f"{path}/undo", {"event": "e3"})) == loop.undo("e3")._asdict()
@@ -464,11 +467,11 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     got = heedful("feedback best d0 --form {} {} {}", '{"best":"i0"}', *own)
     assert (got.code, got.err) == (
         2,
-        "heedful: worst: wanted the worst of what was shown, beside the best, got none\n",
+        "heedful: worst: expected the worst of what was shown, beside the best, got none\n",
     )
     got = heedful("feedback best d0 --clicks {} {} {}", shown[0], *own)
     assert got.code == 3
-    assert "clicks: wanted best and worst, or none" in got.out
+    assert "clicks: expected best and worst, or none" in got.out
     heedful("decide best --id d1 --person bob {} {}", *own)
     with Loop.open("best.heedful", learner=FIFTH) as loop:
         first, *_, last = loop.decide(id="d1", person="bob").shown

@@ -78,13 +78,13 @@ def test_the_three_generators_are_apart() -> None:
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1", None, True])
 def test_a_seed_is_a_whole_number(seed: Any) -> None:
-    with pytest.raises(ValueError, match="seed: wanted a whole number, 0 or more, got"):
+    with pytest.raises(ValueError, match="seed: expected a whole number, 0 or more, got"):
         trace(LEARNER, WORLD, 5, seed)
 
 
 @pytest.mark.parametrize("rounds", [-1, 2.5, "3", None, True])
 def test_rounds_are_a_whole_number(rounds: Any) -> None:
-    with pytest.raises(ValueError, match="rounds: wanted a whole number, 0 or more, got"):
+    with pytest.raises(ValueError, match="rounds: expected a whole number, 0 or more, got"):
         trace(LEARNER, WORLD, rounds, 0)
 
 
@@ -151,7 +151,7 @@ def test_a_session_takes_lists_and_keeps_its_own() -> None:
 def test_a_session_goes_on_after_a_refusal() -> None:
     session = Session(PreferencePerceptron(2, Ranking(3)))
     session.propose(X)
-    with pytest.raises(ValueError, match=r"feedback: wanted .*none twice, got 1 2 times"):
+    with pytest.raises(ValueError, match=r"feedback: expected .*none twice, got 1 2 times"):
         session.learn([1, 1, 0])
     session.learn([2, 1, 0])
     assert session.learned == 1
@@ -160,16 +160,16 @@ def test_a_session_goes_on_after_a_refusal() -> None:
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        ([[1.0, np.nan]], r"x: wanted finite numbers, got nan at \[0, 1\]"),
-        ([[1.0, 0.0], [np.inf, 0.0]], r"x: wanted finite numbers, got inf at \[1, 0\]"),
-        ([[1.0, 2.0, 3.0]], r"x: wanted shape \(m, 2\), got \(1, 3\)"),
-        ([1.0, 2.0], r"x: wanted shape \(m, 2\), got \(2,\)"),
-        (np.empty((0, 2)), "x: wanted at least one candidate, got an empty list"),
-        ([], r"x: wanted shape \(m, 2\), got \(0,\)"),
-        ([["a", "b"]], "x: wanted 2-dimensional numbers, got"),
-        ([[1.0], [1.0, 2.0]], "x: wanted 2-dimensional numbers, got"),
-        (None, "x: wanted"),
-        ([[1 + 2j, 0]], "x: wanted 2-dimensional numbers, got"),
+        ([[1.0, np.nan]], r"x: expected finite numbers, got nan at \[0, 1\]"),
+        ([[1.0, 0.0], [np.inf, 0.0]], r"x: expected finite numbers, got inf at \[1, 0\]"),
+        ([[1.0, 2.0, 3.0]], r"x: expected shape \(m, 2\), got \(1, 3\)"),
+        ([1.0, 2.0], r"x: expected shape \(m, 2\), got \(2,\)"),
+        (np.empty((0, 2)), "x: expected at least one candidate, got an empty list"),
+        ([], r"x: expected shape \(m, 2\), got \(0,\)"),
+        ([["a", "b"]], "x: expected 2-dimensional numbers, got"),
+        ([[1.0], [1.0, 2.0]], "x: expected 2-dimensional numbers, got"),
+        (None, "x: expected"),
+        ([[1 + 2j, 0]], "x: expected 2-dimensional numbers, got"),
     ],
 )
 def test_a_bad_context_is_refused_by_name(x: Any, message: str) -> None:
@@ -178,7 +178,7 @@ def test_a_bad_context_is_refused_by_name(x: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         session.propose(x)
     assert identical(before, session.state)
-    with pytest.raises(LookupError, match="learn: wanted a proposal"):
+    with pytest.raises(LookupError, match="learn: expected a proposal"):
         session.learn([0])
 
 
@@ -188,14 +188,14 @@ def test_a_bad_context_is_refused_by_name(x: Any, message: str) -> None:
         ([0, 0, 1], "none twice, got 0 2 times"),
         ([0, 1, 3], "each from 0 to 2, got 3"),
         ([-1, 0, 1], "each from 0 to 2, got -1"),
-        ([0, 1], "wanted at least the first 3 of 3 candidates, got 2"),
-        ([0.0, 1.0, 2.0], "wanted candidate indices, best first, got"),
-        ([[0, 1, 2]], "wanted candidate indices, best first, got"),
-        ("012", "wanted candidate indices, best first, got '012'"),
-        (None, "wanted candidate indices, best first, got None"),
-        ([], "wanted candidate indices, best first, got"),
-        ([True, False, True], "wanted candidate indices, best first, got"),
-        ([0, 2**70, 1], "wanted candidate indices, best first, got"),
+        ([0, 1], "expected at least the first 3 of 3 candidates, got 2"),
+        ([0.0, 1.0, 2.0], "expected candidate indices, best first, got"),
+        ([[0, 1, 2]], "expected candidate indices, best first, got"),
+        ("012", "expected candidate indices, best first, got '012'"),
+        (None, "expected candidate indices, best first, got None"),
+        ([], "expected candidate indices, best first, got"),
+        ([True, False, True], "expected candidate indices, best first, got"),
+        ([0, 2**70, 1], "expected candidate indices, best first, got"),
     ],
 )
 def test_bad_feedback_is_refused_by_name(feedback: Any, message: str) -> None:
@@ -222,7 +222,7 @@ def test_great_numbers_are_numbers_up_to_where_sums_overflow() -> None:
     assert session.propose([[1e99, 0.0], [0.0, 1e99]]).tolist() == [0]
     session.learn(1)
     assert session.weights.tolist() == [-1e99, 1e99]
-    with pytest.raises(ValueError, match=r"x: wanted numbers up to 1e\+100 in size, got 1e\+101 at \[1, 0\]"):
+    with pytest.raises(ValueError, match=r"x: expected numbers up to 1e\+100 in size, got 1e\+101 at \[1, 0\]"):
         session.propose([[0.0, 0.0], [1e101, 0.0]])
 
 
@@ -291,33 +291,33 @@ def test_a_session_goes_on_from_a_state() -> None:
     for other in (PreferencePerceptron(2, Ranking(3)), DuelingBandit(3, Ranking(3))):
         with pytest.raises(
             ValueError,
-            match=r"state: wanted one of this learner, \('DuelingState', \('float64', \(2,\)\), 'int'\), got",
+            match=r"state: expected one of this learner, \('DuelingState', \('float64', \(2,\)\), 'int'\), got",
         ):
             Session(DuelingBandit(2, Ranking(3)), state=Session(other).state)
     whole = first.state._replace(w=np.zeros(2, np.int64))
-    with pytest.raises(ValueError, match=r"state: wanted one of this learner, .*, got \('DuelingState', \('int64'"):
+    with pytest.raises(ValueError, match=r"state: expected one of this learner, .*, got \('DuelingState', \('int64'"):
         Session(DuelingBandit(2, Ranking(3)), state=whole)
-    with pytest.raises(ValueError, match="learned: wanted a whole number, 0 or more, got -1"):
+    with pytest.raises(ValueError, match="learned: expected a whole number, 0 or more, got -1"):
         Session(DuelingBandit(2, Ranking(3)), learned=-1)
 
 
 @pytest.mark.parametrize("wrong", [None, PreferencePerceptron, Ranking(3), "perceptron"])
 def test_what_is_no_learner_is_refused(wrong: Any) -> None:
     for use in (Session, lambda w: trace(w, WORLD, 1, 0), lambda w: play(w, WORLD, 1, 0)):
-        with pytest.raises(ValueError, match="learner: wanted one with its hyperparameters"):
+        with pytest.raises(ValueError, match="learner: expected one with its hyperparameters"):
             use(wrong)
 
 
 @pytest.mark.parametrize("space", [None, 5, "ranking", Ranking])
 def test_what_is_no_space_is_refused(space: Any) -> None:
-    with pytest.raises(ValueError, match="space: wanted one of what can be shown, such as"):
+    with pytest.raises(ValueError, match="space: expected one of what can be shown, such as"):
         Session(PreferencePerceptron(2, space))
 
 
 @pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("n", [2, 3, 5, 1000])
 def test_another_number_of_features_than_the_world_has_is_refused(n: int, interpreted: bool) -> None:
-    with pytest.raises(ValueError, match="n_features: wanted"):
+    with pytest.raises(ValueError, match="n_features: expected"):
         trace(PreferencePerceptron(n, Ranking(3)), WORLD, 5, 0, interpreted=interpreted)
 
 
@@ -345,7 +345,7 @@ def test_a_session_with_an_item_and_with_an_assignment() -> None:
 
 
 def test_a_learner_that_makes_no_sense_is_refused_when_the_session_starts() -> None:
-    with pytest.raises(ValueError, match="batch: wanted a whole number, 1 or more, got 0"):
+    with pytest.raises(ValueError, match="batch: expected a whole number, 1 or more, got 0"):
         Session(PreferencePerceptron(2, Ranking(3), batch=0))
-    with pytest.raises(ValueError, match="k: wanted a whole number, 1 to 1024, got 2000"):
+    with pytest.raises(ValueError, match="k: expected a whole number, 1 to 1024, got 2000"):
         Session(PreferencePerceptron(2, Ranking(2000)))

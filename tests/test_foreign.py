@@ -64,7 +64,7 @@ def test_a_schema_that_is_not_ours_is_refused(path: Path, statements: list[str])
             db.execute(statement)
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     before = (path / "log.db").read_bytes()
-    with pytest.raises(ValueError, match=r"log\.db: wanted the tables of a log and nothing else, got "):
+    with pytest.raises(ValueError, match=r"log\.db: expected the tables of a log and nothing else, got "):
         Loop.open(path)
     assert (path / "log.db").read_bytes() == before
 
@@ -104,7 +104,7 @@ def test_what_never_ends_is_not_begun(path: Path, statements: list[str]) -> None
     with database(path) as db:
         for statement in statements:
             db.execute(statement)
-    with pytest.raises(ValueError, match="wanted the tables of a log"):
+    with pytest.raises(ValueError, match="expected the tables of a log"):
         Loop.open(path)
 
 
@@ -129,7 +129,7 @@ def test_a_decision_that_is_none_is_damage_and_says_where(path: Path, payload: s
         db.execute("UPDATE event SET payload = ?, checked = ? WHERE seq = ?", (payload, checksum(new), new.seq))
     for snapshot in path.glob("snapshot-*"):
         snapshot.unlink()
-    with pytest.raises(ValueError, match=rf"log\.db: event {decided.seq}: wanted a decision as it was written"):
+    with pytest.raises(ValueError, match=rf"log\.db: event {decided.seq}: expected a decision as it was written"):
         Loop.open(path)
 
 
@@ -159,7 +159,7 @@ def test_a_snapshot_of_nothing_is_not_read(path: Path, size: int) -> None:
     grown(path, size)
     with Loop.open(path) as loop:
         assert bits(loop) == before
-        assert any("wanted a snapshot that is all there" in note for note in loop.notes)
+        assert any("expected a snapshot that is all there" in note for note in loop.notes)
         assert loop.verify() == []
 
 
@@ -192,7 +192,7 @@ def test_links_in_the_folder_lead_nowhere(path: Path, tmp_path: Path) -> None:
     assert picture_in(path, ONE) is None
     for name, read in (("study.json", study_of), ("simulation.json", Simulation.read)):
         (path / name).symlink_to(elsewhere / name)
-        with pytest.raises(ValueError, match=f"^{name}: wanted a file of this folder, got a link"):
+        with pytest.raises(ValueError, match=f"^{name}: expected a file of this folder, got a link"):
             read(path)
     snapshot = path / "snapshot-000000000099.safetensors"
     snapshot.symlink_to(elsewhere / ONE)
@@ -208,7 +208,7 @@ def test_what_is_no_plain_file_is_not_waited_for(path: Path) -> None:
     assert picture_in(path, ONE) is None
     assert picture_in(path, TWO) is None
     os.mkfifo(path / "study.json")
-    with pytest.raises(ValueError, match=r"^study\.json: wanted a plain file"):
+    with pytest.raises(ValueError, match=r"^study\.json: expected a plain file"):
         study_of(path)
     os.mkfifo(path / "snapshot-000000000099.safetensors")
     with Loop.open(path) as loop:
@@ -222,5 +222,5 @@ def test_files_that_are_too_large_are_not_read(path: Path) -> None:
     assert picture_in(path, ONE) is None
     (path / "study.json").write_text("{}")
     os.truncate(path / "study.json", 10**11)
-    with pytest.raises(ValueError, match=r"^study\.json: wanted at most"):
+    with pytest.raises(ValueError, match=r"^study\.json: expected at most"):
         study_of(path)

@@ -378,7 +378,7 @@ def test_nobody_there(tmp_path: Path) -> None:
         assert loop.forget("Annemarie")[:2] == (0, ())
         assert loop.forget("annemarie%")[:2] == (0, ())
         assert loop.forget("i3")[:2] == (0, ()), "an item is nobody"
-        with pytest.raises(ValueError, match="person: wanted"):
+        with pytest.raises(ValueError, match="person: expected"):
             loop.forget("")
         after = list(loop.ledger.log.events()), bits(loop), sorted(f.name for f in loop.path.glob("snap*"))
         assert after == before

@@ -47,7 +47,7 @@ def test_unit_rows_have_length_1_and_their_direction(values: np.ndarray) -> None
 
 def test_none_changes_nothing_and_others_are_refused() -> None:
     np.testing.assert_array_equal(scale_features(X, "none"), X)
-    with pytest.raises(ValueError, match="scale: wanted standard, unit, none, got 'log'"):
+    with pytest.raises(ValueError, match="scale: expected standard, unit, none, got 'log'"):
         scale_features(X, "log")
 
 
@@ -56,9 +56,9 @@ def test_maps() -> None:
     np.testing.assert_array_equal(map_features(X, "intercept"), np.hstack([np.ones((4, 1)), X]))
     mapped = map_features(X, "polynomial:2")
     np.testing.assert_allclose(mapped @ mapped.T, (X @ X.T + 1.0) ** 2)
-    with pytest.raises(ValueError, match="map: wanted intercept or polynomial:2, got 'polynomial:3'"):
+    with pytest.raises(ValueError, match="map: expected intercept or polynomial:2, got 'polynomial:3'"):
         map_features(X, "polynomial:3")
-    with pytest.raises(ValueError, match="map: wanted at most 100,000 features, got 125,751 of 500"):
+    with pytest.raises(ValueError, match="map: expected at most 100,000 features, got 125,751 of 500"):
         map_features(np.zeros((2, 500)), "polynomial:2")
 
 
@@ -91,7 +91,7 @@ def test_learners_are_those_that_predict_grades() -> None:
     setting = ordinal_setting(X, RANKS, 4)
     assert setting.learner("prank") == PRank(3, 4)
     assert setting.learner("widrow-hoff:eta=0.5").eta == 0.5
-    told = "learner: wanted one that predicts grades (ordinal), got perceptron, which is coactive"
+    told = "learner: expected one that predicts grades (ordinal), got perceptron, which is coactive"
     with pytest.raises(ValueError) as error:
         setting.learner("perceptron")
     assert str(error.value) == told

@@ -334,7 +334,7 @@ def test_other_forms_are_refused_with_what_to_do() -> None:
     assert m.refusal("grade") is m.refusal("none") is None
     for form in ("clicks", "better", "edit", "thumb", "action", "choice", "rating"):
         told = str(m.refusal(form))
-        assert told.startswith(f"{form}: wanted grade or none: this loop learns grades, whole numbers from 1 to 5")
+        assert told.startswith(f"{form}: expected grade or none: this loop learns grades, whole numbers from 1 to 5")
     assert "send them as grade" in str(m.refusal("rating"))
 
 
@@ -354,12 +354,12 @@ def test_a_learner_says_what_it_is_taught() -> None:
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ("prank", "learner: wanted n_ranks, how many grades there are, got prank; write prank:n_ranks=5"),
+        ("prank", "learner: expected n_ranks, how many grades there are, got prank; write prank:n_ranks=5"),
         ("widrow-hoff:eta=0.1", "write widrow-hoff:eta=0.1,n_ranks=5"),
-        ("prank:n_ranks=five", "prank: n_ranks: wanted a whole number, got 'five'"),
-        ("prank:n_ranks=1", "n_ranks: wanted a whole number, 2 to 1000, got 1"),
-        ("prank:n_ranks=5,n_ranks=6", "prank: n_ranks: wanted one value, got two"),
-        ("widrow-hoff:n_ranks=5,rate=3", "widrow-hoff: wanted"),
+        ("prank:n_ranks=five", "prank: n_ranks: expected a whole number, got 'five'"),
+        ("prank:n_ranks=1", "n_ranks: expected a whole number, 2 to 1000, got 1"),
+        ("prank:n_ranks=5,n_ranks=6", "prank: n_ranks: expected one value, got two"),
+        ("widrow-hoff:n_ranks=5,rate=3", "widrow-hoff: expected"),
         ("widrow-hoff:n_ranks=5,eta=-1", "eta"),
     ],
 )
@@ -370,7 +370,7 @@ def test_learners_that_make_no_sense_are_refused_by_name(spec: str, told: str) -
 
 @pytest.mark.parametrize("spec", [s for s in specs("ordinal") if s not in DIRECTED])
 def test_offsets_take_a_direction_with_thresholds(spec: str) -> None:
-    with pytest.raises(ValueError, match="shrink: wanted 0 for"):
+    with pytest.raises(ValueError, match="shrink: expected 0 for"):
         grader(spec, N, 2.0)
     assert grader(spec, N, 0.0).n_features == N + 1
     for other in DIRECTED:

@@ -61,7 +61,7 @@ def test_a_learner_may_bring_its_interaction_along() -> None:
 def test_an_interaction_that_nobody_has_is_refused_by_name() -> None:
     founding, learner = founded("coactive")
     strange = type("Strange", (type(learner),), {"__doc__": "Interaction: telepathic."})
-    with pytest.raises(LookupError, match="wanted coactive, ordinal, pairwise, rating, got telepathic"):
+    with pytest.raises(LookupError, match="expected coactive, ordinal, pairwise, rating, got telepathic"):
         interaction_of(founding, strange(*learner))
 
 

@@ -210,11 +210,11 @@ def test_a_later_page_knows_what_was_undone(loop: Loop) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"limit": 0}, "limit: wanted a whole number, 1 to 10000, got 0"),
-        ({"limit": 10_001}, "limit: wanted a whole number, 1 to 10000, got 10001"),
-        ({"limit": "50"}, "limit: wanted a whole number, 1 to 10000, got '50'"),
-        ({"before": 0}, "before: wanted a whole number, 1 or more, got 0"),
-        ({"person": ""}, "person: wanted a text of 1 to 200 printable characters, got ''"),
+        ({"limit": 0}, "limit: expected a whole number, 1 to 10000, got 0"),
+        ({"limit": 10_001}, "limit: expected a whole number, 1 to 10000, got 10001"),
+        ({"limit": "50"}, "limit: expected a whole number, 1 to 10000, got '50'"),
+        ({"before": 0}, "before: expected a whole number, 1 or more, got 0"),
+        ({"person": ""}, "person: expected a text of 1 to 200 printable characters, got ''"),
     ],
 )
 def test_what_makes_no_sense_is_refused(loop: Loop, given: dict[str, Any], told: str) -> None:
@@ -355,7 +355,7 @@ def test_the_order_is_the_one_that_a_decision_shows_without_exploration_and_cont
 def test_what_cannot_be_ranked_is_refused_as_for_a_decision(loop: Loop) -> None:
     with pytest.raises(LookupError, match="'tram' is not on offer"):
         loop.rank(["tram"], strict=True)
-    with pytest.raises(ValueError, match="candidates: wanted each once, got 'i0' 2 times"):
+    with pytest.raises(ValueError, match="candidates: expected each once, got 'i0' 2 times"):
         loop.rank(["i0", "i0"], strict=True)
     with pytest.raises(ValueError, match=r"^person: "):
         loop.rank(FIVE, person="")

@@ -209,7 +209,7 @@ def test_another_file_is_refused_by_name(tmp_path: Path, make: Callable[[Path], 
     path = tmp_path / "log.db"
     make(path)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"log\.db: wanted a"):
+    with pytest.raises(ValueError, match=r"log\.db: expected a"):
         Log(path)
     assert [file.name for file in tmp_path.iterdir()] == ["log.db"]
     assert path.read_bytes() == before

@@ -327,7 +327,7 @@ def test_the_same_id_is_the_same_decision(folder: Path, learner: str) -> None:
     with Loop.open(folder / "l") as loop:
         assert [loop.decide(names, id=d.id, person="p", prior=[1, 2, 3, 4]) for d in made] == made
         assert counts(loop) == before
-        with pytest.raises(ValueError, match="id: wanted a new one, got 'd0', which has other candidates"):
+        with pytest.raises(ValueError, match="id: expected a new one, got 'd0', which has other candidates"):
             loop.decide(["i5"], id="d0", person="p")
 
 
@@ -419,7 +419,7 @@ def test_many_at_once_are_as_one_after_the_other(folder: Path) -> None:
         wanted = ["applied", "applied", "duplicate", *["rejected"] * 4, "applied", "applied", "applied"]
         assert [a.status for a in answers] == wanted
         assert [a.event for a in answers] == ["e0", "e1", "e1", "e1", "", "9", "9", "e2", "e3", "e4"]
-        for answer, reason in zip(answers[3:], ("other content", "wanted an object", "clicks: wanted", "nobody")):
+        for answer, reason in zip(answers[3:], ("other content", "expected an object", "clicks: expected", "nobody")):
             assert reason in str(answer.reason)
         for event in good:
             assert one.feedback(event["decision"], id=event["id"], clicks=event["clicks"]).status == "applied"
@@ -452,7 +452,7 @@ def test_what_fits_no_longer_is_rejected_with_the_reason(folder: Path) -> None:
             ("d", {"edit": {"f0": 1.0}, "item": "i9"}, "'i9' was not among the candidates"),
             ("d", {"clicks": ["i0"], "chain": ["later"]}, "decision later is not in the log"),
             ("d", {"clicks": ["i0"], "chain": ["alone"]}, "somebody else"),
-            ("alone", {"choice": "first"}, "wanted a decision that showed two"),
+            ("alone", {"choice": "first"}, "expected a decision that showed two"),
         ):
             before = counts(loop), bits(loop)
             answer = loop.feedback(decision, id="e", **form)
@@ -767,7 +767,7 @@ def test_a_loop_that_cannot_be_made_leaves_nothing(folder: Path) -> None:
         Loop.open(folder / "nobody")
     with pytest.raises(FileNotFoundError):
         Loop.create(folder / "no" / "folder", encoding=encoding)
-    with pytest.raises(ValueError, match="learner: wanted fair-pairs"):
+    with pytest.raises(ValueError, match="learner: expected fair-pairs"):
         Loop.open(folder / "l", learner="perceptron")
 
 
@@ -963,7 +963,7 @@ def test_what_is_for_simulations_alone_is_no_learner_of_a_loop(tmp_path: Path) -
     assert set(alone) == {"fixed-order", "random-order", "ranking-svm", "perturbed", "exponentiated"}
     alone[alone.index("exponentiated")] += ":bound=1,signed=false"  # signed, it begins with the caller's order
     for name in alone:
-        with pytest.raises(ValueError, match=f"^learner: wanted one for loops, got {name}, .* simulations alone: "):
+        with pytest.raises(ValueError, match=f"^learner: expected one for loops, got {name}, .* simulations alone: "):
             small_loop(tmp_path / name, name)
-    with small_loop(tmp_path / "loop") as loop, pytest.raises(ValueError, match=r"^learner: wanted one for loops"):
+    with small_loop(tmp_path / "loop") as loop, pytest.raises(ValueError, match=r"^learner: expected one for loops"):
         loop.replay("random-order")

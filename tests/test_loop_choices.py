@@ -72,12 +72,12 @@ def test_a_loop_begins_with_nothing(folder: Path, spec: str) -> None:
     """No item, no person, no answer; then one comes after the other."""
     with Loop.create(folder / "l", learner=spec, settings=Settings(choices="ranking", control=0.0)) as loop:
         assert (loop.choices, loop.grades, loop.ratings, loop.items, loop.weights) == ("ranking", None, None, [], {})
-        with pytest.raises(ValueError, match="candidates: wanted some, or items on offer, got neither"):
+        with pytest.raises(ValueError, match="candidates: expected some, or items on offer, got neither"):
             loop.decide(person="p")
-        with pytest.raises(ValueError, match="items: wanted two or more on offer, to choose between, got 0"):
+        with pytest.raises(ValueError, match="items: expected two or more on offer, to choose between, got 0"):
             loop.standing()
         loop.put_items([{"id": "a"}])
-        with pytest.raises(ValueError, match="candidates: wanted two or more, to choose between, got 1"):
+        with pytest.raises(ValueError, match="candidates: expected two or more, to choose between, got 1"):
             loop.decide(person="p")
         assert loop.put_items([{"id": "b", "title": "B"}]) == 1
         d = loop.decide(person="p", id="d")
@@ -202,9 +202,9 @@ def test_only_loops_of_choices_speak_of_them(folder: Path) -> None:
         assert "choice" not in plain(loop.explain(d.id))
         assert loop.feedback(d.id, choice="first").status == "applied"
         assert all(b"predicted" not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
-        with pytest.raises(ValueError, match="standing: wanted a loop of choices, got a loop of rankings"):
+        with pytest.raises(ValueError, match="standing: expected a loop of choices, got a loop of rankings"):
             loop.standing()
-        with pytest.raises(ValueError, match="edit: wanted the corrected text"):
+        with pytest.raises(ValueError, match="edit: expected the corrected text"):
             loop.feedback(d.id, edit=["i0", "i1"])
 
 
@@ -471,20 +471,23 @@ def test_a_second_answer_counts_again(folder: Path) -> None:
 # ---------------------------------------------------------------------------- what is refused
 
 REFUSED = [
-    ({"rating": {"i0": 1}}, "rating: wanted choice, better, clicks or none: this loop learns choices; send the order"),
-    ({"grade": {"i0": 1}}, "grade: wanted choice, better, clicks or none"),
-    ({"thumb": "up"}, "thumb: wanted choice, better, clicks or none: this loop learns choices; send choice"),
-    ({"action": "buy", "item": "i0"}, "action: wanted choice, better, clicks or none"),
-    ({"actions": {"i0": "buy"}}, "actions: wanted choice, better, clicks or none"),
+    (
+        {"rating": {"i0": 1}},
+        "rating: expected choice, better, clicks or none: this loop learns choices; send the order",
+    ),
+    ({"grade": {"i0": 1}}, "grade: expected choice, better, clicks or none"),
+    ({"thumb": "up"}, "thumb: expected choice, better, clicks or none: this loop learns choices; send choice"),
+    ({"action": "buy", "item": "i0"}, "action: expected choice, better, clicks or none"),
+    ({"actions": {"i0": "buy"}}, "actions: expected choice, better, clicks or none"),
     (
         {"edit": "some text"},
-        "edit: wanted choice, better, clicks or none: this loop learns choices; send the order as a",
+        "edit: expected choice, better, clicks or none: this loop learns choices; send the order as a",
     ),
     ({"better": "i5"}, "better: 'i5' was not shown"),
     ({"clicks": ["i5"]}, "clicks: 'i5' was not shown"),
-    ({"clicks": ["i0", "i1"]}, "clicks: wanted one, the best of those shown, got 2; send an order as better"),
-    ({"clicks": []}, "clicks: wanted one, the best of those shown, got 0"),
-    ({"clicks": ["i2"], "chain": ["d2"]}, "chain: wanted none in a loop of choices, got some"),
+    ({"clicks": ["i0", "i1"]}, "clicks: expected one, the best of those shown, got 2; send an order as better"),
+    ({"clicks": []}, "clicks: expected one, the best of those shown, got 0"),
+    ({"clicks": ["i2"], "chain": ["d2"]}, "chain: expected none in a loop of choices, got some"),
 ]
 
 
@@ -505,31 +508,34 @@ def test_what_does_not_fit_what_was_shown(folder: Path) -> None:
         loop.record(loop.items, ["i0", "i1", "i2"], id="three", person="p")
         loop.record(loop.items, ["i0"], id="one", person="p")
         got = loop.feedback("three", choice="second")
-        assert got.reason == "choice: wanted better, as 3 were shown, got second"
+        assert got.reason == "choice: expected better, as 3 were shown, got second"
         assert loop.feedback("three", choice="equal").learned
         assert not loop.feedback("three", choice="cannot_judge").learned
         got = loop.feedback("one", better="i0")
-        assert got.reason == "better: wanted a decision that showed two or more, got one that showed 1"
+        assert got.reason == "better: expected a decision that showed two or more, got one that showed 1"
         assert (
             loop.feedback("one", choice="first").reason
-            == "choice: wanted a decision that showed two, got one that showed one"
+            == "choice: expected a decision that showed two, got one that showed one"
         )
         assert loop.feedback("one", none=True).status == "applied"
-        with pytest.raises(ValueError, match="show: wanted two or more, to choose between, got 1"):
+        with pytest.raises(ValueError, match="show: expected two or more, to choose between, got 1"):
             loop.decide(person="p", show=1)
-        with pytest.raises(ValueError, match="prior: wanted none in a loop of choices"):
+        with pytest.raises(ValueError, match="prior: expected none in a loop of choices"):
             loop.decide(person="p", prior={"i0": 1.0})
-        with pytest.raises(ValueError, match="candidates: wanted names of items on offer, in a loop of choices"):
+        with pytest.raises(ValueError, match="candidates: expected names of items on offer, in a loop of choices"):
             loop.decide([{"id": "x"}, {"id": "y"}])
         assert loop.verify() == []
 
 
 def test_what_makes_no_loop_of_choices(folder: Path) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"settings": Settings(choices="best", shrink=1.0)}, "shrink: wanted 0 in a loop of choices"),
-        ({"settings": Settings(choices="best"), "learner": "bmf"}, "learner: wanted one of choices, such as hierarch"),
-        ({"settings": Settings(), "learner": "preference-gp"}, "choices: wanted what they are for, best or ranking"),
-        ({"settings": Settings(choices="best", exploration=0.5)}, "exploration: wanted none or 0"),
+        ({"settings": Settings(choices="best", shrink=1.0)}, "shrink: expected 0 in a loop of choices"),
+        (
+            {"settings": Settings(choices="best"), "learner": "bmf"},
+            "learner: expected one of choices, such as hierarch",
+        ),
+        ({"settings": Settings(), "learner": "preference-gp"}, "choices: expected what they are for, best or ranking"),
+        ({"settings": Settings(choices="best", exploration=0.5)}, "exploration: expected none or 0"),
         (
             {"settings": Settings(choices="best"), "context": infer([{"c": 1.0}, {"c": 2.0}], identifier="")},
             "context: w",
@@ -538,12 +544,12 @@ def test_what_makes_no_loop_of_choices(folder: Path) -> None:
     for given, told in wrong:
         with pytest.raises(ValueError, match=told):
             Loop.create(folder / "l", **({"encoding": infer(rows(3, 2)), "items": rows(3, 2)} | given))
-    with pytest.raises(ValueError, match="choices: wanted best or ranking, got 'worst'"):
+    with pytest.raises(ValueError, match="choices: expected best or ranking, got 'worst'"):
         Settings(choices="worst")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="choices: wanted none in a loop of ratings, got best"):
+    with pytest.raises(ValueError, match="choices: expected none in a loop of ratings, got best"):
         Settings(choices="best", ratings=(1, 5))
     assert not (folder / "l").exists()
-    with rating_loop(folder / "r") as loop, pytest.raises(ValueError, match="standing: wanted a loop of choices"):
+    with rating_loop(folder / "r") as loop, pytest.raises(ValueError, match="standing: expected a loop of choices"):
         loop.standing()
 
 
@@ -636,7 +642,7 @@ def test_replay_says_what_another_learner_had_foretold(folder: Path) -> None:
         assert mine.agreement is not None
         assert alone.agreement is not None
         assert mine.agreement > 0.5 < alone.agreement
-        with pytest.raises(ValueError, match="learner: wanted one of choices"):
+        with pytest.raises(ValueError, match="learner: expected one of choices"):
             loop.replay("perceptron")
 
 
@@ -755,7 +761,7 @@ def test_a_learner_of_one_s_own(folder: Path) -> None:
     with Loop.open(folder / "l", learner=spec) as loop:
         assert bits(loop) == kept
     (folder / "bad.py").write_text(OWN.replace("    def posterior", "    def posteriors"))
-    with pytest.raises(ValueError, match=r"learner: wanted one with posterior\(state, user, items\), got .*none"):
+    with pytest.raises(ValueError, match=r"learner: expected one with posterior\(state, user, items\), got .*none"):
         choice_loop(folder / "m", f"{folder / 'bad.py'}:Counting")
 
 

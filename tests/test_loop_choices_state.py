@@ -133,7 +133,7 @@ class Living(RuleBasedStateMachine):
         names, id, loop = [name for name in order[:size] if name not in self.gone], self.new("d"), self.loop(which)
         if len(names) < 2:
             before = loop.ledger.log.counts()
-            with pytest.raises(ValueError, match="candidates: wanted"):
+            with pytest.raises(ValueError, match="candidates: expected"):
                 loop.decide(names, id=id, person=person, show=show, strict=True)
             assert loop.ledger.log.counts() == before
             return

@@ -94,7 +94,7 @@ def test_one_candidate_and_one_shown(folder: Path) -> None:
     with small_loop(folder / "one", "prank:n_ranks=3", control=0.0, k=1) as loop:
         d = loop.decide(["i4", "i5"])
         assert (d.shown, d.predicted) == (("i4",), (3,))
-        with pytest.raises(ValueError, match="show: wanted 1"):
+        with pytest.raises(ValueError, match="show: expected 1"):
             loop.decide(["i4", "i5"], show=2)
 
 
@@ -140,7 +140,7 @@ def test_only_grading_loops_speak_of_grades(folder: Path) -> None:
         loop.feedback(d.id, grade={"i0": 1, "i1": 7})
         assert plain(loop.replay("perceptron")).keys().isdisjoint({"rank_loss", "graded"})
         with pytest.raises(
-            ValueError, match="predict: wanted a loop that predicts something, got one of pairwise-logistic"
+            ValueError, match="predict: expected a loop that predicts something, got one of pairwise-logistic"
         ):
             loop.predict(["i0"])
         assert all(b'"predicted"' not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
@@ -150,15 +150,15 @@ def test_only_grading_loops_speak_of_grades(folder: Path) -> None:
 
 
 BAD: list[tuple[Mapping[str, Any], str]] = [
-    ({"grade": {"i0": 6}}, "grade['i0']: wanted a whole number from 1 to 5, got 6"),
-    ({"grade": {"i0": 0}}, "grade['i0']: wanted a whole number from 1 to 5, got 0"),
-    ({"grade": {"i0": 2, "i1": 2.5}}, "grade['i1']: wanted a whole number from 1 to 5, got 2.5"),
-    ({"grade": {"i0": 1e30}}, "grade['i0']: wanted a whole number from 1 to 5"),
-    ({"grade": {"i0": float("nan")}}, "grade['i0']: wanted a finite number, got nan"),
-    ({"grade": {"i0": True}}, "grade['i0']: wanted a finite number, got True"),
-    ({"grade": {"i0": "4"}}, "grade['i0']: wanted a finite number, got '4'"),
-    ({"grade": {}}, "grade: wanted a number for each item"),
-    ({"grade": 4}, "grade: wanted a number for each item"),
+    ({"grade": {"i0": 6}}, "grade['i0']: expected a whole number from 1 to 5, got 6"),
+    ({"grade": {"i0": 0}}, "grade['i0']: expected a whole number from 1 to 5, got 0"),
+    ({"grade": {"i0": 2, "i1": 2.5}}, "grade['i1']: expected a whole number from 1 to 5, got 2.5"),
+    ({"grade": {"i0": 1e30}}, "grade['i0']: expected a whole number from 1 to 5"),
+    ({"grade": {"i0": float("nan")}}, "grade['i0']: expected a finite number, got nan"),
+    ({"grade": {"i0": True}}, "grade['i0']: expected a finite number, got True"),
+    ({"grade": {"i0": "4"}}, "grade['i0']: expected a finite number, got '4'"),
+    ({"grade": {}}, "grade: expected a number for each item"),
+    ({"grade": 4}, "grade: expected a number for each item"),
 ]
 
 
@@ -198,7 +198,7 @@ def test_other_forms_are_rejected_with_the_form_that_is_taken(folder: Path, form
         before = bits(loop), loop.ledger.log.counts()
         answer = loop.feedback("d", **form)
         assert answer.status == "rejected"
-        assert f"{next(iter(form))}: wanted grade or none: this loop learns grades" in str(answer.reason)
+        assert f"{next(iter(form))}: expected grade or none: this loop learns grades" in str(answer.reason)
         assert ("send them as grade" in str(answer.reason)) == ("rating" in form)
         assert (bits(loop), loop.ledger.log.counts()) == before
 
@@ -311,11 +311,11 @@ def test_out_as_lines_and_into_another_loop(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "grades", "told"),
     [
-        ("prank:n_ranks=5", [6, 1], "predicted[0]: wanted a whole number from 1 to 5, got 6"),
-        ("prank:n_ranks=5", [1.5, 1], "predicted[0]: wanted a whole number from 1 to 5, got 1.5"),
-        ("prank:n_ranks=5", [1], "predicted: wanted 2 of them, one for each that was shown"),
-        ("prank:n_ranks=5", [1, "2"], "predicted[1]: wanted a finite number, got '2'"),
-        ("perceptron", [1, 2], "predicted: wanted none in a loop of rankings, which predicts nothing, got some"),
+        ("prank:n_ranks=5", [6, 1], "predicted[0]: expected a whole number from 1 to 5, got 6"),
+        ("prank:n_ranks=5", [1.5, 1], "predicted[0]: expected a whole number from 1 to 5, got 1.5"),
+        ("prank:n_ranks=5", [1], "predicted: expected 2 of them, one for each that was shown"),
+        ("prank:n_ranks=5", [1, "2"], "predicted[1]: expected a finite number, got '2'"),
+        ("perceptron", [1, 2], "predicted: expected none in a loop of rankings, which predicts nothing, got some"),
     ],
 )
 def test_lines_with_grades_that_do_not_fit_are_rejected(folder: Path, spec: str, grades: Any, told: str) -> None:
@@ -390,9 +390,9 @@ def test_replay_says_how_far_another_learner_would_have_been_off(folder: Path) -
 @pytest.mark.parametrize(
     ("made", "asked", "told"),
     [
-        ("prank:n_ranks=5", "perceptron", "learner: wanted one that predicts grades, such as averaged-prank"),
-        ("prank:n_ranks=5", "prank:n_ranks=4", "learner: wanted n_ranks=5, the grades of this log"),
-        ("perceptron", "prank:n_ranks=5", "learner: wanted one that is taught what is better, got prank:n_ranks=5"),
+        ("prank:n_ranks=5", "perceptron", "learner: expected one that predicts grades, such as averaged-prank"),
+        ("prank:n_ranks=5", "prank:n_ranks=4", "learner: expected n_ranks=5, the grades of this log"),
+        ("perceptron", "prank:n_ranks=5", "learner: expected one that is taught what is better, got prank:n_ranks=5"),
     ],
 )
 def test_a_learner_of_another_interaction_is_refused_by_name(folder: Path, made: str, asked: str, told: str) -> None:
@@ -533,10 +533,10 @@ def test_the_interval_of_paired_differences() -> None:
 @pytest.mark.parametrize(
     ("learner", "settings", "told"),
     [
-        ("prank", {}, "learner: wanted n_ranks, how many grades there are, got prank; write prank:n_ranks=5"),
-        ("multiclass:n_ranks=5", {"shrink": 3.0}, "shrink: wanted 0 for multiclass:n_ranks=5"),
-        ("prank:n_ranks=5", {"exploration": 0.2}, "exploration: wanted none or 0 for prank:n_ranks=5"),
-        ("prank:n_ranks=0", {}, "n_ranks: wanted a whole number, 2 to 1000, got 0"),
+        ("prank", {}, "learner: expected n_ranks, how many grades there are, got prank; write prank:n_ranks=5"),
+        ("multiclass:n_ranks=5", {"shrink": 3.0}, "shrink: expected 0 for multiclass:n_ranks=5"),
+        ("prank:n_ranks=5", {"exploration": 0.2}, "exploration: expected none or 0 for prank:n_ranks=5"),
+        ("prank:n_ranks=0", {}, "n_ranks: expected a whole number, 2 to 1000, got 0"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name_and_nothing_is_made(
@@ -551,7 +551,7 @@ def test_what_makes_no_sense_is_refused_by_name_and_nothing_is_made(
 def test_a_learner_of_another_interaction_is_none_for_loops(folder: Path) -> None:
     file = folder / "stars.py"
     file.write_text(OWN.replace("Interaction: ordinal", "Interaction: rating"))
-    with pytest.raises(ValueError, match=r"ratings: wanted the lowest and the highest .*, as .* learns from ratings"):
+    with pytest.raises(ValueError, match=r"ratings: expected the lowest and the highest .*, as .* learns from ratings"):
         small_loop(folder / "l", f"{file}:Mean:n_ranks=5")
 
 

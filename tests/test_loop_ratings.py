@@ -58,7 +58,7 @@ def test_a_loop_begins_with_nothing(folder: Path, spec: str) -> None:
     """No item, no person, no rating; then one comes after the other."""
     with Loop.create(folder / "l", learner=spec, settings=Settings(ratings=(-10, 10), k=2, control=0.0)) as loop:
         assert (loop.ratings, loop.grades, loop.items, loop.weights) == ((-10.0, 10.0), None, [], {})
-        with pytest.raises(ValueError, match="candidates: wanted some, or items on offer, got neither"):
+        with pytest.raises(ValueError, match="candidates: expected some, or items on offer, got neither"):
             loop.decide(person="p")
         assert loop.put_items([{"id": "a"}, {"id": "b", "title": "B", "year": 1999}]) == 2
         d = loop.decide(person="p", id="d")
@@ -79,7 +79,7 @@ def test_bmf_is_what_learns_where_nobody_says(folder: Path) -> None:
     with small_loop(folder / "other") as loop:
         assert loop.ratings is None
         with pytest.raises(
-            ValueError, match="predict: wanted a loop that predicts something, got one of pairwise-logistic"
+            ValueError, match="predict: expected a loop that predicts something, got one of pairwise-logistic"
         ):
             loop.predict(["i0"])
 
@@ -156,12 +156,12 @@ def test_only_loops_of_ratings_speak_of_them(folder: Path) -> None:
         loop.feedback(d.id, rating={"i0": 1, "i1": 7})
         assert plain(loop.replay("perceptron")).keys().isdisjoint({"error", "rated"})
         assert all(b"redicted" not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
-        with pytest.raises(ValueError, match="repeats: wanted none in a loop of rankings, got True"):
+        with pytest.raises(ValueError, match="repeats: expected none in a loop of rankings, got True"):
             loop.decide(["i0"], repeats=True)
         answer = loop.feedback(d.id, actions={"i0": "buy"})
         assert (answer.status, answer.reason) == (
             "rejected",
-            "actions: wanted action and item, but in a loop of ratings",
+            "actions: expected action and item, but in a loop of ratings",
         )
 
 
@@ -180,7 +180,7 @@ def test_what_was_consumed_is_not_shown_again_unless_it_is_said(folder: Path, sp
         assert loop.decide(person="p", show=4).shown == second.shown[1:]
         loop.feedback("d1", rating={second.shown[1]: 4})
         before = loop.ledger.log.counts(), bits(loop)
-        wanted = "candidates: wanted one that p has not consumed, got 4 that were; repeats shows them again"
+        wanted = "candidates: expected one that p has not consumed, got 4 that were; repeats shows them again"
         with pytest.raises(ValueError, match=wanted):
             loop.decide(person="p")
         with pytest.raises(ValueError, match="got 1 that were"):
@@ -223,9 +223,9 @@ def test_how_many_are_shown(folder: Path) -> None:
         assert (known.names, known.record.of, len(known.record.items)) == (d.shown, 8, 5)
         assert len(loop.decide(["i0", "i1"], person="p", show=5).shown) == 2
         assert loop.decide([f"i{j}" for j in range(8)], person="p", id="d") == d
-        with pytest.raises(ValueError, match="id: wanted a new one"):
+        with pytest.raises(ValueError, match="id: expected a new one"):
             loop.decide(["i0", "i1"], person="p", id="d")
-        with pytest.raises(ValueError, match="show: wanted a whole number"):
+        with pytest.raises(ValueError, match="show: expected a whole number"):
             loop.decide(person="p", show=0)
     with rating_loop(folder / "one", k=1) as loop:
         assert len(loop.decide(person="p").shown) == 1
@@ -293,19 +293,19 @@ def test_the_same_id_again_says_the_same(folder: Path) -> None:
 # ---------------------------------------------------------------------------- ratings, and what is none
 
 BAD: list[tuple[Mapping[str, Any], str]] = [
-    ({"rating": {"i0": 5.5}}, "rating['i0']: wanted a number from 1 to 5, got 5.5"),
-    ({"rating": {"i0": 0}}, "rating['i0']: wanted a number from 1 to 5, got 0"),
-    ({"rating": {"i0": 2, "i1": -1e30}}, "rating['i1']: wanted a number from 1 to 5, got -1e+30"),
-    ({"rating": {"i0": float("nan")}}, "rating['i0']: wanted a finite number, got nan"),
-    ({"rating": {"i0": float("inf")}}, "rating['i0']: wanted a finite number, got inf"),
-    ({"rating": {"i0": True}}, "rating['i0']: wanted a finite number, got True"),
-    ({"rating": {"i0": "4"}}, "rating['i0']: wanted a finite number, got '4'"),
-    ({"rating": {}}, "rating: wanted a number for each item"),
-    ({"rating": 4}, "rating: wanted a number for each item"),
-    ({"actions": {"i0": "veiw"}}, "actions['i0']: wanted view, cart, buy, hide, got 'veiw'"),
-    ({"actions": {"i0": []}}, "actions['i0']: wanted a list of 1 to 100 names, got []"),
-    ({"actions": {"i0": 3}}, "actions['i0']: wanted a list of 1 to 100 names, got 3"),
-    ({"actions": "buy"}, "actions: wanted what was done with each item"),
+    ({"rating": {"i0": 5.5}}, "rating['i0']: expected a number from 1 to 5, got 5.5"),
+    ({"rating": {"i0": 0}}, "rating['i0']: expected a number from 1 to 5, got 0"),
+    ({"rating": {"i0": 2, "i1": -1e30}}, "rating['i1']: expected a number from 1 to 5, got -1e+30"),
+    ({"rating": {"i0": float("nan")}}, "rating['i0']: expected a finite number, got nan"),
+    ({"rating": {"i0": float("inf")}}, "rating['i0']: expected a finite number, got inf"),
+    ({"rating": {"i0": True}}, "rating['i0']: expected a finite number, got True"),
+    ({"rating": {"i0": "4"}}, "rating['i0']: expected a finite number, got '4'"),
+    ({"rating": {}}, "rating: expected a number for each item"),
+    ({"rating": 4}, "rating: expected a number for each item"),
+    ({"actions": {"i0": "veiw"}}, "actions['i0']: expected view, cart, buy, hide, got 'veiw'"),
+    ({"actions": {"i0": []}}, "actions['i0']: expected a list of 1 to 100 names, got []"),
+    ({"actions": {"i0": 3}}, "actions['i0']: expected a list of 1 to 100 names, got 3"),
+    ({"actions": "buy"}, "actions: expected what was done with each item"),
 ]
 
 
@@ -344,7 +344,7 @@ def test_other_forms_are_rejected_with_the_form_that_is_taken(folder: Path, form
         before = bits(loop), loop.ledger.log.counts()
         answer = loop.feedback("d", **form)
         assert answer.status == "rejected"
-        assert f"{next(iter(form))}: wanted rating, actions or none" in str(answer.reason)
+        assert f"{next(iter(form))}: expected rating, actions or none" in str(answer.reason)
         assert ("send grades as rating" in str(answer.reason)) == ("grade" in form)
         assert ("write actions={item: action}" in str(answer.reason)) == ("action" in form)
         assert (bits(loop), loop.ledger.log.counts()) == before
@@ -366,12 +366,12 @@ def test_what_was_not_shown_cannot_be_rated(folder: Path) -> None:
 def test_candidates_are_names(folder: Path) -> None:
     with rating_loop(folder / "l") as loop:
         for candidates in ([{"id": "i0"}], np.zeros((2, 1), np.float32)):
-            with pytest.raises(ValueError, match="candidates: wanted names of items on offer, in a loop of ratings"):
+            with pytest.raises(ValueError, match="candidates: expected names of items on offer, in a loop of ratings"):
                 loop.decide(candidates, person="p")
-        for candidates, told in (([], "candidates: wanted a list of 1 to"), (["i0", "i0"], "wanted each once")):
+        for candidates, told in (([], "candidates: expected a list of 1 to"), (["i0", "i0"], "expected each once")):
             with pytest.raises(ValueError, match=told):
                 loop.decide(candidates, person="p", strict=True)
-        with pytest.raises(ValueError, match="repeats: wanted true or false, got 1"):
+        with pytest.raises(ValueError, match="repeats: expected true or false, got 1"):
             loop.decide(["i0"], person="p", repeats=1)  # type: ignore[arg-type]
 
 
@@ -579,7 +579,7 @@ def test_what_is_expected_lies_within_the_range_as_it_is_told(folder: Path) -> N
             loop.decide(["i0"], id=f"d{t}")
             loop.feedback(f"d{t}", id=f"e{t}", rating={"i0": 0.12345678})
         assert loop.decide(["i0"], id="d").predicted == (0.12345678,)
-        with pytest.raises(ValueError, match=r"wanted a number from 0 to 0\.123457, got 0\.12345679"):
+        with pytest.raises(ValueError, match=r"expected a number from 0 to 0\.123457, got 0\.12345679"):
             loop.feedback("d", rating={"i0": 0.12345679})  # what came is told so that one sees it
         lines = json.loads(json.dumps(list(export_lines(loop))))
     with Loop.create(folder / "b", learner="item-mean", settings=loop.settings) as other:
@@ -622,9 +622,9 @@ def test_out_as_lines_and_into_another_loop(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("ratings", "told"),
     [
-        ([1.5], "predicted: wanted 2 of them, one for each that was shown, got [1.5]"),
-        ([1, "2"], "predicted[1]: wanted a finite number, got '2'"),
-        ([1, 5.5], "predicted[1]: wanted a number from 1 to 5, got 5.5"),
+        ([1.5], "predicted: expected 2 of them, one for each that was shown, got [1.5]"),
+        ([1, "2"], "predicted[1]: expected a finite number, got '2'"),
+        ([1, 5.5], "predicted[1]: expected a number from 1 to 5, got 5.5"),
     ],
 )
 def test_lines_with_ratings_that_do_not_fit_are_rejected(folder: Path, ratings: Any, told: str) -> None:
@@ -634,7 +634,7 @@ def test_lines_with_ratings_that_do_not_fit_are_rejected(folder: Path, ratings: 
         assert (outcome.status, told in str(outcome.reason)) == ("rejected", True)
     with small_loop(folder / "other") as loop:
         [outcome] = import_lines(loop, [Line(1, line | {"predicted": [1.5, 2]}, None)])
-        assert outcome.reason == "predicted: wanted none in a loop of rankings, which predicts nothing, got some"
+        assert outcome.reason == "predicted: expected none in a loop of rankings, which predicts nothing, got some"
 
 
 # ---------------------------------------------------------------------------- looking back
@@ -745,7 +745,7 @@ def test_another_learner_is_asked_before_it_learns(folder: Path, spec: str) -> N
 def test_another_learner_is_a_name(folder: Path) -> None:
     with (
         rating_loop(folder / "l") as loop,
-        pytest.raises(ValueError, match="learner: wanted its name, such as bmf, got 5"),
+        pytest.raises(ValueError, match="learner: expected its name, such as bmf, got 5"),
     ):
         loop.replay(5)  # type: ignore[arg-type]
 
@@ -766,7 +766,7 @@ def test_agreement_counts_pairs_that_one_answer_rates_differently(folder: Path) 
 def test_other_learners_do_not_fit(folder: Path) -> None:
     with rating_loop(folder / "l") as loop:
         for spec in ("perceptron", "prank:n_ranks=5"):
-            with pytest.raises(ValueError, match="learner: wanted one of ratings, such as bmf, got"):
+            with pytest.raises(ValueError, match="learner: expected one of ratings, such as bmf, got"):
                 loop.replay(spec)
     with small_loop(folder / "other") as loop, pytest.raises(ValueError, match="what is better, got bmf"):
         loop.replay("bmf")
@@ -838,24 +838,28 @@ def test_learned_against_chance(folder: Path) -> None:
         (
             "bmf",
             {"ratings": (5, 1)},
-            "ratings: wanted the lowest and the highest, such as (1, 5), between -1e6 and 1e6, got (5, 1)",
+            "ratings: expected the lowest and the highest, such as (1, 5), between -1e6 and 1e6, got (5, 1)",
         ),
-        ("bmf", {"ratings": (1, float("nan"))}, "ratings: wanted the lowest and the highest"),
+        ("bmf", {"ratings": (1, float("nan"))}, "ratings: expected the lowest and the highest"),
         (
             "bmf",
             {"ratings": (0, 2e6)},
-            "ratings: wanted the lowest and the highest, such as (1, 5), between -1e6 and 1e6",
+            "ratings: expected the lowest and the highest, such as (1, 5), between -1e6 and 1e6",
         ),
         (
             "bmf",
             {"ratings": 5},
-            "ratings: wanted the lowest and the highest, such as (1, 5), between -1e6 and 1e6, got 5",
+            "ratings: expected the lowest and the highest, such as (1, 5), between -1e6 and 1e6, got 5",
         ),
-        ("perceptron", {}, "learner: wanted one of ratings, such as bmf, got perceptron, as this loop learns ratings"),
-        ("bmf", {"shrink": 3.0}, "shrink: wanted 0 in a loop of ratings"),
-        ("bmf", {"exploration": 0.2}, "exploration: wanted none or 0 for bmf"),
-        ("bmf:n_factors=0", {}, "n_factors: wanted a whole number"),
-        ("bmf", {"repeats": 1}, "repeats: wanted true or false, got 1"),
+        (
+            "perceptron",
+            {},
+            "learner: expected one of ratings, such as bmf, got perceptron, as this loop learns ratings",
+        ),
+        ("bmf", {"shrink": 3.0}, "shrink: expected 0 in a loop of ratings"),
+        ("bmf", {"exploration": 0.2}, "exploration: expected none or 0 for bmf"),
+        ("bmf:n_factors=0", {}, "n_factors: expected a whole number"),
+        ("bmf", {"repeats": 1}, "repeats: expected true or false, got 1"),
         ("bmf", {"actions": {"buy": [9, 1]}}, "actions: buy"),
         ("bmf", {"actions": {"buy": [5, 0]}}, "actions: buy"),
         ("bmf", {"actions": {"buy": "x"}}, "actions: buy"),
@@ -872,13 +876,13 @@ def test_what_makes_no_sense_is_refused_by_name_and_nothing_is_made(
 
 def test_features_are_for_other_loops(folder: Path) -> None:
     encoding = infer(rows(4, 2), identifier="id")
-    with pytest.raises(ValueError, match="encoding: features: wanted none in a loop of ratings"):
+    with pytest.raises(ValueError, match="encoding: features: expected none in a loop of ratings"):
         Loop.create(folder / "l", encoding=encoding, settings=Settings(ratings=(1, 5)))
-    with pytest.raises(ValueError, match="encoding: wanted an Encoding"):
+    with pytest.raises(ValueError, match="encoding: expected an Encoding"):
         Loop.create(folder / "l")
-    with pytest.raises(ValueError, match="ratings: wanted the lowest and the highest rating there may be, such as 1"):
+    with pytest.raises(ValueError, match="ratings: expected the lowest and the highest rating there may be, such as 1"):
         small_loop(folder / "l", "bmf")
-    with pytest.raises(ValueError, match="repeats: wanted false in a loop of rankings, got true"):
+    with pytest.raises(ValueError, match="repeats: expected false in a loop of rankings, got true"):
         Loop.create(folder / "l", encoding=encoding, settings=Settings(repeats=True))
 
 
@@ -944,7 +948,7 @@ def test_predictions_that_are_no_numbers_are_none(folder: Path) -> None:
         d = loop.decide(person="p", id="d1")
         assert (d.shown, d.predicted) == (("i1", "i2", "i3"), None)
         assert loop.feedback("d1", rating={"i1": 2}).learned
-        with pytest.raises(ValueError, match="predict: wanted a loop that predicts something, got one of"):
+        with pytest.raises(ValueError, match="predict: expected a loop that predicts something, got one of"):
             loop.predict(person="p")
     with Loop.open(folder / "l", learner=spec) as loop:
         assert loop.decide(person="p", id="d1").shown == d.shown

@@ -139,7 +139,7 @@ class Living(RuleBasedStateMachine):
         left = [name for name in names if again or told.said.get((person, name), 0.0) < 1.0 - 1e-9]
         if not left:
             before = loop.ledger.log.counts()
-            with pytest.raises(ValueError, match="candidates: wanted"):
+            with pytest.raises(ValueError, match="candidates: expected"):
                 loop.decide(names, id=id, person=person, show=show, repeats=repeats, strict=True)
             assert loop.ledger.log.counts() == before
             return

@@ -113,11 +113,11 @@ def test_what_is_not_given_is_cross_validated(ratings: Ratings, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"split": -1}, "split: wanted a whole number, 0 or more, got -1"),
-        ({"dimension": 1001}, "dimension: wanted a whole number, 0 to 1000, got 1001"),
-        ({"regularisation": -0.1}, "regularisation: wanted a finite number above 0"),
-        ({"regularisation": math.nan}, "regularisation: wanted a finite number above 0"),
-        ({"penalty": "heavy"}, "penalty: wanted plain or weighted, got 'heavy'"),
+        ({"split": -1}, "split: expected a whole number, 0 or more, got -1"),
+        ({"dimension": 1001}, "dimension: expected a whole number, 0 to 1000, got 1001"),
+        ({"regularisation": -0.1}, "regularisation: expected a finite number above 0"),
+        ({"regularisation": math.nan}, "regularisation: expected a finite number above 0"),
+        ({"penalty": "heavy"}, "penalty: expected plain or weighted, got 'heavy'"),
     ],
 )
 def test_numbers_that_make_no_sense(ratings: Ratings, wrong: dict[str, Any], message: str) -> None:
@@ -126,7 +126,7 @@ def test_numbers_that_make_no_sense(ratings: Ratings, wrong: dict[str, Any], mes
 
 
 def test_one_user_is_no_half(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"users: wanted at least two, .*, got 1"):
+    with pytest.raises(ValueError, match=r"users: expected at least two, .*, got 1"):
         cinema(load_movielens(write_100k(tmp_path, {(5, 1): 3, (5, 2): 4})))
 
 
@@ -187,9 +187,9 @@ def test_who_comes_depends_on_the_seed_alone(house: Cinema) -> None:
 
 
 def test_who_is_not_there_cannot_come(house: Cinema) -> None:
-    with pytest.raises(ValueError, match="people: wanted a whole number, 0 to 12, got 13"):
+    with pytest.raises(ValueError, match="people: expected a whole number, 0 to 12, got 13"):
         movie_setting(house, Best(), people=13)
-    with pytest.raises(ValueError, match="user: wanted one who picks items"):
+    with pytest.raises(ValueError, match="user: expected one who picks items"):
         movie_setting(house, Noisy(5), people=2)
 
 

@@ -188,24 +188,24 @@ def test_defaults_fill_only_what_has_none_and_was_not_given() -> None:
     [
         (
             "percptron",
-            "learner: wanted .*batch, .*convex, .*FILE.py:Class or module:Class, got 'percptron'; did you mean pe",
+            "learner: expected .*batch, .*convex, .*FILE.py:Class or module:Class, got 'percptron'; did you mean pe",
         ),
         ("secondorder", "did you mean second-order"),
         ("zzz", r"got 'zzz'$"),
         ("", r"got ''$"),
-        ("perceptron:batches=2", "perceptron: wanted batch, got 'batches'; did you mean batch"),
-        ("second-order:gama=1", "second-order: wanted gamma, epsilon, radius, got 'gama'; did you mean gamma"),
-        ("perceptron:batch=2.5", "perceptron: batch: wanted a whole number, got '2.5'"),
-        ("second-order:gamma=much", "second-order: gamma: wanted a number, got 'much'"),
-        ("perceptron:batch", "perceptron: parameters: wanted FIELD=VALUE, separated by commas, got 'batch'"),
-        ("perceptron:batch=", "perceptron: parameters: wanted FIELD=VALUE"),
-        ("perceptron:batch=1,batch=2", "perceptron: batch: wanted one value, got two"),
+        ("perceptron:batches=2", "perceptron: expected batch, got 'batches'; did you mean batch"),
+        ("second-order:gama=1", "second-order: expected gamma, epsilon, radius, got 'gama'; did you mean gamma"),
+        ("perceptron:batch=2.5", "perceptron: batch: expected a whole number, got '2.5'"),
+        ("second-order:gamma=much", "second-order: gamma: expected a number, got 'much'"),
+        ("perceptron:batch", "perceptron: parameters: expected FIELD=VALUE, separated by commas, got 'batch'"),
+        ("perceptron:batch=", "perceptron: parameters: expected FIELD=VALUE"),
+        ("perceptron:batch=1,batch=2", "perceptron: batch: expected one value, got two"),
         ("perceptron:n_features=3", "perceptron: n_features: it comes from the data and cannot be given"),
-        ("convex", "convex: radius: wanted a value, got none; write convex:radius=VALUE"),
-        ("nowhere_at_all:Mine", "nowhere_at_all: wanted a module that can be imported, got ModuleNotFoundError"),
+        ("convex", "convex: radius: expected a value, got none; write convex:radius=VALUE"),
+        ("nowhere_at_all:Mine", "nowhere_at_all: expected a module that can be imported, got ModuleNotFoundError"),
         ("perceptrom:Mine", "did you mean perceptron"),
-        ("json:JSONDecoder", "json: JSONDecoder: wanted a NamedTuple with init, .* but it is not a NamedTuple"),
-        ("mine.py", "learner: wanted mine.py:Class, the learner's class after the file, got 'mine.py'"),
+        ("json:JSONDecoder", "json: JSONDecoder: expected a NamedTuple with init, .* but it is not a NamedTuple"),
+        ("mine.py", "learner: expected mine.py:Class, the learner's class after the file, got 'mine.py'"),
     ],
 )
 def test_what_is_refused(spec: str, told: str) -> None:
@@ -218,7 +218,7 @@ def test_how_many_grades_there_are_comes_from_the_space_or_the_name() -> None:
     assert make_learner("widrow-hoff:eta=0.5", n_features=4, space=Ranks(3)) == WidrowHoff(4, 3, 0.5)
     assert make_learner("averaged-prank:n_ranks=7", n_features=4, space=None) == AveragedPRank(4, 7)
     assert make_learner("multiclass", n_features=4, space=None, n_ranks=6) == MulticlassPerceptron(4, 6)
-    with pytest.raises(ValueError, match=r"^prank: n_ranks: wanted a value, got none; write prank:n_ranks=VALUE$"):
+    with pytest.raises(ValueError, match=r"^prank: n_ranks: expected a value, got none; write prank:n_ranks=VALUE$"):
         make_learner("prank", n_features=4, space=SPACE)
 
 
@@ -258,13 +258,13 @@ def test_a_learner_in_a_module_of_the_working_folder(own: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("after", "told"),
     [
-        (":Mime", r"my learner.py: wanted a class Mime, got none; it has Mine; did you mean Mine\?"),
-        (":Deaf", "my learner.py: Deaf: wanted a NamedTuple with init, propose and update, but it has no update"),
-        (":Plain", "Plain: wanted a NamedTuple with init, propose and update, but it is not a NamedTuple"),
-        (":NUMBER", "NUMBER: wanted a NamedTuple with init, propose and update, but it is not a NamedTuple"),
-        (":Mine", "Mine: rate: wanted a value, got none; write .*my learner.py:Mine:rate=VALUE"),
-        (":Mine:rate=1,eager=perhaps", "eager: wanted true or false, got 'perhaps'"),
-        (":Mine:rate=1,table=7", "table: wanted a field of int, float, bool or str, which text can give"),
+        (":Mime", r"my learner.py: expected a class Mime, got none; it has Mine; did you mean Mine\?"),
+        (":Deaf", "my learner.py: Deaf: expected a NamedTuple with init, propose and update, but it has no update"),
+        (":Plain", "Plain: expected a NamedTuple with init, propose and update, but it is not a NamedTuple"),
+        (":NUMBER", "NUMBER: expected a NamedTuple with init, propose and update, but it is not a NamedTuple"),
+        (":Mine", "Mine: rate: expected a value, got none; write .*my learner.py:Mine:rate=VALUE"),
+        (":Mine:rate=1,eager=perhaps", "eager: expected true or false, got 'perhaps'"),
+        (":Mine:rate=1,table=7", "table: expected a field of int, float, bool or str, which text can give"),
         ("", "the learner's class after the file"),
     ],
 )
@@ -274,7 +274,7 @@ def test_what_of_ones_own_is_refused(own: Path, after: str, told: str) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"none\.py: no such file; wanted FILE\.py:Class"):
+    with pytest.raises(FileNotFoundError, match=r"none\.py: no such file; expected FILE\.py:Class"):
         made(f"{tmp_path}/none.py:Mine")
 
 
@@ -286,7 +286,7 @@ def test_a_file_that_cannot_be_imported_is_not_kept(tmp_path: Path, text: str, t
     file = tmp_path / "broken.py"
     file.write_text(text)
     before = set(sys.modules)
-    with pytest.raises(ValueError, match=rf"broken\.py: wanted a file that can be imported, got {told}"):
+    with pytest.raises(ValueError, match=rf"broken\.py: expected a file that can be imported, got {told}"):
         made(f"{file}:Mine")
     assert not [name for name in set(sys.modules) - before if "broken" in name]
 
@@ -321,16 +321,16 @@ def test_make_user(spec: str, user: Any) -> None:
     [
         (
             "strikt",
-            r"user: wanted strict, .*, position-biased, cascade, expected, got 'strikt'; did you mean strict\?",
+            r"user: expected strict, .*, position-biased, cascade, expected, got 'strikt'; did you mean strict\?",
         ),
-        ("strict:alpha=0", "strict: alpha: wanted a number above 0, at most 1, got 0.0"),
-        ("strict:alpha=1.01", "strict: alpha: wanted a number above 0, at most 1, got 1.01"),
-        ("strict:alpha=nan", "strict: alpha: wanted a number above 0, at most 1, got nan"),
-        ("noisy:depth=0", "noisy: depth: wanted a whole number, 1 or more, got 0"),
-        ("noisy:depht=1", r"noisy: wanted depth, got 'depht'; did you mean depth\?"),
-        ("position-biased:eta=-1", "position-biased: eta: wanted a number from 0 to 100, got -1.0"),
-        ("cascade:stop=2", "cascade: stop: wanted a number from 0 to 1, got 2.0"),
-        ("best:of=3", "best: wanted ties, got 'of'"),
+        ("strict:alpha=0", "strict: alpha: expected a number above 0, at most 1, got 0.0"),
+        ("strict:alpha=1.01", "strict: alpha: expected a number above 0, at most 1, got 1.01"),
+        ("strict:alpha=nan", "strict: alpha: expected a number above 0, at most 1, got nan"),
+        ("noisy:depth=0", "noisy: depth: expected a whole number, 1 or more, got 0"),
+        ("noisy:depht=1", r"noisy: expected depth, got 'depht'; did you mean depth\?"),
+        ("position-biased:eta=-1", "position-biased: eta: expected a number from 0 to 100, got -1.0"),
+        ("cascade:stop=2", "cascade: stop: expected a number from 0 to 1, got 2.0"),
+        ("best:of=3", "best: expected ties, got 'of'"),
     ],
 )
 def test_people_that_are_refused(spec: str, told: str) -> None:

@@ -185,7 +185,7 @@ def test_an_older_version_refuses_a_newer_log_and_leaves_it_alone(tmp_path: Path
     assert answer.status_code == 500
     code, told = doctor(tmp_path / "cars.heedful")
     page = " ".join(PAGE.split())
-    quoted = f"wanted a log of schema {newer - 1} or older, got {newer}: a newer heedful wrote it"
+    quoted = f"expected a log of schema {newer - 1} or older, got {newer}: a newer heedful wrote it"
     assert code == 1
     assert quoted in " ".join(told.split())
     assert quoted in page

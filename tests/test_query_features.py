@@ -191,18 +191,24 @@ def test_a_grading_loop_grades_items_with_what_the_request_says(tmp_path: Path) 
 
 GOOD = {"id": "i1", "bm25": 12.7, "clicks_7d": 3, "source": "web"}
 BAD: dict[str, tuple[Any, str]] = {
-    "unknown": ({**GOOD, "bm24": 1}, r"candidates\[1\]: wanted id, bm25, clicks_7d, source, got another field: 'bm24'"),
-    "an attribute of items": ({**GOOD, "f0": 1.0}, r"candidates\[1\]: wanted id, .*, got another field: 'f0'"),
-    "missing": ({"id": "i1", "bm25": 1.0, "source": "web"}, r"candidates\[1\]: clicks_7d: wanted a value, got nothing"),
-    "none": ({**GOOD, "bm25": None}, r"candidates\[1\]: bm25: wanted a value, got nothing"),
-    "not a number": ({**GOOD, "bm25": float("nan")}, r"candidates\[1\]: bm25: wanted a value, got nan"),
-    "text": ({**GOOD, "bm25": "high"}, r"candidates\[1\]: bm25: wanted a finite number, got 'high'"),
-    "infinite": ({**GOOD, "bm25": float("inf")}, r"candidates\[1\]: bm25: wanted a finite number, got inf"),
-    "a list": ({**GOOD, "source": ["web"]}, r"candidates\[1\]: source: wanted a text"),
-    "no id": ({"bm25": 1.0, "clicks_7d": 3, "source": "web"}, r"candidates\[1\]: id: wanted the name of an item"),
-    "no object": ("i1", r"candidates\[1\]: wanted items on offer with bm25, clicks_7d, source"),
+    "unknown": (
+        {**GOOD, "bm24": 1},
+        r"candidates\[1\]: expected id, bm25, clicks_7d, source, got another field: 'bm24'",
+    ),
+    "an attribute of items": ({**GOOD, "f0": 1.0}, r"candidates\[1\]: expected id, .*, got another field: 'f0'"),
+    "missing": (
+        {"id": "i1", "bm25": 1.0, "source": "web"},
+        r"candidates\[1\]: clicks_7d: expected a value, got nothing",
+    ),
+    "none": ({**GOOD, "bm25": None}, r"candidates\[1\]: bm25: expected a value, got nothing"),
+    "not a number": ({**GOOD, "bm25": float("nan")}, r"candidates\[1\]: bm25: expected a value, got nan"),
+    "text": ({**GOOD, "bm25": "high"}, r"candidates\[1\]: bm25: expected a finite number, got 'high'"),
+    "infinite": ({**GOOD, "bm25": float("inf")}, r"candidates\[1\]: bm25: expected a finite number, got inf"),
+    "a list": ({**GOOD, "source": ["web"]}, r"candidates\[1\]: source: expected a text"),
+    "no id": ({"bm25": 1.0, "clicks_7d": 3, "source": "web"}, r"candidates\[1\]: id: expected the name of an item"),
+    "no object": ("i1", r"candidates\[1\]: expected items on offer with bm25, clicks_7d, source"),
     "encoded wrongly": ({"id": "i1", "query_features": [1.0]}, r"candidates\[1\]: query_features: "),
-    "encoded and more": ({"id": "i1", "query_features": [1.0] * 4, "bm25": 1}, r"candidates\[1\]: wanted id, query_"),
+    "encoded and more": ({"id": "i1", "query_features": [1.0] * 4, "bm25": 1}, r"candidates\[1\]: expected id, query_"),
 }
 
 
@@ -212,11 +218,11 @@ def test_bad_candidates_are_said_by_name_and_change_nothing(tmp_path: Path, cand
         before = loop.ledger.log.counts()
         with pytest.raises(ValueError, match=f"^{told}"):
             loop.decide([{**GOOD, "id": "i0"}, candidate])
-        with pytest.raises(ValueError, match=r"^candidates: 'i0': bm25: wanted a value, got nothing"):
+        with pytest.raises(ValueError, match=r"^candidates: 'i0': bm25: expected a value, got nothing"):
             loop.decide()
-        with pytest.raises(ValueError, match=r"^candidates: 'i2': bm25: wanted a value, got nothing"):
+        with pytest.raises(ValueError, match=r"^candidates: 'i2': bm25: expected a value, got nothing"):
             loop.decide(["i2", "i1"])
-        with pytest.raises(ValueError, match=r"^candidates: wanted items on offer with bm25.*, got an array"):
+        with pytest.raises(ValueError, match=r"^candidates: expected items on offer with bm25.*, got an array"):
             loop.decide(np.zeros((2, 8)))
         with pytest.raises(LookupError, match="'x' is not on offer"):
             loop.decide([{**GOOD, "id": "x"}], strict=True)
@@ -253,20 +259,20 @@ def test_what_is_optional_may_be_missing_and_a_feature_says_so(tmp_path: Path) -
 
 
 DECLARATIONS: dict[str, tuple[Any, str]] = {
-    "nothing": ({}, "query_features: wanted what each is, by name"),
-    "no object": ([1], "query_features: wanted what each is, by name"),
-    "no name": ({"": (0, 1)}, "query_features: wanted printable texts as names"),
-    "one number": ({"a": (0,)}, "query_features: a: range: wanted two numbers"),
-    "backwards": ({"a": (1, 0)}, "query_features: a: range: wanted two numbers"),
-    "infinite": ({"a": (0, float("inf"))}, "query_features: a: range: wanted two numbers"),
-    "true": ({"a": (False, True)}, "query_features: a: range: wanted two numbers"),
-    "a kind that is none": ({"a": {"kind": "text"}}, "query_features: a: wanted .* an object with kind number"),
-    "another field": ({"a": {"kind": "number", "levels": ["a"]}}, "query_features: a: wanted range or optional"),
-    "levels twice": ({"a": ["x", "x"]}, "query_features: a: levels: wanted different texts"),
-    "no levels": ({"a": {"kind": "category", "levels": []}}, "query_features: a: levels: wanted a list of texts"),
-    "optional": ({"a": {"kind": "vector", "size": 2, "optional": 1}}, "query_features: a: optional: wanted true"),
-    "size": ({"a": {"kind": "vector", "size": 0}}, "query_features: a: size: wanted 1 to"),
-    "no size": ({"a": {"kind": "vector"}}, "query_features: a: size: wanted a whole number"),
+    "nothing": ({}, "query_features: expected what each is, by name"),
+    "no object": ([1], "query_features: expected what each is, by name"),
+    "no name": ({"": (0, 1)}, "query_features: expected printable texts as names"),
+    "one number": ({"a": (0,)}, "query_features: a: range: expected two numbers"),
+    "backwards": ({"a": (1, 0)}, "query_features: a: range: expected two numbers"),
+    "infinite": ({"a": (0, float("inf"))}, "query_features: a: range: expected two numbers"),
+    "true": ({"a": (False, True)}, "query_features: a: range: expected two numbers"),
+    "a kind that is none": ({"a": {"kind": "text"}}, "query_features: a: expected .* an object with kind number"),
+    "another field": ({"a": {"kind": "number", "levels": ["a"]}}, "query_features: a: expected range or optional"),
+    "levels twice": ({"a": ["x", "x"]}, "query_features: a: levels: expected different texts"),
+    "no levels": ({"a": {"kind": "category", "levels": []}}, "query_features: a: levels: expected a list of texts"),
+    "optional": ({"a": {"kind": "vector", "size": 2, "optional": 1}}, "query_features: a: optional: expected true"),
+    "size": ({"a": {"kind": "vector", "size": 0}}, "query_features: a: size: expected 1 to"),
+    "no size": ({"a": {"kind": "vector"}}, "query_features: a: size: expected a whole number"),
 }
 
 
@@ -279,11 +285,20 @@ def test_declarations_that_make_no_sense(given: Any, told: str) -> None:
 @pytest.mark.parametrize(
     ("how", "told"),
     [
-        ({"query_features": declare({"f1": (0, 1)})}, "query_features: wanted names that no attribute of an item has"),
-        ({"query_features": declare({"id": (0, 1)})}, "query_features: wanted names that no attribute of an item has"),
-        ({"query_features": {"a": (0, 1)}}, "query_features: wanted an Encoding"),
-        ({"settings": Settings(ratings=(1, 5)), "encoding": None}, "query_features: wanted none in a loop of ratings"),
-        ({"settings": Settings(choices="best")}, "query_features: wanted none in a loop of choices"),
+        (
+            {"query_features": declare({"f1": (0, 1)})},
+            "query_features: expected names that no attribute of an item has",
+        ),
+        (
+            {"query_features": declare({"id": (0, 1)})},
+            "query_features: expected names that no attribute of an item has",
+        ),
+        ({"query_features": {"a": (0, 1)}}, "query_features: expected an Encoding"),
+        (
+            {"settings": Settings(ratings=(1, 5)), "encoding": None},
+            "query_features: expected none in a loop of ratings",
+        ),
+        ({"settings": Settings(choices="best")}, "query_features: expected none in a loop of choices"),
     ],
 )
 def test_loops_that_cannot_have_them(tmp_path: Path, how: dict[str, Any], told: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
 from heedful.learners.registry import learner_class
-from heedful.loop.interactions.rating.learners import is_rating, rater, wanted_range, wanted_table
+from heedful.loop.interactions.rating.learners import check_range, check_table, is_rating, rater
 from heedful.loop.interactions.rating.model import RatingModel
 from heedful.loop.interactions.rating.slate import Watched, _places
 from heedful.loop.model import Context
@@ -122,7 +122,7 @@ def test_other_forms_are_refused_with_what_to_do() -> None:
     assert m.refusal("rating") is m.refusal("actions") is m.refusal("none") is None
     for form in ("clicks", "better", "edit", "thumb", "action", "choice", "grade"):
         assert str(m.refusal(form)).startswith(
-            f"{form}: wanted rating, actions or none: this loop learns ratings from 1"
+            f"{form}: expected rating, actions or none: this loop learns ratings from 1"
         )
 
 
@@ -138,7 +138,7 @@ def test_who_draws_nothing_shows_it_for_certain() -> None:
 
 @pytest.mark.parametrize("y", [[3], [0, 0], [], [9, 1]])
 def test_a_learner_that_shows_what_is_not_on_offer_is_found(y: list[int]) -> None:
-    with pytest.raises(ValueError, match="wanted items on offer, each once"):
+    with pytest.raises(ValueError, match="expected items on offer, each once"):
         _places(np.array([0, 1, 7]), np.array(y, np.int64))
     assert _places(np.array([0, 1, 7]), np.array([7, 0])).tolist() == [2, 0]
 
@@ -147,20 +147,20 @@ def test_a_learner_that_shows_what_is_not_on_offer_is_found(y: list[int]) -> Non
     "given", [None, 5, (1,), (1, 2, 3), (5, 1), (1, 1), ("1", 5), (0, np.inf), (np.nan, 1), (True, 5)]
 )
 def test_what_is_no_range_is_refused(given: Any) -> None:
-    with pytest.raises(ValueError, match="ratings: wanted the lowest and the highest"):
-        wanted_range(given)
-    assert wanted_range([0, 1]) == (0.0, 1.0)
+    with pytest.raises(ValueError, match="ratings: expected the lowest and the highest"):
+        check_range(given)
+    assert check_range([0, 1]) == (0.0, 1.0)
 
 
 def test_actions_are_read_once_and_for_all() -> None:
     """What is written in the log is read as it was meant."""
-    table = wanted_table({"a": 2, "b": [5, 0.5]}, {}, 1.0, 5.0)
+    table = check_table({"a": 2, "b": [5, 0.5]}, {}, 1.0, 5.0)
     assert table == {"a": (2.0, 1.0), "b": (5.0, 0.5)}
-    assert wanted_table({name: list(told) for name, told in table.items()}, {}, 1.0, 5.0) == table
-    assert wanted_table({"x": 1}, {"x": 1}, 0.0, 10.0)["view"] == (5.5, 0.1)
-    for given, told in (({"a": 9}, "actions: a"), ({"a\n": 1}, "actions: wanted a text"), ({}, "actions: wanted")):
+    assert check_table({name: list(told) for name, told in table.items()}, {}, 1.0, 5.0) == table
+    assert check_table({"x": 1}, {"x": 1}, 0.0, 10.0)["view"] == (5.5, 0.1)
+    for given, told in (({"a": 9}, "actions: a"), ({"a\n": 1}, "actions: expected a text"), ({}, "actions: expected")):
         with pytest.raises(ValueError, match=re.escape(told)):
-            wanted_table(given, {"x": 1}, 1.0, 5.0)
+            check_table(given, {"x": 1}, 1.0, 5.0)
 
 
 class Heard(NamedTuple):

@@ -83,14 +83,18 @@ def test_worlds_by_name() -> None:
 @pytest.mark.parametrize(
     ("source", "how", "told"),
     [
-        ("normal", {}, "ratings: wanted a file or gaussian, uniform, bernoulli, got 'normal'"),
-        ("gaussian:nois=1", {}, "gaussian: wanted n_users, n_items, n_factors, noise, got 'nois'; did you mean noise?"),
-        ("gaussian:n_users=0", {}, "gaussian: n_users: wanted a whole number, 1 to 10000000, got 0"),
-        ("gaussian:noise=-1", {}, "gaussian: noise: wanted a number from 0 to 1e50, got -1.0"),
+        ("normal", {}, "ratings: expected a file or gaussian, uniform, bernoulli, got 'normal'"),
+        (
+            "gaussian:nois=1",
+            {},
+            "gaussian: expected n_users, n_items, n_factors, noise, got 'nois'; did you mean noise?",
+        ),
+        ("gaussian:n_users=0", {}, "gaussian: n_users: expected a whole number, 1 to 10000000, got 0"),
+        ("gaussian:noise=-1", {}, "gaussian: noise: expected a number from 0 to 1e50, got -1.0"),
         ("gaussian:seed=1", {}, "got 'seed'"),
-        ("gaussian", {"measure": "loss"}, "measure: wanted regret or ndcg, got 'loss'"),
-        ("gaussian", {"slate": 0}, "slate: wanted a whole number, 1 to 1000, got 0"),
-        ("gaussian", {"warm": -1}, "warm: wanted a whole number, 0 or more, got -1"),
+        ("gaussian", {"measure": "loss"}, "measure: expected regret or ndcg, got 'loss'"),
+        ("gaussian", {"slate": 0}, "slate: expected a whole number, 1 to 1000, got 0"),
+        ("gaussian", {"warm": -1}, "warm: expected a whole number, 0 or more, got -1"),
     ],
 )
 def test_what_makes_no_sense(source: str, how: Any, told: str) -> None:
@@ -103,7 +107,7 @@ def test_learners_of_this_interaction_alone(table: RatingTable) -> None:
     setting = rating_setting(table)
     for name in (*SIMPLE, "alb", "bmf", "pts", "nmf-bandit"):
         assert setting.learner(name).space == setting.space
-    with pytest.raises(ValueError, match=r"wanted one that takes ratings \(rating\), got prank, which is ordinal"):
+    with pytest.raises(ValueError, match=r"expected one that takes ratings \(rating\), got prank, which is ordinal"):
         setting.learner("prank")
     assert MEASURES == ("regret", "ndcg")
 
@@ -118,5 +122,5 @@ def test_a_difference_is_taken_seed_by_seed() -> None:
     assert mean == pytest.approx(np.mean(d))
     assert error == pytest.approx(np.std(d, ddof=1) / np.sqrt(2))
     assert np.isnan(difference(ours[:1], theirs[1:])[1])
-    with pytest.raises(ValueError, match=r"^theirs: wanted runs on the seeds"):
+    with pytest.raises(ValueError, match=r"^theirs: expected runs on the seeds"):
         difference(ours, theirs[:1])

@@ -89,7 +89,7 @@ def test_what_was_preferred_but_not_shown_scores_nothing(tmp_path: Path) -> None
         second = loop.decide(FIVE, id="d2", person="ann", show=2)
         third = loop.decide(FIVE, id="d3", person="ann", show=5)
         elsewhere = next(name for name in third.shown if name not in second.shown)
-        loop.feedback("d2", clicks=[elsewhere], chain=["d3"])  # what she wanted she found in a later list
+        loop.feedback("d2", clicks=[elsewhere], chain=["d3"])  # what she expected she found in a later list
         assert loop.report().learned == Arm(3, 2, 0.0)
         loop.decide(FIVE, id="d4", person="ann", show=2)
         last = loop.ledger.known("d4")
@@ -154,7 +154,7 @@ def test_only_the_newest_are_looked_at_and_that_is_said(tmp_path: Path) -> None:
         assert (all_of_them.decisions, all_of_them.whole, all_of_them.feedback.given) == (30, True, 31)
         assert loop.report() == all_of_them
         for wrong in (0, -1, 1.5, True, "10"):
-            with pytest.raises(ValueError, match=r"^last: wanted a whole number, 1 or more, got "):
+            with pytest.raises(ValueError, match=r"^last: expected a whole number, 1 or more, got "):
                 loop.report(wrong)  # type: ignore[arg-type]
 
 
@@ -622,13 +622,13 @@ def test_a_simulation_is_kept_and_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "told"),
     [
-        ("{", r"^simulation.json: wanted weights by feature, and alpha, got: "),
-        ("[]", r"^simulation.json: wanted weights by feature, and alpha, got: "),
-        ('{"weights": {"f0": "x"}}', r"^simulation.json: wanted weights by feature, and alpha, got: "),
-        ('{"weights": {}, "alfa": 1}', r"^simulation.json: wanted weights by feature, and alpha, got: .*alfa"),
-        ('{"weights": {}, "alpha": 0}', r"^simulation.json: alpha: wanted a number above 0, at most 1, got 0"),
-        ('{"weights": {}, "alpha": 1.5}', r"^simulation.json: alpha: wanted a number above 0, at most 1, got 1.5"),
-        ('{"weights": {"f9": 1}}', r"^simulation.json: weights: wanted features of the loop, got 'f9'"),
+        ("{", r"^simulation.json: expected weights by feature, and alpha, got: "),
+        ("[]", r"^simulation.json: expected weights by feature, and alpha, got: "),
+        ('{"weights": {"f0": "x"}}', r"^simulation.json: expected weights by feature, and alpha, got: "),
+        ('{"weights": {}, "alfa": 1}', r"^simulation.json: expected weights by feature, and alpha, got: .*alfa"),
+        ('{"weights": {}, "alpha": 0}', r"^simulation.json: alpha: expected a number above 0, at most 1, got 0"),
+        ('{"weights": {}, "alpha": 1.5}', r"^simulation.json: alpha: expected a number above 0, at most 1, got 1.5"),
+        ('{"weights": {"f9": 1}}', r"^simulation.json: weights: expected features of the loop, got 'f9'"),
     ],
 )
 def test_a_simulation_that_makes_no_sense_is_refused(tmp_path: Path, written: str, told: str) -> None:

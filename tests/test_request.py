@@ -148,7 +148,7 @@ def test_inline_candidates_are_named_by_identifier_id_or_place(loop: Loop) -> No
         return requests(loop).parsed(given, None, None, None).names
 
     assert names([{"id": "a", "f0": 1}, {"f0": 2}, {"id": 7}]) == ("a", "1", "7")
-    with pytest.raises(ValueError, match="candidates: wanted each once, got '1' 2 times"):
+    with pytest.raises(ValueError, match="candidates: expected each once, got '1' 2 times"):
         names([{"id": "1"}, {"f0": 2}])
 
 
@@ -204,7 +204,7 @@ def test_what_was_not_there_is_said(loop: Loop) -> None:
     ):
         with pytest.raises(LookupError, match=words):
             resolved(loop, SHOWN, NAMES, **form)
-    with pytest.raises(LookupError, match="choice: wanted a decision that showed two"):
+    with pytest.raises(LookupError, match="choice: expected a decision that showed two"):
         resolved(loop, DecisionRecord(shown=[1]), NAMES, choice="first")
 
 
@@ -263,7 +263,7 @@ def test_a_text_is_an_edit_of_the_only_text(tmp_path: Path) -> None:
     encoding: Encoding = infer(two, identifier="id", kinds={"a": "text", "b": "prose"})
     with Loop.create(tmp_path / "two", encoding=encoding, items=two, settings=Settings(control=0.0)) as loop:
         loop.decide(["x0", "x1"], id="d")
-        with pytest.raises(ValueError, match="edit: wanted the attributes that were changed"):
+        with pytest.raises(ValueError, match="edit: expected the attributes that were changed"):
             loop.feedback("d", edit="some text")
         assert loop.feedback("d", edit={"b": "some text"}).learned
     with Loop.create(tmp_path / "one", encoding=TEXTS, settings=Settings(control=0.0)) as loop:
@@ -302,7 +302,7 @@ N = X.shape[1]
     ],
 )
 def test_features_that_are_none(loop: Loop, wrong: Any) -> None:
-    with pytest.raises(ValueError, match=r"^candidates: wanted f"):
+    with pytest.raises(ValueError, match=r"^candidates: expected f"):
         loop.decide(wrong)
 
 
@@ -315,5 +315,5 @@ def test_numbers_whose_squares_are_beyond_float32_are_numbers_all_the_same(tmp_p
             features = np.full((3, size), value, np.float32)
             assert loop.decide(features).shown == ("0", "1", "2")
         features[1, 0] = np.inf
-        with pytest.raises(ValueError, match="candidates: wanted finite numbers"):
+        with pytest.raises(ValueError, match="candidates: expected finite numbers"):
             loop.decide(features)

@@ -62,11 +62,11 @@ def founding(**given: Any) -> Founding:
 )
 def test_settings_are_refused_by_name(field: str, values: list[Any]) -> None:
     for value in values:
-        with pytest.raises(ValueError, match=f"^{field}.*: wanted .*, got "):
+        with pytest.raises(ValueError, match=f"^{field}.*: expected .*, got "):
             Settings(**{field: value})
     if field == "actions":
         for value in NO_NUMBERS:
-            with pytest.raises(ValueError, match=r"^actions\[buy\]: wanted "):
+            with pytest.raises(ValueError, match=r"^actions\[buy\]: expected "):
                 Settings(actions={"view": 0.1, "buy": value})
     with pytest.raises(TypeError):
         Settings(**{field + "s_": 1})
@@ -98,7 +98,7 @@ def test_an_action_is_weighed_by_the_loudest() -> None:
     chosen = Settings(actions={"glance": 0.5, "buy": 4.0, "return": -8.0})
     assert [chosen.weight(action) for action in chosen.actions] == [0.0625, 0.5, -1.0]
     assert [Settings().weight(action) for action in ACTIONS] == [0.1, 0.5, 1.0, -1.0]
-    with pytest.raises(ValueError, match="action: wanted glance, buy, return, got 'steal'"):
+    with pytest.raises(ValueError, match="action: expected glance, buy, return, got 'steal'"):
         chosen.weight("steal")
     assert Settings().actions is not Settings().actions
 
@@ -128,13 +128,13 @@ def test_a_founding_comes_back_from_the_log(context: Any, crosses: Any) -> None:
 
 @pytest.mark.parametrize("written", ["", "{}", "[]", "null", "not json", '{"learner": 5}', "[" * 100_000])
 def test_what_is_no_founding_is_refused(written: str) -> None:
-    with pytest.raises(ValueError, match="loop: wanted"):
+    with pytest.raises(ValueError, match="loop: expected"):
         Founding.from_json(written)
 
 
 def test_a_newer_schema_and_newer_fields_are_refused() -> None:
     written = founding().to_json("v")
-    with pytest.raises(ValueError, match=f"loop: wanted schema {SCHEMA}, got 99"):
+    with pytest.raises(ValueError, match=f"loop: expected schema {SCHEMA}, got 99"):
         Founding.from_json(written.replace(f'"schema":{SCHEMA}', '"schema":99'))
     with pytest.raises(ValueError, match="newer heedful"):
         Founding.from_json(written.replace('"seed"', '"later":1,"seed"'))
@@ -151,20 +151,20 @@ def test_the_last_feature_is_the_callers_score() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"learner": None}, "learner: wanted its name"),
-        ({"learner": 5}, "learner: wanted its name"),
-        ({"encoding": None}, "encoding: wanted an Encoding"),
-        ({"encoding": {"columns": []}}, "encoding: wanted an Encoding"),
-        ({"context": 5}, "context: wanted an Encoding"),
-        ({"settings": {"k": 3}}, "settings: wanted Settings"),
-        ({"settings": 0}, "settings: wanted Settings"),
-        ({"crosses": [("hour", "f0")]}, "crosses: wanted an encoding of the context"),
-        ({"crosses": "all"}, "crosses: wanted an encoding of the context"),
-        ({"context": CONTEXT, "crosses": None}, "crosses: wanted"),
-        ({"context": CONTEXT, "crosses": 5}, "crosses: wanted"),
-        ({"context": CONTEXT, "crosses": [5]}, "crosses: wanted"),
-        ({"context": CONTEXT, "crosses": [("hour",)]}, "crosses: wanted"),
-        ({"context": CONTEXT, "crosses": "some"}, "crosses: wanted"),
+        ({"learner": None}, "learner: expected its name"),
+        ({"learner": 5}, "learner: expected its name"),
+        ({"encoding": None}, "encoding: expected an Encoding"),
+        ({"encoding": {"columns": []}}, "encoding: expected an Encoding"),
+        ({"context": 5}, "context: expected an Encoding"),
+        ({"settings": {"k": 3}}, "settings: expected Settings"),
+        ({"settings": 0}, "settings: expected Settings"),
+        ({"crosses": [("hour", "f0")]}, "crosses: expected an encoding of the context"),
+        ({"crosses": "all"}, "crosses: expected an encoding of the context"),
+        ({"context": CONTEXT, "crosses": None}, "crosses: expected"),
+        ({"context": CONTEXT, "crosses": 5}, "crosses: expected"),
+        ({"context": CONTEXT, "crosses": [5]}, "crosses: expected"),
+        ({"context": CONTEXT, "crosses": [("hour",)]}, "crosses: expected"),
+        ({"context": CONTEXT, "crosses": "some"}, "crosses: expected"),
         ({"context": CONTEXT, "crosses": [("minute", "f0")]}, "column of the context"),
         ({"context": CONTEXT, "crosses": [("hour", "size")]}, "column of the item"),
         ({"context": CONTEXT, "crosses": [("hour", "f0")] * 2}, "each once"),
@@ -221,7 +221,7 @@ def test_exploration_is_the_share_of_swaps() -> None:
     assert built_learner(founding(learner="fair-pairs", settings=Settings(exploration=0))).swap == 0.0
     assert built_learner(founding(learner="fair-pairs:swap=0.1")).swap == 0.1
     assert built_learner(founding(settings=Settings(exploration=0.0))) == built_learner(founding())
-    with pytest.raises(ValueError, match="exploration: wanted none or 0 for perceptron"):
+    with pytest.raises(ValueError, match="exploration: expected none or 0 for perceptron"):
         built_learner(founding(settings=Settings(exploration=0.1)))
     with pytest.raises(ValueError, match="swap"):
         built_learner(founding(learner="fair-pairs", settings=Settings(exploration=0.0001)))
@@ -232,7 +232,9 @@ def test_a_learner_is_the_one_that_the_log_names() -> None:
     assert built_learner(founding(learner="perceptron"), "perceptron") == PreferencePerceptron(
         ENCODING.size + 1, WithBaseScore(Ranking(10))
     )
-    with pytest.raises(ValueError, match="learner: wanted perceptron, which this loop was made with, got second-order"):
+    with pytest.raises(
+        ValueError, match="learner: expected perceptron, which this loop was made with, got second-order"
+    ):
         built_learner(founding(), "second-order")
     with pytest.raises(LookupError, match="name it when opening the loop"):
         built_learner(founding(learner="mine.py:Mine"))
@@ -260,9 +262,9 @@ def test_numbers_of_numpy_are_kept_as_numbers() -> None:
     row = {"id": "a", "f0": np.float32(1.5), "v": np.arange(2), "n": np.int64(3), "missing": math.nan}
     assert founding().kept(row, ENCODING) == {"id": "a", "f0": 1.5, "v": [0, 1], "n": 3, "missing": None}
     for strange in (object(), 1j, len):
-        with pytest.raises(ValueError, match="attributes: wanted what JSON can say"):
+        with pytest.raises(ValueError, match="attributes: expected what JSON can say"):
             founding().kept({"id": "a", "x": strange}, ENCODING)
     loop: list[Any] = []
     loop.append(loop)
-    with pytest.raises(ValueError, match="attributes: wanted what JSON can say"):
+    with pytest.raises(ValueError, match="attributes: expected what JSON can say"):
         founding().kept({"id": "a", "x": loop}, ENCODING)

@@ -62,7 +62,7 @@ def test_a_state_that_does_not_fit_is_not_written(file: Path) -> None:
     state = taught(LEARNER)
     before = file.read_bytes()
     for wrong in (state._replace(w=state.w[:-1].copy()), state._replace(w=state.w.astype(np.float32))):
-        with pytest.raises(ValueError, match="state: w: wanted float64"):
+        with pytest.raises(ValueError, match="state: w: expected float64"):
             save_state(file, LEARNER, wrong)
     assert file.read_bytes() == before
 
@@ -95,7 +95,7 @@ def test_every_flipped_bit_is_seen(file: Path) -> None:
             damaged = bytearray(content)
             damaged[position] ^= bit
             file.write_bytes(damaged)
-            with pytest.raises(ValueError, match=r"state\.safetensors: wanted"):
+            with pytest.raises(ValueError, match=r"state\.safetensors: expected"):
                 load_state(file, LEARNER)
 
 
@@ -103,7 +103,7 @@ def test_every_cut_is_seen(file: Path) -> None:
     content = file.read_bytes()
     for length in range(len(content)):
         file.write_bytes(content[:length])
-        with pytest.raises(ValueError, match=r"state\.safetensors: wanted"):
+        with pytest.raises(ValueError, match=r"state\.safetensors: expected"):
             load_state(file, LEARNER)
 
 
@@ -118,18 +118,18 @@ def test_every_cut_is_seen(file: Path) -> None:
     ],
 )
 def test_another_learners_state_is_refused(file: Path, other: Any) -> None:
-    with pytest.raises(ValueError, match=r"state\.safetensors: wanted a state of"):
+    with pytest.raises(ValueError, match=r"state\.safetensors: expected a state of"):
         load_state(file, other)
-    with pytest.raises(ValueError, match="state: wanted a PerceptronState"):
+    with pytest.raises(ValueError, match="state: expected a PerceptronState"):
         save_state(file, LEARNER, None)
 
 
 def test_no_file_and_folders(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="nothing: wanted a snapshot, got no such file"):
+    with pytest.raises(FileNotFoundError, match="nothing: expected a snapshot, got no such file"):
         load_state(tmp_path / "nothing", LEARNER)
-    with pytest.raises(FileNotFoundError, match="wanted a snapshot, got a folder"):
+    with pytest.raises(FileNotFoundError, match="expected a snapshot, got a folder"):
         load_state(tmp_path, LEARNER)
-    with pytest.raises(IsADirectoryError, match="wanted a file to write, got a folder"):
+    with pytest.raises(IsADirectoryError, match="expected a file to write, got a folder"):
         save_state(tmp_path, LEARNER, taught(LEARNER))
 
 
@@ -137,5 +137,5 @@ def test_deeply_nested_json_is_refused(file: Path) -> None:
     from safetensors.numpy import save
 
     file.write_bytes(save({"w": np.zeros(2)}, metadata={"heedful": "[" * 200_000}))
-    with pytest.raises(ValueError, match=r"state\.safetensors: wanted a snapshot"):
+    with pytest.raises(ValueError, match=r"state\.safetensors: expected a snapshot"):
         load_state(file, LEARNER)

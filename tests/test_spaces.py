@@ -11,8 +11,8 @@ from scipy.optimize import linear_sum_assignment
 
 import naive
 from budget import examples
-from heedful.core.validation import describe, wanted_count, wanted_positive
-from heedful.spaces.ranking import Assignment, Ranking, WithBaseScore, best_assignment, wanted_ranking
+from heedful.core.validation import check_count, check_positive, describe
+from heedful.spaces.ranking import Assignment, Ranking, WithBaseScore, best_assignment, check_ranking
 
 N = 4
 SEEDS = st.integers(0, 2**32 - 1)
@@ -191,23 +191,23 @@ def test_a_base_score_opens_the_doors_of_the_space_within() -> None:
     assert WithBaseScore(Ranking(3)).check_context([[1, 2, 3, 4]], N).dtype == np.float64
     assert WithBaseScore(Ranking(3)).check_object("feedback", X, (4, 0, 2)).tolist() == [4, 0, 2]
     WithBaseScore(Ranking(3)).check()
-    wanted_ranking(WithBaseScore(Ranking(3)), "or so")
+    check_ranking(WithBaseScore(Ranking(3)), "or so")
     for refused, message in [
-        (lambda: WithBaseScore(Ranking(3)).check_context(NAN, N), "x: wanted finite numbers, got nan at [3, 1]"),
+        (lambda: WithBaseScore(Ranking(3)).check_context(NAN, N), "x: expected finite numbers, got nan at [3, 1]"),
         (
             lambda: WithBaseScore(Ranking(3)).check_object("f", X, [0]),
-            "f: wanted at least the first 3 of 5 candidates, got 1",
+            "f: expected at least the first 3 of 5 candidates, got 1",
         ),
-        (lambda: WithBaseScore(Ranking(0)).check(), "k: wanted a whole number, 1 to 1024, got 0"),
-        (lambda: WithBaseScore(3).check(), "space: wanted one of what can be shown, such as Ranking(5), got 3"),
-        (lambda: WithBaseScore(Ranking(3), 1).check(), "adjusted: wanted True or False, got 1"),  # type: ignore[arg-type]
+        (lambda: WithBaseScore(Ranking(0)).check(), "k: expected a whole number, 1 to 1024, got 0"),
+        (lambda: WithBaseScore(3).check(), "space: expected one of what can be shown, such as Ranking(5), got 3"),
+        (lambda: WithBaseScore(Ranking(3), 1).check(), "adjusted: expected True or False, got 1"),  # type: ignore[arg-type]
         (
             lambda: WithBaseScore(WithBaseScore(Ranking(3))).check(),
-            "space: wanted one without the caller's score, got WithBaseScore(space=",
+            "space: expected one without the caller's score, got WithBaseScore(space=",
         ),
-        (lambda: wanted_ranking(WithBaseScore(Assignment(3)), "or so"), "space: wanted a Ranking, or so, got With"),
-        (lambda: wanted_ranking(Assignment(3), "or so"), "space: wanted a Ranking, or so, got Assignment(slots=3)"),
-        (lambda: wanted_ranking(Ranking(0), "or so"), "k: wanted a whole number, 1 to 1024, got 0"),
+        (lambda: check_ranking(WithBaseScore(Assignment(3)), "or so"), "space: expected a Ranking, or so, got With"),
+        (lambda: check_ranking(Assignment(3), "or so"), "space: expected a Ranking, or so, got Assignment(slots=3)"),
+        (lambda: check_ranking(Ranking(0), "or so"), "k: expected a whole number, 1 to 1024, got 0"),
     ]:
         with pytest.raises(ValueError) as error:
             refused()
@@ -222,19 +222,19 @@ NAN[3, 1], INF[0, 2], SMALL[4, 3] = np.nan, -np.inf, np.inf
 PEOPLE = np.zeros((4, 3, N))
 BAD_PEOPLE = PEOPLE.copy()
 BAD_PEOPLE[2, 1, 0] = np.nan
-NUMBERS2 = "wanted 2-dimensional numbers, got "
+NUMBERS2 = "expected 2-dimensional numbers, got "
 
 BAD_CONTEXTS: list[tuple[Any, Any, str]] = [
-    (Ranking(3), NAN, "wanted finite numbers, got nan at [3, 1]"),
-    (Ranking(3), INF, "wanted finite numbers, got -inf at [0, 2]"),
-    (Ranking(3), SMALL, "wanted finite numbers, got inf at [4, 3]"),
-    (Ranking(3), X[0], "wanted shape (m, 4), got (4,)"),
-    (Ranking(3), PEOPLE, "wanted shape (m, 4), got (4, 3, 4)"),
-    (Ranking(3), X[:, :3], "wanted shape (m, 4), got (5, 3)"),
-    (Ranking(3), X.T, "wanted shape (m, 4), got (4, 5)"),
-    (Ranking(3), np.zeros((0, N)), "wanted at least one candidate, got an empty list (0 rows)"),
-    (Ranking(3), [], "wanted shape (m, 4), got (0,)"),
-    (Ranking(3), 1.0, "wanted shape (m, 4), got ()"),
+    (Ranking(3), NAN, "expected finite numbers, got nan at [3, 1]"),
+    (Ranking(3), INF, "expected finite numbers, got -inf at [0, 2]"),
+    (Ranking(3), SMALL, "expected finite numbers, got inf at [4, 3]"),
+    (Ranking(3), X[0], "expected shape (m, 4), got (4,)"),
+    (Ranking(3), PEOPLE, "expected shape (m, 4), got (4, 3, 4)"),
+    (Ranking(3), X[:, :3], "expected shape (m, 4), got (5, 3)"),
+    (Ranking(3), X.T, "expected shape (m, 4), got (4, 5)"),
+    (Ranking(3), np.zeros((0, N)), "expected at least one candidate, got an empty list (0 rows)"),
+    (Ranking(3), [], "expected shape (m, 4), got (0,)"),
+    (Ranking(3), 1.0, "expected shape (m, 4), got ()"),
     (Ranking(3), "abcd", NUMBERS2 + "'abcd'"),
     (Ranking(3), [["a", "b", "c", "d"]], NUMBERS2 + "[['a', 'b', 'c', 'd']]"),
     (Ranking(3), [["1", "2", "3", "4"]], NUMBERS2 + "[['1', '2', '3', '4']]"),
@@ -242,13 +242,13 @@ BAD_CONTEXTS: list[tuple[Any, Any, str]] = [
     (Ranking(3), [[1.0, 2.0, 3.0, None]], NUMBERS2 + "[[1.0, 2.0, 3.0, None]]"),
     (Ranking(3), None, NUMBERS2 + "None"),
     (Ranking(3), X.astype(complex), NUMBERS2 + "an array of complex128 with shape (5, 4)"),
-    (Assignment(3), BAD_PEOPLE, "wanted finite numbers, got nan at [2, 1, 0]"),
-    (Assignment(3), X, "wanted shape (m, s, 4), got (5, 4)"),
-    (Assignment(3), PEOPLE[:, :, :2], "wanted shape (m, s, 4), got (4, 3, 2)"),
-    (Assignment(3), PEOPLE[:, :2], "wanted shape (m, 3, 4) with m >= 3, got (4, 2, 4)"),
-    (Assignment(3), PEOPLE[:2], "wanted shape (m, 3, 4) with m >= 3, got (2, 3, 4)"),
-    (Assignment(3), PEOPLE[:0], "wanted shape (m, 3, 4) with m >= 3, got (0, 3, 4)"),
-    (Assignment(3), "abcd", "wanted 3-dimensional numbers, got 'abcd'"),
+    (Assignment(3), BAD_PEOPLE, "expected finite numbers, got nan at [2, 1, 0]"),
+    (Assignment(3), X, "expected shape (m, s, 4), got (5, 4)"),
+    (Assignment(3), PEOPLE[:, :, :2], "expected shape (m, s, 4), got (4, 3, 2)"),
+    (Assignment(3), PEOPLE[:, :2], "expected shape (m, 3, 4) with m >= 3, got (4, 2, 4)"),
+    (Assignment(3), PEOPLE[:2], "expected shape (m, 3, 4) with m >= 3, got (2, 3, 4)"),
+    (Assignment(3), PEOPLE[:0], "expected shape (m, 3, 4) with m >= 3, got (0, 3, 4)"),
+    (Assignment(3), "abcd", "expected 3-dimensional numbers, got 'abcd'"),
 ]
 
 
@@ -259,7 +259,7 @@ def test_contexts_are_refused_by_name(space: Any, x: Any, message: str) -> None:
     assert str(refused.value) == f"x: {message}"
 
 
-ORDER, SLOTS = "wanted candidate indices, best first", "wanted a person for every slot"
+ORDER, SLOTS = "expected candidate indices, best first", "expected a person for every slot"
 
 BAD_OBJECTS: list[tuple[Any, Any, Any, str]] = [
     (Ranking(3), X, [0, 1, 0, 2], f"{ORDER}, none twice, got 0 2 times"),
@@ -267,9 +267,9 @@ BAD_OBJECTS: list[tuple[Any, Any, Any, str]] = [
     (Ranking(3), X, [0, 5, 1], f"{ORDER}, each from 0 to 4, got 5"),
     (Ranking(3), X, [0, 1, -1], f"{ORDER}, each from 0 to 4, got -1"),
     (Ranking(3), X, np.array([2**63], np.uint64), f"{ORDER}, each from 0 to 4, got {2**63}"),
-    (Ranking(3), X, [0, 1], "wanted at least the first 3 of 5 candidates, got 2"),
-    (Ranking(5), X[:3], [0, 1], "wanted at least the first 3 of 3 candidates, got 2"),
-    (Ranking(3), X, 2, "wanted at least the first 3 of 5 candidates, got 1"),
+    (Ranking(3), X, [0, 1], "expected at least the first 3 of 5 candidates, got 2"),
+    (Ranking(5), X[:3], [0, 1], "expected at least the first 3 of 3 candidates, got 2"),
+    (Ranking(3), X, 2, "expected at least the first 3 of 5 candidates, got 1"),
     (Ranking(3), X, [0.0, 1.0, 2.0], f"{ORDER}, got [0.0, 1.0, 2.0]"),
     (Ranking(3), X, np.arange(3.0), f"{ORDER}, got an array of float64 with shape (3,)"),
     (Ranking(3), X, [0, 1, float("nan")], f"{ORDER}, got [0, 1, nan]"),
@@ -282,8 +282,8 @@ BAD_OBJECTS: list[tuple[Any, Any, Any, str]] = [
     (Ranking(3), X, None, f"{ORDER}, got None"),
     (Ranking(1), X, [], f"{ORDER}, got []"),
     (Ranking(1), X, 5, f"{ORDER}, each from 0 to 4, got 5"),
-    (Assignment(3), PEOPLE, [0, 1], "wanted 3 people, one a slot, got 2"),
-    (Assignment(3), PEOPLE, [0, 1, 2, 3], "wanted 3 people, one a slot, got 4"),
+    (Assignment(3), PEOPLE, [0, 1], "expected 3 people, one a slot, got 2"),
+    (Assignment(3), PEOPLE, [0, 1, 2, 3], "expected 3 people, one a slot, got 4"),
     (Assignment(3), PEOPLE, [0, 1, 1], f"{SLOTS}, none twice, got 1 2 times"),
     (Assignment(3), PEOPLE, [0, 1, 4], f"{SLOTS}, each from 0 to 3, got 4"),
     (Assignment(3), PEOPLE, [0.0, 1.0, 2.0], f"{SLOTS}, got [0.0, 1.0, 2.0]"),
@@ -299,7 +299,7 @@ def test_objects_are_refused_by_name(space: Any, x: Any, y: Any, message: str) -
 
 
 def test_lists_of_lists_of_several_lengths_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match=r"^feedback: wanted candidate indices"):
+    with pytest.raises(ValueError, match=r"^feedback: expected candidate indices"):
         Ranking(3).check_object("feedback", X, [[0, 1], [2]])
 
 
@@ -331,21 +331,21 @@ def test_numbers_at_the_edge() -> None:
     """Numpy's numbers count; the least and the most do; a message says which are wanted."""
     Ranking(np.int64(1024)).check()
     Assignment(np.int32(1)).check()
-    wanted_count("n", 2**62)
-    wanted_count("n", 0, least=0)
-    wanted_positive("rate", np.float32(1e-30))
-    wanted_positive("rate", 3)
+    check_count("n", 2**62)
+    check_count("n", 0, least=0)
+    check_positive("rate", np.float32(1e-30))
+    check_positive("rate", 3)
     for refused, message in [
-        (lambda: Ranking(1025).check(), "k: wanted a whole number, 1 to 1024, got 1025"),
-        (lambda: Assignment(0).check(), "slots: wanted a whole number, 1 or more, got 0"),
-        (lambda: wanted_count("n", -1, least=0), "n: wanted a whole number, 0 or more, got -1"),
-        (lambda: wanted_positive("rate", "1"), "rate: wanted a finite number above 0, from 1e-50 to 1e50, got '1'"),
+        (lambda: Ranking(1025).check(), "k: expected a whole number, 1 to 1024, got 1025"),
+        (lambda: Assignment(0).check(), "slots: expected a whole number, 1 or more, got 0"),
+        (lambda: check_count("n", -1, least=0), "n: expected a whole number, 0 or more, got -1"),
+        (lambda: check_positive("rate", "1"), "rate: expected a finite number above 0, from 1e-50 to 1e50, got '1'"),
     ]:
         with pytest.raises(ValueError) as error:
             refused()
         assert str(error.value) == message
-    with pytest.raises(ValueError, match=rf"^n: wanted a whole number, 1 to {2**62}, got {2**62 + 1}$"):
-        wanted_count("n", 2**62 + 1)
+    with pytest.raises(ValueError, match=rf"^n: expected a whole number, 1 to {2**62}, got {2**62 + 1}$"):
+        check_count("n", 2**62 + 1)
 
 
 def test_messages_stay_short() -> None:

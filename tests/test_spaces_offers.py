@@ -9,7 +9,7 @@ import pytest
 
 from heedful.core.fold import Session
 from heedful.learners.ratings.alb import ALB
-from heedful.spaces.slate import MOST, Slate, SlateContext, WeightedRatings, wanted_slate
+from heedful.spaces.slate import MOST, Slate, SlateContext, WeightedRatings, check_slate
 
 X = SlateContext(2, np.array([1, 4, 6]))
 SLATE = Slate(2, -1.0, 5.0)
@@ -33,19 +33,19 @@ def test_a_door_keeps_nothing_of_what_it_is_given() -> None:
 @pytest.mark.parametrize(
     ("x", "named"),
     [
-        ((2, []), "x: items: wanted at least one on offer, got none"),
+        ((2, []), "x: items: expected at least one on offer, got none"),
         ((2, [1, 1]), "x: items: .* none twice, got 1 2 times"),
         ((2, [-1]), "x: items: .* each from 0 to 9999999, got -1"),
         ((2, [MOST]), "x: items: .* got 10000000"),
-        ((2, [0.5]), "x: items: wanted the numbers of the items on offer"),
-        ((2, "ab"), "x: items: wanted"),
-        ((-1, [1]), "x: user: wanted a whole number, 0 to 9999999, got -1"),
-        ((MOST, [1]), "x: user: wanted"),
-        ((True, [1]), "x: user: wanted"),
-        ((2.0, [1]), "x: user: wanted"),
-        ((2, [1], 3), r"x: wanted \(user, items\)"),
-        ([1], "x: wanted"),
-        (None, "x: wanted"),
+        ((2, [0.5]), "x: items: expected the numbers of the items on offer"),
+        ((2, "ab"), "x: items: expected"),
+        ((-1, [1]), "x: user: expected a whole number, 0 to 9999999, got -1"),
+        ((MOST, [1]), "x: user: expected"),
+        ((True, [1]), "x: user: expected"),
+        ((2.0, [1]), "x: user: expected"),
+        ((2, [1], 3), r"x: expected \(user, items\)"),
+        ([1], "x: expected"),
+        (None, "x: expected"),
     ],
 )
 def test_no_offer(x: Any, named: str) -> None:
@@ -70,21 +70,21 @@ def test_feedback_may_have_weights() -> None:
 @pytest.mark.parametrize(
     ("y", "named"),
     [
-        (([1], [np.nan]), "feedback: ratings: wanted numbers from -1 to 5, got nan"),
-        (([1], [5.01]), "feedback: ratings: wanted numbers from -1 to 5, got 5.01"),
-        (([1], [-np.inf]), "feedback: ratings: wanted numbers from -1 to 5, got -inf"),
-        (([1], ["5"]), "feedback: ratings: wanted numbers"),
-        (([1, 4], [5]), "feedback: ratings: wanted 2, one for each item"),
-        (([2], [5]), "feedback: items: wanted some of those on offer, got 2"),
+        (([1], [np.nan]), "feedback: ratings: expected numbers from -1 to 5, got nan"),
+        (([1], [5.01]), "feedback: ratings: expected numbers from -1 to 5, got 5.01"),
+        (([1], [-np.inf]), "feedback: ratings: expected numbers from -1 to 5, got -inf"),
+        (([1], ["5"]), "feedback: ratings: expected numbers"),
+        (([1, 4], [5]), "feedback: ratings: expected 2, one for each item"),
+        (([2], [5]), "feedback: items: expected some of those on offer, got 2"),
         (([1, 1], [5, 5]), "feedback: items: .* none twice"),
-        (([], []), "feedback: items: wanted"),
-        (([1, 4], [5, 4], [1]), "feedback: weights: wanted 2, one for each item"),
-        (([1], [5], [0]), r"feedback: weights: wanted numbers from 1e-06 to 1e\+06, got 0"),
-        (([1], [5], [np.nan]), "feedback: weights: wanted numbers from .* got nan"),
-        (([1], [5], ["1"]), "feedback: weights: wanted numbers"),
-        (([1], [5], [1], [1]), "feedback: wanted"),
-        (5.0, r"feedback: wanted \(items, ratings\)"),
-        (None, "feedback: wanted"),
+        (([], []), "feedback: items: expected"),
+        (([1, 4], [5, 4], [1]), "feedback: weights: expected 2, one for each item"),
+        (([1], [5], [0]), r"feedback: weights: expected numbers from 1e-06 to 1e\+06, got 0"),
+        (([1], [5], [np.nan]), "feedback: weights: expected numbers from .* got nan"),
+        (([1], [5], ["1"]), "feedback: weights: expected numbers"),
+        (([1], [5], [1], [1]), "feedback: expected"),
+        (5.0, r"feedback: expected \(items, ratings\)"),
+        (None, "feedback: expected"),
     ],
 )
 def test_no_ratings(y: Any, named: str) -> None:
@@ -97,7 +97,7 @@ def test_a_refusal_changes_nothing() -> None:
     [shown] = session.propose((0, [3, 8]))
     before = session.state
     for wrong in (np.nan, 6.0, -0.1):
-        with pytest.raises(ValueError, match=r"^feedback: ratings: wanted numbers from 0 to 5"):
+        with pytest.raises(ValueError, match=r"^feedback: ratings: expected numbers from 0 to 5"):
             session.learn((shown, wrong))
     with pytest.raises(ValueError, match="got 9"):
         session.learn((9, 1.0))
@@ -122,8 +122,8 @@ def test_a_refusal_changes_nothing() -> None:
     ],
 )
 def test_no_slate(space: Any, named: str) -> None:
-    with pytest.raises(ValueError, match=f"^{named}: wanted"):
-        wanted_slate(space)
+    with pytest.raises(ValueError, match=f"^{named}: expected"):
+        check_slate(space)
 
 
 def test_spoiled_contexts_and_objects_are_all_refused() -> None:

@@ -17,8 +17,8 @@ from heedful.spaces.comparison import (
     UNSURE,
     Choice,
     ComparisonPool,
+    check_choice,
     order_of,
-    wanted_choice,
 )
 
 CHOICE = Choice(5)
@@ -36,20 +36,20 @@ def test_a_pool_is_whole() -> None:
 @pytest.mark.parametrize(
     ("x", "named"),
     [
-        ((2, []), "x: pairs: wanted at least one pair"),
-        ((2, [0, 1]), "x: pairs: wanted at least one pair"),
-        ((2, [[0], [1]]), "x: pairs: wanted at least one pair"),
-        ((2, [[0.0, 1.0]]), "x: pairs: wanted at least one pair"),
-        ((2, "ab"), "x: pairs: wanted pairs"),
-        ((2, [[0, 5]]), "x: pairs: wanted items from 0 to 4, got 5"),
-        ((2, [[0, 1], [-1, 2]]), "x: pairs: wanted items from 0 to 4, got -1"),
-        ((2, [[0, 1], [3, 3]]), "x: pairs: wanted different items in each, got 3 twice"),
-        ((2, [[0, 1, 2], [4, 3, 4]]), "x: pairs: wanted different items in each, got 4 twice"),
-        ((2, [[0, 1, 2], [4, 3]]), "x: pairs: wanted pairs of the numbers of items"),
-        ((-1, [[0, 1]]), "x: user: wanted a whole number, 0 to 9999999, got -1"),
-        ((MOST, [[0, 1]]), "x: user: wanted"),
-        ((2, [[0, 1]], 3), r"x: wanted \(user, pairs\)"),
-        (None, "x: wanted"),
+        ((2, []), "x: pairs: expected at least one pair"),
+        ((2, [0, 1]), "x: pairs: expected at least one pair"),
+        ((2, [[0], [1]]), "x: pairs: expected at least one pair"),
+        ((2, [[0.0, 1.0]]), "x: pairs: expected at least one pair"),
+        ((2, "ab"), "x: pairs: expected pairs"),
+        ((2, [[0, 5]]), "x: pairs: expected items from 0 to 4, got 5"),
+        ((2, [[0, 1], [-1, 2]]), "x: pairs: expected items from 0 to 4, got -1"),
+        ((2, [[0, 1], [3, 3]]), "x: pairs: expected different items in each, got 3 twice"),
+        ((2, [[0, 1, 2], [4, 3, 4]]), "x: pairs: expected different items in each, got 4 twice"),
+        ((2, [[0, 1, 2], [4, 3]]), "x: pairs: expected pairs of the numbers of items"),
+        ((-1, [[0, 1]]), "x: user: expected a whole number, 0 to 9999999, got -1"),
+        ((MOST, [[0, 1]]), "x: user: expected"),
+        ((2, [[0, 1]], 3), r"x: expected \(user, pairs\)"),
+        (None, "x: expected"),
     ],
 )
 def test_no_pool(x: Any, named: str) -> None:
@@ -60,7 +60,7 @@ def test_no_pool(x: Any, named: str) -> None:
 def test_answers_in_numbers_and_words() -> None:
     for word, number in (("first", FIRST), ("second", SECOND), ("equal", EQUAL), ("unsure", UNSURE)):
         assert CHOICE.check_object("feedback", X, word) == CHOICE.check_object("feedback", X, np.int8(number)) == number
-    told = r"feedback: wanted 0 \(first\), 1 \(second\), -2 \(unsure\), or places from the best on, got"
+    told = r"feedback: expected 0 \(first\), 1 \(second\), -2 \(unsure\), or places from the best on, got"
     for wrong in (EQUAL, "equal"):
         with pytest.raises(ValueError, match=told):
             Choice(5, equal=False).check_object("feedback", X, wrong)
@@ -88,7 +88,8 @@ def test_answers_about_three() -> None:
 @pytest.mark.parametrize("wrong", [3, "first", "second", [3], [0, 0], [], [0, 1, 2, 0], [[0]], [0.0], [True], "best"])
 def test_no_answers_about_three(wrong: Any) -> None:
     told = (
-        r"feedback: wanted the place of the best, 0 to 2, -1 \(equal\), -2 \(unsure\), or places from the best on, got"
+        r"feedback: expected the place of the best, 0 to 2, -1 \(equal\), -2 \(unsure\), or places from the "
+        r"best on, got"
     )
     with pytest.raises(ValueError, match=told):
         CHOICE.check_object("feedback", THREE, wrong)
@@ -97,18 +98,18 @@ def test_no_answers_about_three(wrong: Any) -> None:
 @pytest.mark.parametrize(
     ("space", "named"),
     [
-        (Choice(-1), "n_items: wanted a whole number, 0 to 10000, got -1"),
-        (Choice(10_001), "n_items: wanted"),
-        (Choice(3, equal=1), "equal: wanted True or False, got 1"),  # type: ignore[arg-type]
-        (Choice(3, True, np.ones((2, 2))), "features: wanted 3 rows, one for each item, got 2"),
-        (Choice(3, True, np.full((3, 1), np.nan)), "features: wanted finite numbers"),
-        (Choice(3, True, np.ones(3)), "features: wanted shape"),
-        ("pairs", "space: wanted a choice among items"),
+        (Choice(-1), "n_items: expected a whole number, 0 to 10000, got -1"),
+        (Choice(10_001), "n_items: expected"),
+        (Choice(3, equal=1), "equal: expected True or False, got 1"),  # type: ignore[arg-type]
+        (Choice(3, True, np.ones((2, 2))), "features: expected 3 rows, one for each item, got 2"),
+        (Choice(3, True, np.full((3, 1), np.nan)), "features: expected finite numbers"),
+        (Choice(3, True, np.ones(3)), "features: expected shape"),
+        ("pairs", "space: expected a choice among items"),
     ],
 )
 def test_spaces_that_make_no_sense(space: Any, named: str) -> None:
     with pytest.raises(ValueError, match=f"^{named}"):
-        wanted_choice(space)
+        check_choice(space)
 
 
 def test_a_session_takes_words() -> None:
@@ -118,5 +119,5 @@ def test_a_session_takes_words() -> None:
     posterior = session.learner.posterior(session.state, 7)
     assert posterior.beats(2, 4) > 0.6
     session.propose((7, [[4, 2]]))
-    with pytest.raises(ValueError, match="feedback: wanted"):
+    with pytest.raises(ValueError, match="feedback: expected"):
         session.learn("third")

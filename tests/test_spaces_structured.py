@@ -98,7 +98,7 @@ def test_a_path_by_hand() -> None:
     assert best_path(s, space.tails, space.heads).tolist() == [2]  # listed before the edge out of 2
     assert best_path(s - 0.5 * np.eye(5)[2], space.tails, space.heads).tolist() == [1, 4]
     assert best_path(0.0 * s, space.tails, space.heads).tolist() == [2]
-    with pytest.raises(ValueError, match="path: wanted finite scores"):
+    with pytest.raises(ValueError, match="path: expected finite scores"):
         best_path(s * np.nan, space.tails, space.heads)
     assert space.phi(np.eye(5), np.array([1, 4])).tolist() == [0, 1, 0, 0, 1]
 
@@ -106,22 +106,22 @@ def test_a_path_by_hand() -> None:
 @pytest.mark.parametrize(
     ("tails", "heads", "told"),
     [
-        ([], [], "tails: wanted the node of each edge, an int64 array"),
-        ([0.0], [1], "tails: wanted the node of each edge"),
-        ([-1], [1], "tails: wanted the node of each edge"),
-        ([0, 0], [1], "heads: wanted 2, one an edge, got 1"),
-        ([1, 0], [2, 1], "tails: wanted the edges listed by their tails"),
-        ([0, 1], [1, 1], "heads: wanted every edge to lead upwards, got 1 to 1"),
-        ([0, 2], [1, 3], "heads: wanted a path from 0 to 3, got none"),
+        ([], [], "tails: expected the node of each edge, an int64 array"),
+        ([0.0], [1], "tails: expected the node of each edge"),
+        ([-1], [1], "tails: expected the node of each edge"),
+        ([0, 0], [1], "heads: expected 2, one an edge, got 1"),
+        ([1, 0], [2, 1], "tails: expected the edges listed by their tails"),
+        ([0, 1], [1, 1], "heads: expected every edge to lead upwards, got 1 to 1"),
+        ([0, 2], [1, 3], "heads: expected a path from 0 to 3, got none"),
     ],
 )
 def test_graphs_that_are_refused(tails: Any, heads: Any, told: str) -> None:
     array = np.array(tails) if tails else np.empty(0, np.int64)
     with pytest.raises(ValueError, match=told):
         Path(array, np.array(heads, np.int64)).check()
-    with pytest.raises(ValueError, match="rows: wanted a whole number, 1 or more, got 0"):
+    with pytest.raises(ValueError, match="rows: expected a whole number, 1 or more, got 0"):
         grid(0, 3)
-    with pytest.raises(ValueError, match="grid: wanted at least two nodes, got one"):
+    with pytest.raises(ValueError, match="grid: expected at least two nodes, got one"):
         grid(1, 1)
 
 
@@ -129,14 +129,14 @@ def test_doors_of_paths() -> None:
     """Edges of the grid 2 x 2: 0-1, 0-2, 1-3, 2-3."""
     session = Session(PreferencePerceptron(2, heedful.Path(*grid(2, 2))))
     x = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
-    with pytest.raises(ValueError, match="x: wanted 4 rows, one an edge, got 3"):
+    with pytest.raises(ValueError, match="x: expected 4 rows, one an edge, got 3"):
         session.propose(x[:3])
     assert session.propose(x).tolist() == [0, 2]
     for wrong, told in [
-        ([0, 3], "feedback: wanted an edge that leaves node 1, got 3, which leaves 2"),
-        ([1], "feedback: wanted a path that leads to node 3, got one that ends at 2"),
-        ([2], "feedback: wanted an edge that leaves node 0, got 2, which leaves 1"),
-        ([0, 4], "feedback: wanted the edges of a path, first to last, each from 0 to 3, got 4"),
+        ([0, 3], "feedback: expected an edge that leaves node 1, got 3, which leaves 2"),
+        ([1], "feedback: expected a path that leads to node 3, got one that ends at 2"),
+        ([2], "feedback: expected an edge that leaves node 0, got 2, which leaves 1"),
+        ([0, 4], "feedback: expected the edges of a path, first to last, each from 0 to 3, got 4"),
     ]:
         with pytest.raises(ValueError, match=told):
             session.learn(wrong)
@@ -211,9 +211,9 @@ def test_greed_is_not_the_argmax() -> None:
 def test_doors_of_sets() -> None:
     session = Session(PreferencePerceptron(2, heedful.Subset(2)))
     for wrong, told in [
-        ([[1.0, -0.5]], "x: wanted how much each candidate covers, 0 or more, got -0.5"),
-        (np.empty((0, 2)), "x: wanted at least one candidate"),
-        ([[1.0]], "x: wanted"),
+        ([[1.0, -0.5]], "x: expected how much each candidate covers, 0 or more, got -0.5"),
+        (np.empty((0, 2)), "x: expected at least one candidate"),
+        ([[1.0]], "x: expected"),
     ]:
         with pytest.raises(ValueError, match=told):
             session.propose(wrong)
@@ -222,13 +222,13 @@ def test_doors_of_sets() -> None:
     x = [[4.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
     assert session.propose(x).tolist() == [0, 1]
     for answer, told in [
-        ([0], "feedback: wanted 2 of 3 candidates, got 1"),
-        ([0, 1, 2], "feedback: wanted 2 of 3 candidates, got 3"),
-        ([1, 1], "feedback: wanted candidate indices, in any order, none twice, got 1 2 times"),
+        ([0], "feedback: expected 2 of 3 candidates, got 1"),
+        ([0, 1, 2], "feedback: expected 2 of 3 candidates, got 3"),
+        ([1, 1], "feedback: expected candidate indices, in any order, none twice, got 1 2 times"),
     ]:
         with pytest.raises(ValueError, match=told):
             session.learn(answer)
     session.learn([2, 0])
     assert session.weights.tolist() == pytest.approx([2.0 - math.sqrt(5.0), 1.0])
-    with pytest.raises(ValueError, match="k: wanted a whole number, 1 or more, got 0"):
+    with pytest.raises(ValueError, match="k: expected a whole number, 1 or more, got 0"):
         Subset(0).check()

@@ -100,7 +100,7 @@ def test_a_file_is_opened_with_all_that_keeps_one_from_following(
 
 def test_what_is_there_is_not_made_again(file: Database) -> None:
     before = file.path.read_bytes()
-    with pytest.raises(FileExistsError, match="wanted a new book, got one that is there already"):
+    with pytest.raises(FileExistsError, match="expected a new book, got one that is there already"):
         file.create()
     assert file.path.read_bytes() == before
 
@@ -127,7 +127,7 @@ def test_steps_are_taken_once_in_order_all_or_nothing(tmp_path: Path) -> None:
             with new.transaction(connection):
                 new.migrate(connection)
             assert new.check(connection) == 2
-        with pytest.raises(Damaged, match="wanted a book of schema 1 or older, got 2: a newer heedful wrote it"):
+        with pytest.raises(Damaged, match="expected a book of schema 1 or older, got 2: a newer heedful wrote it"):
             old.check(connection)
         assert connection.execute("SELECT * FROM page").fetchall() == [(1, "once")]
 
@@ -161,7 +161,7 @@ def test_more_or_less_than_our_tables_is_refused(
 ) -> None:
     assert file.check(connection) == 2
     connection.execute(change)
-    with pytest.raises(Damaged, match=f"wanted the tables of a book and nothing else, got {told}"):
+    with pytest.raises(Damaged, match=f"expected the tables of a book and nothing else, got {told}"):
         file.check(connection)
 
 
@@ -259,7 +259,7 @@ def test_closed_is_said_and_our_own_mistakes_are_raised_as_they_are(file: Databa
 def test_a_header_of_another_application(tmp_path: Path, content: bytes) -> None:
     database = Database(tmp_path / "book.db", TWO._replace(application=7))
     database.path.write_bytes(content)
-    with pytest.raises(Damaged, match="wanted a book, got a file of another kind or a damaged one"):
+    with pytest.raises(Damaged, match="expected a book, got a file of another kind or a damaged one"):
         database.check_header()
 
 

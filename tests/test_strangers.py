@@ -82,7 +82,7 @@ def test_what_comes_twice_counts_once_and_none_are_an_empty_list(loop: Loop) -> 
     assert not loop.feedback("empty", clicks=[]).learned
     assert (
         loop.feedback("empty", thumb="up").reason
-        == "thumb: wanted a decision that showed something, got one that showed nothing"
+        == "thumb: expected a decision that showed something, got one that showed nothing"
     )
     with pytest.raises(LookupError, match="decision empty showed nothing that was on offer"):
         loop.explain("empty")
@@ -103,9 +103,9 @@ def test_strictness_is_an_option_of_a_request_and_of_a_loop(loop: Loop, tmp_path
                 strict.decide(among)
             assert loop.ledger.log.last()[0] == before[0] + 1
             assert len(strict.decide(among, strict=False).shown) == len(set(among))
-        with pytest.raises(ValueError, match=r"^strict: wanted true or false, got 1"):
+        with pytest.raises(ValueError, match=r"^strict: expected true or false, got 1"):
             loop.decide(["i0"], strict=1)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"^strict: wanted true or false"):
+    with pytest.raises(ValueError, match=r"^strict: expected true or false"):
         Settings(strict="no")  # type: ignore[arg-type]
 
 
@@ -357,11 +357,13 @@ def test_hits_of_a_search_engine_are_candidates(loop: Loop, tmp_path: Path) -> N
     assert loop.rank(hits) == d.shown
     assert loop.rank(hits, prior=[1.0, 2.0, 9.0])[0] == "i3"  # scores beside them go before
     assert loop.rank([{**hit, "_score": None} for hit in hits])[2] == "999"
-    with pytest.raises(ValueError, match=r"^candidates\[1\]: wanted a hit with _id, as the others are, got 'i3'"):
+    with pytest.raises(ValueError, match=r"^candidates\[1\]: expected a hit with _id, as the others are, got 'i3'"):
         loop.decide([hits[0], "i3"])
-    with pytest.raises(ValueError, match=r"^candidates\[0\]: wanted the fields of a hit, .*, got 'price': attributes"):
+    with pytest.raises(
+        ValueError, match=r"^candidates\[0\]: expected the fields of a hit, .*, got 'price': attributes"
+    ):
         loop.decide([{"_id": "i0", "price": 3}])
-    with pytest.raises(ValueError, match=r"^candidates\[0\]: _score: wanted a finite number, got 'high'"):
+    with pytest.raises(ValueError, match=r"^candidates\[0\]: _score: expected a finite number, got 'high'"):
         loop.decide([{"_id": "i0", "_score": "high"}])
     with pytest.raises(LookupError, match="'999' is not on offer"):
         loop.decide(hits, strict=True)
@@ -379,5 +381,5 @@ def test_what_somebody_else_showed_may_be_unknown_too(loop: Loop) -> None:
     assert loop.feedback("r", clicks=["x", "i1"]).status == "applied"
     with pytest.raises(LookupError):
         loop.record(["i0", "x"], ["x"], id="s", strict=True)
-    with pytest.raises(ValueError, match="shown: wanted candidates, got 'z'"):
+    with pytest.raises(ValueError, match="shown: expected candidates, got 'z'"):
         loop.record(["i0", "x"], ["z"], id="s")

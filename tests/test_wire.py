@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from budget import examples
 from heedful import TEXTS, Loop, Settings
 from heedful.loop.interactions.forms import CHOICES, FORMS, parse_feedback
-from heedful.loop.wire import LONGEST_ID, Answer, Decision, plain, wanted_time
+from heedful.loop.wire import LONGEST_ID, Answer, Decision, check_time, plain
 from loops import bits, small_loop
 
 LONG = "x" * (LONGEST_ID + 1)
@@ -81,13 +81,13 @@ def standing(loop: Loop) -> Any:
 
 
 def refused(loop: Loop, call: Callable[[], Any], field: str = "") -> str:
-    """The message of a refusal, which names the field, what was wanted, what came, and changed nothing."""
+    """The message of a refusal, which names the field, what was expected, what came, and changed nothing."""
     before = standing(loop)
     with pytest.raises((ValueError, LookupError)) as caught:
         call()
     message = str(caught.value.args[0])
     assert message.startswith(field), message
-    assert ": wanted " in message, message
+    assert ": expected " in message, message
     assert ", got " in message, message
     assert len(message) < 600, message
     assert standing(loop) == before
@@ -275,7 +275,7 @@ def test_a_time_has_a_zone_or_is_microseconds(loop: Loop, value: Any) -> None:
     ],
 )
 def test_times_by_hand(given: Any, wanted: int) -> None:
-    assert wanted_time("time", given) == wanted
+    assert check_time("time", given) == wanted
 
 
 # ---------------------------------------------------------------------------- words, edits
@@ -310,7 +310,7 @@ def test_an_edit_is_text_or_columns(loop: Loop, value: Any) -> None:
 
 
 def test_an_edit_of_a_text_needs_one(loop: Loop, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="edit: wanted the attributes"):
+    with pytest.raises(ValueError, match="edit: expected the attributes"):
         loop.feedback("d", edit="better words")  # these items are numbers
     with Loop.create(tmp_path / "t", encoding=TEXTS, settings=Settings(control=0.0)) as texts:
         texts.decide([{"id": "a", "text": "One."}, {"id": "b", "text": "Two."}], id="d")
@@ -376,7 +376,7 @@ def test_an_event_is_an_object(loop: Loop, value: Any) -> None:
     before = standing(loop)
     [answer] = loop.feedback_many([value])
     rejected(loop, answer)
-    assert "event: wanted an object" in answer.reason
+    assert "event: expected an object" in answer.reason
     assert standing(loop) == before
 
 

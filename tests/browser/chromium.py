@@ -16,7 +16,7 @@ from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WANTED = (
-    "wanted a Chromium for the tests of the pages, and there is none. Install Debian's package as root (apt-get "
+    "expected a Chromium for the tests of the pages, and there is none. Install Debian's package as root (apt-get "
     "install chromium), or Playwright's (.venv/bin/python -m playwright install --with-deps chromium), or name one "
     "that is here: HEEDFUL_CHROMIUM=/path/to/chrome make test"
 )
@@ -26,7 +26,7 @@ def find() -> Path | None:
     """A Chromium that starts, or None. FileNotFoundError: HEEDFUL_CHROMIUM names one that does not."""
     if named := os.environ.get("HEEDFUL_CHROMIUM"):
         if not _starts(Path(named)):
-            raise FileNotFoundError(f"HEEDFUL_CHROMIUM: wanted a Chromium that starts, got {named!r}")
+            raise FileNotFoundError(f"HEEDFUL_CHROMIUM: expected a Chromium that starts, got {named!r}")
         return Path(named)
     return next((path for path in _candidates() if _starts(path)), None)
 

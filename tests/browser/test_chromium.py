@@ -38,7 +38,7 @@ def asked() -> subprocess.CompletedProcess[str]:
 
 
 def test_the_one_on_the_path_is_taken_if_it_starts(bare: Path) -> None:
-    program(bare, "chromium", "echo 'wanted: the snap'; exit 1")
+    program(bare, "chromium", "echo 'expected: the snap'; exit 1")
     named = program(bare, "google-chrome", "echo Google Chrome 130.0.1")
     told = asked()
     assert (told.returncode, told.stdout) == (0, f"heedful: the pages are tried in {named}\n")
@@ -48,7 +48,7 @@ def test_without_one_it_is_installed_with_a_word_about_it_and_else_it_fails_with
     told = asked()
     assert told.returncode == 1
     assert "fetching Playwright's" in told.stdout
-    assert "heedful: wanted a Chromium" in told.stderr
+    assert "heedful: expected a Chromium" in told.stderr
     assert "HEEDFUL_CHROMIUM=" in told.stderr
 
 
@@ -73,4 +73,4 @@ def test_one_that_is_named_and_does_not_start_is_refused_by_name(bare: Path, mon
     monkeypatch.setenv("HEEDFUL_CHROMIUM", str(bare / "none"))
     told = asked()
     assert told.returncode == 1
-    assert told.stderr.startswith("heedful: HEEDFUL_CHROMIUM: wanted a Chromium that starts, got ")
+    assert told.stderr.startswith("heedful: HEEDFUL_CHROMIUM: expected a Chromium that starts, got ")

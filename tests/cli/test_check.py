@@ -85,7 +85,7 @@ def test_one_s_own_learner_of_grades(tmp_path: Path) -> None:
     file.write_text(OWN.replace("Interaction: ordinal", "Interaction: psychic"))
     got = heedful("check {}:Latest", file)
     assert (got.code, got.out) == (2, "")
-    assert "wanted one of coactive" in got.err
+    assert "expected one of coactive" in got.err
     assert "psychic" in got.err
 
 
@@ -211,7 +211,7 @@ def test_the_promises_themselves_on_one_that_breaks_some(tmp_path: Path) -> None
 
 def test_what_is_not_a_learner_is_bad_input(own_file: Path) -> None:
     got = heedful("check {}:Half", own_file)
-    told = f"{own_file}: Half: wanted a NamedTuple with init, propose and update, but it has no propose and no update"
+    told = f"{own_file}: Half: expected a NamedTuple with init, propose and update, but it has no propose and no update"
     assert (got.code, got.out, got.err) == (2, "", f"heedful: {told}\n")
 
 

@@ -132,18 +132,18 @@ def test_out_and_in_again(covers: str) -> None:
 
 
 WRONG = [
-    ("init x covers.csv --goal best", "--goal: wanted --choices beside it, got none"),
-    ("init x covers.csv --features", "--features: wanted --choices beside it, got none"),
+    ("init x covers.csv --goal best", "--goal: expected --choices beside it, got none"),
+    ("init x covers.csv --features", "--features: expected --choices beside it, got none"),
     (
         "init x covers.csv --choices --ratings 1..5",
-        "--ratings: wanted none beside --choices, which are among items alone",
+        "--ratings: expected none beside --choices, which are among items alone",
     ),
-    ("init x covers.csv --choices --grades 5", "--grades: wanted none beside --choices"),
-    ("init x covers.csv --choices --context covers.csv", "--context: wanted none beside --choices"),
-    ("init x covers.csv --choices --kind pages=number", "--kind: wanted --features beside it"),
-    ("init x covers.csv --choices --goal worst", "choices: wanted best or ranking, got 'worst'"),
-    ("init x covers.csv --choices --learner perceptron", "learner: wanted one of choices, such as hierarchical-gp"),
-    ("init x covers.csv --choices --people 5", "shrink: wanted 0 in a loop of choices"),
+    ("init x covers.csv --choices --grades 5", "--grades: expected none beside --choices"),
+    ("init x covers.csv --choices --context covers.csv", "--context: expected none beside --choices"),
+    ("init x covers.csv --choices --kind pages=number", "--kind: expected --features beside it"),
+    ("init x covers.csv --choices --goal worst", "choices: expected best or ranking, got 'worst'"),
+    ("init x covers.csv --choices --learner perceptron", "learner: expected one of choices, such as hierarchical-gp"),
+    ("init x covers.csv --choices --people 5", "shrink: expected 0 in a loop of choices"),
 ]
 
 
@@ -159,7 +159,7 @@ def test_a_standing_is_of_loops_of_choices(folder: Path) -> None:
     done("init cars covers.csv --kind pages=number")
     got = heedful("standing cars")
     assert (got.code, got.out) == (2, "")
-    assert "standing: wanted a loop of choices, got a loop of rankings" in got.err
+    assert "standing: expected a loop of choices, got a loop of rankings" in got.err
 
 
 def test_without_a_file_items_come_later(folder: Path) -> None:

@@ -62,7 +62,7 @@ def test_from_a_folder_to_a_link_and_on_again(tmp_path: Path) -> None:
         folder, "--ask", "Which is bolder?", "--dir", tmp_path, *shared, "--address", f"http://127.0.0.1:{port}"
     ) as (told, child):
         assert told["study"] == str(tmp_path / "our-logos.heedful")
-        assert told["left_out"] == ["cut.png: wanted a whole PNG, got one that is cut off or damaged"]
+        assert told["left_out"] == ["cut.png: expected a whole PNG, got one that is cut off or damaged"]
         assert [link["segment"] for link in told["links"]] == ["staff", "customers"]
         owner = httpx.get(told["page"])
         assert owner.status_code == 200
@@ -136,7 +136,7 @@ def test_the_port_of_the_page_is_never_that_of_participants(tmp_path: Path) -> N
         assert told["links"][0]["url"].startswith(f"http://127.0.0.2:{port}/s/")
     got = heedful("compare {} --no-browser --share --share-port 8710 --listen 127.0.0.2", path)
     assert got.code == 2
-    assert "--share-port: wanted another port than --port, got 8710 for both" in got.err
+    assert "--share-port: expected another port than --port, got 8710 for both" in got.err
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_another_question_begins_another_study(tmp_path: Path) -> None:
     path = study_of_rows(tmp_path / "words.heedful", 4, ask="Which is longer?")
     got = heedful("compare {} --ask Which", path)
     assert got.code == 2
-    assert "--ask: wanted 'Which is longer?', as the study in words.heedful began with, got 'Which'" in got.err
+    assert "--ask: expected 'Which is longer?', as the study in words.heedful began with, got 'Which'" in got.err
     assert heedful("compare {} --goal ranking", path).code == 2
 
 
@@ -195,20 +195,20 @@ def test_what_no_answer_depends_on_may_change_and_what_is_gone_is_told(tmp_path:
     ("line", "told"),
     [
         ("{}/nothing", "no such file or folder"),
-        ("{}/logos --goal most", "--goal: wanted best or ranking, got 'most'"),
-        ("{}/logos --segment a", "--segment: wanted --share beside it"),
-        ("{}/logos --share --lasts 5s", "--lasts: wanted a minute to a year"),
-        ("{}/logos --share --segment a --segment !b --dir {}", "--segment: wanted 1 to 60 letters, digits"),
-        ("{}/logos --share --address evil", "--address: wanted where a site begins"),
+        ("{}/logos --goal most", "--goal: expected best or ranking, got 'most'"),
+        ("{}/logos --segment a", "--segment: expected --share beside it"),
+        ("{}/logos --share --lasts 5s", "--lasts: expected a minute to a year"),
+        ("{}/logos --share --segment a --segment !b --dir {}", "--segment: expected 1 to 60 letters, digits"),
+        ("{}/logos --share --address evil", "--address: expected where a site begins"),
         ("{}/logos --share --address https://a.example/b", "without a path"),
-        ("{}/logos --listen 127.0.0.1", "--listen: wanted --share beside it"),
-        ("{}/logos --share --listen a.example --dir {}", "--listen: wanted an address of this machine"),
-        ("{}/logos --share --listen 192.0.2.7 --dir {}", "--listen: wanted an address of this machine"),
-        ("{}/logos --share --share-port 8700 --port 8700 --dir {}", "--share-port: wanted another port than --port"),
-        ("{}/logos --name a/b --dir {}", "--name: wanted a name of 1 to 100 letters"),
-        ("{}/logos --show price --dir {}", "show: wanted one of name, picture, got 'price'"),
-        ("{}/logos --identifier price --dir {}", "identifier: wanted none with a folder"),
-        ("{}/one --dir {}", "wanted two things or more to compare, got 1"),
+        ("{}/logos --listen 127.0.0.1", "--listen: expected --share beside it"),
+        ("{}/logos --share --listen a.example --dir {}", "--listen: expected an address of this machine"),
+        ("{}/logos --share --listen 192.0.2.7 --dir {}", "--listen: expected an address of this machine"),
+        ("{}/logos --share --share-port 8700 --port 8700 --dir {}", "--share-port: expected another port than --port"),
+        ("{}/logos --name a/b --dir {}", "--name: expected a name of 1 to 100 letters"),
+        ("{}/logos --show price --dir {}", "show: expected one of name, picture, got 'price'"),
+        ("{}/logos --identifier price --dir {}", "identifier: expected none with a folder"),
+        ("{}/one --dir {}", "expected two things or more to compare, got 1"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(tmp_path: Path, line: str, told: str) -> None:
@@ -226,7 +226,7 @@ def test_links_are_made_for_all_segments_or_for_none(tmp_path: Path) -> None:
         ports = busy.getsockname()[1]
         got = heedful("compare {} --share --segment good --segment !bad --no-browser --port {}", path, ports)
     assert got.code == 2
-    assert "--segment: wanted 1 to 60 letters" in got.err
+    assert "--segment: expected 1 to 60 letters" in got.err
     with Loop.open(path) as loop:
         first = loop.ledger.log.at(1)
     assert first is not None
@@ -236,8 +236,8 @@ def test_links_are_made_for_all_segments_or_for_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("words", "words: wanted a study called NAME.heedful"),
-        ("my words.heedful", "wanted a name of 1 to 100 letters"),
+        ("words", "words: expected a study called NAME.heedful"),
+        ("my words.heedful", "expected a name of 1 to 100 letters"),
     ],
 )
 def test_a_study_that_no_page_is_found_by_is_refused(tmp_path: Path, name: str, told: str) -> None:

@@ -229,7 +229,7 @@ def test_nothing_is_left_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.parametrize(("line", "option"), [("--once --dir x", "--dir"), ("--json --port 8710", "--port")])
 def test_once_keeps_nothing_and_serves_nobody(line: str, option: str) -> None:
     got = heedful(f"demo {line}")
-    told = f"heedful: {option}: wanted without --once, which keeps nothing and serves nobody\n"
+    told = f"heedful: {option}: expected without --once, which keeps nothing and serves nobody\n"
     assert (got.code, got.out, got.err) == (2, "", told)
 
 
@@ -359,7 +359,7 @@ def test_a_folder_is_kept_and_gone_on_with(tmp_path: Path) -> None:
     assert list(it.temporary.iterdir()) == []
     got = heedful("demo --dir {}", kept / "cars.heedful")
     assert (got.code, got.out) == (2, "")
-    assert "wanted the folder that loops are in, got one of them" in got.err
+    assert "expected the folder that loops are in, got one of them" in got.err
 
 
 def test_where_the_usual_port_is_taken_it_finds_another_and_where_yours_is_it_says_so(tmp_path: Path) -> None:

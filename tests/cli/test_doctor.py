@@ -88,7 +88,7 @@ def test_a_log_that_is_no_database(loop: Path) -> None:
     (loop / "log.db").write_bytes(b"nothing of the kind" * 500)
     found = looked()
     assert statuses(found) == {"log": "problem"}
-    assert "cars.heedful/log.db: wanted a" in found["log"][0]["told"]
+    assert "cars.heedful/log.db: expected a" in found["log"][0]["told"]
     assert "back-up" in found["log"][0]["next"]
     got = heedful("doctor cars")
     assert got.code == 1

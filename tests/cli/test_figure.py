@@ -94,8 +94,8 @@ def test_all_of_them_make_a_page(data: Path, monkeypatch: pytest.MonkeyPatch) ->
     ("line", "told", "code"),
     [
         ("figure jair2015/fig99 --data {}", "did you mean jair2015/fig9", 2),
-        ("figure jair2015/fig2 --all --data {}", "wanted an ID or --all, got both", 2),
-        ("figure jair2015/fig2 --data {}/nowhere", "--data: wanted a folder", 2),
+        ("figure jair2015/fig2 --all --data {}", "expected an ID or --all, got both", 2),
+        ("figure jair2015/fig2 --data {}/nowhere", "--data: expected a folder", 2),
     ],
 )
 def test_bad_input_is_a_sentence(tmp_path: Path, line: str, told: str, code: int) -> None:

@@ -66,14 +66,14 @@ def test_a_learner_may_be_named(options: str, learner: str) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ("--learner prank", "learner: wanted n_ranks, how many grades there are, got prank; write prank:n_ranks=5"),
-        ("--grades 1", "--grades: wanted a whole number, 2 to 1000, got 1"),
-        ("--learner prank:n_ranks=4 --grades 5", "learner: wanted one that does not say n_ranks itself"),
+        ("--learner prank", "learner: expected n_ranks, how many grades there are, got prank; write prank:n_ranks=5"),
+        ("--grades 1", "--grades: expected a whole number, 2 to 1000, got 1"),
+        ("--learner prank:n_ranks=4 --grades 5", "learner: expected one that does not say n_ranks itself"),
         (
             "--learner perceptron --grades 5",
-            "--grades: wanted a --learner that predicts grades beside it, such as prank",
+            "--grades: expected a --learner that predicts grades beside it, such as prank",
         ),
-        ("--learner multiclass --grades 5 --people 3", "shrink: wanted 0 for multiclass:n_ranks=5"),
+        ("--learner multiclass --grades 5 --people 3", "shrink: expected 0 for multiclass:n_ranks=5"),
     ],
 )
 def test_what_makes_no_sense_is_bad_input_and_nothing_is_made(options: str, told: str, folder: Path) -> None:
@@ -95,10 +95,10 @@ def test_feedback_takes_grades_and_nothing_else(films: str) -> None:
     done("decide films --id d1 --show 3")
     assert "learned from it" in done("feedback films d1 --grade {} --grade {}", "film 0=2", "film 1=5").out
     got = heedful("feedback films d1 --grade {}", "film 0=6")
-    assert (got.code, got.err) == (2, "heedful: grade['film 0']: wanted a whole number from 1 to 5, got 6\n")
+    assert (got.code, got.err) == (2, "heedful: grade['film 0']: expected a whole number from 1 to 5, got 6\n")
     got = heedful("feedback films d1 --clicks {}", "film 0")
     assert got.code == 3
-    assert "clicks: wanted grade or none: this loop learns grades, whole numbers from 1 to 5" in got.out
+    assert "clicks: expected grade or none: this loop learns grades, whole numbers from 1 to 5" in got.out
     assert heedful("feedback films d1 --rating {}", "film 0=4").code == 3
     assert "nothing in it to learn: it says nothing" in done("feedback films d1 --none").out
 
@@ -153,7 +153,7 @@ def test_replay_compares_mean_errors(films: str) -> None:
     assert "over 48 grades" in said
     got = heedful("replay films --learner perceptron")
     assert (got.code, got.out) == (2, "")
-    assert "wanted one that predicts grades" in got.err
+    assert "expected one that predicts grades" in got.err
 
 
 def test_report_says_how_far_predictions_were_off(films: str, folder: Path) -> None:

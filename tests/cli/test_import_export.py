@@ -154,13 +154,13 @@ def test_every_reason_is_told_once_with_its_first_line() -> None:
     assert got.json["counts"] == counts(line=(0, 0, 2), decision=(1, 0, 2), feedback=(1, 0, 3))
     told = {each["first"]: (each["kind"], each["count"], each["reason"]) for each in got.json["reasons"]}
     assert told == {
-        "wrong.jsonl:2": ("line", 1, "json: wanted JSON, got invalid character at byte 1: 'oops'"),
+        "wrong.jsonl:2": ("line", 1, "json: expected JSON, got invalid character at byte 1: 'oops'"),
         "wrong.jsonl:3": ("feedback", 2, "decision d7 is not in the log"),
         "wrong.jsonl:6": ("feedback", 1, "clicks: 'i3' was not shown"),
         "wrong.jsonl:7": (
             "line",
             1,
-            "kind: wanted item, withdraw, decision, activate, feedback, undo, got 'guess'",
+            "kind: expected item, withdraw, decision, activate, feedback, undo, got 'guess'",
         ),
         "wrong.jsonl:8": ("decision", 2, "candidates: 'zz' is not on offer; put it there first"),
     }
@@ -172,11 +172,14 @@ def test_every_reason_is_told_once_with_its_first_line() -> None:
 
 def test_import_refuses() -> None:
     bad(heedful("import cars none.jsonl"), "none.jsonl: no such file")
-    bad(heedful("import cars good.jsonl ."), ".: wanted a file, got a folder")
-    bad(heedful("import cars good.jsonl good.jsonl --ubi good.jsonl"), "FILE: wanted one with --ubi, the events, got 2")
-    bad(heedful("import cars"), "FILE: wanted some events, or --features ITEMS, got none")
-    bad(heedful("import cars --ubi good.jsonl"), "FILE: wanted the events, got none")
-    bad(heedful("import cars good.jsonl --chains"), "--chains: wanted --ubi too, got none")
+    bad(heedful("import cars good.jsonl ."), ".: expected a file, got a folder")
+    bad(
+        heedful("import cars good.jsonl good.jsonl --ubi good.jsonl"),
+        "FILE: expected one with --ubi, the events, got 2",
+    )
+    bad(heedful("import cars"), "FILE: expected some events, or --features ITEMS, got none")
+    bad(heedful("import cars --ubi good.jsonl"), "FILE: expected the events, got none")
+    bad(heedful("import cars good.jsonl --chains"), "--chains: expected --ubi too, got none")
     bad(heedful("import cars good.jsonl --ubi none.jsonl"), "none.jsonl: no such file")
     got = heedful("import cars good.jsonl --features none.csv")
     assert (got.code, got.out) == (2, "")
@@ -184,7 +187,7 @@ def test_import_refuses() -> None:
     Path("cut.jsonl.gz").write_bytes(gzip.compress(b'{"kind": "undo"}\n' * 1000)[:60])
     got = heedful("import cars cut.jsonl.gz")
     assert (got.code, got.out) == (2, "")
-    assert got.err.startswith("heedful: cut.jsonl.gz: gzip: wanted a whole stream")
+    assert got.err.startswith("heedful: cut.jsonl.gz: gzip: expected a whole stream")
     with Loop.open("cars.heedful") as loop:
         assert set(loop.ledger.log.counts()) == {"loop", "item"}
 
@@ -202,7 +205,7 @@ def test_a_file_of_another_kind_is_refused_once(text: str) -> None:
     Path("more.txt").write_text(text)
     Path("packed.gz").write_bytes(gzip.compress(text.encode()))
     first = text.strip().removeprefix("\ufeff").split("\n")[0]
-    told = f"wanted JSON lines, one object a line, got {first!r} first; docs/commands.md, import, has their fields; "
+    told = f"expected JSON lines, one object a line, got {first!r} first; docs/commands.md, import, has their fields; "
     told += "a table of items is for --features"
     bad(heedful("import cars good.jsonl more.txt"), f"more.txt: {told}")
     bad(heedful("import cars packed.gz"), f"packed.gz: {told}")
@@ -233,7 +236,7 @@ def test_import_puts_items_first() -> None:
     Path("odd.csv").write_text("id,f0,f1\nlater,far,2\n")
     got = heedful("import cars d.jsonl --features odd.csv")
     assert (got.code, got.out) == (2, "")
-    assert "f0: wanted" in got.err
+    assert "f0: expected" in got.err
 
 
 # ---------------------------------------------------------------------------- UBI
@@ -365,11 +368,11 @@ def test_export_to_stdout() -> None:
 
 
 def test_export_refuses() -> None:
-    bad(heedful("export cars - --json"), "--json: wanted a FILE, as with - the lines themselves go to stdout")
-    bad(heedful("export cars ."), ".: wanted a file, got a folder")
+    bad(heedful("export cars - --json"), "--json: expected a FILE, as with - the lines themselves go to stdout")
+    bad(heedful("export cars ."), ".: expected a file, got a folder")
     got = heedful("export cars none/out.jsonl")
     assert (got.code, got.out) == (2, "")
-    assert got.err.startswith("heedful: none/out.jsonl: wanted a file in a folder that is there, got none at ")
+    assert got.err.startswith("heedful: none/out.jsonl: expected a file in a folder that is there, got none at ")
     with Loop.open("cars.heedful") as loop:
         assert "export" not in loop.ledger.log.counts()
 
@@ -387,12 +390,12 @@ def test_export_goes_where_a_link_points_and_replaces_no_device(folder: Path) ->
     os.mkfifo("pipe")
     Path("to_pipe").symlink_to("pipe")
     for file in ("pipe", "to_pipe", "/dev/null"):
-        told = f"{file}: wanted a file, got a pipe, a socket or a device; - writes to stdout"
+        told = f"{file}: expected a file, got a pipe, a socket or a device; - writes to stdout"
         bad(heedful(f"export cars {file}"), told)
     assert heedful("export cars lost").err.startswith(
-        "heedful: lost: wanted a file in a folder that is there, got none"
+        "heedful: lost: expected a file in a folder that is there, got none"
     )
-    bad(heedful("export cars o"), "o: wanted a file, got links that go round in a circle")
+    bad(heedful("export cars o"), "o: expected a file, got links that go round in a circle")
     assert stat.S_ISFIFO(Path("pipe").stat().st_mode)
     assert sorted(file.name for file in Path("elsewhere").iterdir()) == ["new", "old.jsonl"]
 
@@ -419,11 +422,11 @@ def test_validate_against_a_loop_writes_nothing() -> None:
     got = heedful("validate cars wrong.jsonl")
     assert (got.code, got.err) == (1, "")
     assert got.out.splitlines() == [
-        "wrong.jsonl:2: json: wanted JSON, got invalid character at byte 1: 'oops'",
+        "wrong.jsonl:2: json: expected JSON, got invalid character at byte 1: 'oops'",
         "wrong.jsonl:3: decision d7 is not in the log",
         "wrong.jsonl:4: decision d8 is not in the log",
         "wrong.jsonl:6: clicks: 'i3' was not shown",
-        "wrong.jsonl:7: kind: wanted item, withdraw, decision, activate, feedback, undo, got 'guess'",
+        "wrong.jsonl:7: kind: expected item, withdraw, decision, activate, feedback, undo, got 'guess'",
         "wrong.jsonl:8: candidates: 'zz' is not on offer; put it there first",
         "wrong.jsonl:9: candidates: 'yy' is not on offer; put it there first",
         "wrong.jsonl: 9 lines: 2 line, 3 decision, 4 feedback; 7 wrong",
@@ -458,12 +461,12 @@ def test_validate_without_a_loop_looks_at_the_form_alone() -> None:
 def test_validate_refuses() -> None:
     bad(heedful("validate none.jsonl"), "none.jsonl: no such file")
     bad(heedful("validate cars none.jsonl"), "none.jsonl: no such file")
-    bad(heedful("validate cars.heedful"), "cars.heedful: wanted a file, got a folder")
-    bad(heedful("validate good.jsonl --own perceptron"), "--own: wanted a NAME too, got a FILE alone")
+    bad(heedful("validate cars.heedful"), "cars.heedful: expected a file, got a folder")
+    bad(heedful("validate good.jsonl --own perceptron"), "--own: expected a NAME too, got a FILE alone")
     Path("cut.jsonl.gz").write_bytes(gzip.compress(b"{}\n" * 1000)[:30])
     got = heedful("validate cut.jsonl.gz")
     assert (got.code, got.out) == (2, "")
-    assert got.err.startswith("heedful: cut.jsonl.gz: gzip: wanted a whole stream")
+    assert got.err.startswith("heedful: cut.jsonl.gz: gzip: expected a whole stream")
 
 
 # ---------------------------------------------------------------------------- in processes of their own

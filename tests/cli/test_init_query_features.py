@@ -34,7 +34,7 @@ def test_a_loop_is_made_and_decides_among_what_requests_say() -> None:
     assert set(decided.json["shown"]) == {each["id"] for each in SAID}
     assert heedful("decide shop --candidates said.json").code == 0
     bare = heedful("decide shop")
-    assert (bare.code, "bm25: wanted a value, got nothing" in bare.err) == (2, True)
+    assert (bare.code, "bm25: expected a value, got nothing" in bare.err) == (2, True)
     with Loop.open("shop.heedful") as loop:
         assert loop.verify() == []
 
@@ -52,11 +52,11 @@ def test_they_can_be_crossed_with_the_context() -> None:
 @pytest.mark.parametrize(
     ("written", "options", "told"),
     [
-        ('{"bm25": 3}', "", "query_features: bm25: wanted (low, high)"),
-        ('{"f1": [0, 1]}', "", "query_features: wanted names that no attribute of an item has, got 'f1'"),
-        ("{", "", "--query-features: wanted JSON"),
-        ('{"bm25": [0, 1]}', "--ratings 1..5", "--query-features: wanted none"),
-        ('{"bm25": [0, 1]}', "--choices", "--query-features: wanted none"),
+        ('{"bm25": 3}', "", "query_features: bm25: expected (low, high)"),
+        ('{"f1": [0, 1]}', "", "query_features: expected names that no attribute of an item has, got 'f1'"),
+        ("{", "", "--query-features: expected JSON"),
+        ('{"bm25": [0, 1]}', "--ratings 1..5", "--query-features: expected none"),
+        ('{"bm25": [0, 1]}', "--choices", "--query-features: expected none"),
     ],
 )
 def test_what_makes_no_sense_is_said(folder: Path, written: str, options: str, told: str) -> None:

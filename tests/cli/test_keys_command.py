@@ -86,20 +86,20 @@ def test_what_a_key_is_for_is_said(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("create ci --scope wirte", "scopes: wanted a list of some of decide, feedback, read, admin, got 'wirte'"),
-        ("create ci --tenant ../x", "tenant: wanted 1 to 40 of a-z, 0-9 and -, the first of them no -, got '../x'"),
+        ("create ci --scope wirte", "scopes: expected a list of some of decide, feedback, read, admin, got 'wirte'"),
+        ("create ci --tenant ../x", "tenant: expected 1 to 40 of a-z, 0-9 and -, the first of them no -, got '../x'"),
         (
             "create ci --rate 0",
-            "rate: wanted requests per second, from 0.001 to 1,000,000, or nothing for no limit, got 0.0",
+            "rate: expected requests per second, from 0.001 to 1,000,000, or nothing for no limit, got 0.0",
         ),
-        ("create ci --folder none", "--folder: wanted a folder that is there, got 'none'"),
-        ("list --folder none", "--folder: wanted a folder that is there, got 'none'"),
-        ("revoke hk_x", "prefix: wanted one that `heedful keys list` shows, such as hk_ab12cd34, got 'hk_x'"),
+        ("create ci --folder none", "--folder: expected a folder that is there, got 'none'"),
+        ("list --folder none", "--folder: expected a folder that is there, got 'none'"),
+        ("revoke hk_x", "prefix: expected one that `heedful keys list` shows, such as hk_ab12cd34, got 'hk_x'"),
         (
             "scopes hk_x --scope read",
-            "prefix: wanted one that `heedful keys list` shows, such as hk_ab12cd34, got 'hk_x'",
+            "prefix: expected one that `heedful keys list` shows, such as hk_ab12cd34, got 'hk_x'",
         ),
-        ("scopes hk_x", "--scope: wanted at least one of decide, feedback, read, admin, got none of them"),
+        ("scopes hk_x", "--scope: expected at least one of decide, feedback, read, admin, got none of them"),
     ],
 )
 def test_what_makes_no_sense_is_a_sentence_and_makes_nothing(folder: Path, line: str, told: str) -> None:
@@ -161,7 +161,7 @@ def test_a_key_is_revoked(folder: Path) -> None:
     assert warned == "heedful: no key of tenant main may admin any more: only heedful keys create makes others\n"
     warned = heedful(f"keys revoke {three}").err
     assert warned == "heedful: tenant main has no key any more: nobody gets in until heedful keys create makes one\n"
-    told = f"prefix: wanted a key that was not revoked, got '{prefix}'; make a new one"
+    told = f"prefix: expected a key that was not revoked, got '{prefix}'; make a new one"
     bad(heedful(f"keys scopes {prefix} --scope read"), told)
 
 
@@ -172,7 +172,7 @@ def test_scopes_are_set(folder: Path) -> None:
     assert heedful(f"keys scopes {prefix} --scope admin --json").json["scopes"] == ["admin"]
     [key] = Keys(folder).all()
     assert key.scopes == {"admin"}
-    told = "--scope: wanted at least one of decide, feedback, read, admin, got none of them"
+    told = "--scope: expected at least one of decide, feedback, read, admin, got none of them"
     bad(heedful(f"keys scopes {prefix}"), told)
 
 
@@ -214,7 +214,7 @@ def test_a_database_that_is_damaged_is_no_fault_of_the_input(folder: Path, line:
     (folder / "server.db").write_bytes(b"not a database" * 1000)
     got = heedful(f"keys {line}")
     assert (got.code, got.out) == (1, "")
-    assert got.err.startswith(f"heedful: {folder / 'server.db'}: wanted a whole database of keys, got")
+    assert got.err.startswith(f"heedful: {folder / 'server.db'}: expected a whole database of keys, got")
     assert got.err.count("\n") == 1
 
 
@@ -244,4 +244,4 @@ def test_serving_a_loop_instead_of_its_folder_is_told(tmp_path: Path) -> None:
     (tmp_path / "cars.heedful" / "log.db").touch()
     got = heedful(f"serve {tmp_path / 'cars.heedful'}")
     assert got.code == 2
-    assert "DIR: wanted the folder that loops are in" in got.err
+    assert "DIR: expected the folder that loops are in" in got.err

@@ -90,7 +90,7 @@ def test_a_log_that_is_damaged_is_no_fault_of_the_input(cars: str, line: str) ->
     Path("cars.heedful/log.db").write_bytes(b"not a database" * 1000)
     got = heedful(line, "cars")
     assert got.code == 1
-    assert "cars.heedful/log.db: wanted a" in " ".join((got.out + got.err).split())
+    assert "cars.heedful/log.db: expected a" in " ".join((got.out + got.err).split())
 
 
 OWN = """
@@ -115,7 +115,7 @@ def test_a_learner_of_ones_own_is_named_again(line: str) -> None:
     assert got.code == 2
     assert "own.py:Mine is not one of heedful's" in got.err
     assert got.err.rstrip().endswith("(here: --own SPEC)")
-    assert "wanted own.py:Mine" in heedful(f"{line} --own own.py:Other", "mine").err
+    assert "expected own.py:Mine" in heedful(f"{line} --own own.py:Other", "mine").err
     assert heedful("decide mine --own own.py:Mine --id d").code == 0
     got = heedful(f"{line} --own own.py:Mine", "mine")
     assert "own.py:Mine is not" not in got.err
@@ -199,7 +199,7 @@ def test_a_routing_loop_works_at_the_first_try() -> None:
         shutil.rmtree("routes.heedful")
     got = heedful("init routes models.csv --context prompts.jsonl --cross all --k 1")
     assert (got.code, got.out) == (2, "")
-    assert "prompts.jsonl: columns: wanted at least one that tells rows apart, got " in got.err
+    assert "prompts.jsonl: columns: expected at least one that tells rows apart, got " in got.err
     assert "; name what is crossed, --cross CONTEXTCOLUMN:ITEMCOLUMN, and it is kept" in got.err
 
 
@@ -239,36 +239,36 @@ CROSS = "--context requests.csv --cross"
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("init cars", "FILE: wanted a table of items, or --texts, got neither"),
-        ("init cars cars.csv --texts", "FILE: wanted none with --texts, got one"),
-        ("init cars --texts --kind a=number", "--kind: wanted a FILE that it is about, got --texts"),
-        ("init cars --texts --identifier a", "--identifier: wanted a FILE that it is about, got --texts"),
+        ("init cars", "FILE: expected a table of items, or --texts, got neither"),
+        ("init cars cars.csv --texts", "FILE: expected none with --texts, got one"),
+        ("init cars --texts --kind a=number", "--kind: expected a FILE that it is about, got --texts"),
+        ("init cars --texts --identifier a", "--identifier: expected a FILE that it is about, got --texts"),
         ("init cars none.csv", "none.csv: no such file"),
-        ("init cars cars.csv --identifier hp2", "identifier: wanted a column"),
-        ("init cars cars.csv --identifier make", "identifier: make: wanted another name in every row"),
-        ("init cars cars.csv --kind make", "--kind: wanted COLUMN=KIND, got 'make'"),
-        ("init cars cars.csv --kind make=", "--kind: wanted COLUMN=KIND, got 'make='"),
-        ("init cars cars.csv --kind make=text --kind make=text", "--kind: wanted each once, got 'make' twice"),
-        ("init cars cars.csv --kind make=colour", "kinds: make: wanted number, category"),
-        ("init cars cars.csv --kind made=number", "kinds: wanted names of columns"),
-        ("init cars cars.csv --cross day:make", "--cross: wanted --context too, whose columns are crossed, got none"),
+        ("init cars cars.csv --identifier hp2", "identifier: expected a column"),
+        ("init cars cars.csv --identifier make", "identifier: make: expected another name in every row"),
+        ("init cars cars.csv --kind make", "--kind: expected COLUMN=KIND, got 'make'"),
+        ("init cars cars.csv --kind make=", "--kind: expected COLUMN=KIND, got 'make='"),
+        ("init cars cars.csv --kind make=text --kind make=text", "--kind: expected each once, got 'make' twice"),
+        ("init cars cars.csv --kind make=colour", "kinds: make: expected number, category"),
+        ("init cars cars.csv --kind made=number", "kinds: expected names of columns"),
+        ("init cars cars.csv --cross day:make", "--cross: expected --context too, whose columns are crossed, got none"),
         (
             f"init cars cars.csv {CROSS} day",
-            "--cross: wanted CONTEXT:ITEM, the names of two columns, or all, got 'day'",
+            "--cross: expected CONTEXT:ITEM, the names of two columns, or all, got 'day'",
         ),
-        (f"init cars cars.csv {CROSS} week:hp", "pairs: wanted a column of the context (day, hurry), got 'week'"),
+        (f"init cars cars.csv {CROSS} week:hp", "pairs: expected a column of the context (day, hurry), got 'week'"),
         ("init cars cars.csv --context none.csv", "none.csv: no such file"),
-        ("init cars cars.csv --people -1", "--people: wanted a number from 0 to 1e+09, got -1"),
-        ("init cars cars.csv --people nan", "--people: wanted a number from 0 to 1e+09, got nan"),
+        ("init cars cars.csv --people -1", "--people: expected a number from 0 to 1e+09, got -1"),
+        ("init cars cars.csv --people nan", "--people: expected a number from 0 to 1e+09, got nan"),
         ("init cars cars.csv --k 0", "Invalid value for '--k'"),
-        ("init cars cars.csv --k 2000", "k: wanted a whole number, 1 to 1024, got 2000"),
-        ("init cars cars.csv --control 2", "control: wanted a number from 0 to 1, got 2"),
-        ("init cars cars.csv --exploration .6", "exploration: wanted a number from 0 to 0.5, got 0.6"),
-        ("init cars cars.csv --exploration .2 --learner perceptron", "exploration: wanted none or 0 for perceptron"),
-        ("init cars cars.csv --action buy=much", "--action: wanted NAME=WEIGHT, got 'buy=much'"),
+        ("init cars cars.csv --k 2000", "k: expected a whole number, 1 to 1024, got 2000"),
+        ("init cars cars.csv --control 2", "control: expected a number from 0 to 1, got 2"),
+        ("init cars cars.csv --exploration .6", "exploration: expected a number from 0 to 0.5, got 0.6"),
+        ("init cars cars.csv --exploration .2 --learner perceptron", "exploration: expected none or 0 for perceptron"),
+        ("init cars cars.csv --action buy=much", "--action: expected NAME=WEIGHT, got 'buy=much'"),
         ("init cars cars.csv --action buy=0", "actions["),
-        ("init cars cars.csv --learner nobody", "learner: wanted "),
-        ("init nowhere/cars cars.csv", "nowhere: wanted a folder that is there to put the loop in"),
+        ("init cars cars.csv --learner nobody", "learner: expected "),
+        ("init nowhere/cars cars.csv", "nowhere: expected a folder that is there to put the loop in"),
     ],
 )
 def test_init_refuses(line: str, told: str) -> None:
@@ -281,11 +281,11 @@ def test_init_refuses(line: str, told: str) -> None:
 
 def test_init_leaves_a_loop_that_is_there_alone(cars: str) -> None:
     before = Path("cars.heedful/log.db").read_bytes()
-    told = "cars.heedful: wanted a new folder for the loop, got one that is there already: "
+    told = "cars.heedful: expected a new folder for the loop, got one that is there already: "
     go_on = "heedful decide cars goes on with it; to begin anew, remove it, with all that it learned"
     bad(heedful(INIT), told + go_on)
     Path("empty.heedful").mkdir()
-    bad(heedful("init empty cars.csv"), f"{told.replace('cars', 'empty')[:-2]}, and no loop: wanted another NAME")
+    bad(heedful("init empty cars.csv"), f"{told.replace('cars', 'empty')[:-2]}, and no loop: expected another NAME")
     assert Path("cars.heedful/log.db").read_bytes() == before
 
 
@@ -380,22 +380,22 @@ def test_a_long_list_is_cut_in_the_table_and_whole_in_json() -> None:
     ("line", "told"),
     [
         ("decide cars bugatti", "candidates: 'bugatti' is not on offer; put it there first"),
-        ("decide cars mini mini", "candidates: wanted each once, got 'mini' 2 times"),
-        ("decide cars --context [1]", "context: wanted an object, got [1]"),
-        ("decide cars --context {{", "--context: wanted JSON, got {{: Expecting property name"),
-        ("decide cars --prior [1]", "prior: wanted 6 scores, one for each candidate, got [1]"),
-        ("decide cars --prior nan", "--prior: wanted JSON, got nan: Expecting value"),
-        ("decide cars --prior [NaN]", "--prior: wanted JSON, got [NaN]: NaN is not JSON"),
-        ("decide cars --person {}", "person: wanted a text of 1 to 200 printable characters, got ''"),
-        ("decide cars --id {}", "id: wanted a text of 1 to 200 printable characters, got ''"),
+        ("decide cars mini mini", "candidates: expected each once, got 'mini' 2 times"),
+        ("decide cars --context [1]", "context: expected an object, got [1]"),
+        ("decide cars --context {{", "--context: expected JSON, got {{: Expecting property name"),
+        ("decide cars --prior [1]", "prior: expected 6 scores, one for each candidate, got [1]"),
+        ("decide cars --prior nan", "--prior: expected JSON, got nan: Expecting value"),
+        ("decide cars --prior [NaN]", "--prior: expected JSON, got [NaN]: NaN is not JSON"),
+        ("decide cars --person {}", "person: expected a text of 1 to 200 printable characters, got ''"),
+        ("decide cars --id {}", "id: expected a text of 1 to 200 printable characters, got ''"),
         ("decide cars --show 0", "Invalid value for '--show'"),
         ("decide cars --candidates none.json", "--candidates: none.json: No such file or directory"),
-        ("decide cars --candidates cars.csv", "--candidates: wanted JSON, got name,make"),
-        ("decide cars --candidates empty.json", "--candidates: wanted a list of objects, got []"),
-        ("decide cars --candidates names.json", "--candidates: wanted a list of objects, got ['mini']"),
-        ("decide cars mini --candidates names.json", "--candidates: wanted no ITEM beside it, got one"),
-        ("decide cars --candidates odd.json", "candidates[0]: hp: wanted"),
-        ("decide cars --candidates latin.json", "--candidates: latin.json: wanted UTF-8, got other bytes"),
+        ("decide cars --candidates cars.csv", "--candidates: expected JSON, got name,make"),
+        ("decide cars --candidates empty.json", "--candidates: expected a list of objects, got []"),
+        ("decide cars --candidates names.json", "--candidates: expected a list of objects, got ['mini']"),
+        ("decide cars mini --candidates names.json", "--candidates: expected no ITEM beside it, got one"),
+        ("decide cars --candidates odd.json", "candidates[0]: hp: expected"),
+        ("decide cars --candidates latin.json", "--candidates: latin.json: expected UTF-8, got other bytes"),
     ],
 )
 def test_decide_refuses(cars: str, line: str, told: str) -> None:
@@ -411,7 +411,7 @@ def test_decide_refuses(cars: str, line: str, told: str) -> None:
 
 def test_an_id_of_another_decision_is_refused(cars: str) -> None:
     decided()
-    bad(heedful("decide cars mini --id d1"), "id: wanted a new one, got 'd1', which has other candidates")
+    bad(heedful("decide cars mini --id d1"), "id: expected a new one, got 'd1', which has other candidates")
 
 
 # ---------------------------------------------------------------------------- feedback
@@ -512,25 +512,25 @@ def test_a_deferred_decision_is_activated_with_its_first_feedback(cars: str) -> 
     [
         (
             "",
-            "feedback: wanted --clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice, "
+            "feedback: expected --clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice, "
             "--none or --form, got none of them",
         ),
-        ("--clicks mini --none", "feedback: wanted one of clicks"),
-        ("--thumb sideways", "--thumb: wanted up or down, got 'sideways'"),
-        ("--choice third", "--choice: wanted first, second, equal or cannot_judge, got 'third'"),
-        ("--action buy", "item: wanted a text of 1 to 200 printable characters, got None"),
-        ("--action sing --item mini", "action: wanted view, cart, buy, hide, got 'sing'"),
-        ("--rating mini", "--rating: wanted ITEM=NUMBER, got 'mini'"),
-        ("--rating mini=good", "--rating: wanted ITEM=NUMBER, got 'mini=good'"),
-        ("--rating mini=nan", "rating['mini']: wanted a finite number, got nan"),
-        ("--rating mini=1 --rating mini=2", "--rating: wanted each once, got 'mini' twice"),
-        ("--grade =1", "--grade: wanted ITEM=NUMBER, got '=1'"),
-        ("--better mini --better mini", "better: wanted each once, got 'mini' 2 times"),
-        ("--better mini --chain d2", "feedback: wanted better, got another field"),
-        ("--none --item mini", "feedback: wanted none, got another field"),
-        ("--none --nearest", "feedback: wanted none, got another field"),
-        ("--edit text", "edit: wanted the attributes that were changed"),
-        ("--clicks mini --id {}", "id: wanted a text of 1 to 200 printable characters, got ''"),
+        ("--clicks mini --none", "feedback: expected one of clicks"),
+        ("--thumb sideways", "--thumb: expected up or down, got 'sideways'"),
+        ("--choice third", "--choice: expected first, second, equal or cannot_judge, got 'third'"),
+        ("--action buy", "item: expected a text of 1 to 200 printable characters, got None"),
+        ("--action sing --item mini", "action: expected view, cart, buy, hide, got 'sing'"),
+        ("--rating mini", "--rating: expected ITEM=NUMBER, got 'mini'"),
+        ("--rating mini=good", "--rating: expected ITEM=NUMBER, got 'mini=good'"),
+        ("--rating mini=nan", "rating['mini']: expected a finite number, got nan"),
+        ("--rating mini=1 --rating mini=2", "--rating: expected each once, got 'mini' twice"),
+        ("--grade =1", "--grade: expected ITEM=NUMBER, got '=1'"),
+        ("--better mini --better mini", "better: expected each once, got 'mini' 2 times"),
+        ("--better mini --chain d2", "feedback: expected better, got another field"),
+        ("--none --item mini", "feedback: expected none, got another field"),
+        ("--none --nearest", "feedback: expected none, got another field"),
+        ("--edit text", "edit: expected the attributes that were changed"),
+        ("--clicks mini --id {}", "id: expected a text of 1 to 200 printable characters, got ''"),
     ],
 )
 def test_feedback_refuses(cars: str, options: str, told: str) -> None:
@@ -559,12 +559,12 @@ def test_undo(cars: str) -> None:
     assert (again.code, again.out) == (0, "duplicate undo-e1: it came before, as event 10; nothing was changed\n")
     got = heedful("undo cars e2 --json")
     assert (got.code, got.json["status"], got.json["reason"]) == (3, "rejected", "feedback e2 is not in the log")
-    bad(heedful("undo cars {}", ""), "event: wanted a text of 1 to 200 printable characters, got ''")
+    bad(heedful("undo cars {}", ""), "event: expected a text of 1 to 200 printable characters, got ''")
 
 
 def test_forget_asks_first(cars: str, monkeypatch: pytest.MonkeyPatch) -> None:
     decided("decide cars --id d1 --person ann")
-    bad(heedful("forget cars ann"), "--yes: wanted, as there is nobody to ask")
+    bad(heedful("forget cars ann"), "--yes: expected, as there is nobody to ask")
     asked = []
 
     def confirm(text: str, **how: Any) -> None:
@@ -611,7 +611,7 @@ def test_forget_as_json(cars: str, folder: Path) -> None:
     assert got.json | {"version": 0} == {
         "person": "ann", "events": 1, "exports": [str(folder / "out.jsonl")], "version": 0, "erased": True
     }  # fmt: skip
-    bad(heedful("forget cars {} --yes", ""), "person: wanted a text of 1 to 200 printable characters, got ''")
+    bad(heedful("forget cars {} --yes", ""), "person: expected a text of 1 to 200 printable characters, got ''")
 
 
 # ---------------------------------------------------------------------------- explain, replay
@@ -647,7 +647,7 @@ def test_explain_before_anything_was_learned(cars: str) -> None:
     assert (got.code, got.err) == (0, "")
     assert "Nothing was learned before it that tells the two apart." in got.out
     bad(heedful("explain cars d9"), "decision d9 is not in the log")
-    bad(heedful("explain cars {}", ""), "decision: wanted a text of 1 to 200 printable characters, got ''")
+    bad(heedful("explain cars {}", ""), "decision: expected a text of 1 to 200 printable characters, got ''")
 
 
 def test_explain_of_the_control() -> None:
@@ -675,9 +675,9 @@ def test_replay(taught: Any) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("replay cars --learner nobody", "learner: wanted "),
+        ("replay cars --learner nobody", "learner: expected "),
         ("replay cars --learner perceptron:rate=1", "perceptron"),
-        ("replay cars -l second-order -l second-order", "--learner: wanted each once, got second-order 2 times"),
+        ("replay cars -l second-order -l second-order", "--learner: expected each once, got second-order 2 times"),
     ],
 )
 def test_replay_refuses(taught: Any, line: str, told: str) -> None:

@@ -142,10 +142,10 @@ def test_features_of_items_and_items_that_nobody_was_asked_about(pairs: Path, tm
     items.write_text("name,size\na,1\nb,2\n")
     got = heedful(f"{LINE} --items {{}}", pairs, items)
     assert got.code == 2
-    assert "items.csv: name: items: wanted all that were answered about, got none called 'c', 'e', 'd'" in got.err
+    assert "items.csv: name: items: expected all that were answered about, got none called 'c', 'e', 'd'" in got.err
     got = heedful(f"{LINE} --items {{}} --identifier nome", pairs, items)
     assert got.code == 2
-    assert "items.csv: identifier: wanted a column (" in got.err
+    assert "items.csv: identifier: expected a column (" in got.err
 
 
 def test_words_of_ones_own(tmp_path: Path) -> None:
@@ -153,12 +153,12 @@ def test_words_of_ones_own(tmp_path: Path) -> None:
     file.write_text("left,right,choice\na,b,0\nb,c,0\nc,a,1\na,c,0\n")
     got = heedful("rank {}", file)
     assert got.code == 2
-    assert "x.csv:2: choice: wanted first, second, equal, unsure, or the name of one of the two, got '0'" in got.err
+    assert "x.csv:2: choice: expected first, second, equal, unsure, or the name of one of the two, got '0'" in got.err
     got = heedful("rank {} --answer 0=first --answer 1=second --json", file)
     assert [row["item"] for row in got.json["ranking"]] == ["a", "b", "c"]
     got = heedful("rank {} --answer 0=first", file)  # 1 is not first, too
     assert got.code == 2
-    assert "x.csv:4: choice: wanted first, second, equal, unsure, or the name of one of the two, got '1'" in got.err
+    assert "x.csv:4: choice: expected first, second, equal, unsure, or the name of one of the two, got '1'" in got.err
     file.write_text("left,right,choice\na,b,-1\na,b,-1\na,b,1\n")
     got = heedful("rank {} --answer -1=second --answer 1=first --json", file)
     assert [row["item"] for row in got.json["ranking"]] == ["b", "a"]
@@ -235,10 +235,10 @@ def test_who_is_anchored_has_that_score(votes: Path) -> None:
 @pytest.mark.parametrize(
     ("anchor", "message"),
     [
-        ("mini", "wanted NAME=SCORE, such as .*=1000, got 'mini'"),
-        ("mini=high", "wanted NAME=SCORE, such as .*=1000, got 'mini=high'"),
-        ("mini=1e9", "wanted NAME=SCORE, such as .*=1000, got 'mini=1e9'"),
-        ("nano=1000", "wanted one of ('[=a-z]+',? ?){4}, got 'nano'"),
+        ("mini", "expected NAME=SCORE, such as .*=1000, got 'mini'"),
+        ("mini=high", "expected NAME=SCORE, such as .*=1000, got 'mini=high'"),
+        ("mini=1e9", "expected NAME=SCORE, such as .*=1000, got 'mini=1e9'"),
+        ("nano=1000", "expected one of ('[=a-z]+',? ?){4}, got 'nano'"),
     ],
 )
 def test_anchors_that_are_none(votes: Path, anchor: str, message: str) -> None:
@@ -313,10 +313,10 @@ def test_what_is_read_is_not_written_over(votes: Path, tmp_path: Path) -> None:
     before = votes.read_bytes()
     got = heedful("rank {} --csv {}", votes, votes)
     assert (got.code, got.out) == (2, "")
-    assert got.err == f"heedful: --csv: wanted a file of its own, got that of the choices, {str(votes)!r}\n"
+    assert got.err == f"heedful: --csv: expected a file of its own, got that of the choices, {str(votes)!r}\n"
     assert votes.read_bytes() == before
     got = heedful("rank {} --csv {} --pairs {}", votes, tmp_path / "x.csv", tmp_path / "x.csv")
-    assert "--pairs: wanted a file of its own, got that of --csv" in got.err
+    assert "--pairs: expected a file of its own, got that of --csv" in got.err
     assert not (tmp_path / "x.csv").exists()
 
 
@@ -329,7 +329,7 @@ def test_scores_are_in_the_table(votes: Path) -> None:
     assert "Scores are as in chess" in wide
 
 
-@pytest.mark.parametrize(("most", "way"), [("one", "wanted 2 to 3,000"), ("many", "--pool")])
+@pytest.mark.parametrize(("most", "way"), [("one", "expected 2 to 3,000"), ("many", "--pool")])
 def test_too_many_items_say_what_to_do(tmp_path: Path, most: str, way: str) -> None:
     n = 3001 if most == "one" else 1001
     rows = [f"{'' if most == 'one' else f'p{i % 2},'}i{i},i{i + 1}" for i in range(n - 1)]
@@ -443,17 +443,17 @@ def test_a_plot(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--goal worst", "--goal: wanted best or ranking, got 'worst'"),
-        ("--sure 1", "--sure: wanted a number from 0.5 to 0.999, got 1"),
-        ("--plot x.txt", "--plot: wanted a name that ends in .png or .svg or .pdf, got 'x.txt'"),
-        ("--column winner", "--column: wanted WHAT=COLUMN, such as winner=chosen, got 'winner'"),
-        ("--column victor=first", "columns: wanted one of person, times, winner"),
-        ("--answer first", "--answer: wanted WORD=MEANING, such as 0=first, got 'first'"),
-        ("--answer first=best", "words: wanted one of first, second, equal, unsure as a meaning, got 'best'"),
-        ("--person eve", "--person: wanted one of 'ada', 'fay', 'eva', 'dov', 'ben' and 1 more, got 'eve'"),
-        ("--person ada --pool", "--person: wanted people who are told apart, got 'ada'"),
-        ("--without eve", "--without: wanted one of"),
-        ("--identifier name", "--identifier: wanted items, whose column it is, got none"),
+        ("--goal worst", "--goal: expected best or ranking, got 'worst'"),
+        ("--sure 1", "--sure: expected a number from 0.5 to 0.999, got 1"),
+        ("--plot x.txt", "--plot: expected a name that ends in .png or .svg or .pdf, got 'x.txt'"),
+        ("--column winner", "--column: expected WHAT=COLUMN, such as winner=chosen, got 'winner'"),
+        ("--column victor=first", "columns: expected one of person, times, winner"),
+        ("--answer first", "--answer: expected WORD=MEANING, such as 0=first, got 'first'"),
+        ("--answer first=best", "words: expected one of first, second, equal, unsure as a meaning, got 'best'"),
+        ("--person eve", "--person: expected one of 'ada', 'fay', 'eva', 'dov', 'ben' and 1 more, got 'eve'"),
+        ("--person ada --pool", "--person: expected people who are told apart, got 'ada'"),
+        ("--without eve", "--without: expected one of"),
+        ("--identifier name", "--identifier: expected items, whose column it is, got none"),
     ],
 )
 def test_bad_input_is_a_sentence(options: str, message: str) -> None:
@@ -462,14 +462,14 @@ def test_bad_input_is_a_sentence(options: str, message: str) -> None:
     if options != "--person eve":
         assert message in got.err
     else:
-        assert re.search(r"--person: wanted one of ('\w+',? ?){5}and 1 more, got 'eve'", got.err)
+        assert re.search(r"--person: expected one of ('\w+',? ?){5}and 1 more, got 'eve'", got.err)
 
 
 def test_people_without_names_cannot_be_named(pairs: Path) -> None:
     got = heedful(f"{LINE} --without ada", pairs)
-    assert (got.code, got.err) == (2, "heedful: --without: wanted answers that name people, got none of 'ada'\n")
+    assert (got.code, got.err) == (2, "heedful: --without: expected answers that name people, got none of 'ada'\n")
     got = heedful(f"{LINE} --person ada", pairs)
-    assert (got.code, got.err) == (2, "heedful: --person: wanted people who are told apart, got 'ada'\n")
+    assert (got.code, got.err) == (2, "heedful: --person: expected people who are told apart, got 'ada'\n")
 
 
 def test_a_loop_is_no_file(tmp_path: Path) -> None:
@@ -478,7 +478,8 @@ def test_a_loop_is_no_file(tmp_path: Path) -> None:
     got = heedful("rank {}", loop)
     assert (got.code, got.out) == (2, "")
     assert got.err == (
-        f"heedful: {loop}: wanted a file, got a loop; of choices: `heedful standing '{loop}'` ranks what people chose "
+        f"heedful: {loop}: expected a file, got a loop; of choices: `heedful standing '{loop}'` ranks what "
+        f"people chose "
         f"in it, and its page Results has their answers; any loop: `heedful export '{loop}' FILE`\n"
     )
 

@@ -63,21 +63,21 @@ def test_with_nothing_at_all(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ("--ratings 5", "--ratings: wanted LOW..HIGH, such as 1..5, got '5'"),
-        ("--ratings a..b", "--ratings: wanted LOW..HIGH, such as 1..5, got 'a..b'"),
+        ("--ratings 5", "--ratings: expected LOW..HIGH, such as 1..5, got '5'"),
+        ("--ratings a..b", "--ratings: expected LOW..HIGH, such as 1..5, got 'a..b'"),
         (
             "--ratings 5..1",
-            "ratings: wanted the lowest and the highest, such as (1, 5), between -1e6 and 1e6, got (5.0, 1.0)",
+            "ratings: expected the lowest and the highest, such as (1, 5), between -1e6 and 1e6, got (5.0, 1.0)",
         ),
-        ("--ratings 1..5 --grades 3", "--grades: wanted none beside --ratings"),
-        ("--ratings 1..5 --kind year=number", "--kind: wanted none beside --ratings"),
-        ("--ratings 1..5 --texts", "--texts: wanted none beside --ratings"),
-        ("--ratings 1..5 --learner perceptron", "learner: wanted one of ratings, such as bmf, got perceptron"),
-        ("--ratings 1..5 --action buy=9", "actions: buy: value: wanted a number from 1 to 5, got 9"),
-        ("--ratings 1..5 --action buy=x:1", "--action: wanted NAME=RATING:WEIGHT, such as buy=5:1, got buy=x:1"),
-        ("--ratings 1..5 --people 3", "shrink: wanted 0 in a loop of ratings"),
-        ("--repeats", "--repeats: wanted --ratings or --choices beside it, got none"),
-        ("--learner bmf", "ratings: wanted the lowest and the highest rating there may be, such as 1 and 5"),
+        ("--ratings 1..5 --grades 3", "--grades: expected none beside --ratings"),
+        ("--ratings 1..5 --kind year=number", "--kind: expected none beside --ratings"),
+        ("--ratings 1..5 --texts", "--texts: expected none beside --ratings"),
+        ("--ratings 1..5 --learner perceptron", "learner: expected one of ratings, such as bmf, got perceptron"),
+        ("--ratings 1..5 --action buy=9", "actions: buy: value: expected a number from 1 to 5, got 9"),
+        ("--ratings 1..5 --action buy=x:1", "--action: expected NAME=RATING:WEIGHT, such as buy=5:1, got buy=x:1"),
+        ("--ratings 1..5 --people 3", "shrink: expected 0 in a loop of ratings"),
+        ("--repeats", "--repeats: expected --ratings or --choices beside it, got none"),
+        ("--learner bmf", "ratings: expected the lowest and the highest rating there may be, such as 1 and 5"),
     ],
 )
 def test_what_makes_no_sense_is_bad_input_and_nothing_is_made(options: str, told: str, folder: Path) -> None:
@@ -97,12 +97,12 @@ def test_decide_and_feedback(films: str) -> None:
     assert set(done("decide films --person ann --show 6 --json").json["shown"]) == {f"film {j}" for j in range(2, 6)}
     assert len(done("decide films --person ann --show 6 --repeats --json").json["shown"]) == 6
     got = heedful("decide films {} --person ann", "film 0")
-    assert (got.code, "wanted one that ann has not consumed, got 1 that were" in got.err) == (2, True)
+    assert (got.code, "expected one that ann has not consumed, got 1 that were" in got.err) == (2, True)
     got = heedful("feedback films d1 --rating {}", "film 0=6")
-    assert (got.code, got.err) == (2, "heedful: rating['film 0']: wanted a number from 1 to 5, got 6\n")
+    assert (got.code, got.err) == (2, "heedful: rating['film 0']: expected a number from 1 to 5, got 6\n")
     got = heedful("feedback films d1 --clicks {}", "film 0")
     assert got.code == 3
-    assert "clicks: wanted rating, actions or none: this loop learns ratings from 1 to 5" in got.out
+    assert "clicks: expected rating, actions or none: this loop learns ratings from 1 to 5" in got.out
     assert "nothing in it to learn: it says nothing" in done("feedback films d1 --none").out
 
 
@@ -113,10 +113,11 @@ def test_what_was_done_is_feedback_too(films: str) -> None:
         in done("feedback films d1 --did {} --did {} --did {}", "film 0=view", "film 0=buy", "film 1=hide").out
     )
     assert (
-        heedful("feedback films d1 --did film").err == "heedful: --did: wanted ITEM=ACTION, such as a=buy, got 'film'\n"
+        heedful("feedback films d1 --did film").err
+        == "heedful: --did: expected ITEM=ACTION, such as a=buy, got 'film'\n"
     )
     got = heedful("feedback films d1 --did {}", "film 0=bye")
-    assert (got.code, "actions['film 0']: wanted view, cart, buy, hide, got 'bye'" in got.err) == (2, True)
+    assert (got.code, "actions['film 0']: expected view, cart, buy, hide, got 'bye'" in got.err) == (2, True)
     with Loop.open("films.heedful") as loop:
         [told] = loop.lessons(1)
         assert (told.chosen, told.text) == (("film 0", "film 1"), "view, buy; hide")

@@ -211,9 +211,9 @@ def test_there_is_nothing_to_draw(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "wanted", "code"),
     [
-        ("report cars --plot a.txt", "--plot: wanted a name that ends in .png or .pdf or .svg, got 'a.txt'", 2),
-        ("report cars --plot no/a.png", "--plot: wanted a file in a folder that exists, got 'no/a.png'", 2),
-        ("report cars --plot dir.png", "--plot: wanted a file, got a folder, 'dir.png'", 2),
+        ("report cars --plot a.txt", "--plot: expected a name that ends in .png or .pdf or .svg, got 'a.txt'", 2),
+        ("report cars --plot no/a.png", "--plot: expected a file in a folder that exists, got 'no/a.png'", 2),
+        ("report cars --plot dir.png", "--plot: expected a file, got a folder, 'dir.png'", 2),
         ("report vans", "vans.heedful: no such loop; make one: heedful init vans ITEMS.csv", 2),
     ],
 )
@@ -239,7 +239,7 @@ def test_a_plot_that_could_not_be_written_is_refused_first(there: bool, monkeypa
         Path("a.png").touch()
     got = heedful("report cars --plot a.png")
     assert (got.code, got.out) == (2, "")
-    assert got.err == "heedful: --plot: wanted a file that may be written, got 'a.png'\n"
+    assert got.err == "heedful: --plot: expected a file that may be written, got 'a.png'\n"
     assert asked == [Path("a.png" if there else ".")]
 
 
@@ -254,7 +254,7 @@ def test_a_simulation_that_makes_no_sense_is_bad_input(folder: Path) -> None:
     (folder / "cars.heedful" / "simulation.json").write_text('{"weights": {"f9": 1}}')
     got = heedful("report cars")
     assert (got.code, got.out) == (2, "")
-    assert got.err == "heedful: simulation.json: weights: wanted features of the loop, got 'f9'\n"
+    assert got.err == "heedful: simulation.json: weights: expected features of the loop, got 'f9'\n"
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -294,26 +294,26 @@ def test_a_learner_that_breaks_is_a_failure_and_not_bad_input(letor_file: Path, 
     ("args", "told"),
     [
         ("--learner percptron", "got 'percptron'; did you mean perceptron?"),
-        ("--learner second-order:gama=1", "wanted gamma, epsilon, radius, got 'gama'; did you mean gamma?"),
+        ("--learner second-order:gama=1", "expected gamma, epsilon, radius, got 'gama'; did you mean gamma?"),
         (
             "--learner second-order:gamma=-1",
-            "second-order:gamma=-1: gamma: wanted a finite number above 0, from 1e-50 to 1e50, got -1.0",
+            "second-order:gamma=-1: gamma: expected a finite number above 0, from 1e-50 to 1e50, got -1.0",
         ),
-        ("-l batch -l batch", "--learner: wanted each once, got batch 2 times"),
-        ("--learner nowhere.py:Mine", "nowhere.py: no such file; wanted FILE.py:Class"),
-        ("--user kind", "user: wanted strict, noisy, better, best, position-biased, cascade, expected, got 'kind'"),
+        ("-l batch -l batch", "--learner: expected each once, got batch 2 times"),
+        ("--learner nowhere.py:Mine", "nowhere.py: no such file; expected FILE.py:Class"),
+        ("--user kind", "user: expected strict, noisy, better, best, position-biased, cascade, expected, got 'kind'"),
         (
             "--user best",
             "one who ranks documents (strict, noisy, position-biased, cascade, expected), got Best(ties=True)",
         ),
-        ("--user strict:alpha=2", "strict: alpha: wanted a number above 0, at most 1, got 2.0"),
+        ("--user strict:alpha=2", "strict: alpha: expected a number above 0, at most 1, got 2.0"),
         ("--k 1", "'--k'"),
-        ("--k 2000", "k: wanted a whole number, 1 to 1024, got 2000"),
+        ("--k 2000", "k: expected a whole number, 1 to 1024, got 2000"),
         ("--rounds 0", "'--rounds'"),
         ("--seeds none", "'--seeds'"),
-        ("--plot a.txt", "--plot: wanted a name that ends in .png or .pdf or .svg, got 'a.txt'"),
-        ("--out a.json", "--out: wanted a name that ends in .csv or .npz, got 'a.json'"),
-        ("--out no/such/folder/a.csv", "--out: wanted a file in a folder that exists, got 'no/such/folder/a.csv'"),
+        ("--plot a.txt", "--plot: expected a name that ends in .png or .pdf or .svg, got 'a.txt'"),
+        ("--out a.json", "--out: expected a name that ends in .csv or .npz, got 'a.json'"),
+        ("--out no/such/folder/a.csv", "--out: expected a file in a folder that exists, got 'no/such/folder/a.csv'"),
         ("another.txt", "another.txt: no such file; nothing is fetched"),
         ("--unknown", "No such option: --unknown"),
     ],
@@ -329,15 +329,15 @@ def test_bad_input_is_a_sentence(letor_file: Path, args: str, told: str) -> None
 def test_damaged_data_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "bad.txt").write_text("7 qid:1 1:2\n")
     got = heedful("simulate letor {}", tmp_path / "bad.txt")
-    assert (got.code, got.err) == (2, "heedful: bad.txt:1: grade: wanted an integer 0 to 4, got '7'\n")
+    assert (got.code, got.err) == (2, "heedful: bad.txt:1: grade: expected an integer 0 to 4, got '7'\n")
     (tmp_path / "bad.csv").write_text("name\nonly\n")
     got = heedful("simulate catalogue {}", tmp_path / "bad.csv")
     assert got.code == 2
-    assert "bad.csv: columns: wanted at least one of finite numbers" in got.err
+    assert "bad.csv: columns: expected at least one of finite numbers" in got.err
     got = heedful("simulate letor {}", tmp_path)
     assert (got.code, got.err) == (
         2,
-        f"heedful: {tmp_path}: wanted a file, got a folder; name the files in it: {tmp_path}/*\n",
+        f"heedful: {tmp_path}: expected a file, got a folder; name the files in it: {tmp_path}/*\n",
     )
 
 
@@ -352,7 +352,7 @@ def test_help_names_everybody_who_answers(command: str, answer: str) -> None:
 def test_a_catalogue_is_for_people_who_pick(items_file: Path) -> None:
     got = heedful("simulate catalogue {} --user noisy", items_file)
     assert got.code == 2
-    assert "user: wanted one who picks items (strict, better, best, expected), got Noisy(depth=10)" in got.err
+    assert "user: expected one who picks items (strict, better, best, expected), got Noisy(depth=10)" in got.err
 
 
 def test_without_matplotlib_the_plot_says_what_to_install(letor_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,10 +59,10 @@ def test_people_are_counted_by_seed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ("--people 13", "people: wanted a whole number, 0 to 12, got 13"),
-        ("--people 2 --user noisy:depth=3", "user: wanted one who picks items"),
-        ("--penalty heavy", "penalty: wanted plain or weighted, got 'heavy'"),
-        ("--people 2 --learner perceptrom", "learner: wanted .*, got 'perceptrom'"),
+        ("--people 13", "people: expected a whole number, 0 to 12, got 13"),
+        ("--people 2 --user noisy:depth=3", "user: expected one who picks items"),
+        ("--penalty heavy", "penalty: expected plain or weighted, got 'heavy'"),
+        ("--people 2 --learner perceptrom", "learner: expected .*, got 'perceptrom'"),
     ],
 )
 def test_bad_input_ends_with_2(folder: Path, more: str, message: str) -> None:
@@ -74,7 +74,7 @@ def test_bad_input_ends_with_2(folder: Path, more: str, message: str) -> None:
 def test_a_folder_without_movielens_ends_with_2(tmp_path: Path) -> None:
     got = heedful("simulate movielens {}", tmp_path)
     assert (got.code, got.out) == (2, "")
-    assert "no MovieLens in it: wanted ratings.dat and movies.dat (1M)" in got.err
+    assert "no MovieLens in it: expected ratings.dat and movies.dat (1M)" in got.err
     assert "nothing is fetched" in got.err
 
 

@@ -138,20 +138,20 @@ def test_single_precision_and_compiled(films_file: Path) -> None:
 @pytest.mark.parametrize(
     ("extra", "told"),
     [
-        ("", "target: wanted the column of the grades (title, warmth, length, rating), got none"),
-        ("--target stars", "target: wanted a column of films.csv (title, warmth, length, rating), got 'stars'"),
-        ("--target warmth", "warmth: wanted a grade, a whole number, got"),
+        ("", "target: expected the column of the grades (title, warmth, length, rating), got none"),
+        ("--target stars", "target: expected a column of films.csv (title, warmth, length, rating), got 'stars'"),
+        ("--target warmth", "warmth: expected a grade, a whole number, got"),
         ("--target title", "labels need their order: bad,ok,good"),
-        ("--target rating --scale log", "--scale: wanted standard, unit, none, got 'log'"),
-        ("--target rating --map cubic", "map: wanted intercept or polynomial:2, got 'cubic'"),
-        ("--target rating --missing zero", "--missing: wanted refuse or mean, got 'zero'"),
-        ("--target rating --most-grades 4", "rating: wanted 2 to 4 different grades, got 5 (from 1 to 5)"),
+        ("--target rating --scale log", "--scale: expected standard, unit, none, got 'log'"),
+        ("--target rating --map cubic", "map: expected intercept or polynomial:2, got 'cubic'"),
+        ("--target rating --missing zero", "--missing: expected refuse or mean, got 'zero'"),
+        ("--target rating --most-grades 4", "rating: expected 2 to 4 different grades, got 5 (from 1 to 5)"),
         (
             "--target rating --learner perceptron",
-            "learner: wanted one that predicts grades (ordinal), got perceptron, which is coactive",
+            "learner: expected one that predicts grades (ordinal), got perceptron, which is coactive",
         ),
-        ("--target rating --learner prank --learner prank", "--learner: wanted each once, got prank 2 times"),
-        ("--target rating --out runs.txt", "--out: wanted a name that ends in .csv or .npz, got 'runs.txt'"),
+        ("--target rating --learner prank --learner prank", "--learner: expected each once, got prank 2 times"),
+        ("--target rating --out runs.txt", "--out: expected a name that ends in .csv or .npz, got 'runs.txt'"),
     ],
 )
 def test_bad_input_is_a_sentence(films_file: Path, extra: str, told: str) -> None:
@@ -163,4 +163,4 @@ def test_bad_input_is_a_sentence(films_file: Path, extra: str, told: str) -> Non
 def test_a_learner_of_grades_is_no_learner_of_corrections(letor_file: Path) -> None:
     got = heedful("simulate letor {} --learner prank", letor_file)
     assert (got.code, got.out) == (2, "")
-    assert "learner: wanted one that takes corrections (coactive), got prank, which is ordinal" in got.err
+    assert "learner: expected one that takes corrections (coactive), got prank, which is ordinal" in got.err

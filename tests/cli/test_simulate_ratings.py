@@ -153,7 +153,7 @@ def test_columns_duplicates_and_the_densest(meals: Path, tmp_path: Path) -> None
     line = f"{LINE} --user-column a --item-column b --rating-column c --seeds 1 --json"
     got = heedful(line, file)
     assert (got.code, got.out) == (2, "")
-    assert "item: wanted each once for user p0, got 'm0' once more" in got.err
+    assert "item: expected each once for user p0, got 'm0' once more" in got.err
     for twice in ("last", "mean"):
         got = heedful(f"{line} --twice {twice} --densest 4", file)
         assert got.code == 0, got.err
@@ -166,7 +166,7 @@ def test_the_densest_of_whom_nothing_is_left(tmp_path: Path) -> None:
     file.write_text("user,item,rating\na,1,5\na,2,5\na,3,5\nb,4,5\nc,4,1\n")
     got = heedful("simulate ratings {} --densest 1", file)
     assert (got.code, got.out) == (2, "")
-    assert "--densest: ratings: wanted at least one that is left, got none" in got.err
+    assert "--densest: ratings: expected at least one that is left, got none" in got.err
 
 
 def test_rounds_beyond_the_last_rating(meals: Path) -> None:
@@ -239,13 +239,13 @@ def test_the_learner_of_the_page(meals: Path) -> None:
 @pytest.mark.parametrize(
     ("extra", "told"),
     [
-        ("--learner prank", "learner: wanted one that takes ratings (rating), got prank, which is ordinal"),
-        ("--learner alb", "--learner: wanted each once, got alb 2 times"),
-        ("--measure loss", "measure: wanted regret or ndcg, got 'loss'"),
-        ("--twice first", "--twice: wanted refuse, last or mean, got 'first'"),
-        ("--user-column age", "meals.csv:1: user: wanted the column age, got 'who, what, stars'"),
-        ("--warm 60", "warm: wanted a whole number, 1 to 59, got 60"),
-        ("--out runs.txt", "--out: wanted a name that ends in .csv or .npz, got 'runs.txt'"),
+        ("--learner prank", "learner: expected one that takes ratings (rating), got prank, which is ordinal"),
+        ("--learner alb", "--learner: expected each once, got alb 2 times"),
+        ("--measure loss", "measure: expected regret or ndcg, got 'loss'"),
+        ("--twice first", "--twice: expected refuse, last or mean, got 'first'"),
+        ("--user-column age", "meals.csv:1: user: expected the column age, got 'who, what, stars'"),
+        ("--warm 60", "warm: expected a whole number, 1 to 59, got 60"),
+        ("--out runs.txt", "--out: expected a name that ends in .csv or .npz, got 'runs.txt'"),
     ],
 )
 def test_bad_input_is_a_sentence(meals: Path, extra: str, told: str) -> None:
@@ -259,11 +259,11 @@ def test_bad_input_is_a_sentence(meals: Path, extra: str, told: str) -> None:
     [
         (
             "gaussian --repeats",
-            "--repeats: wanted none with gaussian, which is drawn; a file of that name is ./gaussian",
+            "--repeats: expected none with gaussian, which is drawn; a file of that name is ./gaussian",
         ),
-        ("gaussian --user-column who", "columns: wanted none with gaussian"),
-        ("uniform --densest 3", "--densest: wanted none with uniform"),
-        ("bernoulli:noise=1", "bernoulli: wanted n_users, n_items, n_factors, got 'noise'"),
+        ("gaussian --user-column who", "columns: expected none with gaussian"),
+        ("uniform --densest 3", "--densest: expected none with uniform"),
+        ("bernoulli:noise=1", "bernoulli: expected n_users, n_items, n_factors, got 'noise'"),
         ("none.csv", "none.csv: no such file"),
     ],
 )
@@ -276,4 +276,4 @@ def test_a_world_or_file_that_is_none(name: str, told: str) -> None:
 def test_a_learner_of_ratings_is_no_learner_of_corrections(letor_file: Path) -> None:
     got = heedful("simulate letor {} --learner alb", letor_file)
     assert (got.code, got.out) == (2, "")
-    assert "learner: wanted one that takes corrections (coactive), got alb, which is rating" in got.err
+    assert "learner: expected one that takes corrections (coactive), got alb, which is rating" in got.err

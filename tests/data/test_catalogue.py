@@ -123,7 +123,7 @@ CELLS = st.lists(
 def test_standardised_is_what_it_says(cells: list[float | None]) -> None:
     there = [Fraction(cell) for cell in cells if cell is not None and not math.isnan(cell)]
     if len(set(there)) < 2:
-        with pytest.raises(ValueError, match="columns: wanted "):
+        with pytest.raises(ValueError, match="columns: expected "):
             of_columns({"a": cells})
         return
     mean = sum(there) / len(there)
@@ -160,30 +160,30 @@ def test_the_largest_and_nearly_equal_numbers() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "a.csv: header: wanted names of columns, got an empty file"),
-        ("\n \n", "a.csv: header: wanted names of columns, got an empty file"),
-        ("\n1.5,2\n3,4\n", "a.csv:2: header: wanted names of columns, got '1.5'"),
-        ("a,b\n", "a.csv: rows: wanted at least one item below the header, got none"),
-        ("a,b,a\n1,2,3\n", "a.csv:1: header: wanted each name once, got 'a' 2 times"),
-        ("a,b\n1,2\n\n3,4,5\n", "a.csv:4: cells: wanted 2 as in the header, got 3"),
-        ('a,b\n"x\ny",2\n3\n', "a.csv:4: cells: wanted 2 as in the header, got 1"),
-        ("a,b\n1,2\nx,inf\n", "a.csv:3: b: wanted a finite number, got 'inf'"),
-        ("a,b\n1,-Infinity\nx,2\n", "a.csv:2: b: wanted a finite number, got '-Infinity'"),
-        ("a,b\n1,2\n2,1e999\n", "a.csv:3: b: wanted a finite number, got '1e999'"),
+        ("", "a.csv: header: expected names of columns, got an empty file"),
+        ("\n \n", "a.csv: header: expected names of columns, got an empty file"),
+        ("\n1.5,2\n3,4\n", "a.csv:2: header: expected names of columns, got '1.5'"),
+        ("a,b\n", "a.csv: rows: expected at least one item below the header, got none"),
+        ("a,b,a\n1,2,3\n", "a.csv:1: header: expected each name once, got 'a' 2 times"),
+        ("a,b\n1,2\n\n3,4,5\n", "a.csv:4: cells: expected 2 as in the header, got 3"),
+        ('a,b\n"x\ny",2\n3\n', "a.csv:4: cells: expected 2 as in the header, got 1"),
+        ("a,b\n1,2\nx,inf\n", "a.csv:3: b: expected a finite number, got 'inf'"),
+        ("a,b\n1,-Infinity\nx,2\n", "a.csv:2: b: expected a finite number, got '-Infinity'"),
+        ("a,b\n1,2\n2,1e999\n", "a.csv:3: b: expected a finite number, got '1e999'"),
         (
             'a;b;c\nNA;1;x\n;"1,5";2\n',
-            "a.csv: columns: wanted at least one of finite numbers, got a (nothing in it), b ('1,5'), c ('x')",
+            "a.csv: columns: expected at least one of finite numbers, got a (nothing in it), b ('1,5'), c ('x')",
         ),
         (
             "a,b\n1_0,x\n2,y\n",
-            "a.csv: columns: wanted at least one of finite numbers, got a ('1_0'), b ('x')",
+            "a.csv: columns: expected at least one of finite numbers, got a ('1_0'), b ('x')",
         ),
-        ("a,b\n1,2\n", "a.csv: columns: wanted a numeric one that varies, got constant a, b"),
-        ("a,b\n0.1,x\n0.1,y\n,z\n", "a.csv: columns: wanted a numeric one that varies, got constant a"),
-        ('a,b\n1,2\n3,"4\n5,6\n', "a.csv:3: text: wanted CSV, got unexpected end of data"),
-        ('a,b\n1,2\n3,"4"5\n', "a.csv:3: text: wanted CSV, got ',' expected after '\"'"),
-        (b"a,b\n1,2\n3,caf\xe9\n", "a.csv:3: text: wanted UTF-8, got byte 0xe9 at byte 6 of the line"),
-        (gzip.compress(CARS.encode(), mtime=0)[:-1], "a.csv: gzip: wanted a whole stream, got Compressed file ended"),
+        ("a,b\n1,2\n", "a.csv: columns: expected a numeric one that varies, got constant a, b"),
+        ("a,b\n0.1,x\n0.1,y\n,z\n", "a.csv: columns: expected a numeric one that varies, got constant a"),
+        ('a,b\n1,2\n3,"4\n5,6\n', "a.csv:3: text: expected CSV, got unexpected end of data"),
+        ('a,b\n1,2\n3,"4"5\n', "a.csv:3: text: expected CSV, got ',' expected after '\"'"),
+        (b"a,b\n1,2\n3,caf\xe9\n", "a.csv:3: text: expected UTF-8, got byte 0xe9 at byte 6 of the line"),
+        (gzip.compress(CARS.encode(), mtime=0)[:-1], "a.csv: gzip: expected a whole stream, got Compressed file ended"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, text: str | bytes, message: str) -> None:

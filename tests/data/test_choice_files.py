@@ -69,7 +69,7 @@ def test_words_of_ones_own(tmp_path: Path) -> None:
     assert [each.tiers for each in got] == [(("y",), ("x",)), (("x", "y"),), (("x",), ("y",))]
     with pytest.raises(ValueError, match="equal, unsure as a meaning, got 'links'"):
         load_choices(path, words={"0": "links"})
-    with pytest.raises(ValueError, match="words: wanted first, second and answer as columns, got 'winner, loser'"):
+    with pytest.raises(ValueError, match="words: expected first, second and answer as columns, got 'winner, loser'"):
         load_choices(told(tmp_path, "winner,loser\na,b\n"), words={"0": "first"})
 
 
@@ -80,7 +80,7 @@ def test_a_number_that_may_mean_something_else_has_to_be_told(
     """With a sign it is another one; where a number is told, 1 and 2 say nothing by themselves."""
     path = told(tmp_path, f"first,second,answer\nx,y,{answer}\n")
     with pytest.raises(
-        ValueError, match=f"x.csv:2: answer: wanted first, second, .*, got '{answer}'; say what it means"
+        ValueError, match=f"x.csv:2: answer: expected first, second, .*, got '{answer}'; say what it means"
     ):
         load_choices(path, words=words)
     assert read(path, words={**words, answer: "second"}) == [Comparison("", (("y",), ("x",)), 1, "x")]
@@ -89,7 +89,7 @@ def test_a_number_that_may_mean_something_else_has_to_be_told(
 def test_an_answer_that_is_a_side_and_an_item_has_to_be_told(tmp_path: Path) -> None:
     # All are names of what was shown: names, then. One is not: it may be either
     assert [each.tiers[0] for each in read(told(tmp_path, "first,second,answer\n2,1,1\n1,2,2\n"))] == [("1",), ("2",)]
-    with pytest.raises(ValueError, match=r"x.csv:2: answer: wanted .* in all rows, got '1', which is both"):
+    with pytest.raises(ValueError, match=r"x.csv:2: answer: expected .* in all rows, got '1', which is both"):
         read(told(tmp_path, "first,second,answer\n2,1,1\n3,2,1\n"))
     got = read(told(tmp_path, "first,second,answer\n2,1,1\n3,2,1\n"), words={"1": "first"})
     assert [each.tiers[0] for each in got] == [("2",), ("3",)]
@@ -132,9 +132,9 @@ def test_orders_in_rows(tmp_path: Path) -> None:
     assert read(told(tmp_path, "person,ballot,item,rank\nann,1," + alike.format("1,"))) == [
         Comparison("ann", (("a", "b", "c"),))
     ]
-    with pytest.raises(ValueError, match=r"x.csv: answers: wanted at least one about two items, got none"):
+    with pytest.raises(ValueError, match=r"x.csv: answers: expected at least one about two items, got none"):
         read(told(tmp_path, "person,item,rank\nann," + alike.format("")))
-    with pytest.raises(ValueError, match=r"x.csv: ballot: wanted a column of it, or of a person, with item and rank"):
+    with pytest.raises(ValueError, match=r"x.csv: ballot: expected a column of it, or of a person, with item and rank"):
         read(told(tmp_path, "item,rank\na,1\nb,2\n"))
 
 
@@ -152,11 +152,11 @@ def test_columns_by_names_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"victor": ["a"]}, "columns: wanted one of person, times, winner, .*, got 'victor'"),
-        ({"winner": ["a", "b"]}, "columns: winner: wanted one column, got a, b"),
-        ({"winner": ["x"]}, "x.csv: winner: wanted one of the columns a, b, got 'x'"),
-        ({"winner": ["a"], "loser": ["a"]}, "columns: wanted each column once, got 'a' twice"),
-        ({"winner": ["a"]}, "x.csv: columns: wanted winner and loser; .* got a, b"),
+        ({"victor": ["a"]}, "columns: expected one of person, times, winner, .*, got 'victor'"),
+        ({"winner": ["a", "b"]}, "columns: winner: expected one column, got a, b"),
+        ({"winner": ["x"]}, "x.csv: winner: expected one of the columns a, b, got 'x'"),
+        ({"winner": ["a"], "loser": ["a"]}, "columns: expected each column once, got 'a' twice"),
+        ({"winner": ["a"]}, "x.csv: columns: expected winner and loser; .* got a, b"),
     ],
 )
 def test_columns_that_make_no_sense(tmp_path: Path, columns: dict[str, list[str]], message: str) -> None:
@@ -170,31 +170,31 @@ def test_columns_that_make_no_sense(tmp_path: Path, columns: dict[str, list[str]
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("winner,loser\na,\n", "x.csv:2: loser: wanted a name, got nothing"),
-        ("winner,loser\nNA,b\n", "x.csv:2: winner: wanted a name, got nothing"),
-        ("winner,loser\na,a\n", "x.csv:2: loser: wanted another item than the winner, got 'a' twice"),
-        ("winner,loser,times\na,b,1.5\n", "x.csv:2: times: wanted a whole number, 0 to 1,000,000,000, got '1.5'"),
-        ("winner,loser,times\na,b,-1\n", "x.csv:2: times: wanted a whole number, 0 to 1,000,000,000, got '-1'"),
-        ("winner,loser,times\na,b,1000000001\n", "x.csv:2: times: wanted a whole number, 0 to 1,000,000,000, got"),
-        ("winner,loser,times\na,b,0\n", "x.csv: answers: wanted at least one about two items, got none"),
-        ("winner,loser,person\na,b,\n", "x.csv:2: person: wanted a name, got nothing"),
+        ("winner,loser\na,\n", "x.csv:2: loser: expected a name, got nothing"),
+        ("winner,loser\nNA,b\n", "x.csv:2: winner: expected a name, got nothing"),
+        ("winner,loser\na,a\n", "x.csv:2: loser: expected another item than the winner, got 'a' twice"),
+        ("winner,loser,times\na,b,1.5\n", "x.csv:2: times: expected a whole number, 0 to 1,000,000,000, got '1.5'"),
+        ("winner,loser,times\na,b,-1\n", "x.csv:2: times: expected a whole number, 0 to 1,000,000,000, got '-1'"),
+        ("winner,loser,times\na,b,1000000001\n", "x.csv:2: times: expected a whole number, 0 to 1,000,000,000, got"),
+        ("winner,loser,times\na,b,0\n", "x.csv: answers: expected at least one about two items, got none"),
+        ("winner,loser,person\na,b,\n", "x.csv:2: person: expected a name, got nothing"),
         (
             "first,second\na,b\n",
-            "x.csv: answer: wanted a column of what was said of first and second, got first",
+            "x.csv: answer: expected a column of what was said of first and second, got first",
         ),
-        ("first,second,answer\na,a,first\n", "x.csv:2: second: wanted another item than the first, got 'a' twice"),
-        ("first,second,answer\na,b,c\n", "x.csv:2: answer: wanted first, second, equal, unsure, or the name of one"),
-        ("first,second,answer\na,b,\n", "x.csv: answers: wanted at least one about two items, got none"),
-        ("1,2,3,who\na,b,a,x\n", "x.csv:2: order: wanted each item once, got 'a' twice"),
-        ("1,2,3,who\na,,b,x\n", "x.csv:2: 2: wanted a name, got nothing"),
-        ("order\na>>b\n", "x.csv:2: order: wanted a name, got nothing"),
-        ("who,item,rank\nx,a,1\nx,a,2\n", "x.csv:3: item: wanted each once in an order, got 'a' once more"),
-        ("who,item,rank\nx,a,first\n", "x.csv:2: rank: wanted a number, got 'first'"),
+        ("first,second,answer\na,a,first\n", "x.csv:2: second: expected another item than the first, got 'a' twice"),
+        ("first,second,answer\na,b,c\n", "x.csv:2: answer: expected first, second, equal, unsure, or the name of one"),
+        ("first,second,answer\na,b,\n", "x.csv: answers: expected at least one about two items, got none"),
+        ("1,2,3,who\na,b,a,x\n", "x.csv:2: order: expected each item once, got 'a' twice"),
+        ("1,2,3,who\na,,b,x\n", "x.csv:2: 2: expected a name, got nothing"),
+        ("order\na>>b\n", "x.csv:2: order: expected a name, got nothing"),
+        ("who,item,rank\nx,a,1\nx,a,2\n", "x.csv:3: item: expected each once in an order, got 'a' once more"),
+        ("who,item,rank\nx,a,first\n", "x.csv:2: rank: expected a number, got 'first'"),
         (
             "Gewinner,Verlierer\na,b\n",
-            "x.csv: columns: wanted winner and loser; .*, got Gewinner, Verlierer",
+            "x.csv: columns: expected winner and loser; .*, got Gewinner, Verlierer",
         ),
-        ("winner,loser\na\n", "x.csv:2: cells: wanted 2 as in the header, got 1"),
+        ("winner,loser\na\n", "x.csv:2: cells: expected 2 as in the header, got 1"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, message: str) -> None:
@@ -204,14 +204,14 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, message
 
 @pytest.mark.parametrize("order", ['[["a"], [], ["b"]]', '[[], ["a", "b"]]', '[["a", "b"], []]'])
 def test_a_tier_with_nothing_in_it_is_refused(tmp_path: Path, order: str) -> None:
-    with pytest.raises(ValueError, match=r"x.jsonl:1: order: wanted a name, got nothing"):
+    with pytest.raises(ValueError, match=r"x.jsonl:1: order: expected a name, got nothing"):
         load_choices(told(tmp_path, f'{{"order": {order}}}\n', "x.jsonl"))
 
 
 def test_what_was_packed_and_cut_off_is_told_as_that(tmp_path: Path) -> None:
     path = tmp_path / "x.csv.gz"
     path.write_bytes(gzip.compress(b"winner,loser\na,b\n")[:-9])
-    with pytest.raises(ValueError, match=r"^x.csv.gz: gzip: wanted a whole stream, got "):
+    with pytest.raises(ValueError, match=r"^x.csv.gz: gzip: expected a whole stream, got "):
         open_choices(path)
 
 
@@ -221,7 +221,7 @@ def test_the_content_tells_preflib_from_a_table(tmp_path: Path) -> None:
         got = open_choices(told(tmp_path, text, name))
         assert got.told == "PrefLib"
         assert got.choices.answers == 1
-    with pytest.raises(ValueError, match=r"b.soi: columns: wanted none with PrefLib, got winner"):
+    with pytest.raises(ValueError, match=r"b.soi: columns: expected none with PrefLib, got winner"):
         open_choices(tmp_path / "b.soi", {"winner": ["x"]})
     assert open_choices(told(tmp_path, "winner,loser\na,b\n")).told == "columns winner, loser"
 
@@ -304,13 +304,15 @@ def test_items_that_are_called_as_answers_are_come_back(tmp_path: Path, names: s
 
 @pytest.mark.parametrize("name", ["na", "", " x"])
 def test_names_that_would_not_come_back_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match=f"choices: wanted names without spaces around them, and not NA, got '{name}'"):
+    with pytest.raises(
+        ValueError, match=f"choices: expected names without spaces around them, and not NA, got '{name}'"
+    ):
         write_choices(tmp_path / "x.csv", tabulate([Comparison("", ((name,), ("b",)))]))
 
 
 def test_what_was_said_more_often_than_a_file_holds_is_refused(tmp_path: Path) -> None:
     path = told(tmp_path, "winner,loser,times\na,b,1000000000\na,b,1\n")
-    with pytest.raises(ValueError, match="times: wanted at most 1,000,000,000 of an answer, got 1,000,000,001"):
+    with pytest.raises(ValueError, match="times: expected at most 1,000,000,000 of an answer, got 1,000,000,001"):
         write_choices(tmp_path / "y.csv", load_choices(path).choices)
     assert not (tmp_path / "y.csv").exists()
 
@@ -331,15 +333,15 @@ def test_other_views_of_the_same_answers() -> None:
     assert wider.items == ("new", '"c"', "b, too", "a")
     assert list(by_name(wider)) == list(by_name(choices))
     for wrong, message in (
-        (lambda: without_people(choices, ["eve"]), "people: wanted one of 'ann', 'bob', got 'eve'"),
-        (lambda: without_people(choices, ["ann", "bob"]), "people: wanted one whose answers are left, got none"),
+        (lambda: without_people(choices, ["eve"]), "people: expected one of 'ann', 'bob', got 'eve'"),
+        (lambda: without_people(choices, ["ann", "bob"]), "people: expected one whose answers are left, got none"),
         (
             lambda: with_items(choices, ["a", "b, too"]),
-            "items: wanted all that were answered about, got none called '\"c\"'",
+            "items: expected all that were answered about, got none called '\"c\"'",
         ),
         (
             lambda: split_nameless(pool_people(choices), 7),
-            "answers: wanted at most 7 to take each for another person's, got 8",
+            "answers: expected at most 7 to take each for another person's, got 8",
         ),
     ):
         with pytest.raises(ValueError) as error:
@@ -376,7 +378,7 @@ def test_the_document_of_a_study(tmp_path: Path) -> None:
         Comparison("ann", (("mint", "sencha"),), 1, "mint", False),
         Comparison("ann", (("sencha",), ("assam", "mint"))),
     }
-    with pytest.raises(ValueError, match=r"^teas.json: words: wanted none with the answers of a study, got 0"):
+    with pytest.raises(ValueError, match=r"^teas.json: words: expected none with the answers of a study, got 0"):
         open_choices(path, words={"0": "first"})
     path.write_text("\ufeff" + STUDY % ",".join(told), encoding="utf-8")
     assert open_choices(path) == opened
@@ -390,22 +392,22 @@ def test_a_side_is_one_of_two_in_the_document_of_a_study(tmp_path: Path) -> None
     path.write_text(STUDY % (SAID % ('"mint", "first"', "first")))
     assert list(by_name(open_choices(path).choices)) == [Comparison("ann", (("mint",), ("first",)), 1, "mint")]
     path.write_text(STUDY % (SAID % ('"mint", "assam", "sencha"', "first")))
-    with pytest.raises(ValueError, match=r"answers\[0\]: answer: wanted first, second, equal, .* got 'first'"):
+    with pytest.raises(ValueError, match=r"answers\[0\]: answer: expected first, second, equal, .* got 'first'"):
         open_choices(path)
 
 
 @pytest.mark.parametrize(
     ("answers", "told"),
     [
-        ("", "teas.json: answers: wanted at least one about two items, got none"),
-        (SAID % ('"mint"', "first"), "teas.json: answers[0]: shown: wanted two items or more, each once, got 'mint'"),
-        (SAID % ('"mint", "mint"', "first"), "teas.json: answers[0]: shown: wanted two items or more, each once"),
+        ("", "teas.json: answers: expected at least one about two items, got none"),
+        (SAID % ('"mint"', "first"), "teas.json: answers[0]: shown: expected two items or more, each once, got 'mint'"),
+        (SAID % ('"mint", "mint"', "first"), "teas.json: answers[0]: shown: expected two items or more, each once"),
         (
             SAID % ('"mint", "assam"', "both"),
-            "teas.json: answers[0]: answer: wanted first, second, equal, cannot_judge",
+            "teas.json: answers[0]: answer: expected first, second, equal, cannot_judge",
         ),
-        ('{"person": 3}', "teas.json: answers: wanted the whole document of a study, got Expected `str`"),
-        ("{", "teas.json: answers: wanted the whole document of a study, got"),
+        ('{"person": 3}', "teas.json: answers: expected the whole document of a study, got Expected `str`"),
+        ("{", "teas.json: answers: expected the whole document of a study, got"),
     ],
 )
 def test_a_document_of_a_study_that_is_damaged_is_refused(tmp_path: Path, answers: str, told: str) -> None:

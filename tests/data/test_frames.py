@@ -102,13 +102,13 @@ def test_an_index_with_a_name_is_a_column_and_another_is_left_out() -> None:
     assert rows_in("rows", FRAME[FRAME.year > 1960]) == ROWS[1:]
     with pytest.warns(UserWarning, match="items: the index has no name and is left out; reset_index"):
         assert rows_in("items", FRAME.set_axis(["x", "y", "z"])) == ROWS
-    with pytest.raises(ValueError, match=r"items: index: wanted names that no column has, got \['year'\]"):
+    with pytest.raises(ValueError, match=r"items: index: expected names that no column has, got \['year'\]"):
         rows_in("items", FRAME.set_axis(pd.Index([1, 2, 3], name="year")))
 
 
 def test_a_column_that_is_there_twice_is_refused() -> None:
     twice = pd.DataFrame([[1, 2]], columns=["a", "a"])
-    with pytest.raises(ValueError, match="items: columns: wanted each name once, got 'a' 2 times"):
+    with pytest.raises(ValueError, match="items: columns: expected each name once, got 'a' 2 times"):
         rows_in("items", twice)
 
 
@@ -170,7 +170,7 @@ def test_what_is_no_index_stays(tmp_path: Path, text: str, columns: list[str] | 
     path = tmp_path / "t.csv"
     path.write_text(text)
     if columns is None:
-        with pytest.raises(ValueError, match="header: wanted names of columns"):
+        with pytest.raises(ValueError, match="header: expected names of columns"):
             read_table(path)
         return
     with warnings.catch_warnings():
@@ -207,7 +207,7 @@ def test_a_loop_takes_frames_where_it_takes_items(tmp_path: Path) -> None:
         assert loop.items == ["a", "b", "c"]
         assert loop.put_items(FRAME) == 0
         assert loop.put_items(polars_frame({"name": ["d"], "price": [4.0], "year": [1990]})) == 1
-        with pytest.raises(ValueError, match=r"items: wanted a list of objects, got"):
+        with pytest.raises(ValueError, match=r"items: expected a list of objects, got"):
             loop.put_items(FRAME["name"].to_dict())
 
 
@@ -223,7 +223,7 @@ def test_rows_become_the_frame_that_is_named() -> None:
             {"item": "a", "value": 1.0},
             {"item": "b", "value": None},
         ]
-    with pytest.raises(ValueError, match="package: wanted pandas, polars, pyarrow, got 'numpy'"):
+    with pytest.raises(ValueError, match="package: expected pandas, polars, pyarrow, got 'numpy'"):
         frame_of(columns, "numpy")
 
 

@@ -55,7 +55,7 @@ def test_gzip_that_is_cut_off_is_damaged(tmp_path: Path, toy: DatasetInfo) -> No
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"a.txt")[:-3])
     found = check(tmp_path)[0]
     assert told([found]) == [("toy", "a.txt.gz", "damaged")]
-    assert "wanted a whole stream, got Compressed file ended" in found.detail
+    assert "expected a whole stream, got Compressed file ended" in found.detail
 
 
 def test_every_copy_is_checked_in_the_folder_and_right_below(tmp_path: Path, toy: DatasetInfo) -> None:

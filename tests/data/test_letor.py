@@ -154,7 +154,7 @@ def test_float32(tmp_path: Path) -> None:
     assert got.dtype == np.float32
     assert np.array_equal(got, np.array([[0.1, 1e38]], np.float32))
     write(path, "1 qid:1 1:0.1 2:1e39\n")
-    with pytest.raises(ValueError, match=r"^a\.txt:1: feature value: wanted a finite float32, got '1e39'$"):
+    with pytest.raises(ValueError, match=r"^a\.txt:1: feature value: expected a finite float32, got '1e39'$"):
         load_letor(path, dtype="float32")
 
 

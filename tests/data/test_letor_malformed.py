@@ -19,23 +19,23 @@ def write(path: Path, text: str | bytes) -> Path:
 
 
 GOOD = "2 qid:1 1:0.5 3:1e-3 # good\n"
-ABOUT_VALUE = "feature value: wanted a finite number"
-ABOUT_INDEX = "feature index: wanted an integer 1 to 100000"
+ABOUT_VALUE = "feature value: expected a finite number"
+ABOUT_INDEX = "feature index: expected an integer 1 to 100000"
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("5 qid:1 1:1", "grade: wanted an integer 0 to 4, got '5'"),
-        ("1.5 qid:1 1:1", "grade: wanted an integer 0 to 4, got '1.5'"),
-        ("-1 qid:1 1:1", "grade: wanted an integer 0 to 4, got '-1'"),
-        ("qid:1 1:1", "grade: wanted an integer 0 to 4, got 'qid:1'"),
-        ("1:1 2:1", "grade: wanted an integer 0 to 4, got '1:1'"),
-        ("1\x0bqid:1 1:1", "grade: wanted an integer 0 to 4, got '1\\x0bqid:1'"),
-        ("٣ qid:1 1:1", "grade: wanted an integer 0 to 4, got '٣'"),
-        ("1 qid: 1:1", "qid: wanted qid:ID, got 'qid:'"),
-        ("1 qid:a\0 1:1", "qid: wanted qid:ID, got 'qid:a\\x00'"),
-        ("1 1:1", "qid: wanted qid:ID as on the lines before, got none"),
+        ("5 qid:1 1:1", "grade: expected an integer 0 to 4, got '5'"),
+        ("1.5 qid:1 1:1", "grade: expected an integer 0 to 4, got '1.5'"),
+        ("-1 qid:1 1:1", "grade: expected an integer 0 to 4, got '-1'"),
+        ("qid:1 1:1", "grade: expected an integer 0 to 4, got 'qid:1'"),
+        ("1:1 2:1", "grade: expected an integer 0 to 4, got '1:1'"),
+        ("1\x0bqid:1 1:1", "grade: expected an integer 0 to 4, got '1\\x0bqid:1'"),
+        ("٣ qid:1 1:1", "grade: expected an integer 0 to 4, got '٣'"),
+        ("1 qid: 1:1", "qid: expected qid:ID, got 'qid:'"),
+        ("1 qid:a\0 1:1", "qid: expected qid:ID, got 'qid:a\\x00'"),
+        ("1 1:1", "qid: expected qid:ID as on the lines before, got none"),
         ("1 qid:1 1:abc", f"{ABOUT_VALUE}, got 'abc'"),
         ("1 qid:1 1:", f"{ABOUT_VALUE}, got ''"),
         ("1 qid:1 1: 2:1", f"{ABOUT_VALUE}, got ''"),
@@ -56,10 +56,10 @@ ABOUT_INDEX = "feature index: wanted an integer 1 to 100000"
         ("1 qid:1 1:٣", f"{ABOUT_VALUE}, got '٣'"),
         ("1 qid:1 1:1\r 2:1", f"{ABOUT_VALUE}, got '1\\r'"),
         ("1 qid:1 1:" + "x" * 500, f"{ABOUT_VALUE}, got '" + "x" * 39 + "..." + "x" * 9 + "'"),
-        ("1 qid:1 1 2", "feature: wanted INDEX:VALUE, got '1'"),
-        ("1 qid:1 1:1 2 3:1", "feature: wanted INDEX:VALUE, got '2'"),
-        ("1 qid:1 1:1 rubbish", "feature: wanted INDEX:VALUE, got 'rubbish'"),
-        ("1 qid:1 1:1 \0", "feature: wanted INDEX:VALUE, got '\\x00'"),
+        ("1 qid:1 1 2", "feature: expected INDEX:VALUE, got '1'"),
+        ("1 qid:1 1:1 2 3:1", "feature: expected INDEX:VALUE, got '2'"),
+        ("1 qid:1 1:1 rubbish", "feature: expected INDEX:VALUE, got 'rubbish'"),
+        ("1 qid:1 1:1 \0", "feature: expected INDEX:VALUE, got '\\x00'"),
         ("1 qid:1 0:1", f"{ABOUT_INDEX}, got '0'"),
         ("1 qid:1 -1:1", f"{ABOUT_INDEX}, got '-1'"),
         ("1 qid:1 +1:1", f"{ABOUT_INDEX}, got '+1'"),
@@ -70,8 +70,8 @@ ABOUT_INDEX = "feature index: wanted an integer 1 to 100000"
         ("1 qid:1 qid:1", f"{ABOUT_INDEX}, got 'qid'"),
         (f"1 qid:1 {MAX_FEATURES + 1}:1", f"{ABOUT_INDEX}, got '100001'"),
         ("1 qid:1 99999999999999999999:1", f"{ABOUT_INDEX}, got '99999999999999999999'"),
-        ("1 qid:1 2:1 2:1", "feature index: wanted more than the 2 before it, got '2'"),
-        ("1 qid:1 1:1 7:1 3:1", "feature index: wanted more than the 7 before it, got '3'"),
+        ("1 qid:1 2:1 2:1", "feature index: expected more than the 2 before it, got '2'"),
+        ("1 qid:1 1:1 7:1 3:1", "feature index: expected more than the 7 before it, got '3'"),
     ],
 )
 @pytest.mark.parametrize("zipped", [False, True])
@@ -89,30 +89,30 @@ ZIPPED = gzip.compress("".join(f"1 qid:1 1:{i}.{i * i}\n" for i in range(999)).e
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"a\.txt: documents: wanted a line GRADE qid:ID INDEX:VALUE \.\.\., got none"),
-        (b"\n \t\r\n# only words\n", r"a\.txt: documents: wanted a line .*, got none"),
-        (b"0 qid:1\n1 qid:1\n", r"a\.txt: features: wanted at least one INDEX:VALUE, got none"),
+        (b"", r"a\.txt: documents: expected a line GRADE qid:ID INDEX:VALUE \.\.\., got none"),
+        (b"\n \t\r\n# only words\n", r"a\.txt: documents: expected a line .*, got none"),
+        (b"0 qid:1\n1 qid:1\n", r"a\.txt: features: expected at least one INDEX:VALUE, got none"),
         (
             b"1 qid:1 1:1\n1 qid:2 1:1\n0 qid:1 1:1\n",
-            r"a\.txt:3: qid: wanted a query's lines together, got '1' .*",
+            r"a\.txt:3: qid: expected a query's lines together, got '1' .*",
         ),
-        (b"1 1:1\n1 qid:2 1:1\n", r"a\.txt:2: qid: wanted none as on the lines before, got 'qid:2'"),
-        (b"1 1:1\n", r"a\.txt: qid: wanted .* counts in a\.txt\.query or a\.txt\.group, got neither"),
+        (b"1 1:1\n1 qid:2 1:1\n", r"a\.txt:2: qid: expected none as on the lines before, got 'qid:2'"),
+        (b"1 1:1\n", r"a\.txt: qid: expected .* counts in a\.txt\.query or a\.txt\.group, got neither"),
         (
             b"1 qid:1 1:1\n1 qid:1 1:1 # caf\xe9\n",
-            r"a\.txt:2: text: wanted UTF-8, got byte 0xe9 at byte 18 .*",
+            r"a\.txt:2: text: expected UTF-8, got byte 0xe9 at byte 18 .*",
         ),
-        (b"\x89PNG\r\n\x1a\n\0\0", r"a\.txt:1: text: wanted UTF-8, got byte 0x89 at byte 1 .*"),
-        ("1 qid:1 1:1\n".encode("utf-16"), r"a\.txt:1: text: wanted UTF-8, got byte 0xff at byte 1 .*"),
-        (b"\0\1\2\3", r"a\.txt:1: grade: wanted an integer 0 to 4, got '\\x00\\x01\\x02\\x03'"),
-        (ZIPPED[: len(ZIPPED) // 2], r"a\.txt: gzip: wanted a whole stream, got Compressed file ended.*"),
-        (ZIPPED[:-1], r"a\.txt: gzip: wanted a whole stream, got Compressed file ended.*"),
-        (ZIPPED[:-8] + b"12345678", r"a\.txt: gzip: wanted a whole stream, got CRC check failed.*"),
+        (b"\x89PNG\r\n\x1a\n\0\0", r"a\.txt:1: text: expected UTF-8, got byte 0x89 at byte 1 .*"),
+        ("1 qid:1 1:1\n".encode("utf-16"), r"a\.txt:1: text: expected UTF-8, got byte 0xff at byte 1 .*"),
+        (b"\0\1\2\3", r"a\.txt:1: grade: expected an integer 0 to 4, got '\\x00\\x01\\x02\\x03'"),
+        (ZIPPED[: len(ZIPPED) // 2], r"a\.txt: gzip: expected a whole stream, got Compressed file ended.*"),
+        (ZIPPED[:-1], r"a\.txt: gzip: expected a whole stream, got Compressed file ended.*"),
+        (ZIPPED[:-8] + b"12345678", r"a\.txt: gzip: expected a whole stream, got CRC check failed.*"),
         (
             ZIPPED[:10] + b"\x07" + ZIPPED[11:],
-            r"a\.txt: gzip: wanted a whole stream, got .*invalid block type",
+            r"a\.txt: gzip: expected a whole stream, got .*invalid block type",
         ),
-        (ZIPPED + b"rubbish", r"a\.txt: gzip: wanted a whole stream, got Not a gzipped file.*"),
+        (ZIPPED + b"rubbish", r"a\.txt: gzip: expected a whole stream, got Not a gzipped file.*"),
     ],
 )
 def test_a_malformed_file_is_named(tmp_path: Path, content: bytes, message: str) -> None:
@@ -124,15 +124,15 @@ def test_a_malformed_file_is_named(tmp_path: Path, content: bytes, message: str)
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
-        ("2\n\n2\n", "a.query: counts: wanted a sum of 3, the rows of a, got 4 in 2 lines"),
-        ("1\n1\n", "a.query: counts: wanted a sum of 3, the rows of a, got 2 in 2 lines"),
-        ("", "a.query: counts: wanted a sum of 3, the rows of a, got 0 in 0 lines"),
-        ("3\n0\n", "a.query:2: count: wanted an integer from 1, got '0'"),
-        ("4\n-1\n", "a.query:2: count: wanted an integer from 1, got '-1'"),
-        ("1.5\n1.5\n", "a.query:1: count: wanted an integer from 1, got '1.5'"),
-        ("three\n", "a.query:1: count: wanted an integer from 1, got 'three'"),
-        ("1 2\n", "a.query:1: count: wanted an integer from 1, got '1 2'"),
-        ("9" * 5000, "a.query:1: count: wanted an integer from 1, got '" + "9" * 39 + "..." + "9" * 9 + "'"),
+        ("2\n\n2\n", "a.query: counts: expected a sum of 3, the rows of a, got 4 in 2 lines"),
+        ("1\n1\n", "a.query: counts: expected a sum of 3, the rows of a, got 2 in 2 lines"),
+        ("", "a.query: counts: expected a sum of 3, the rows of a, got 0 in 0 lines"),
+        ("3\n0\n", "a.query:2: count: expected an integer from 1, got '0'"),
+        ("4\n-1\n", "a.query:2: count: expected an integer from 1, got '-1'"),
+        ("1.5\n1.5\n", "a.query:1: count: expected an integer from 1, got '1.5'"),
+        ("three\n", "a.query:1: count: expected an integer from 1, got 'three'"),
+        ("1 2\n", "a.query:1: count: expected an integer from 1, got '1 2'"),
+        ("9" * 5000, "a.query:1: count: expected an integer from 1, got '" + "9" * 39 + "..." + "9" * 9 + "'"),
     ],
 )
 def test_counts_that_do_not_fit_are_named(tmp_path: Path, counts: str, message: str) -> None:
@@ -145,17 +145,17 @@ def test_counts_that_do_not_fit_are_named(tmp_path: Path, counts: str, message: 
 def test_an_index_above_n_features_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a", GOOD)
     assert load_letor(path, n_features=3).X.tolist() == [[0.5, 0.0, 1e-3]]
-    with pytest.raises(ValueError, match=r"^a:1: feature index: wanted an integer 1 to 2, got '3'$"):
+    with pytest.raises(ValueError, match=r"^a:1: feature index: expected an integer 1 to 2, got '3'$"):
         load_letor(path, n_features=2)
 
 
 def test_arguments_that_make_no_sense_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a", GOOD)
-    with pytest.raises(ValueError, match="paths: wanted at least one file, got none"):
+    with pytest.raises(ValueError, match="paths: expected at least one file, got none"):
         load_letor()
-    with pytest.raises(ValueError, match=r"n_features: wanted 0 .* to 100000, got -1"):
+    with pytest.raises(ValueError, match=r"n_features: expected 0 .* to 100000, got -1"):
         load_letor(path, n_features=-1)
-    with pytest.raises(ValueError, match="dtype: wanted float64 or float32, got int64"):
+    with pytest.raises(ValueError, match="dtype: expected float64 or float32, got int64"):
         load_letor(path, dtype="int64")
 
 
@@ -210,7 +210,7 @@ def test_accepted_if_and_only_if_well_formed(
         return
     with pytest.raises(ValueError) as error:
         load_letor(path, n_features=2)
-    told = re.fullmatch(r"edited\.txt:2: ([a-z ]+): wanted .+, got (.+)", str(error.value))
+    told = re.fullmatch(r"edited\.txt:2: ([a-z ]+): expected .+, got (.+)", str(error.value))
     assert told
     if told[1] == "feature value":  # it must not be the field that is named for want of another
         value = told[2][1:-1]

@@ -23,35 +23,35 @@ def write(folder: Path, content: bytes, zipped: bool = False) -> Path:
 
 
 GOOD = b'{"kind": "undo", "id": "u1", "event": "e1"}'
-WHOLE = "json: wanted a whole line of JSON, got one that ends early or has half a surrogate pair"
+WHOLE = "json: expected a whole line of JSON, got one that ends early or has half a surrogate pair"
 
 BAD = [
-    (b'{"a":"\xff"}', "text: wanted UTF-8, got byte 0xff at byte 7 of the line"),
-    (b'\xff{"a":1}', "text: wanted UTF-8, got byte 0xff at byte 1 of the line"),
-    (b'{"\xed\xa0\x80":1}', "text: wanted UTF-8, got byte 0xed at byte 3 of the line"),
+    (b'{"a":"\xff"}', "text: expected UTF-8, got byte 0xff at byte 7 of the line"),
+    (b'\xff{"a":1}', "text: expected UTF-8, got byte 0xff at byte 1 of the line"),
+    (b'{"\xed\xa0\x80":1}', "text: expected UTF-8, got byte 0xed at byte 3 of the line"),
     (b'{"a":1', WHOLE),
     (b'{"a":"\\ud800"}', WHOLE),
-    (b'{"a":1} {"b":2}', "json: wanted JSON, got trailing characters at byte 10: '\"b\":2}'"),
-    (b'{"a":1,}', "json: wanted JSON, got trailing comma in object at byte 8: '}'"),
-    (b"{'a':1}", "json: wanted JSON, got object keys must be strings at byte 2: \"'a':1}\""),
-    (b'{"a":NaN}', "json: wanted JSON, got invalid character at byte 6: 'NaN}'"),
-    (b'{"a":Infinity}', "json: wanted JSON, got invalid character at byte 6: 'Infinity}'"),
-    (b'{"a":1e999}', "number: wanted one that a double can hold, got a larger one"),
-    (b'{"a":-1e999}', "number: wanted one that a double can hold, got a larger one"),
-    (b"[1, 2]", "line: wanted one JSON object, got [1, 2]"),
-    (b"null", "line: wanted one JSON object, got None"),
-    (b'"text"', "line: wanted one JSON object, got 'text'"),
-    (b'{"a":1,"a":2}', "key: wanted each once, got 'a' twice"),
-    (b'{"a":1,"a":1}', "key: wanted each once, got 'a' twice"),
-    (b'{"a":1,"a" :2}', "key: wanted each once, got 'a' twice"),
-    (b'{"a":1,"a"\t:2}', "key: wanted each once, got 'a' twice"),
-    (b'{"a":1,"a"\r:2}', "key: wanted each once, got 'a' twice"),
-    (b'{"a":1,"\\u0061":2}', "key: wanted each once, got 'a' twice"),
-    (b'{"x":[{"a":1,"b":{"c":1,"c":2}}]}', "key: wanted each once, got 'c' twice"),
-    (b'{"a" :1,"b":2,"b":3,"c":"\\":"}', "key: wanted each once, got 'b' twice"),
-    (b'{"a":' + b"[" * 64 + b"]" * 64 + b"}", "json: wanted at most 64 levels, got more"),
-    (b'{"a":' * 65 + b"1" + b"}" * 65, "json: wanted at most 64 levels, got more"),
-    (b'{"a":' * 100_000, "json: wanted at most 64 levels, got more"),
+    (b'{"a":1} {"b":2}', "json: expected JSON, got trailing characters at byte 10: '\"b\":2}'"),
+    (b'{"a":1,}', "json: expected JSON, got trailing comma in object at byte 8: '}'"),
+    (b"{'a':1}", "json: expected JSON, got object keys must be strings at byte 2: \"'a':1}\""),
+    (b'{"a":NaN}', "json: expected JSON, got invalid character at byte 6: 'NaN}'"),
+    (b'{"a":Infinity}', "json: expected JSON, got invalid character at byte 6: 'Infinity}'"),
+    (b'{"a":1e999}', "number: expected one that a double can hold, got a larger one"),
+    (b'{"a":-1e999}', "number: expected one that a double can hold, got a larger one"),
+    (b"[1, 2]", "line: expected one JSON object, got [1, 2]"),
+    (b"null", "line: expected one JSON object, got None"),
+    (b'"text"', "line: expected one JSON object, got 'text'"),
+    (b'{"a":1,"a":2}', "key: expected each once, got 'a' twice"),
+    (b'{"a":1,"a":1}', "key: expected each once, got 'a' twice"),
+    (b'{"a":1,"a" :2}', "key: expected each once, got 'a' twice"),
+    (b'{"a":1,"a"\t:2}', "key: expected each once, got 'a' twice"),
+    (b'{"a":1,"a"\r:2}', "key: expected each once, got 'a' twice"),
+    (b'{"a":1,"\\u0061":2}', "key: expected each once, got 'a' twice"),
+    (b'{"x":[{"a":1,"b":{"c":1,"c":2}}]}', "key: expected each once, got 'c' twice"),
+    (b'{"a" :1,"b":2,"b":3,"c":"\\":"}', "key: expected each once, got 'b' twice"),
+    (b'{"a":' + b"[" * 64 + b"]" * 64 + b"}", "json: expected at most 64 levels, got more"),
+    (b'{"a":' * 65 + b"1" + b"}" * 65, "json: expected at most 64 levels, got more"),
+    (b'{"a":' * 100_000, "json: expected at most 64 levels, got more"),
 ]
 
 
@@ -101,7 +101,7 @@ def test_the_longest_line(tmp_path: Path, end: bytes, monkeypatch: pytest.Monkey
     too_long = b'{"a":"%s"}' % (b"x" * 93) + end
     assert [line.error for line in read_lines(write(tmp_path, fits))] == [None]
     [line] = read_lines(write(tmp_path, too_long))
-    assert line == Line(1, None, "log.jsonl:1: line: wanted at most 100 bytes, got more")
+    assert line == Line(1, None, "log.jsonl:1: line: expected at most 100 bytes, got more")
     huge = b"x" * 300_000 + b"\n" + fits
     assert [(line.number, line.error is None) for line in read_lines(write(tmp_path, huge))] == [(1, False), (2, True)]
     # Ends exactly where the reading was cut: the line after it is not swallowed.
@@ -117,7 +117,7 @@ def test_a_line_over_sixteen_megabytes_is_refused_in_memory_for_one(tmp_path: Pa
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert long.error == "log.jsonl:1: line: wanted at most 16777216 bytes, got more"
+    assert long.error == "log.jsonl:1: line: expected at most 16777216 bytes, got more"
     assert good.record == json.loads(GOOD)
     assert peak < 50 * 2**20
 
@@ -136,11 +136,11 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_raises(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such file"):
         list(read_lines(tmp_path / "none.jsonl"))
-    with pytest.raises(IsADirectoryError, match="wanted a file, got a folder"):
+    with pytest.raises(IsADirectoryError, match="expected a file, got a folder"):
         list(read_lines(tmp_path))
     path = write(tmp_path, b"")
     path.write_bytes(gzip.compress(GOOD * 10_000, mtime=0)[:-12])
-    with pytest.raises(ValueError, match="gzip: wanted a whole stream"):
+    with pytest.raises(ValueError, match="gzip: expected a whole stream"):
         list(read_lines(str(path)))
 
 

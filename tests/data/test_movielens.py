@@ -51,8 +51,8 @@ GOOD = "1::1::5::1001\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"ratings.dat:1: line: wanted USER::MOVIE::RATING::TIME, RATING 1 to 5, got ''"),
-        (GOOD + "1::2::6::1\n", r"ratings.dat:2: line: wanted .*, got '1::2::6::1'"),
+        ("", r"ratings.dat:1: line: expected USER::MOVIE::RATING::TIME, RATING 1 to 5, got ''"),
+        (GOOD + "1::2::6::1\n", r"ratings.dat:2: line: expected .*, got '1::2::6::1'"),
         (GOOD + "1::2::0::1\n", r"ratings.dat:2: "),
         (GOOD + "1::2::4.5::1\n", r"ratings.dat:2: "),
         (GOOD + "\n" + GOOD, r"ratings.dat:2: .*got ''"),
@@ -62,8 +62,11 @@ GOOD = "1::1::5::1001\n"
         (GOOD + "1::2::4::1\r1::3::4::1\n", r"ratings.dat:2: "),
         (GOOD + "1\t2\t4\t1\n", r"ratings.dat:2: "),
         (GOOD + "1::\xb2::4::1\n", r"ratings.dat:2: "),
-        (GOOD + "1::31::4::1\n", r"ratings.dat:2: movie: wanted one of movies.dat, got 31"),
-        (GOOD + "2::1::4::1\n" + "1::1::4::1\n", r"ratings.dat:3: movie: wanted each once for user 1, got 1 once more"),
+        (GOOD + "1::31::4::1\n", r"ratings.dat:2: movie: expected one of movies.dat, got 31"),
+        (
+            GOOD + "2::1::4::1\n" + "1::1::4::1\n",
+            r"ratings.dat:3: movie: expected each once for user 1, got 1 once more",
+        ),
     ],
 )
 def test_wrong_ratings_are_refused_by_line(tmp_path: Path, text: str, message: str) -> None:
@@ -76,12 +79,12 @@ def test_wrong_ratings_are_refused_by_line(tmp_path: Path, text: str, message: s
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("u.item", "", r"u.item: movies: wanted at least one, got none"),
-        ("u.item", "1|A|||x|1|0\n", r"u.item:1: genres: wanted 3 of 0 or 1, the last of the line, got \['1', '0'\]"),
+        ("u.item", "", r"u.item: movies: expected at least one, got none"),
+        ("u.item", "1|A|||x|1|0\n", r"u.item:1: genres: expected 3 of 0 or 1, the last of the line, got \['1', '0'\]"),
         ("u.item", "1|A|||x|1|0|2\n", r"u.item:1: genres: "),
-        ("u.item", "one|A|||x|1|0|1\n", r"u.item:1: movie: wanted a number that none before it has, got 'one'"),
+        ("u.item", "one|A|||x|1|0|1\n", r"u.item:1: movie: expected a number that none before it has, got 'one'"),
         ("u.item", "1|A|||x|1|0|1\n\n1|B|||x|1|0|1\n", r"u.item:3: movie: .* got '1'"),
-        ("u.genre", "Action|1\n", r"u.genre:1: genre: wanted NAME\|0, got 'Action\|1'"),
+        ("u.genre", "Action|1\n", r"u.genre:1: genre: expected NAME\|0, got 'Action\|1'"),
     ],
 )
 def test_wrong_films_are_refused_by_line(tmp_path: Path, file: str, text: str, message: str) -> None:
@@ -94,14 +97,14 @@ def test_wrong_films_are_refused_by_line(tmp_path: Path, file: str, text: str, m
 def test_a_title_with_colons_is_refused_by_line(tmp_path: Path) -> None:
     folder = write_1m(tmp_path, {(1, 1): 5})
     (folder / "movies.dat").write_text("1::A::B::Action\n")
-    with pytest.raises(ValueError, match=r"movies.dat:1: line: wanted MOVIE::TITLE::GENRE\|GENRE..., got"):
+    with pytest.raises(ValueError, match=r"movies.dat:1: line: expected MOVIE::TITLE::GENRE\|GENRE..., got"):
         load_movielens(folder)
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="none: no such folder; nothing is fetched"):
         load_movielens(tmp_path / "none")
-    with pytest.raises(FileNotFoundError, match=r"no MovieLens in it: wanted ratings.dat and movies.dat"):
+    with pytest.raises(FileNotFoundError, match=r"no MovieLens in it: expected ratings.dat and movies.dat"):
         load_movielens(tmp_path)
     folder = write_1m(tmp_path / "half", {(1, 1): 5})
     (folder / "movies.dat").unlink()
@@ -114,7 +117,7 @@ def test_gzip_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     whole = gzip.compress((folder / "ratings.dat").read_bytes())
     (folder / "ratings.dat").unlink()
     (folder / "ratings.dat.gz").write_bytes(whole[:-9])
-    with pytest.raises(ValueError, match=r"ratings.dat.gz: gzip: wanted a whole stream"):
+    with pytest.raises(ValueError, match=r"ratings.dat.gz: gzip: expected a whole stream"):
         load_movielens(folder)
 
 

@@ -92,19 +92,21 @@ def test_folders(tmp_path: Path) -> None:
     folder = tmp_path / "some"
     folder.mkdir()
     (folder / "README.md").write_text("nothing")
-    with pytest.raises(FileNotFoundError, match=r"some: no ratings in it: wanted MovieLens"):
+    with pytest.raises(FileNotFoundError, match=r"some: no ratings in it: expected MovieLens"):
         open_ratings(folder)
     written(folder, "user,item,rating\na,b,1\n", "x.csv")
     assert told(open_ratings(folder).table) == [("a", "b", 1.0)]
     written(folder, "user,item,tag\na,b,fine\n", "y.csv.gz")
-    with pytest.raises(ValueError, match=r"some: wanted one file of ratings, got 2, name one of them: x.csv, y.csv.gz"):
+    with pytest.raises(
+        ValueError, match=r"some: expected one file of ratings, got 2, name one of them: x.csv, y.csv.gz"
+    ):
         open_ratings(folder)
     written(folder, "userId,movieId,rating\nc,d,2\n", "ratings.csv")
     assert told(open_ratings(folder).table) == [("c", "d", 2.0)]
     (folder / "u.data").write_text("1\t2\t3\t4\n")
     with pytest.raises(FileNotFoundError, match=r"u\.genre: no such file"):
         open_ratings(folder)
-    with pytest.raises(ValueError, match=r"^some: columns: wanted none with MovieLens, got who"):
+    with pytest.raises(ValueError, match=r"^some: columns: expected none with MovieLens, got who"):
         open_ratings(folder, Columns(user="who"))
     with pytest.raises(FileNotFoundError, match="nothing is fetched"):
         open_ratings(tmp_path / "none")
@@ -112,39 +114,43 @@ def test_folders(tmp_path: Path) -> None:
 
 def test_a_pair_that_comes_twice(tmp_path: Path) -> None:
     file = written(tmp_path, "a,b,1\na,c,5\na,b,2\na,b,6\n")
-    with pytest.raises(ValueError, match=r"^mine.csv:3: item: wanted each once for user a, got 'b' once more"):
+    with pytest.raises(ValueError, match=r"^mine.csv:3: item: expected each once for user a, got 'b' once more"):
         open_ratings(file)
     assert told(open_ratings(file, twice="last").table) == [("a", "b", 6.0), ("a", "c", 5.0)]
     assert told(open_ratings(file, twice="mean").table) == [("a", "b", 3.0), ("a", "c", 5.0)]
     wrong: Any = "first"
-    with pytest.raises(ValueError, match=r"^twice: wanted refuse, last or mean, got 'first'"):
+    with pytest.raises(ValueError, match=r"^twice: expected refuse, last or mean, got 'first'"):
         load_ratings(file, twice=wrong)
 
 
 @pytest.mark.parametrize(
     ("text", "columns", "message"),
     [
-        ("", Columns(), "mine.csv: ratings: wanted at least one, got none"),
-        ("\n\n", Columns(), "mine.csv: ratings: wanted at least one, got none"),
-        ("user,item,rating\n", Columns(), "mine.csv: ratings: wanted at least one, got none"),
-        ("user,item\na,b\n", Columns(), "mine.csv:1: line: wanted USER, ITEM and RATING"),
-        ("user,item\na,b\n", Columns(rating="item"), "mine.csv:1: item: wanted a column for it, got 'user, item'"),
-        ("user,item,rating\na,b,\n", Columns(), "mine.csv:2: rating: wanted a finite number, got ''"),
-        ("user,item,rating\na,b,NaN\n", Columns(), "mine.csv:2: rating: wanted a finite number, got 'NaN'"),
-        ("user,item,rating\na,b,4\na,,3\n", Columns(), "mine.csv:3: line: wanted USER, ITEM and RATING"),
-        ("user,item,rating\na,b,3\n", Columns("who"), "mine.csv:1: user: wanted the column who, got 'user, item,"),
-        ("user,item,rating\n", Columns("user", "user"), "mine.csv:1: columns: wanted three different ones"),
-        ('user,item,rating\na,"b,3\n', Columns(), "mine.csv:2: line: wanted USER,ITEM,RATING"),
-        ('{"user": "a", "item": "b"}\n', Columns(), "mine.csv: rating: wanted a column for it, got 'user, item'"),
-        ('{"user": "a", "item": 1.5, "rating": 3}\n', Columns(), "mine.csv:1: item: wanted a text or a whole number"),
-        ('{"user": true, "item": 1, "rating": 3}\n', Columns(), "mine.csv:1: user: wanted a text or a whole number"),
+        ("", Columns(), "mine.csv: ratings: expected at least one, got none"),
+        ("\n\n", Columns(), "mine.csv: ratings: expected at least one, got none"),
+        ("user,item,rating\n", Columns(), "mine.csv: ratings: expected at least one, got none"),
+        ("user,item\na,b\n", Columns(), "mine.csv:1: line: expected USER, ITEM and RATING"),
+        ("user,item\na,b\n", Columns(rating="item"), "mine.csv:1: item: expected a column for it, got 'user, item'"),
+        ("user,item,rating\na,b,\n", Columns(), "mine.csv:2: rating: expected a finite number, got ''"),
+        ("user,item,rating\na,b,NaN\n", Columns(), "mine.csv:2: rating: expected a finite number, got 'NaN'"),
+        ("user,item,rating\na,b,4\na,,3\n", Columns(), "mine.csv:3: line: expected USER, ITEM and RATING"),
+        ("user,item,rating\na,b,3\n", Columns("who"), "mine.csv:1: user: expected the column who, got 'user, item,"),
+        ("user,item,rating\n", Columns("user", "user"), "mine.csv:1: columns: expected three different ones"),
+        ('user,item,rating\na,"b,3\n', Columns(), "mine.csv:2: line: expected USER,ITEM,RATING"),
+        ('{"user": "a", "item": "b"}\n', Columns(), "mine.csv: rating: expected a column for it, got 'user, item'"),
+        ('{"user": "a", "item": 1.5, "rating": 3}\n', Columns(), "mine.csv:1: item: expected a text or a whole number"),
+        ('{"user": true, "item": 1, "rating": 3}\n', Columns(), "mine.csv:1: user: expected a text or a whole number"),
         (
             '{"user": "a", "item": 1, "rating": null}\n',
             Columns(),
-            "mine.csv:1: rating: wanted a finite number in rating",
+            "mine.csv:1: rating: expected a finite number in rating",
         ),
-        ('{"user": "a", "item": 1, "rating": "x"}\n', Columns(), "mine.csv:1: rating: wanted a finite number, got 'x'"),
-        ("[1]", Columns(), "mine.csv: text: wanted CSV, Parquet or one JSON object a line, got a JSON array"),
+        (
+            '{"user": "a", "item": 1, "rating": "x"}\n',
+            Columns(),
+            "mine.csv:1: rating: expected a finite number, got 'x'",
+        ),
+        ("[1]", Columns(), "mine.csv: text: expected CSV, Parquet or one JSON object a line, got a JSON array"),
     ],
 )
 def test_what_is_no_ratings(tmp_path: Path, text: str, columns: Columns, message: str) -> None:

@@ -64,7 +64,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert same(load_graded(tmp_path / "films.parquet", "rating"), load_graded(write(tmp_path, TABLE), "rating"))
     table = pyarrow.table({"length": [1.0, 2.0, float("nan")], "rating": [4, 5, 2]})
     parquet.write_table(table, tmp_path / "films.parquet")
-    with pytest.raises(ValueError, match=r"films\.parquet: row 3: length: wanted a number, got nothing"):
+    with pytest.raises(ValueError, match=r"films\.parquet: row 3: length: expected a number, got nothing"):
         load_graded(tmp_path / "films.parquet", "rating")
 
 
@@ -90,25 +90,25 @@ def test_columns_left_out_and_the_mean_of_what_is_missing(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("a,g\n1,1\n2,1.5\n", "films:3: g: wanted a grade, a whole number, got '1.5'"),
-        ("a,g\n1,1\n2,\n", "films:3: g: wanted a grade, got nothing"),
-        ("a,g\n1,1\n2,NaN\n", "films:3: g: wanted a grade, got nothing"),
-        ("a,g\n1,1\n2,inf\n", "films:3: g: wanted a grade, a whole number, got 'inf'"),
+        ("a,g\n1,1\n2,1.5\n", "films:3: g: expected a grade, a whole number, got '1.5'"),
+        ("a,g\n1,1\n2,\n", "films:3: g: expected a grade, got nothing"),
+        ("a,g\n1,1\n2,NaN\n", "films:3: g: expected a grade, got nothing"),
+        ("a,g\n1,1\n2,inf\n", "films:3: g: expected a grade, a whole number, got 'inf'"),
         (
             "a,g\n1,1\n2,ok\n",
-            "films:3: g: wanted a grade, a whole number, got 'ok'; labels need their order: bad,ok,good",
+            "films:3: g: expected a grade, a whole number, got 'ok'; labels need their order: bad,ok,good",
         ),
-        ("a,g\n1,1\n2,1\n", "films: g: wanted 2 to 100 different grades, got 1 (1)"),
-        ("a,g\n1,1\nNaN,2\n3,1\n,2\n", "films:3: a: wanted a number, got nothing, as 1 more;"),
-        ("a,g\n1,1\n-inf,2\n", "films:3: a: wanted a finite number, got '-inf'"),
-        ("a,g\nx,1\ny,2\n", "films: columns: wanted one of numbers beside g, got a"),
-        ("g\n1\n2\n", "films: columns: wanted one of numbers beside g, got none"),
-        ("a,b\n1,1\n2,2\n", "target: wanted a column of films (a, b), got 'g'"),
-        ("a,g\n1,1\n2\n", "films:3: cells: wanted 2 as in the header, got 1"),
+        ("a,g\n1,1\n2,1\n", "films: g: expected 2 to 100 different grades, got 1 (1)"),
+        ("a,g\n1,1\nNaN,2\n3,1\n,2\n", "films:3: a: expected a number, got nothing, as 1 more;"),
+        ("a,g\n1,1\n-inf,2\n", "films:3: a: expected a finite number, got '-inf'"),
+        ("a,g\nx,1\ny,2\n", "films: columns: expected one of numbers beside g, got a"),
+        ("g\n1\n2\n", "films: columns: expected one of numbers beside g, got none"),
+        ("a,b\n1,1\n2,2\n", "target: expected a column of films (a, b), got 'g'"),
+        ("a,g\n1,1\n2\n", "films:3: cells: expected 2 as in the header, got 1"),
         ('{"a": 1, "g": 1}\n{"a": NaN, "g": 2}\n', "films:2: json:"),
-        ('{"a": 1, "g": 1}\n{"a": 2}\n', "films:2: g: wanted a grade, got nothing"),
-        ('{"a": 1, "g": true}\n{"a": 2, "g": 2}\n', "films:1: g: wanted a grade, a whole number, got 'True'"),
-        ("", "films: header: wanted names of columns, got an empty file"),
+        ('{"a": 1, "g": 1}\n{"a": 2}\n', "films:2: g: expected a grade, got nothing"),
+        ('{"a": 1, "g": true}\n{"a": 2, "g": 2}\n', "films:1: g: expected a grade, a whole number, got 'True'"),
+        ("", "films: header: expected names of columns, got an empty file"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_named(tmp_path: Path, text: str, told: str) -> None:
@@ -120,7 +120,7 @@ def test_what_is_wrong_with_a_table_is_named(tmp_path: Path, text: str, told: st
 def test_more_grades_only_where_asked_for(tmp_path: Path) -> None:
     path = write(tmp_path, "a,year\n" + "".join(f"{i},{1900 + i}\n" for i in range(120)))
     with pytest.raises(
-        ValueError, match=r"films: year: wanted 2 to 100 different grades, got 120 \(from 1900 to 2019\)"
+        ValueError, match=r"films: year: expected 2 to 100 different grades, got 120 \(from 1900 to 2019\)"
     ):
         load_graded(path, "year")
     assert load_graded(path, "year", most=120).ranks.tolist() == list(range(1, 121))
@@ -129,16 +129,19 @@ def test_more_grades_only_where_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "told"),
     [
-        ({}, "target: wanted the column of the grades (title, length, new, rating), got none"),
-        ({"target": "ratings"}, "target: wanted a column of films (title, length, new, rating), got 'ratings'"),
-        ({"target": "rating", "without": ("size",)}, "without: wanted a column of films"),
-        ({"target": "rating", "without": ("rating",)}, "without: wanted another column than the target, got 'rating'"),
-        ({"target": "rating", "order": ("4",)}, "order: wanted at least two labels"),
-        ({"target": "rating", "order": ("4", "5", "4")}, "order: wanted each label once, got '4' 2 times"),
-        ({"target": "rating", "order": ("4", "4.0")}, "order: wanted each label once, got '4' 2 times"),
-        ({"target": "rating", "order": ("4", "5")}, "films:4: rating: wanted one of 4, 5, got '2'"),
-        ({"target": "rating", "order": ("4", "5", "2"), "most": 2}, "order: wanted at most 2 labels, got 3"),
-        ({"target": "rating", "missing": "zero"}, "missing: wanted refuse or mean, got 'zero'"),
+        ({}, "target: expected the column of the grades (title, length, new, rating), got none"),
+        ({"target": "ratings"}, "target: expected a column of films (title, length, new, rating), got 'ratings'"),
+        ({"target": "rating", "without": ("size",)}, "without: expected a column of films"),
+        (
+            {"target": "rating", "without": ("rating",)},
+            "without: expected another column than the target, got 'rating'",
+        ),
+        ({"target": "rating", "order": ("4",)}, "order: expected at least two labels"),
+        ({"target": "rating", "order": ("4", "5", "4")}, "order: expected each label once, got '4' 2 times"),
+        ({"target": "rating", "order": ("4", "4.0")}, "order: expected each label once, got '4' 2 times"),
+        ({"target": "rating", "order": ("4", "5")}, "films:4: rating: expected one of 4, 5, got '2'"),
+        ({"target": "rating", "order": ("4", "5", "2"), "most": 2}, "order: expected at most 2 labels, got 3"),
+        ({"target": "rating", "missing": "zero"}, "missing: expected refuse or mean, got 'zero'"),
     ],
 )
 def test_what_is_wrong_with_what_was_asked(tmp_path: Path, how: dict[str, Any], told: str) -> None:
@@ -168,16 +171,16 @@ def test_what_looks_like_svmlight(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("1.5 1:1", "grade: wanted a grade, a whole number, got '1.5'"),
-        ("nan 1:1", "grade: wanted a number, got 'nan'"),
-        ("ok 1:1", "grade: wanted a number, got 'ok'"),
-        ("2 0:1", "feature index: wanted an integer 1 to 100000, got '0'"),
-        ("2 2:1 2:1", "feature index: wanted more than the 2 before it, got '2'"),
-        ("2 100001:1", "feature index: wanted an integer 1 to 100000, got '100001'"),
-        ("2 1:nan", "feature value: wanted a finite number, got 'nan'"),
-        ("2 1:1e999", "feature value: wanted a finite number, got '1e999'"),
-        ("2 1:1 word", "feature: wanted INDEX:VALUE, got 'word'"),
-        ("2 qid: 1:1", "qid: wanted qid:ID, got 'qid:'"),
+        ("1.5 1:1", "grade: expected a grade, a whole number, got '1.5'"),
+        ("nan 1:1", "grade: expected a number, got 'nan'"),
+        ("ok 1:1", "grade: expected a number, got 'ok'"),
+        ("2 0:1", "feature index: expected an integer 1 to 100000, got '0'"),
+        ("2 2:1 2:1", "feature index: expected more than the 2 before it, got '2'"),
+        ("2 100001:1", "feature index: expected an integer 1 to 100000, got '100001'"),
+        ("2 1:nan", "feature value: expected a finite number, got 'nan'"),
+        ("2 1:1e999", "feature value: expected a finite number, got '1e999'"),
+        ("2 1:1 word", "feature: expected INDEX:VALUE, got 'word'"),
+        ("2 qid: 1:1", "qid: expected qid:ID, got 'qid:'"),
     ],
 )
 def test_a_malformed_line_is_named(tmp_path: Path, line: str, told: str) -> None:
@@ -188,11 +191,11 @@ def test_a_malformed_line_is_named(tmp_path: Path, line: str, told: str) -> None
 
 def test_an_svmlight_file_has_no_columns_to_name(tmp_path: Path) -> None:
     path = write(tmp_path, "1 1:1\n2 1:2\n")
-    with pytest.raises(ValueError, match="target: wanted none, as the grade begins each line of films, got 'rating'"):
+    with pytest.raises(ValueError, match="target: expected none, as the grade begins each line of films, got 'rating'"):
         load_graded(path, "rating")
-    with pytest.raises(ValueError, match="without: wanted none"):
+    with pytest.raises(ValueError, match="without: expected none"):
         load_graded(path, without=("1",))
-    with pytest.raises(ValueError, match="features: wanted at least one INDEX:VALUE, got none"):
+    with pytest.raises(ValueError, match="features: expected at least one INDEX:VALUE, got none"):
         load_graded(write(tmp_path, "1 qid:1\n2 qid:1\n"))
 
 
@@ -218,7 +221,7 @@ def test_as_the_reader_of_ranking_files(
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such file"):
         load_graded(tmp_path / "nowhere.csv", "rating")
-    with pytest.raises(ValueError, match="gzip: wanted a whole stream"):
+    with pytest.raises(ValueError, match="gzip: expected a whole stream"):
         load_graded(write(tmp_path, gzip.compress(TABLE.encode())[:-9]), "rating")
 
 
@@ -233,5 +236,5 @@ def test_grades_that_a_float_cannot_tell_apart_are_refused(tmp_path: Path) -> No
     file.write_text("9007199254740991 1:1\n1 1:1\n")
     assert load_graded(file).grades == ("1", "9007199254740991")
     file.write_text("9007199254740992 1:1\n9007199254740993 1:2\n1 1:1\n")
-    with pytest.raises(ValueError, match=r"m\.svm:1: grade: wanted a grade, a whole number, got '9007199254740992'"):
+    with pytest.raises(ValueError, match=r"m\.svm:1: grade: expected a grade, a whole number, got '9007199254740992'"):
         load_graded(file)

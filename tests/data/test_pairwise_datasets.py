@@ -42,7 +42,7 @@ def test_published_labels_read_ranks_as_an_order() -> None:
         wanted = [ranks.index(j) < ranks.index(k) for j, k in combinations(range(1, 7), 2)]
         assert labels == wanted
     assert first_preferred(np.array([[3.0, 9.0, 5.0]]), "published").tolist() == [[True, True, False]]
-    with pytest.raises(ValueError, match=r"^labels: wanted right or published, got 'wrong'$"):
+    with pytest.raises(ValueError, match=r"^labels: expected right or published, got 'wrong'$"):
         first_preferred(values, "wrong")
 
 
@@ -78,13 +78,13 @@ def test_texts_of_numbers(tmp_path: Path) -> None:
     path = tmp_path / "numbers.txt"
     path.write_text("1 -2.5\n\n 3\t4e1 \n")
     assert numbers_of(path).tolist() == [[1.0, -2.5], [3.0, 40.0]]
-    with pytest.raises(ValueError, match=r"^numbers.txt:1: numbers: wanted 3, apart by blanks, got '1 -2.5'$"):
+    with pytest.raises(ValueError, match=r"^numbers.txt:1: numbers: expected 3, apart by blanks, got '1 -2.5'$"):
         numbers_of(path, 3)
     path.write_text("1 2\n1 nan\n")
-    with pytest.raises(ValueError, match=r"numbers.txt:2: numbers: wanted 2, apart by blanks, got '1 nan'"):
+    with pytest.raises(ValueError, match=r"numbers.txt:2: numbers: expected 2, apart by blanks, got '1 nan'"):
         numbers_of(path)
     path.write_text("\n")
-    with pytest.raises(ValueError, match=r"numbers.txt: lines: wanted at least one, got none"):
+    with pytest.raises(ValueError, match=r"numbers.txt: lines: expected at least one, got none"):
         numbers_of(path)
 
 
@@ -138,7 +138,7 @@ def test_other_seats_are_drawn_by_a_seed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        (["1", "50", "0", *"1234567"], r"dat:3: seat: wanted a number, a latitude, .*got '1\\t50"),
+        (["1", "50", "0", *"1234567"], r"dat:3: seat: expected a number, a latitude, .*got '1\\t50"),
         (["1", "50", "", *"12345678"], r"dat:3: seat"),
         (["1", "50", "0", *"1234567", "x"], r"dat:3: seat"),
     ],
@@ -150,9 +150,9 @@ def test_a_malformed_seat_is_told_with_its_line(tmp_path: Path, row: list[str], 
 
 
 def test_too_few_seats(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"all_polling_data.dat: seats: wanted at least 22, got 20"):
+    with pytest.raises(ValueError, match=r"all_polling_data.dat: seats: expected at least 22, got 20"):
         load_election(write_election(tmp_path, seats(20)))
-    with pytest.raises(ValueError, match=r"seats: wanted the 20 that \[H12\] drew and others, .*, got 19 and 20"):
+    with pytest.raises(ValueError, match=r"seats: expected the 20 that \[H12\] drew and others, .*, got 19 and 20"):
         load_election(write_election(tmp_path, seats()[1:]))
 
 
@@ -210,13 +210,13 @@ def test_places_are_people_and_metals_the_items(tmp_path: Path) -> None:
 
 def test_what_is_wrong_with_jura(tmp_path: Path) -> None:
     (tmp_path / "jura.dat").write_text("1 2 3\n")
-    with pytest.raises(ValueError, match=r"jura.dat:1: numbers: wanted 11, apart by blanks, got '1 2 3'"):
+    with pytest.raises(ValueError, match=r"jura.dat:1: numbers: expected 11, apart by blanks, got '1 2 3'"):
         load_jura(tmp_path)
     write_jura(tmp_path, 100)
-    with pytest.raises(ValueError, match=r"jura.dat: places: wanted at least 350, got 100"):
+    with pytest.raises(ValueError, match=r"jura.dat: places: expected at least 350, got 100"):
         load_jura(tmp_path)
     (tmp_path / "jura.dat").write_text("1 2 1 1 1 1 1 1 1 1 1\n" * 350)
-    with pytest.raises(ValueError, match=r"jura.dat: metals: wanted different amounts of each, got the same of Cd"):
+    with pytest.raises(ValueError, match=r"jura.dat: metals: expected different amounts of each, got the same of Cd"):
         load_jura(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"jura.dat: no such file"):
         load_jura(tmp_path / "nowhere")
@@ -271,11 +271,13 @@ def test_what_is_wrong_with_the_synthetic_set(tmp_path: Path) -> None:
         ["7", *fields[1:]],
     ):
         (tmp_path / "dataset.txt").write_text("\n".join([*lines[:3], " ".join(bad), *lines[4:]]))
-        with pytest.raises(ValueError, match=r"dataset.txt: row 4: wanted two of the 4 items, the first listed first"):
+        with pytest.raises(
+            ValueError, match=r"dataset.txt: row 4: expected two of the 4 items, the first listed first"
+        ):
             load_collaborative(tmp_path)
     for some in (lines[:-1], [*lines, lines[0]]):
         (tmp_path / "dataset.txt").write_text("\n".join(some))
-        with pytest.raises(ValueError, match=r"dataset.txt: rows: wanted each of 6 pairs once of each of 3 people"):
+        with pytest.raises(ValueError, match=r"dataset.txt: rows: expected each of 6 pairs once of each of 3 people"):
             load_collaborative(tmp_path)
 
 
@@ -348,12 +350,12 @@ def test_what_is_wrong_with_films(tmp_path: Path) -> None:
     write_movies(tmp_path)
     (tmp_path / "users.dat").write_text("1::F::1\n")
     with pytest.raises(
-        ValueError, match=r"users.dat:1: line: wanted USER::GENDER::AGE::OCCUPATION::ZIP, got '1::F::1'"
+        ValueError, match=r"users.dat:1: line: expected USER::GENDER::AGE::OCCUPATION::ZIP, got '1::F::1'"
     ):
         load_movie_choices(tmp_path)
     write_1m(tmp_path, ratings_of())
     with pytest.raises(
-        ValueError, match=r"movies.dat: films: wanted those that \[H12\] drew, got none with the number 2762"
+        ValueError, match=r"movies.dat: films: expected those that \[H12\] drew, got none with the number 2762"
     ):
         load_movie_choices(tmp_path)
 

@@ -56,7 +56,7 @@ def test_gzip(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(NEW.encode()))
     assert load_preflib(path).items == TEAS
     path.write_bytes(gzip.compress(NEW.replace("5: 3,1,2", "5: 3,1").encode()))
-    with pytest.raises(ValueError, match=r"teas.soc.gz:13: order: wanted all 3 alternatives, got 2"):
+    with pytest.raises(ValueError, match=r"teas.soc.gz:13: order: expected all 3 alternatives, got 2"):
         load_preflib(path)
 
 
@@ -84,38 +84,54 @@ HEAD = "# NUMBER ALTERNATIVES: 3\n"
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("x.soc", "", "x.soc: header: wanted # NUMBER ALTERNATIVES: or a number, got an empty file"),
-        ("x.soc", "# TITLE: x\n1: 1,2\n", "x.soc: header: wanted a line # NUMBER ALTERNATIVES:, got none"),
-        ("x.soc", "# NUMBER ALTERNATIVES: 1\n", "x.soc:1: NUMBER ALTERNATIVES: wanted a whole number, 2 to 10000, got"),
-        ("x.soc", HEAD, "x.soc: orders: wanted at least one of two or more alternatives, got none"),
-        ("x.soc", HEAD + "# ALTERNATIVE NAME 4: d\n1: 1,2,3\n", "ALTERNATIVE NAME: wanted a number from 1 to 3, got 4"),
+        ("x.soc", "", "x.soc: header: expected # NUMBER ALTERNATIVES: or a number, got an empty file"),
+        ("x.soc", "# TITLE: x\n1: 1,2\n", "x.soc: header: expected a line # NUMBER ALTERNATIVES:, got none"),
+        (
+            "x.soc",
+            "# NUMBER ALTERNATIVES: 1\n",
+            "x.soc:1: NUMBER ALTERNATIVES: expected a whole number, 2 to 10000, got",
+        ),
+        ("x.soc", HEAD, "x.soc: orders: expected at least one of two or more alternatives, got none"),
+        (
+            "x.soc",
+            HEAD + "# ALTERNATIVE NAME 4: d\n1: 1,2,3\n",
+            "ALTERNATIVE NAME: expected a number from 1 to 3, got 4",
+        ),
         (
             "x.soc",
             HEAD + "# ALTERNATIVE NAME 1: d\n# ALTERNATIVE NAME 1: e\n",
-            "x.soc:3: ALTERNATIVE NAME: wanted each",
+            "x.soc:3: ALTERNATIVE NAME: expected each",
         ),
-        ("x.soc", HEAD + "1: 1,2,4\n", "x.soc:2: order: wanted numbers from 1 to 3, got 4"),
-        ("x.soc", HEAD + "1: 1,2,1\n", "x.soc:2: order: wanted each alternative once, got 1 twice"),
-        ("x.soc", HEAD + "1: 1,2\n", "x.soc:2: order: wanted all 3 alternatives, got 2"),
-        ("x.soc", HEAD + "1: 1,{2,3}\n", "x.soc:2: order: wanted no ties (.toc and .toi have them), got '1: 1,{2,3}'"),
+        ("x.soc", HEAD + "1: 1,2,4\n", "x.soc:2: order: expected numbers from 1 to 3, got 4"),
+        ("x.soc", HEAD + "1: 1,2,1\n", "x.soc:2: order: expected each alternative once, got 1 twice"),
+        ("x.soc", HEAD + "1: 1,2\n", "x.soc:2: order: expected all 3 alternatives, got 2"),
+        (
+            "x.soc",
+            HEAD + "1: 1,{2,3}\n",
+            "x.soc:2: order: expected no ties (.toc and .toi have them), got '1: 1,{2,3}'",
+        ),
         (
             "x.toi",
             HEAD + "1: 1,{2,3\n",
-            "x.toi:2: order: wanted COUNT: and numbers apart by commas, ties in braces, got",
+            "x.toi:2: order: expected COUNT: and numbers apart by commas, ties in braces, got",
         ),
-        ("x.toi", HEAD + "1: 1,,3\n", "x.toi:2: order: wanted COUNT:"),
-        ("x.toi", HEAD + "1.5: 1,3\n", "x.toi:2: order: wanted COUNT:"),
-        ("x.toi", HEAD + "0: 1,3\n", "x.toi:2: count: wanted 1 to 1000000000, got '0'"),
-        ("x.toi", HEAD + f"{10**400}: 1,3\n", "x.toi:2: count: wanted 1 to 1000000000, got '1000"),
-        ("x.toi", HEAD + f"1: 1,{'9' * 5000}\n", "x.toi:2: order: wanted COUNT:"),
-        ("x.soc", f"# NUMBER ALTERNATIVES: {'1' * 5000}\n", "x.soc:1: NUMBER ALTERNATIVES: wanted a whole number"),
-        ("x.soc", "# A" + " " * 100_000 + "x\n", "x.soc: header: wanted a line # NUMBER ALTERNATIVES:, got none"),
-        ("x.soi", f"{'9' * 5000}\n", "x.soi:1: alternatives: wanted a whole number, 2 to 10000"),
-        ("x.toi", HEAD + "1,3\n", "x.toi:2: order: wanted COUNT:"),
-        ("x.soi", "2\n1,a\n3,b\n1,1,1\n1,1,2\n", "x.soi:3: alternative: wanted 2,NAME, got '3,b'"),
-        ("x.soi", "2\n1,a\n2,b\n", "x.soi: header: wanted 2 alternatives and a line of counts, got 3 lines"),
-        ("x.soi", "2\n1,a\n2,b\n1,1\n1,1,2\n", "x.soi:4: counts: wanted voters, their sum and orders as numbers, got"),
-        ("x.soi", "2\n1,a\n2,b\n1,1,1\n1: 1,2\n", "x.soi:5: order: wanted COUNT, and numbers apart by commas"),
+        ("x.toi", HEAD + "1: 1,,3\n", "x.toi:2: order: expected COUNT:"),
+        ("x.toi", HEAD + "1.5: 1,3\n", "x.toi:2: order: expected COUNT:"),
+        ("x.toi", HEAD + "0: 1,3\n", "x.toi:2: count: expected 1 to 1000000000, got '0'"),
+        ("x.toi", HEAD + f"{10**400}: 1,3\n", "x.toi:2: count: expected 1 to 1000000000, got '1000"),
+        ("x.toi", HEAD + f"1: 1,{'9' * 5000}\n", "x.toi:2: order: expected COUNT:"),
+        ("x.soc", f"# NUMBER ALTERNATIVES: {'1' * 5000}\n", "x.soc:1: NUMBER ALTERNATIVES: expected a whole number"),
+        ("x.soc", "# A" + " " * 100_000 + "x\n", "x.soc: header: expected a line # NUMBER ALTERNATIVES:, got none"),
+        ("x.soi", f"{'9' * 5000}\n", "x.soi:1: alternatives: expected a whole number, 2 to 10000"),
+        ("x.toi", HEAD + "1,3\n", "x.toi:2: order: expected COUNT:"),
+        ("x.soi", "2\n1,a\n3,b\n1,1,1\n1,1,2\n", "x.soi:3: alternative: expected 2,NAME, got '3,b'"),
+        ("x.soi", "2\n1,a\n2,b\n", "x.soi: header: expected 2 alternatives and a line of counts, got 3 lines"),
+        (
+            "x.soi",
+            "2\n1,a\n2,b\n1,1\n1,1,2\n",
+            "x.soi:4: counts: expected voters, their sum and orders as numbers, got",
+        ),
+        ("x.soi", "2\n1,a\n2,b\n1,1,1\n1: 1,2\n", "x.soi:5: order: expected COUNT, and numbers apart by commas"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, name: str, text: str, told: str) -> None:
@@ -155,10 +171,10 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "tiers", "told"),
     [
-        ("x.txt", ((0,), (1,), (2,)), "path: wanted a name that ends in .soc, .soi, .toc, .toi, got 'x.txt'"),
-        ("x.soc", ((0,), (1,)), "choices: wanted all 3 items in every order of a .soc, got one of 2"),
-        ("x.toc", ((0, 1),), "choices: wanted all 3 items in every order of a .toc, got one of 2"),
-        ("x.soi", ((0, 1), (2,)), "choices: wanted no ties in a .soi, got an order with some"),
+        ("x.txt", ((0,), (1,), (2,)), "path: expected a name that ends in .soc, .soi, .toc, .toi, got 'x.txt'"),
+        ("x.soc", ((0,), (1,)), "choices: expected all 3 items in every order of a .soc, got one of 2"),
+        ("x.toc", ((0, 1),), "choices: expected all 3 items in every order of a .toc, got one of 2"),
+        ("x.soi", ((0, 1), (2,)), "choices: expected no ties in a .soi, got an order with some"),
     ],
 )
 def test_what_a_kind_does_not_hold_is_not_written(

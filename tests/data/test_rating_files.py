@@ -57,16 +57,16 @@ def test_a_table_of_anybodys(tmp_path: Path, text: str, packed: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "mine.csv: ratings: wanted at least one, got none"),
-        ("user,item,rating\n", "mine.csv: ratings: wanted at least one, got none"),
-        ("a,b,1\na,c\n", "mine.csv:2: line: wanted USER, ITEM and RATING"),
-        ("a,b,1\n,c,2\n", "mine.csv:2: line: wanted USER"),
-        ("a,b,1\na,c,x\n", "mine.csv:2: rating: wanted a finite number, got 'x'"),
-        ("a,b,nan\n", "mine.csv:1: rating: wanted a finite number, got 'nan'"),
-        ("a,b,1\na,c,inf\n", "mine.csv:2: rating: wanted a finite number, got 'inf'"),
-        ("a,b,1\na,c,1e999\n", "mine.csv:2: rating: wanted a finite number, got '1e999'"),
-        ("a,b,1\n\na,b,2\n", "mine.csv:3: item: wanted each once for user a, got 'b' once more"),
-        ('a,b,1\n"a,b,2\n', "mine.csv:2: line: wanted USER,ITEM,RATING"),
+        ("", "mine.csv: ratings: expected at least one, got none"),
+        ("user,item,rating\n", "mine.csv: ratings: expected at least one, got none"),
+        ("a,b,1\na,c\n", "mine.csv:2: line: expected USER, ITEM and RATING"),
+        ("a,b,1\n,c,2\n", "mine.csv:2: line: expected USER"),
+        ("a,b,1\na,c,x\n", "mine.csv:2: rating: expected a finite number, got 'x'"),
+        ("a,b,nan\n", "mine.csv:1: rating: expected a finite number, got 'nan'"),
+        ("a,b,1\na,c,inf\n", "mine.csv:2: rating: expected a finite number, got 'inf'"),
+        ("a,b,1\na,c,1e999\n", "mine.csv:2: rating: expected a finite number, got '1e999'"),
+        ("a,b,1\n\na,b,2\n", "mine.csv:3: item: expected each once for user a, got 'b' once more"),
+        ('a,b,1\n"a,b,2\n', "mine.csv:2: line: expected USER,ITEM,RATING"),
     ],
 )
 def test_a_table_that_is_none(tmp_path: Path, text: str, message: str) -> None:
@@ -77,11 +77,11 @@ def test_a_table_that_is_none(tmp_path: Path, text: str, message: str) -> None:
 
 def test_bytes_and_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes(b"a,b,1\nc,\xdf,2\n")
-    with pytest.raises(ValueError, match=r"^latin.csv:2: text: wanted UTF-8, got byte 0xdf"):
+    with pytest.raises(ValueError, match=r"^latin.csv:2: text: expected UTF-8, got byte 0xdf"):
         load_ratings(tmp_path / "latin.csv")
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(TABLE.encode())[:-9])
     for load in (load_ratings, load_book_crossing, load_jester):
-        with pytest.raises(ValueError, match=r"^cut.csv.gz: gzip: wanted a whole stream"):
+        with pytest.raises(ValueError, match=r"^cut.csv.gz: gzip: expected a whole stream"):
             load(tmp_path / "cut.csv.gz")
         with pytest.raises(FileNotFoundError, match="nothing is fetched"):
             load(tmp_path / "none.csv")
@@ -95,7 +95,7 @@ def test_book_crossing_leaves_implicit_ratings_out(tmp_path: Path) -> None:
     assert told(load_book_crossing(tmp_path / "csv")) == [("7", "0451", 10.0), ("8", "034X", 5.0)]
     assert len(told(load_book_crossing(tmp_path / "csv", implicit=True))) == 4
     (tmp_path / "csv").write_text("User-ID,ISBN,Book-Rating\n7,034X,0\n")
-    with pytest.raises(ValueError, match=r"^csv: ratings: wanted at least one above 0 \(implicit\), got none"):
+    with pytest.raises(ValueError, match=r"^csv: ratings: expected at least one above 0 \(implicit\), got none"):
         load_book_crossing(tmp_path / "csv")
 
 
@@ -108,7 +108,7 @@ def test_book_crossing_as_it_was_published(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rating", ["11", "-1", "2.5"])
 def test_a_rating_that_book_crossing_has_not(tmp_path: Path, rating: str) -> None:
     (tmp_path / "bx").write_text(f"7,a,3\n7,b,{rating}\n")
-    with pytest.raises(ValueError, match=r"^bx:2: rating: wanted a whole number from 0 to 10"):
+    with pytest.raises(ValueError, match=r"^bx:2: rating: expected a whole number from 0 to 10"):
         load_book_crossing(tmp_path / "bx")
 
 
@@ -120,10 +120,10 @@ def test_the_densest_part() -> None:
     assert told(densest(table, 9, 9)) == told(table)
     assert told(select_ratings(table, table.values > 4.5)) == [("c", "x", 5.0), ("d", "z", 6.0)]
     for name in ("users", "items"):
-        with pytest.raises(ValueError, match=f"^{name}: wanted a whole number, 1 or more, got 0"):
+        with pytest.raises(ValueError, match=f"^{name}: expected a whole number, 1 or more, got 0"):
             densest(table, **{"users": 1, "items": 1, name: 0})
     strangers = table._replace(users=np.array([0, 0, 0, 1, 1, 2, 3]), items=np.array([0, 1, 2, 3, 4, 3, 3]))
-    with pytest.raises(ValueError, match=r"^ratings: wanted at least one that is left, got none"):
+    with pytest.raises(ValueError, match=r"^ratings: expected at least one that is left, got none"):
         densest(strangers._replace(item_names=np.array(list("vwxyz"))), 1, 1)
 
 
@@ -141,13 +141,13 @@ def test_jester(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("2,1,99,9\n1,5,99\n", "j:2: line: wanted 4 numbers"),
-        ("5\n", "j:1: line: wanted a count and the ratings"),
-        ("2,1,99,x\n", "j:1: rating: wanted a number, got 'x'"),
-        ("2,1,99,11\n", "j:1: rating: wanted a number from -10 to 10, or 99 for none, got 11 for joke 3"),
-        ("1,1,99,9\n", "j:1: count: wanted 2, as many as are rated, got '1'"),
-        ("0,99,99\n", "j: ratings: wanted at least one, got none"),
-        ("", "j: ratings: wanted at least one, got none"),
+        ("2,1,99,9\n1,5,99\n", "j:2: line: expected 4 numbers"),
+        ("5\n", "j:1: line: expected a count and the ratings"),
+        ("2,1,99,x\n", "j:1: rating: expected a number, got 'x'"),
+        ("2,1,99,11\n", "j:1: rating: expected a number from -10 to 10, or 99 for none, got 11 for joke 3"),
+        ("1,1,99,9\n", "j:1: count: expected 2, as many as are rated, got '1'"),
+        ("0,99,99\n", "j: ratings: expected at least one, got none"),
+        ("", "j: ratings: expected at least one, got none"),
     ],
 )
 def test_no_jester(tmp_path: Path, text: str, message: str) -> None:
@@ -158,7 +158,7 @@ def test_no_jester(tmp_path: Path, text: str, message: str) -> None:
 
 @pytest.mark.parametrize("users", [0, True, 2.0])
 def test_so_many_users(tmp_path: Path, users: Any) -> None:
-    with pytest.raises(ValueError, match=r"^users: wanted a whole number, 1 or more"):
+    with pytest.raises(ValueError, match=r"^users: expected a whole number, 1 or more"):
         load_jester(tmp_path / "j", users=users)
 
 

@@ -54,26 +54,38 @@ def test_gzip_and_older_copies_without_a_header(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("sushi3a.5000.10.order", ORDERS + "0 10 1 2 3\n", r"order:4: order: wanted 0, 10 and ten numbers of items"),
-        ("sushi3a.5000.10.order", "1 10 5 0 3 4 6 9 8 1 7 2\n", r"order:1: order: wanted 0, 10 and ten numbers"),
-        ("sushi3a.5000.10.order", "0 10 5 0 3 4 6 9 8 1 7 x\n", r"order:1: order: wanted 0, 10 and ten numbers"),
-        ("sushi3a.5000.10.order", "0 10 5 0 3 4 6 9 8 1 7 10\n", r"order:1: order: wanted ten different items, 0 to 9"),
-        ("sushi3a.5000.10.order", "0 10 5 0 3 4 6 9 8 1 7 7\n", r"order:1: order: wanted ten different items, 0 to 9"),
-        ("sushi3a.5000.10.order", ORDERS + "10 1\n", r"order:4: order: wanted 0, 10 and ten numbers"),
-        ("sushi3a.5000.10.order", "10 1\n", r"order: orders: wanted at least one, got none"),
+        ("sushi3a.5000.10.order", ORDERS + "0 10 1 2 3\n", r"order:4: order: expected 0, 10 and ten numbers of items"),
+        ("sushi3a.5000.10.order", "1 10 5 0 3 4 6 9 8 1 7 2\n", r"order:1: order: expected 0, 10 and ten numbers"),
+        ("sushi3a.5000.10.order", "0 10 5 0 3 4 6 9 8 1 7 x\n", r"order:1: order: expected 0, 10 and ten numbers"),
+        (
+            "sushi3a.5000.10.order",
+            "0 10 5 0 3 4 6 9 8 1 7 10\n",
+            r"order:1: order: expected ten different items, 0 to 9",
+        ),
+        (
+            "sushi3a.5000.10.order",
+            "0 10 5 0 3 4 6 9 8 1 7 7\n",
+            r"order:1: order: expected ten different items, 0 to 9",
+        ),
+        ("sushi3a.5000.10.order", ORDERS + "10 1\n", r"order:4: order: expected 0, 10 and ten numbers"),
+        ("sushi3a.5000.10.order", "10 1\n", r"order: orders: expected at least one, got none"),
         (
             "sushi3.idata",
             items().replace("7\tfish_7", "8\tfish_7"),
-            r"idata:8: item: wanted the number 7, a name and 7",
+            r"idata:8: item: expected the number 7, a name and 7",
         ),
-        ("sushi3.idata", items().replace("0.5\t", "", 1), r"idata:1: item: wanted the number 0, a name and 7 numbers"),
+        (
+            "sushi3.idata",
+            items().replace("0.5\t", "", 1),
+            r"idata:1: item: expected the number 0, a name and 7 numbers",
+        ),
         (
             "sushi3.idata",
             items().replace("1.25", "nan", 1),
-            r"idata:1: item: wanted the number 0, a name and 7 numbers",
+            r"idata:1: item: expected the number 0, a name and 7 numbers",
         ),
-        ("sushi3.idata", items(20), r"sushi3.idata: items: wanted at least 30, got 20"),
-        ("sushi3.idata", "", r"sushi3.idata: items: wanted at least one, got none"),
+        ("sushi3.idata", items(20), r"sushi3.idata: items: expected at least 30, got 20"),
+        ("sushi3.idata", "", r"sushi3.idata: items: expected at least one, got none"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(folder: Path, name: str, text: str, told: str) -> None:
@@ -83,9 +95,9 @@ def test_what_is_wrong_is_told_with_its_line(folder: Path, name: str, text: str,
 
 
 def test_files_that_are_not_there_and_words_that_are_not_known(folder: Path) -> None:
-    with pytest.raises(ValueError, match=r"^part: wanted a or b, got 'c'$"):
+    with pytest.raises(ValueError, match=r"^part: expected a or b, got 'c'$"):
         load_sushi(folder, "c")
-    with pytest.raises(ValueError, match=r"^labels: wanted right or published, got 'wrong'$"):
+    with pytest.raises(ValueError, match=r"^labels: expected right or published, got 'wrong'$"):
         load_sushi(folder, labels="wrong")
     (folder / "sushi3.idata").unlink()
     with pytest.raises(FileNotFoundError, match=r"sushi3\.idata: no such file; nothing is fetched"):

@@ -88,34 +88,34 @@ def test_what_parquet_may_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "a: header: wanted names of columns, got an empty file"),
-        ("a,b\n", "a: rows: wanted at least one item below the header, got none"),
-        ("1,2\n3,4\n", "a:1: header: wanted names of columns, got '1'"),
-        ("a,b,a\n1,2,3\n", "a:1: header: wanted each name once, got 'a' 2 times"),
-        ("a,b\n1,2\n\n3,4,5\n", "a:4: cells: wanted 2 as in the header, got 3"),
-        ('a,b\n1,"2\n', "a:2: text: wanted CSV, got unexpected end of data"),
-        (b"a,b\n1,\xe9\n", "a:2: text: wanted UTF-8, got byte 0xe9"),
-        (gzip.compress(CARS.encode(), mtime=0)[:-1], "a: gzip: wanted a whole stream"),
-        (gzip.compress(LINES.encode(), mtime=0)[:-1], "a: gzip: wanted a whole stream"),
-        (b"\x1f\x8bnothing", "a: gzip: wanted a whole stream"),
-        ('[{"a": 1}]', "a: text: wanted CSV, Parquet or one JSON object a line, got a JSON array"),
-        ('{"a": 1}\n[1]\n', "a:2: line: wanted one JSON object, got [1]"),
+        ("", "a: header: expected names of columns, got an empty file"),
+        ("a,b\n", "a: rows: expected at least one item below the header, got none"),
+        ("1,2\n3,4\n", "a:1: header: expected names of columns, got '1'"),
+        ("a,b,a\n1,2,3\n", "a:1: header: expected each name once, got 'a' 2 times"),
+        ("a,b\n1,2\n\n3,4,5\n", "a:4: cells: expected 2 as in the header, got 3"),
+        ('a,b\n1,"2\n', "a:2: text: expected CSV, got unexpected end of data"),
+        (b"a,b\n1,\xe9\n", "a:2: text: expected UTF-8, got byte 0xe9"),
+        (gzip.compress(CARS.encode(), mtime=0)[:-1], "a: gzip: expected a whole stream"),
+        (gzip.compress(LINES.encode(), mtime=0)[:-1], "a: gzip: expected a whole stream"),
+        (b"\x1f\x8bnothing", "a: gzip: expected a whole stream"),
+        ('[{"a": 1}]', "a: text: expected CSV, Parquet or one JSON object a line, got a JSON array"),
+        ('{"a": 1}\n[1]\n', "a:2: line: expected one JSON object, got [1]"),
         ('{"a": 1}\n\n3\n', "a:3: "),
         ('{"a": 1}\nnull\n', "a:2: "),
         ('{"a": 1} {"a": 2}\n', "a:1: "),
         ('{"a": 1}\n{"a": 1\n', "a:2: "),
-        ('{"a": 1, "a": 1}\n', "a:1: key: wanted each once, got 'a' twice"),
-        ('{"b": {"a": 1, "a": 2}}\n', "a:1: key: wanted each once, got 'a' twice"),
+        ('{"a": 1, "a": 1}\n', "a:1: key: expected each once, got 'a' twice"),
+        ('{"b": {"a": 1, "a": 2}}\n', "a:1: key: expected each once, got 'a' twice"),
         ('{"a": 1}\n{"a": NaN}\n', "a:2: "),
         ('{"a": Infinity}\n', "a:1: "),
         ('{"a": 1e999}\n', "a:1: "),
         ('{"a": "\\ud800"}\n', "a:1: "),
         (b'{"a": "\xff"}\n', "a:1: "),
         ('{"a": ' + "[" * 10_000, "a:1: "),
-        (b"PK\x03\x04\x14\0", "a: text: wanted CSV in UTF-8, got a spreadsheet or a zip: save it as CSV UTF-8"),
-        ("a,b\n1,2\n".encode("utf-16"), "a: text: wanted CSV in UTF-8, got UTF-16"),
-        ("sep=;\na;b\n1;2;3\n", "a:3: cells: wanted 2 as in the header, got 3"),
-        ("sep=;\n", "a: header: wanted names of columns, got an empty file"),
+        (b"PK\x03\x04\x14\0", "a: text: expected CSV in UTF-8, got a spreadsheet or a zip: save it as CSV UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16"), "a: text: expected CSV in UTF-8, got UTF-16"),
+        ("sep=;\na;b\n1;2;3\n", "a:3: cells: expected 2 as in the header, got 3"),
+        ("sep=;\n", "a: header: expected names of columns, got an empty file"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, text: str | bytes, message: str) -> None:
@@ -132,15 +132,15 @@ def test_parquet_that_is_refused(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.table({"a": [1, 2]}), path)
     whole = path.read_bytes()
     for damaged in (whole[:-1], whole[:20], b"PAR1", whole[:4] + bytes(len(whole) - 12) + whole[-8:]):
-        with pytest.raises(ValueError, match=r"^a\.parquet: content: wanted a whole Parquet file, got "):
+        with pytest.raises(ValueError, match=r"^a\.parquet: content: expected a whole Parquet file, got "):
             read_table(write(path, damaged))
-    with pytest.raises(ValueError, match=r"^a\.parquet: gzip: wanted a whole stream, got "):
+    with pytest.raises(ValueError, match=r"^a\.parquet: gzip: expected a whole stream, got "):
         read_table(write(path, gzip.compress(whole)[:-1]))
     parquet.write_table(pyarrow.table({"a": pyarrow.array([], pyarrow.int64())}), path)
-    with pytest.raises(ValueError, match=r"^a\.parquet: rows: wanted at least one, got none$"):
+    with pytest.raises(ValueError, match=r"^a\.parquet: rows: expected at least one, got none$"):
         read_table(path)
     parquet.write_table(pyarrow.Table.from_arrays([pyarrow.array([1])] * 2, ["a", "a"]), path)
-    with pytest.raises(ValueError, match=r"^a\.parquet: columns: wanted each name once, got 'a' 2 times$"):
+    with pytest.raises(ValueError, match=r"^a\.parquet: columns: expected each name once, got 'a' 2 times$"):
         read_table(path)
 
 
@@ -163,7 +163,7 @@ def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, monkeypa
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"none\.csv: no such file; nothing is fetched"):
         read_table(tmp_path / "none.csv")
-    with pytest.raises(IsADirectoryError, match="wanted a file, got a folder"):
+    with pytest.raises(IsADirectoryError, match="expected a file, got a folder"):
         read_table(tmp_path)
 
 

@@ -254,30 +254,30 @@ def without(row: Row, *names: str) -> Row:
     return {name: value for name, value in row.items() if name not in names}
 
 
-HIT_IDS = "query_response_hit_ids: wanted the ids of what was shown"
+HIT_IDS = "query_response_hit_ids: expected the ids of what was shown"
 DROPPED_QUERIES = [
-    ('{"query_id": "q1", ', "unreadable line", "json: wanted a whole line of JSON, got one that ends early or"),
-    ("[1]", "unreadable line", "line: wanted one JSON object, got [1]"),
-    (without(query(), "query_id"), "query without query_id", "query_id: wanted an id, got none"),
-    (query() | {"query_id": ""}, "query without query_id", "query_id: wanted an id, got ''"),
-    (query() | {"query_id": "x" * 201}, "query without query_id", "query_id: wanted an id, got 'xxx"),
-    (query() | {"query_id": "a\nb"}, "query without query_id", "query_id: wanted an id, got 'a\\nb'"),
-    (query() | {"query_id": True}, "query without query_id", "query_id: wanted an id, got True"),
-    (without(query(), "timestamp"), "query without a time", "timestamp: wanted ISO 8601 or ms, got none"),
+    ('{"query_id": "q1", ', "unreadable line", "json: expected a whole line of JSON, got one that ends early or"),
+    ("[1]", "unreadable line", "line: expected one JSON object, got [1]"),
+    (without(query(), "query_id"), "query without query_id", "query_id: expected an id, got none"),
+    (query() | {"query_id": ""}, "query without query_id", "query_id: expected an id, got ''"),
+    (query() | {"query_id": "x" * 201}, "query without query_id", "query_id: expected an id, got 'xxx"),
+    (query() | {"query_id": "a\nb"}, "query without query_id", "query_id: expected an id, got 'a\\nb'"),
+    (query() | {"query_id": True}, "query without query_id", "query_id: expected an id, got True"),
+    (without(query(), "timestamp"), "query without a time", "timestamp: expected ISO 8601 or ms, got none"),
     (query(hits=None), "query without hits", f"{HIT_IDS}, got none, and no impressions"),
     (query(hits=[]), "query without hits", f"{HIT_IDS}, got none, and no impressions"),
     (query(hits=[None, True]), "query without hits", f"{HIT_IDS}, got none, and no impressions"),
     (query(hits={"a": 1}), "query without hits", f"{HIT_IDS}, got none, and no impressions"),
     (query(hits="['a', 'b']"), "query without hits", f"{HIT_IDS}, got none, and no impressions"),
-    (query(0), "repeated row", "query_id: wanted each query once, got 'q0' again"),
+    (query(0), "repeated row", "query_id: expected each query once, got 'q0' again"),
     (query(0, None), "query without hits", f"{HIT_IDS}, got none"),
-    (query(0, ["z"]), "query_id of another query", "query_id: wanted one query an id, got 'q0' again"),
-    (query(0, at="2024-06-02"), "query_id of another query", "query_id: wanted one query an id, got 'q0' again"),
-    ({"index": 1, "x": 2}, "query without query_id", "query_id: wanted an id, got none"),
-    (event("a", n=0), "event among the queries", "action_name: wanted none in a query, got one"),
-    (without(event("a"), "query_id"), "event among the queries", "action_name: wanted none in a query, got one"),
-    ({"index": {"_id": "1"}}, "bulk action line", "wanted a document, got {'index': {'_id': '1'}}"),
-    ({"create": {}}, "bulk action line", "wanted a document, got {'create': {}}"),
+    (query(0, ["z"]), "query_id of another query", "query_id: expected one query an id, got 'q0' again"),
+    (query(0, at="2024-06-02"), "query_id of another query", "query_id: expected one query an id, got 'q0' again"),
+    ({"index": 1, "x": 2}, "query without query_id", "query_id: expected an id, got none"),
+    (event("a", n=0), "event among the queries", "action_name: expected none in a query, got one"),
+    (without(event("a"), "query_id"), "event among the queries", "action_name: expected none in a query, got one"),
+    ({"index": {"_id": "1"}}, "bulk action line", "expected a document, got {'index': {'_id': '1'}}"),
+    ({"create": {}}, "bulk action line", "expected a document, got {'create': {}}"),
 ]
 
 
@@ -295,33 +295,33 @@ def test_a_query_that_is_dropped(tmp_path: Path, row: Any, reason: str, example:
 
 
 DROPPED_EVENTS = [
-    ("{", "unreadable line", "json: wanted a whole line of JSON, got one that ends early or"),
-    (without(event("b"), "query_id"), "event without query_id", "query_id: wanted an id, got none"),
-    (event("b") | {"query_id": None}, "event without query_id", "query_id: wanted an id, got none"),
-    (event("b", n=7), "event of an unknown query", "query_id: wanted one of the queries, got 'q7'"),
-    (event("b", n=5), "event of a dropped query", "query_id: wanted a query with hits, got 'q5'"),
-    (event("b", n=6), "event of a dropped query", "query_id: wanted one of the queries, got 'q6'"),
-    (without(event("b"), "action_name"), "unknown action", "action_name: wanted one that is known, got none"),
-    (event("b", "type_filter"), "unknown action", "action_name: wanted one that is known, got 'type_filter'"),
-    (event("b", ["click"]), "unknown action", "action_name: wanted one that is known, got ['click']"),
-    (event("b", "view"), "not a choice", "action_name: wanted a choice, got 'view'"),
-    (event("b", "product_hover"), "not a choice", "action_name: wanted a choice, got 'product_hover'"),
-    (event("b", "impression"), "not a choice", "action_name: wanted a choice, got 'impression'"),
-    (without(event("b"), "timestamp"), "event without a time", "timestamp: wanted ISO 8601 or ms, got none"),
-    (event(None), "event without object_id", "object_id: wanted an id, got none"),
-    (event(""), "event without object_id", "object_id: wanted an id, got ''"),
-    (event("b", event_attributes=3), "event without object_id", "object_id: wanted an id, got none"),
-    (event("z"), "item not in the response", "object_id: wanted one of the hits, got 'z'"),
-    (event("z", "purchase"), "item not in the response", "object_id: wanted one of the hits, got 'z'"),
-    (event("a"), "repeated row", "event: wanted each once, got one again"),
-    (event("a", "click_through"), "repeated row", "event: wanted each once, got one again"),
-    (event("a", "purchase", 3), "repeated row", "event: wanted each once, got one again"),
-    (event("a", second=2), "same item again", "object_id: wanted the first click on it, got another"),
-    (query(1), "query among the events", "action_name: wanted one, got none"),
-    ({"user_query": "x"}, "query among the events", "action_name: wanted one, got none"),
-    ({"index": 1, "x": 2}, "event without query_id", "query_id: wanted an id, got none"),
-    ({"query_response_hit_ids": []}, "query among the events", "action_name: wanted one, got none"),
-    ({"index": {}}, "bulk action line", "wanted a document, got {'index': {}}"),
+    ("{", "unreadable line", "json: expected a whole line of JSON, got one that ends early or"),
+    (without(event("b"), "query_id"), "event without query_id", "query_id: expected an id, got none"),
+    (event("b") | {"query_id": None}, "event without query_id", "query_id: expected an id, got none"),
+    (event("b", n=7), "event of an unknown query", "query_id: expected one of the queries, got 'q7'"),
+    (event("b", n=5), "event of a dropped query", "query_id: expected a query with hits, got 'q5'"),
+    (event("b", n=6), "event of a dropped query", "query_id: expected one of the queries, got 'q6'"),
+    (without(event("b"), "action_name"), "unknown action", "action_name: expected one that is known, got none"),
+    (event("b", "type_filter"), "unknown action", "action_name: expected one that is known, got 'type_filter'"),
+    (event("b", ["click"]), "unknown action", "action_name: expected one that is known, got ['click']"),
+    (event("b", "view"), "not a choice", "action_name: expected a choice, got 'view'"),
+    (event("b", "product_hover"), "not a choice", "action_name: expected a choice, got 'product_hover'"),
+    (event("b", "impression"), "not a choice", "action_name: expected a choice, got 'impression'"),
+    (without(event("b"), "timestamp"), "event without a time", "timestamp: expected ISO 8601 or ms, got none"),
+    (event(None), "event without object_id", "object_id: expected an id, got none"),
+    (event(""), "event without object_id", "object_id: expected an id, got ''"),
+    (event("b", event_attributes=3), "event without object_id", "object_id: expected an id, got none"),
+    (event("z"), "item not in the response", "object_id: expected one of the hits, got 'z'"),
+    (event("z", "purchase"), "item not in the response", "object_id: expected one of the hits, got 'z'"),
+    (event("a"), "repeated row", "event: expected each once, got one again"),
+    (event("a", "click_through"), "repeated row", "event: expected each once, got one again"),
+    (event("a", "purchase", 3), "repeated row", "event: expected each once, got one again"),
+    (event("a", second=2), "same item again", "object_id: expected the first click on it, got another"),
+    (query(1), "query among the events", "action_name: expected one, got none"),
+    ({"user_query": "x"}, "query among the events", "action_name: expected one, got none"),
+    ({"index": 1, "x": 2}, "event without query_id", "query_id: expected an id, got none"),
+    ({"query_response_hit_ids": []}, "query among the events", "action_name: expected one, got none"),
+    ({"index": {}}, "bulk action line", "expected a document, got {'index': {}}"),
 ]
 
 
@@ -338,7 +338,7 @@ def test_an_event_that_is_dropped(tmp_path: Path, row: Any, reason: str, example
 def test_only_the_first_example_is_kept_and_all_are_counted(tmp_path: Path) -> None:
     _, report = read(tmp_path, [query()], [event("y"), event("z", second=2), event("a", "scroll"), event("a", "drag")])
     assert report.dropped == {"item not in the response": 2, "unknown action": 2}
-    assert report.examples["unknown action"] == "e.jsonl:3: action_name: wanted one that is known, got 'scroll'"
+    assert report.examples["unknown action"] == "e.jsonl:3: action_name: expected one that is known, got 'scroll'"
 
 
 def test_the_same_action_at_another_time_counts_again(tmp_path: Path) -> None:
@@ -423,10 +423,10 @@ def test_bad_rows_of_a_table(tmp_path: Path) -> None:
     assert clicks_of(lines) == {"q1": ["a"]}
     assert report.rows == {"queries": 1, "events": 5}
     assert report.dropped == {"unreadable line": 4}
-    assert report.examples == {"unreadable line": "e.csv:3: row: wanted 4 cells as in the first row, got 2"}
+    assert report.examples == {"unreadable line": "e.csv:3: row: expected 4 cells as in the first row, got 2"}
     for first, message in [
-        (b"\xff,b\n", "e.csv:1: text: wanted UTF-8"),
-        (b"a,a\n", "first row: wanted each name once"),
+        (b"\xff,b\n", "e.csv:1: text: expected UTF-8"),
+        (b"a,a\n", "first row: expected each name once"),
     ]:
         e.write_bytes(first + b"1,2\n")
         with pytest.raises(ValueError, match=message):
@@ -445,7 +445,7 @@ def test_a_file_that_is_not_there_raises(tmp_path: Path, name: str) -> None:
 def test_gzip_that_is_cut_off_raises(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(gzip.compress(b"a,b\n" * 100_000, mtime=0)[:-9])
-    with pytest.raises(ValueError, match=f"{name}: gzip: wanted a whole stream"):
+    with pytest.raises(ValueError, match=f"{name}: gzip: expected a whole stream"):
         list(read_ubi(path, path, Report()))
 
 

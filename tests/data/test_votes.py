@@ -92,7 +92,7 @@ def test_the_same_in_parquet(tmp_path: Path) -> None:
     broken = _rows()
     broken[4]["winner"] = "nobody"
     parquet.write_table(pyarrow.Table.from_pylist(broken), tmp_path / "votes.parquet")
-    with pytest.raises(ValueError, match=r"^votes.parquet: row 5: winner: wanted first, second, .*, got 'nobody'"):
+    with pytest.raises(ValueError, match=r"^votes.parquet: row 5: winner: expected first, second, .*, got 'nobody'"):
         load_choices(tmp_path / "votes.parquet")
 
 
@@ -126,12 +126,12 @@ def test_columns_come_to_what_rows_come_to(
     ("rows", "message"),
     [
         # of several, the first row; of a row, the first column
-        ("a,b,model_a\n\na,b,tie\n,b,nope\na,,tie\n", "votes.csv:5: model_a: wanted a name, got nothing"),
-        ("a,b,model_a\na,b,nope\na,b,none\n", "votes.csv:3: winner: wanted first, second, .*, got 'nope'; say what"),
-        ('"a\nb",c,model_a\nc,c,tie\n', "votes.csv:4: model_b: wanted another item than the first, got 'c' twice"),
-        ("a,b,model_a\na,b\n", "votes.csv:3: cells: wanted 3 as in the header, got 2"),
-        ('a,b,model_a\n"a"b,c,tie\n', "votes.csv:3: text: wanted CSV, got "),
-        ("", "votes.csv: rows: wanted at least one"),
+        ("a,b,model_a\n\na,b,tie\n,b,nope\na,,tie\n", "votes.csv:5: model_a: expected a name, got nothing"),
+        ("a,b,model_a\na,b,nope\na,b,none\n", "votes.csv:3: winner: expected first, second, .*, got 'nope'; say what"),
+        ('"a\nb",c,model_a\nc,c,tie\n', "votes.csv:4: model_b: expected another item than the first, got 'c' twice"),
+        ("a,b,model_a\na,b\n", "votes.csv:3: cells: expected 3 as in the header, got 2"),
+        ('a,b,model_a\n"a"b,c,tie\n', "votes.csv:3: text: expected CSV, got "),
+        ("", "votes.csv: rows: expected at least one"),
     ],
 )
 def test_the_first_row_that_is_wrong_is_named(tmp_path: Path, rows: str, message: str) -> None:
@@ -140,7 +140,7 @@ def test_the_first_row_that_is_wrong_is_named(tmp_path: Path, rows: str, message
 
 
 def test_battles_without_a_session_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"^votes.csv:3: evaluation_session_id: wanted a name, got nothing"):
+    with pytest.raises(ValueError, match=r"^votes.csv:3: evaluation_session_id: expected a name, got nothing"):
         load_choices(put(tmp_path, "model_a,model_b,winner,evaluation_session_id\na,b,tie,s\na,b,tie,\n"))
 
 
@@ -149,20 +149,20 @@ def test_what_is_no_text_is_named_in_json(tmp_path: Path) -> None:
         '{"model_a": 1, "model_b": 2.0, "winner": "model_a"}',
         '{"model_a": true, "model_b": 2, "winner": "tie"}',
     ]
-    message = "votes.jsonl:2: model_a: wanted a text or a whole number, got True"
+    message = "votes.jsonl:2: model_a: expected a text or a whole number, got True"
     with pytest.raises(ValueError, match=f"^{message}"):
         load_choices(put(tmp_path, "\n".join(rows), "votes.jsonl"))
     got = load_choices(put(tmp_path, rows[0], "votes.jsonl")).choices
     assert got.items == ("1", "2")
     lists = put(tmp_path, '{"model_a": ["x"], "model_b": "y", "winner": "tie"}\n', "votes.jsonl")
-    with pytest.raises(ValueError, match=r"^votes.jsonl:1: model_a: wanted a text or a whole number, got \['x'\]"):
+    with pytest.raises(ValueError, match=r"^votes.jsonl:1: model_a: expected a text or a whole number, got \['x'\]"):
         load_choices(lists)
 
 
 def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_bytes(b"model_a,model_b,winner\na,b,tie\na,\xff,tie\n")
-    with pytest.raises(ValueError, match=r"^votes.csv:3: text: wanted UTF-8, got byte 0xff at byte 3 of the line"):
+    with pytest.raises(ValueError, match=r"^votes.csv:3: text: expected UTF-8, got byte 0xff at byte 3 of the line"):
         load_choices(path)
 
 
@@ -178,7 +178,7 @@ def test_an_index_that_pandas_wrote_is_no_column_of_votes(tmp_path: Path) -> Non
     path = put(tmp_path, "\n".join([*numbered, "7,8,max,max,model_a,s3,4,"]) + "\n")
     with (
         pytest.warns(UserWarning, match="numbers the rows") as got,
-        pytest.raises(ValueError, match=r"^votes\.csv:9: model_b: wanted another item than the first"),
+        pytest.raises(ValueError, match=r"^votes\.csv:9: model_b: expected another item than the first"),
     ):
         load_choices(path)
     assert len(got) == 1

@@ -73,9 +73,9 @@ def test_the_score_is_ndcg_by_hand() -> None:
     X, y, groups = [[2.0], [1.0], [2.0], [1.0], [3.0], [2.0], [9.0]], [2, 1, 0, 3, 0, 0, 1], list("aabbccd")
     want = (1.0 + 1.0 / math.log2(3.0)) / 2.0
     assert ranker.score(X, y, groups) == pytest.approx(want)
-    with pytest.raises(ValueError, match="y: wanted a group of two rows or more with something relevant in it"):
+    with pytest.raises(ValueError, match="y: expected a group of two rows or more with something relevant in it"):
         ranker.score(X, [0] * 7, groups)
-    with pytest.raises(ValueError, match="y: wanted 7 numbers, 0 or more, got"):
+    with pytest.raises(ValueError, match="y: expected 7 numbers, 0 or more, got"):
         ranker.score(X, [-1, 0, 0, 0, 0, 0, 0], groups)
 
 
@@ -91,14 +91,14 @@ def test_folds_of_whole_groups_score_by_group() -> None:
 @pytest.mark.parametrize(
     ("parameters", "y", "groups", "told"),
     [
-        ({"learner": "prank"}, [1, 0], None, "learner: wanted a coactive one, such as pairwise-logistic, got prank"),
-        ({"learner": "bmf"}, [1, 0], None, "learner: wanted a coactive one"),
-        ({"learner": 3}, [1, 0], None, "learner: wanted its name, such as pairwise-logistic, got 3"),
-        ({"learner": "perceptrom"}, [1, 0], None, "learner: wanted .*; did you mean perceptron"),
-        ({"k": 0}, [1, 0], None, "k: wanted"),
-        ({"epochs": 0}, [1, 0], None, "epochs: wanted"),
-        ({"shuffle": "no"}, [1, 0], None, "shuffle: wanted True or False, got 'no'"),
-        ({}, [1, 0], [1], "groups: wanted the group of each of 2 rows, got"),
+        ({"learner": "prank"}, [1, 0], None, "learner: expected a coactive one, such as pairwise-logistic, got prank"),
+        ({"learner": "bmf"}, [1, 0], None, "learner: expected a coactive one"),
+        ({"learner": 3}, [1, 0], None, "learner: expected its name, such as pairwise-logistic, got 3"),
+        ({"learner": "perceptrom"}, [1, 0], None, "learner: expected .*; did you mean perceptron"),
+        ({"k": 0}, [1, 0], None, "k: expected"),
+        ({"epochs": 0}, [1, 0], None, "epochs: expected"),
+        ({"shuffle": "no"}, [1, 0], None, "shuffle: expected True or False, got 'no'"),
+        ({}, [1, 0], [1], "groups: expected the group of each of 2 rows, got"),
     ],
 )
 def test_what_it_refuses_leaves_it_as_it_was(parameters: Any, y: Any, groups: Any, told: str) -> None:

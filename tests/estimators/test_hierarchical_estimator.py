@@ -98,8 +98,8 @@ def test_new_things_by_their_features() -> None:
     assert got.beats(6, 7) == pytest.approx(got.beats(1, 4), abs=1e-6)
     assert sorted(model.rank(new=FEATURES[[1]]).tolist()) == list(range(7))
     for other, new, named in (
-        (model, np.zeros((1, 3)), "new: wanted"),
-        (HierarchicalGPClassifier().fit(X, y), np.empty((1, 0)), "new: wanted items of an estimator with `features`"),
+        (model, np.zeros((1, 3)), "new: expected"),
+        (HierarchicalGPClassifier().fit(X, y), np.empty((1, 0)), "new: expected items of an estimator with `features`"),
     ):
         with pytest.raises(ValueError, match=f"^{named}"):
             other.posterior(new=new)
@@ -155,18 +155,18 @@ def test_equally_good_against_inference() -> None:
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"amplitude": 0.0}, "amplitude: wanted"),
-        ({"amplitude": 1e4}, "amplitude: wanted a number above 0, at most 1000, got 10000.0"),
-        ({"width": 1e4}, "width: wanted a number from 1e-06 to 1000, got 10000.0"),
-        ({"lapse": 1.0}, "lapse: wanted a number from 0 to 0.99"),
-        ({"width": 0.0}, "width: wanted a number from 1e-06"),
-        ({"learn_noise": "yes"}, "learn_noise: wanted True or False"),
-        ({"nu0": -1}, "nu0: wanted a number, 0 or more"),
-        ({"kappa0": None}, "kappa0: wanted a number, 0 or more"),
-        ({"max_iter": 0}, "max_iter: wanted"),
-        ({"tol": 0.0}, "tol: wanted"),
-        ({"features": FEATURES[:4]}, "features: wanted 6 rows, one for each column of X, got 4"),
-        ({"equal": "left"}, "Only binary classification is supported. y: wanted labels of two classes, got 1"),
+        ({"amplitude": 0.0}, "amplitude: expected"),
+        ({"amplitude": 1e4}, "amplitude: expected a number above 0, at most 1000, got 10000.0"),
+        ({"width": 1e4}, "width: expected a number from 1e-06 to 1000, got 10000.0"),
+        ({"lapse": 1.0}, "lapse: expected a number from 0 to 0.99"),
+        ({"width": 0.0}, "width: expected a number from 1e-06"),
+        ({"learn_noise": "yes"}, "learn_noise: expected True or False"),
+        ({"nu0": -1}, "nu0: expected a number, 0 or more"),
+        ({"kappa0": None}, "kappa0: expected a number, 0 or more"),
+        ({"max_iter": 0}, "max_iter: expected"),
+        ({"tol": 0.0}, "tol: expected"),
+        ({"features": FEATURES[:4]}, "features: expected 6 rows, one for each column of X, got 4"),
+        ({"equal": "left"}, "Only binary classification is supported. y: expected labels of two classes, got 1"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(given: dict[str, Any], named: str) -> None:
@@ -176,7 +176,7 @@ def test_bad_parameters_are_refused_by_name(given: dict[str, Any], named: str) -
 
 
 def test_a_column_of_things_is_wanted() -> None:
-    with pytest.raises(ValueError, match="X: wanted a column of people and those of things"):
+    with pytest.raises(ValueError, match="X: expected a column of people and those of things"):
         HierarchicalGPClassifier().fit(np.arange(4.0)[:, None], [0, 1, 0, 1])
 
 

@@ -92,7 +92,7 @@ def test_a_column_names_all_labels_of_the_first_partial_fit() -> None:
     whole = PRankClassifier(epochs=1, shuffle=False).fit(X, Y)
     assert (pieces.coef_ == whole.coef_).all()
     other = pd.Categorical(np.asarray(Y), categories=SCALE[::-1], ordered=True)
-    with pytest.raises(ValueError, match=r"y: wanted categories in the order \['bad', .*, got \['excellent', "):
+    with pytest.raises(ValueError, match=r"y: expected categories in the order \['bad', .*, got \['excellent', "):
         pieces.partial_fit(X, other)
     assert pieces.t_ == 300
 
@@ -165,7 +165,7 @@ def test_weights_of_one_change_nothing_and_of_zero_leave_rows_out(kind: Any) -> 
 )
 def test_weights_that_are_none_are_refused(weights: Any) -> None:
     estimator = MulticlassPerceptronClassifier()
-    with pytest.raises(ValueError, match=r"sample_weight: wanted (300 numbers, 0 or more|a weight above 0), got"):
+    with pytest.raises(ValueError, match=r"sample_weight: expected (300 numbers, 0 or more|a weight above 0), got"):
         estimator.fit(X, RANKS, weights)
     assert not hasattr(estimator, "classes_")
 
@@ -195,7 +195,7 @@ def test_searches_by_the_rank_loss_of_texts() -> None:
     assert neg_rank_loss(fitted, X, texts) == -fitted[-1].rank_loss(fitted[:-1].transform(X), texts)
     search = GridSearchCV(chain, {"averagedprankclassifier__epochs": [1, 5]}, scoring=neg_rank_loss, cv=2)
     assert search.fit(X, texts).best_score_ > -0.3
-    with pytest.raises(ValueError, match="y: wanted one of the classes"):
+    with pytest.raises(ValueError, match="y: expected one of the classes"):
         neg_rank_loss(fitted, X[:1], ["awful"])
 
 

@@ -292,23 +292,23 @@ def test_a_label_of_the_order_need_not_occur() -> None:
 REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "NaN": ([[np.nan, 1.0]], [1], {}, "Input X contains NaN"),
     "infinity": ([[np.inf, 1.0]], [1], {}, "Input X contains infinity"),
-    "size": ([[1e101, 1.0]], [1], {}, r"^X: wanted numbers up to 1e\+100 in size, got 1e\+101 at \[0, 0\]$"),
+    "size": ([[1e101, 1.0]], [1], {}, r"^X: expected numbers up to 1e\+100 in size, got 1e\+101 at \[0, 0\]$"),
     "features": ([[1.0, 1.0, 1.0]], [1], {}, "X has 3 features, but PRankClassifier is expecting 2 features"),
     "vector": ([1.0, 1.0], [1, 1], {}, "Expected 2D array, got 1D array"),
     "rows": ([[1.0, 1.0]], [1, 2], {}, "inconsistent numbers of samples"),
     "none": (np.zeros((0, 2)), [], {}, "0 sample"),
-    "unknown": ([[1.0, 1.0]], [4], {}, r"^y: wanted one of the classes \[1, 2, 3\], got 4$"),
-    "text": ([[1.0, 1.0]], ["2"], {}, r"^y: wanted one of the classes \[1, 2, 3\], got '2'$"),
+    "unknown": ([[1.0, 1.0]], [4], {}, r"^y: expected one of the classes \[1, 2, 3\], got 4$"),
+    "text": ([[1.0, 1.0]], ["2"], {}, r"^y: expected one of the classes \[1, 2, 3\], got '2'$"),
     "half": (
         [[1.0, 1.0]],
         [1.5],
         {},
-        "^y: wanted labels of classes, grades like 3.5 .* Unknown label type: continuous$",
+        "^y: expected labels of classes, grades like 3.5 .* Unknown label type: continuous$",
     ),
     "no label": ([[1.0, 1.0]], [np.nan], {}, "Input y contains NaN"),
-    "classes": ([[1.0, 1.0]], [1], {"classes": [1, 2]}, r"^classes: wanted the labels \[1, 2, 3\], got \[1, 2\]$"),
-    "halves": ([[1.0, 1.0]], [1], {"classes": [1.5, 2]}, "^classes: wanted labels of classes"),
-    "mixed": ([[1.0, 1.0]], [1], {"classes": np.array([1, "a", None], object)}, "^classes: wanted labels of classes"),
+    "classes": ([[1.0, 1.0]], [1], {"classes": [1, 2]}, r"^classes: expected the labels \[1, 2, 3\], got \[1, 2\]$"),
+    "halves": ([[1.0, 1.0]], [1], {"classes": [1.5, 2]}, "^classes: expected labels of classes"),
+    "mixed": ([[1.0, 1.0]], [1], {"classes": np.array([1, "a", None], object)}, "^classes: expected labels of classes"),
 }
 
 
@@ -329,17 +329,17 @@ def test_what_does_not_fit_is_refused_by_name_and_changes_nothing(case: str) -> 
 @pytest.mark.parametrize(
     ("parameters", "y", "told"),
     [
-        ({}, [2, 2, 2], r"^y: wanted labels of two classes or more, got one class, \[2\]$"),
-        ({"order": [1, 2]}, [1, 2, 3], r"^y: wanted one of the classes \[1, 2\], got 3$"),
-        ({"order": [1]}, [1, 1, 1], r"^order: wanted two distinct labels or more, lowest first, got \[1\]$"),
-        ({"order": [1, 2, 1]}, [1, 2, 1], "^order: wanted two distinct labels or more"),
-        ({"order": "abc"}, ["a", "b", "c"], "^order: wanted two distinct labels or more"),
-        ({"epochs": 0}, [1, 2, 3], "^epochs: wanted a whole number, 1 or more, got 0$"),
-        ({"shuffle": "no"}, [1, 2, 3], "^shuffle: wanted True or False, got 'no'$"),
-        ({"eta": 0.0}, [1, 2, 3], "^eta: wanted a finite number above 0"),
-        ({"eta": "small"}, [1, 2, 3], "^eta: wanted 'auto' or a number above 0, got 'small'$"),
-        ({"eta": 50.0, "epochs": 38}, [1, 2, 3], "^X: wanted features on a scale"),  # finite yet, but 1e245
-        ({"eta": 50.0}, [1, 2, 3], "^X: wanted features on a scale that eta can follow .* weights that overflow$"),
+        ({}, [2, 2, 2], r"^y: expected labels of two classes or more, got one class, \[2\]$"),
+        ({"order": [1, 2]}, [1, 2, 3], r"^y: expected one of the classes \[1, 2\], got 3$"),
+        ({"order": [1]}, [1, 1, 1], r"^order: expected two distinct labels or more, lowest first, got \[1\]$"),
+        ({"order": [1, 2, 1]}, [1, 2, 1], "^order: expected two distinct labels or more"),
+        ({"order": "abc"}, ["a", "b", "c"], "^order: expected two distinct labels or more"),
+        ({"epochs": 0}, [1, 2, 3], "^epochs: expected a whole number, 1 or more, got 0$"),
+        ({"shuffle": "no"}, [1, 2, 3], "^shuffle: expected True or False, got 'no'$"),
+        ({"eta": 0.0}, [1, 2, 3], "^eta: expected a finite number above 0"),
+        ({"eta": "small"}, [1, 2, 3], "^eta: expected 'auto' or a number above 0, got 'small'$"),
+        ({"eta": 50.0, "epochs": 38}, [1, 2, 3], "^X: expected features on a scale"),  # finite yet, but 1e245
+        ({"eta": 50.0}, [1, 2, 3], "^X: expected features on a scale that eta can follow .* weights that overflow$"),
     ],
 )
 def test_a_fit_that_fails_leaves_what_was_fitted(parameters: dict[str, Any], y: Any, told: str) -> None:
@@ -370,9 +370,9 @@ def test_an_interrupted_fit_leaves_what_was_fitted(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_is_missing_is_said() -> None:
-    with pytest.raises(ValueError, match=r"^classes: wanted all labels in the first call of partial_fit"):
+    with pytest.raises(ValueError, match=r"^classes: expected all labels in the first call of partial_fit"):
         PRankClassifier().partial_fit([[1.0]], [1])
-    with pytest.raises(ValueError, match=r"^classes: wanted labels of two classes or more, got one class, \[1\]$"):
+    with pytest.raises(ValueError, match=r"^classes: expected labels of two classes or more, got one class, \[1\]$"):
         PRankClassifier().partial_fit([[1.0]], [1], classes=[1])
     with pytest.raises(TypeError, match="sample_weight"):
         PRankClassifier().fit([[1.0], [2.0]], [1, 2], sample_weight=[1.0, 1.0])
@@ -381,7 +381,7 @@ def test_what_is_missing_is_said() -> None:
             ask([[1.0]])
     assert not hasattr(PRankClassifier(), "coef_")
     fitted = PRankClassifier().fit([[1.0], [2.0]], [1, 2])
-    with pytest.raises(ValueError, match=r"^y: wanted as many labels as X has rows, \(2,\), got \(1,\)$"):
+    with pytest.raises(ValueError, match=r"^y: expected as many labels as X has rows, \(2,\), got \(1,\)$"):
         fitted.rank_loss([[1.0], [2.0]], [1])
 
 
@@ -475,10 +475,10 @@ def test_the_constant_is_the_lower_median_of_the_labels_as_its_learner_proposes(
 @pytest.mark.parametrize(
     ("parameters", "told"),
     [
-        ({"order": [0, 1, 2, float("nan")]}, "order: wanted labels of classes"),
-        ({"order": [0, "1", 2]}, "order: wanted labels of one kind"),
-        ({"order": [0, 0]}, "order: wanted two distinct labels"),
-        ({"shuffle": "no"}, "shuffle: wanted True or False, got 'no'"),
+        ({"order": [0, 1, 2, float("nan")]}, "order: expected labels of classes"),
+        ({"order": [0, "1", 2]}, "order: expected labels of one kind"),
+        ({"order": [0, 0]}, "order: expected two distinct labels"),
+        ({"shuffle": "no"}, "shuffle: expected True or False, got 'no'"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused_by_name(parameters: dict[str, Any], told: str) -> None:
@@ -487,5 +487,5 @@ def test_parameters_that_make_no_sense_are_refused_by_name(parameters: dict[str,
     with pytest.raises(ValueError, match=told):
         estimator.fit([[0.0], [1.0]], [0, 1])
     assert unchanged(estimator, before)
-    with pytest.raises(ValueError, match="fit_intercept: wanted True or False, got 'x'"):
+    with pytest.raises(ValueError, match="fit_intercept: expected True or False, got 'x'"):
         MulticlassPerceptronClassifier(fit_intercept="x").fit([[0.0], [1.0]], [0, 1])

@@ -83,13 +83,13 @@ def test_the_evidence_and_cross_validation_choose() -> None:
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"amplitude": -1.0}, "amplitude: wanted"),
-        ({"amplitude": 1e4}, "amplitude: wanted a number above 0, at most 1000, got 10000.0"),
-        ({"width": 1e4}, "width: wanted a number from 1e-06 to 1000, got 10000.0"),
-        ({"lapse": 1.0}, "lapse: wanted a number from 0 to 0.99"),
-        ({"features": FEATURES[:4]}, "features: wanted 6 rows, one for each column of X, got 4"),
-        ({"features": "none"}, "features: wanted"),
-        ({"features": FEATURES, "lengthscale": [1.0]}, "lengthscale: wanted 2 numbers"),
+        ({"amplitude": -1.0}, "amplitude: expected"),
+        ({"amplitude": 1e4}, "amplitude: expected a number above 0, at most 1000, got 10000.0"),
+        ({"width": 1e4}, "width: expected a number from 1e-06 to 1000, got 10000.0"),
+        ({"lapse": 1.0}, "lapse: expected a number from 0 to 0.99"),
+        ({"features": FEATURES[:4]}, "features: expected 6 rows, one for each column of X, got 4"),
+        ({"features": "none"}, "features: expected"),
+        ({"features": FEATURES, "lengthscale": [1.0]}, "lengthscale: expected 2 numbers"),
     ],
 )
 def test_bad_parameters_are_refused_by_name(given: dict[str, Any], named: str) -> None:
@@ -101,7 +101,7 @@ def test_bad_parameters_are_refused_by_name(given: dict[str, Any], named: str) -
 @pytest.mark.parametrize("weight", [0.5, -1.0, np.nan, [1, 2], "many"])
 def test_weights_are_whole_numbers(weight: Any) -> None:
     X, y, _ = choices(10)
-    with pytest.raises(ValueError, match="sample_weight: wanted"):
+    with pytest.raises(ValueError, match="sample_weight: expected"):
         PreferenceGPClassifier().fit(X, y, weight if isinstance(weight, list | str) else [weight] * 10)
 
 
@@ -130,7 +130,7 @@ def test_features_may_be_a_table_and_none_may_be_missing() -> None:
     weighed = PreferenceGPClassifier(features=FEATURES).fit(X, y, sample_weight=pd.Series(np.ones(20)))
     np.testing.assert_array_equal(weighed.coef_, wanted)
     for missing in (np.ma.MaskedArray(FEATURES, mask=FEATURES > 1.0), table.where(FEATURES < 1.0)):
-        with pytest.raises(ValueError, match="features: wanted"):
+        with pytest.raises(ValueError, match="features: expected"):
             PreferenceGPClassifier(features=missing).fit(X, y)
 
 

@@ -61,7 +61,7 @@ def test_several_that_are_equally_good_are_one_answer() -> None:
 @pytest.mark.parametrize(("tiers", "rows"), [([21, 20], 420), ([29], 406)])
 def test_orders_of_wide_ties_are_refused(tiers: list[int], rows: int) -> None:
     wide = tabulate([Comparison("", tuple(tuple(f"{k}, {i}" for i in range(size)) for k, size in enumerate(tiers)))])
-    with pytest.raises(ValueError, match=f"answers: wanted orders of at most 400 neighbours, got one of {rows}"):
+    with pytest.raises(ValueError, match=f"answers: expected orders of at most 400 neighbours, got one of {rows}"):
         pairwise_rows(wide)
 
 

@@ -104,7 +104,7 @@ def test_all_pairs_as_pseudo_inputs_are_no_approximation() -> None:
     u, a, b = queries(6, 5)
     whole, few = fit(SMALL.K, 6, SMALL.rows, D=3), fit(SMALL.K, 6, SMALL.rows, D=3, pseudo_pairs=1000)
     np.testing.assert_allclose(few.predict_proba(u, a, b), whole.predict_proba(u, a, b), atol=1e-5)
-    with pytest.raises(ValueError, match="pseudo_pairs: wanted None for utilities of items"):
+    with pytest.raises(ValueError, match="pseudo_pairs: expected None for utilities of items"):
         few.posterior(0)
 
 
@@ -290,7 +290,7 @@ def test_no_answers_at_all() -> None:
 def test_equally_good_pulls_together() -> None:
     world = crowded(30, 5, 12)
     alike = pair_rows([[0, 1]] * 30, None, True, np.arange(30))
-    with pytest.raises(ValueError, match="width: wanted more than 0 where items are called equally good"):
+    with pytest.raises(ValueError, match="width: expected more than 0 where items are called equally good"):
         fit(world.K, 30, alike)
     apart = fit(world.K, 30, world.rows, width=0.3)
     closer = fit(world.K, 30, concatenate([world.rows, alike]), width=0.3)
@@ -368,15 +368,15 @@ def test_an_earlier_fit_of_nearly_nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"D": 0}, "D: wanted a whole number, 1 or more, got 0"),
-        ({"users": 0}, "users: wanted"),
-        ({"crowd": crowd(np.eye(3))}, "crowd: wanted features of 6 people, got 3"),
-        ({"pseudo_pairs": 0}, "pseudo_pairs: wanted"),
-        ({"rows": order_rows([0, 1, 2])}, "rows: wanted answers that stand alone"),
-        ({"start": fit(SMALL.K, 6, SMALL.rows, D=3)}, "start: wanted a fit of 6 people with D 2, got 6, D 3"),
+        ({"D": 0}, "D: expected a whole number, 1 or more, got 0"),
+        ({"users": 0}, "users: expected"),
+        ({"crowd": crowd(np.eye(3))}, "crowd: expected features of 6 people, got 3"),
+        ({"pseudo_pairs": 0}, "pseudo_pairs: expected"),
+        ({"rows": order_rows([0, 1, 2])}, "rows: expected answers that stand alone"),
+        ({"start": fit(SMALL.K, 6, SMALL.rows, D=3)}, "start: expected a fit of 6 people with D 2, got 6, D 3"),
         (
             {"start": fit(SMALL.K, 6, cells_module.part_of(SMALL.rows, slice(3, None)), D=2)},
-            "start: wanted a fit of the",
+            "start: expected a fit of the",
         ),
     ],
 )

@@ -42,14 +42,14 @@ def test_alone_is_one_after_the_other() -> None:
 def test_published_em_over_items_is_that_over_pairs(steps: int) -> None:
     """Birlutiu et al. 2010: means and variances of all differences, everybody's, after as many steps: to 1e-8."""
     world = crowded(5, 4, 5, seed=1)
-    wanted_mean, wanted_cov = birlutiu(world.K, [own(world, u) for u in range(5)], steps)
+    check_mean, check_cov = birlutiu(world.K, [own(world, u) for u in range(5)], steps)
     got = fit_birlutiu(world.K, 5, world.rows, steps=steps, tolerance=0.0)
     assert got.cycles == steps
     a, b = np.triu_indices(4, 1)
     for u in range(5):
         mean, var = got.gap(np.full(6, u), a, b)
-        np.testing.assert_allclose(mean, wanted_mean[u], atol=1e-8)
-        np.testing.assert_allclose(var, np.diag(wanted_cov[u]), atol=1e-8)
+        np.testing.assert_allclose(mean, check_mean[u], atol=1e-8)
+        np.testing.assert_allclose(var, np.diag(check_cov[u]), atol=1e-8)
 
 
 @pytest.mark.parametrize(("n", "each", "still"), [(8, 10, 0.3), (62, 20, 0.9)])
@@ -169,5 +169,5 @@ def test_relevance_is_determined_and_helps() -> None:
 
 
 def test_too_many_for_one_process() -> None:
-    with pytest.raises(ValueError, match=f"people times items: wanted a whole number, 1 to {MOST}"):
+    with pytest.raises(ValueError, match=f"people times items: expected a whole number, 1 to {MOST}"):
         fit_joint(np.eye(100), np.eye(100), pair_rows([[0, 1]]))

@@ -60,9 +60,9 @@ def test_bald_asks_where_it_does_not_know_and_mes_where_nobody_can() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match="y: wanted 2 labels, each -1 or 1"):
+    with pytest.raises(ValueError, match="y: expected 2 labels, each -1 or 1"):
         fit_labels(np.eye(2), [0, 1])
-    with pytest.raises(ValueError, match="rule: wanted one of bald, mes, random, got 'eubo'"):
+    with pytest.raises(ValueError, match="rule: expected one of bald, mes, random, got 'eubo'"):
         worth_asking(np.zeros(1), np.ones(1), "eubo")
-    with pytest.raises(ValueError, match="rng: wanted"):
+    with pytest.raises(ValueError, match="rng: expected"):
         worth_asking(np.zeros(1), np.ones(1), "random")

@@ -228,16 +228,16 @@ def test_pseudo_people() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"rho": 1.5}, "rho: wanted a number from 0 to 1, got 1.5"),
-        ({"nugget": -1}, "nugget: wanted a number, 0 or more, got -1"),
-        ({"lengthscale": 0.0}, "lengthscale: wanted"),
-        ({"pseudo": 0}, "pseudo: wanted"),
-        ({"Z": [[np.nan]]}, "Z: wanted rows of finite numbers"),
-        ({"Z": [1.0, 2.0]}, "Z: wanted rows of finite numbers"),
+        ({"rho": 1.5}, "rho: expected a number from 0 to 1, got 1.5"),
+        ({"nugget": -1}, "nugget: expected a number, 0 or more, got -1"),
+        ({"lengthscale": 0.0}, "lengthscale: expected"),
+        ({"pseudo": 0}, "pseudo: expected"),
+        ({"Z": [[np.nan]]}, "Z: expected rows of finite numbers"),
+        ({"Z": [1.0, 2.0]}, "Z: expected rows of finite numbers"),
     ],
 )
 def test_refusals(given: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         crowd(**{"Z": np.eye(3), **given})
-    with pytest.raises(ValueError, match="Z: wanted 3 features of each person, got 2"):
+    with pytest.raises(ValueError, match="Z: expected 3 features of each person, got 2"):
         crowd(np.eye(3)).of(np.eye(2))

@@ -139,13 +139,13 @@ def test_weights_with_functions_that_are_known() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"batch": 0}, "batch: wanted"),
-        ({"passes": 0}, "passes: wanted"),
-        ({"D": 0}, "D: wanted"),
-        ({"slower": 0.5}, "slower: wanted a number above 0.5, at most 1, got 0.5"),
+        ({"batch": 0}, "batch: expected"),
+        ({"passes": 0}, "passes: expected"),
+        ({"D": 0}, "D: expected"),
+        ({"slower": 0.5}, "slower: expected a number above 0.5, at most 1, got 0.5"),
         (
             {"start": stream(np.eye(3), 3, pair_rows([[0, 1]]), D=2)},
-            "start: wanted at most 2 people and D 1, got 3",
+            "start: expected at most 2 people and D 1, got 3",
         ),
     ],
 )

@@ -95,11 +95,11 @@ def test_any_model_can_be_tuned() -> None:
 
 def test_refusals() -> None:
     rows = pair_rows([[0, 1]] * 4, user=[0, 1, 2, 3])
-    with pytest.raises(ValueError, match="rows: wanted at least two answers of somebody"):
+    with pytest.raises(ValueError, match="rows: expected at least two answers of somebody"):
         tune([1.0], lambda p, part: Told(p, part), rows)
-    with pytest.raises(ValueError, match=r"held: wanted a share between 0 and 1, got 1\.0"):
+    with pytest.raises(ValueError, match=r"held: expected a share between 0 and 1, got 1\.0"):
         tune([1.0], lambda p, part: Told(p, part), rows, held=1.0)
-    with pytest.raises(ValueError, match="candidates: wanted"):
+    with pytest.raises(ValueError, match="candidates: expected"):
         tune([], lambda p, part: Told(p, part), rows)
-    with pytest.raises(ValueError, match="folds: wanted"):
+    with pytest.raises(ValueError, match="folds: expected"):
         tune([1.0], lambda p, part: Told(p, part), rows, folds=0)

@@ -404,12 +404,12 @@ def test_an_item_never_shown_keeps_its_prior_or_learns_from_others_like_it() -> 
 
 @pytest.mark.parametrize("items", [(2, 2), (0, 0)])
 def test_no_item_is_compared_with_itself(items: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match=f"pairs: wanted two items each, got {items[0]} compared with itself"):
+    with pytest.raises(ValueError, match=f"pairs: expected two items each, got {items[0]} compared with itself"):
         pair_rows([(0, 1), items])
 
 
 def test_ties_want_a_width() -> None:
-    with pytest.raises(ValueError, match="width: wanted more than 0 where items are called equally good"):
+    with pytest.raises(ValueError, match="width: expected more than 0 where items are called equally good"):
         infer(np.eye(2), np.zeros(2), pair_rows([(0, 1)], equal=True))
 
 

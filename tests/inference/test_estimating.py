@@ -198,10 +198,10 @@ def test_what_features_explain_is_looked_for_among_items_that_hang_together(monk
 @pytest.mark.parametrize(
     ("items", "X", "message"),
     [
-        (1, None, "items: wanted 2 to 3,000, got 1"),
-        (3, np.zeros((2, 2)), "X: wanted 3 rows, one for each item, got 2"),
-        (3, np.full((3, 1), np.nan), "X: wanted finite numbers, got nan"),
-        (3001, None, "items: wanted 2 to 3,000, got 3,001"),
+        (1, None, "items: expected 2 to 3,000, got 1"),
+        (3, np.zeros((2, 2)), "X: expected 3 rows, one for each item, got 2"),
+        (3, np.full((3, 1), np.nan), "X: expected finite numbers, got nan"),
+        (3001, None, "items: expected 2 to 3,000, got 3,001"),
     ],
 )
 def test_what_makes_no_sense_is_refused(items: int, X: Any, message: str) -> None:
@@ -214,10 +214,10 @@ def test_what_makes_no_sense_is_refused(items: int, X: Any, message: str) -> Non
 
 def test_of_many_people_fewer_items_are_ranked_and_somebody_has_to_judge() -> None:
     wide = tabulate([Comparison("a", (("0",), ("1",))), Comparison("b", (("0",), ("1",)))], map(str, range(1001)))
-    with pytest.raises(ValueError, match="items: wanted 2 to 1,000 where people are told apart, got 1,001"):
+    with pytest.raises(ValueError, match="items: expected 2 to 1,000 where people are told apart, got 1,001"):
         estimate(wide)
     assert len(estimate(pool_people(wide)).posterior.mean) == 1001
-    with pytest.raises(ValueError, match="answers: wanted at least one that judges, got none"):
+    with pytest.raises(ValueError, match="answers: expected at least one that judges, got none"):
         estimate(tabulate([Comparison("", (("0", "1"),), judged=False)]))
 
 

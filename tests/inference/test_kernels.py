@@ -63,9 +63,9 @@ def test_items_without_features_are_each_for_itself() -> None:
     [{"lengthscale": "mean"}, {"lengthscale": 0.0}, {"lengthscale": [1.0, 2.0]}, {"lengthscale": [1.0, 2.0, np.nan]}],
 )
 def test_bad_lengthscales_are_refused_by_name(given: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="lengthscale: wanted"):
+    with pytest.raises(ValueError, match="lengthscale: expected"):
         kernel_for(X, **given)
-    with pytest.raises(ValueError, match="amplitude: wanted"):
+    with pytest.raises(ValueError, match="amplitude: expected"):
         kernel_for(X, amplitude=-1.0)
 
 

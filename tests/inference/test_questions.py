@@ -311,9 +311,9 @@ def test_a_batch_skips_and_takes_all_that_there_are() -> None:
     posterior = some(4, 2)
     every = batch(posterior, 5, skip=[(2, 1)])
     assert {q[:2] for q in every} == set(combinations(range(4), 2)) - {(1, 2)}
-    with pytest.raises(ValueError, match=r"^skip: wanted a pair left to ask, got all 6$"):
+    with pytest.raises(ValueError, match=r"^skip: expected a pair left to ask, got all 6$"):
         batch(posterior, 6, skip=[(2, 1)])
-    with pytest.raises(ValueError, match=r"^pairs: wanted one left to ask, got 2, all of them in skip$"):
+    with pytest.raises(ValueError, match=r"^pairs: expected one left to ask, got 2, all of them in skip$"):
         batch(posterior, 3, pairs=[(0, 1), (3, 1)])
     drawn = batch(posterior, 6, "random", rng=np.random.default_rng(0))
     assert {q[:2] for q in drawn} == set(combinations(range(4), 2))
@@ -337,12 +337,12 @@ def test_a_batch_skips_and_takes_all_that_there_are() -> None:
     ],
 )
 def test_nonsense_is_refused_by_name(change: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError, match=f"^{named}: wanted"):
+    with pytest.raises(ValueError, match=f"^{named}: expected"):
         next_question(some(5), **change)
 
 
 def test_one_item_alone_has_no_question() -> None:
-    with pytest.raises(ValueError, match=r"^items: wanted a whole number, 2 or more, got 1$"):
+    with pytest.raises(ValueError, match=r"^items: expected a whole number, 2 or more, got 1$"):
         next_question(some(1))
-    with pytest.raises(ValueError, match=r"^size: wanted a whole number, 1 or more, got 0$"):
+    with pytest.raises(ValueError, match=r"^size: expected a whole number, 1 or more, got 0$"):
         batch(some(3), 0)

@@ -101,7 +101,7 @@ def test_sets_run_out(size: int, n: int) -> None:
         for _ in every:
             seen.append(tuple(next_set(posterior, rule, size, skip=seen, rng=np.random.default_rng(0)).tolist()))
         assert sorted(seen) == every
-        with pytest.raises(ValueError, match=f"skip: wanted a set left to ask, got all {len(every)}"):
+        with pytest.raises(ValueError, match=f"skip: expected a set left to ask, got all {len(every)}"):
             next_set(posterior, rule, size, skip=seen, rng=np.random.default_rng(0))
 
 
@@ -123,13 +123,13 @@ def test_random_sets_are_drawn_evenly() -> None:
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"rule": "best"}, "rule: wanted"),
-        ({"rule": "random"}, "rng: wanted"),
-        ({"size": 1}, "size: wanted"),
-        ({"size": 5}, "items: wanted at least 5, got 4"),
-        ({"items": [0, 1, 9]}, "items: wanted the numbers of items, 0 to 3"),
-        ({"size": 3, "skip": [[0, 1]]}, "skip: wanted sets of 3 different items"),
-        ({"size": 3, "skip": [[0, 1, 2], [1, 0, 1]]}, r"skip: wanted sets of 3 different items, each 0 to 3, got .*"),
+        ({"rule": "best"}, "rule: expected"),
+        ({"rule": "random"}, "rng: expected"),
+        ({"size": 1}, "size: expected"),
+        ({"size": 5}, "items: expected at least 5, got 4"),
+        ({"items": [0, 1, 9]}, "items: expected the numbers of items, 0 to 3"),
+        ({"size": 3, "skip": [[0, 1]]}, "skip: expected sets of 3 different items"),
+        ({"size": 3, "skip": [[0, 1, 2], [1, 0, 1]]}, r"skip: expected sets of 3 different items, each 0 to 3, got .*"),
     ],
 )
 def test_what_makes_no_sense(given: dict[str, Any], named: str) -> None:

@@ -343,12 +343,12 @@ def test_the_same_seed_says_the_same() -> None:
 def test_nonsense_is_refused_by_name(change: dict[str, Any], named: str) -> None:
     posterior = Posterior(np.zeros(3), np.eye(3))
     for f in (stopping, questions_left):
-        with pytest.raises(ValueError, match=f"^{named}: wanted"):
+        with pytest.raises(ValueError, match=f"^{named}: expected"):
             f(posterior, **change)
-    with pytest.raises(ValueError, match=r"^draws: wanted a whole number, 1 or more, got 0$"):
+    with pytest.raises(ValueError, match=r"^draws: expected a whole number, 1 or more, got 0$"):
         stopping(posterior, draws=0)
     for name in ("most", "futures"):
-        with pytest.raises(ValueError, match=f"^{name}: wanted a whole number, 1 or more, got 0$"):
+        with pytest.raises(ValueError, match=f"^{name}: expected a whole number, 1 or more, got 0$"):
             questions_left(posterior, **{name: 0})  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"^rule: wanted one of bald, mes, eubo, random, got 'no'$"):
+    with pytest.raises(ValueError, match=r"^rule: expected one of bald, mes, eubo, random, got 'no'$"):
         questions_left(posterior, rule="no")

@@ -316,7 +316,7 @@ def test_a_rating_that_is_not_there_is_not_taken_out() -> None:
     learner = ALB()
     state = played(learner, [(0, 1, 3.0)])
     before = copy_arrays(state)
-    with pytest.raises(LookupError, match="item: wanted one that user 0 rated, got 2"):
+    with pytest.raises(LookupError, match="item: expected one that user 0 rated, got 2"):
         learner.without_rating(state, 0, 2, 3.0)
     with pytest.raises(LookupError, match="user 9"):
         learner.without_rating(state, 9, 1, 3.0)
@@ -334,7 +334,7 @@ def test_a_session_goes_on_from_a_state_that_grew() -> None:
         session.learn((shown, [float(user)]))
     again = Session(learner, 0, state=session.state, learned=6)
     assert again.propose((2, np.arange(20))).tolist() == session.propose((2, np.arange(20))).tolist()
-    with pytest.raises(ValueError, match="state: wanted one of this learner"):
+    with pytest.raises(ValueError, match="state: expected one of this learner"):
         Session(learner, 0, state=session.state._replace(A=np.zeros(3)))
 
 
@@ -368,7 +368,7 @@ def test_it_learns() -> None:
     ],
 )
 def test_nonsense_is_refused_by_name(change: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError, match=f"^{named}: wanted"):
+    with pytest.raises(ValueError, match=f"^{named}: expected"):
         ALB()._replace(**change).init(RNG)
 
 

@@ -153,7 +153,7 @@ def test_one_rating_taken_out_leaves_the_numbers_that_were_there_before(gamma: f
         np.testing.assert_allclose(state.facts, facts, atol=1e-9)
         np.testing.assert_allclose(state.told, told, atol=1e-9)
         np.testing.assert_allclose(state.pairs.count, count, atol=1e-9)
-    with pytest.raises(LookupError, match=r"^item: wanted one that user 40 rated, got 3$"):
+    with pytest.raises(LookupError, match=r"^item: expected one that user 40 rated, got 3$"):
         learner.without_rating(state, 40, 3, 4.5)
 
 
@@ -267,13 +267,13 @@ def test_how_wide_depends_on_how_often_ratings_come_again() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_factors": 0}, r"^n_factors: wanted a whole number, 1 to 1000, got 0$"),
-        ({"width": -1.0}, r"^width: wanted a number from 0 to 1e6, got -1.0$"),
-        ({"growth": float("nan")}, r"^growth: wanted a number from 0 to 1e6, got nan$"),
-        ({"gamma": 0.4}, r"^gamma: wanted a number from 0.5 to 1, got 0.4$"),
-        ({"sampled": 1}, r"^sampled: wanted True or False, got 1$"),
-        ({"automatic": 0.5}, r"^automatic: wanted True or False, got 0.5$"),
-        ({"space": 3}, r"^space: wanted a slate, such as Slate\(5\), got 3$"),
+        ({"n_factors": 0}, r"^n_factors: expected a whole number, 1 to 1000, got 0$"),
+        ({"width": -1.0}, r"^width: expected a number from 0 to 1e6, got -1.0$"),
+        ({"growth": float("nan")}, r"^growth: expected a number from 0 to 1e6, got nan$"),
+        ({"gamma": 0.4}, r"^gamma: expected a number from 0.5 to 1, got 0.4$"),
+        ({"sampled": 1}, r"^sampled: expected True or False, got 1$"),
+        ({"automatic": 0.5}, r"^automatic: expected True or False, got 0.5$"),
+        ({"space": 3}, r"^space: expected a slate, such as Slate\(5\), got 3$"),
     ],
 )
 def test_nonsense_is_refused_by_name(options: dict[str, Any], message: str) -> None:

@@ -186,7 +186,7 @@ class Sign(NamedTuple):
 
     def check_object(self, name: str, x: Any, y: Any) -> Any:
         if y not in (-1, 1):
-            raise ValueError(f"{name}: wanted -1 or 1, got {y!r}")
+            raise ValueError(f"{name}: expected -1 or 1, got {y!r}")
         return np.array(y)
 
 
@@ -241,7 +241,7 @@ BAD += [(GOOD[1], "signed", value) for value in (0, 1, None, "yes")]
 def test_unsuitable_hyperparameters_are_refused_by_name(good: Any, field: str, value: Any) -> None:
     rng = np.random.default_rng(0)
     good.init(rng)
-    with pytest.raises(ValueError, match=rf"^{field}: wanted .*, got {value!r}$"):
+    with pytest.raises(ValueError, match=rf"^{field}: expected .*, got {value!r}$"):
         good._replace(**{field: value}).init(rng)
 
 
@@ -250,11 +250,11 @@ def test_unsuitable_hyperparameters_are_refused_by_name(good: Any, field: str, v
 def test_unsuitable_spaces_are_refused_by_name(good: Any, space: Any, field: str) -> None:
     if isinstance(good, DuelingBandit) and isinstance(space, Assignment):
         field = "space"
-    with pytest.raises(ValueError, match=f"^{field}: wanted "):
+    with pytest.raises(ValueError, match=f"^{field}: expected "):
         good._replace(space=space).init(np.random.default_rng(0))
 
 
 def test_only_rankings_are_interleaved() -> None:
     for space in (Assignment(2), Sign()):
-        with pytest.raises(ValueError, match=r"^space: wanted a Ranking"):
+        with pytest.raises(ValueError, match=r"^space: expected a Ranking"):
             DuelingBandit(3, space).init(np.random.default_rng(0))

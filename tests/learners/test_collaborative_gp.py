@@ -146,7 +146,7 @@ def test_items_may_arrive() -> None:
     assert posterior.mean[6] == pytest.approx(posterior.mean[0], abs=1e-3)  # it is like item 0
     state = LEARNER.update(state, ComparisonPool(2, np.array([[6, 1]])), np.array([6, 1]), 0)
     assert LEARNER.posterior(state, 2).mean.shape == (7,)
-    with pytest.raises(ValueError, match="features: wanted rows of 2"):
+    with pytest.raises(ValueError, match="features: expected rows of 2"):
         LEARNER.with_items(state, np.zeros((1, 3)))
 
 
@@ -167,11 +167,11 @@ def test_what_is_believed_is_finite_whatever_is_said(amplitude: float, width: fl
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"D": 0}, "D: wanted"),
-        ({"every": 0}, "every: wanted"),
-        ({"rule": "any"}, "rule: wanted"),
-        ({"amplitude": 101.0}, "amplitude: wanted at most 100, got 101"),
-        ({"width": 31}, "width: wanted at most 30, got 31"),
+        ({"D": 0}, "D: expected"),
+        ({"every": 0}, "every: expected"),
+        ({"rule": "any"}, "rule: expected"),
+        ({"amplitude": 101.0}, "amplitude: expected at most 100, got 101"),
+        ({"width": 31}, "width: expected at most 30, got 31"),
     ],
 )
 def test_refusals(change: dict[str, Any], told: str) -> None:

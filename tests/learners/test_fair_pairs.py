@@ -388,20 +388,20 @@ def regret(world: Any, space: Any, w: np.ndarray) -> float:
 @pytest.mark.parametrize(
     ("learner", "told"),
     [
-        (FairPairs(0, Ranking(3)), "n_features: wanted a whole number, 1 or more, got 0"),
-        (FairPairs(2, Ranking(3), rate=0.0), "rate: wanted a finite number above 0, from 1e-50 to 1e50, got 0.0"),
-        (FairPairs(2, Ranking(3), swap=0.6), "swap: wanted 0, or a number from 0.001 to 0.5, got 0.6"),
-        (FairPairs(2, Ranking(3), swap=1e-9), "swap: wanted 0, or a number from 0.001 to 0.5, got 1e-09"),
-        (FairPairs(2, Ranking(3), swap=-0.1), "swap: wanted 0, or a number from 0.001 to 0.5, got -0.1"),
-        (FairPairs(2, Ranking(3), swap=float("nan")), "swap: wanted 0, or a number from 0.001 to 0.5, got nan"),
-        (FairPairs(2, Ranking(3), swap=False), "swap: wanted 0, or a number from 0.001 to 0.5, got False"),
-        (FairPairs(2, Ranking(3), implied=1.5), "implied: wanted a number from 0 to 1, got 1.5"),
-        (FairPairs(2, Ranking(3), implied=-0.1), "implied: wanted a number from 0 to 1, got -0.1"),
-        (FairPairs(2, Ranking(3), implied="1"), "implied: wanted a number from 0 to 1, got '1'"),  # type: ignore[arg-type]
-        (FairPairs(2, Ranking(0)), "k: wanted a whole number, 1 to 1024, got 0"),
+        (FairPairs(0, Ranking(3)), "n_features: expected a whole number, 1 or more, got 0"),
+        (FairPairs(2, Ranking(3), rate=0.0), "rate: expected a finite number above 0, from 1e-50 to 1e50, got 0.0"),
+        (FairPairs(2, Ranking(3), swap=0.6), "swap: expected 0, or a number from 0.001 to 0.5, got 0.6"),
+        (FairPairs(2, Ranking(3), swap=1e-9), "swap: expected 0, or a number from 0.001 to 0.5, got 1e-09"),
+        (FairPairs(2, Ranking(3), swap=-0.1), "swap: expected 0, or a number from 0.001 to 0.5, got -0.1"),
+        (FairPairs(2, Ranking(3), swap=float("nan")), "swap: expected 0, or a number from 0.001 to 0.5, got nan"),
+        (FairPairs(2, Ranking(3), swap=False), "swap: expected 0, or a number from 0.001 to 0.5, got False"),
+        (FairPairs(2, Ranking(3), implied=1.5), "implied: expected a number from 0 to 1, got 1.5"),
+        (FairPairs(2, Ranking(3), implied=-0.1), "implied: expected a number from 0 to 1, got -0.1"),
+        (FairPairs(2, Ranking(3), implied="1"), "implied: expected a number from 0 to 1, got '1'"),  # type: ignore[arg-type]
+        (FairPairs(2, Ranking(0)), "k: expected a whole number, 1 to 1024, got 0"),
         (
             FairPairs(2, Assignment(3)),
-            "space: wanted a Ranking, whose neighbours can be swapped, got Assignment(slots=3)",
+            "space: expected a Ranking, whose neighbours can be swapped, got Assignment(slots=3)",
         ),
     ],
 )

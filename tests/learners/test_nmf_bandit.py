@@ -113,7 +113,7 @@ def test_what_is_taken_out_is_out_of_counts_and_sums_at_once() -> None:
     i, j, _ = left[0]
     learner.without_rating(state, int(i), int(j), 1.0)
     assert sum(pairs.count) == sum(c for _, _, c in left) - 1
-    with pytest.raises(LookupError, match=r"^item: wanted one that user 500 rated, got 500$"):
+    with pytest.raises(LookupError, match=r"^item: expected one that user 500 rated, got 500$"):
         learner.without_rating(state, 500, 500, 1.0)
 
 
@@ -127,12 +127,12 @@ def test_what_is_expected_is_above_the_lowest_rating() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_factors": 0}, r"^n_factors: wanted a whole number"),
-        ({"theta": -0.1}, r"^theta: wanted a number from 0 to 1e50, got -0.1$"),
-        ({"explored": 0}, r"^explored: wanted a whole number"),
-        ({"every": 0}, r"^every: wanted a whole number"),
-        ({"sweeps": 0}, r"^sweeps: wanted a whole number"),
-        ({"space": 3}, r"^space: wanted a slate"),
+        ({"n_factors": 0}, r"^n_factors: expected a whole number"),
+        ({"theta": -0.1}, r"^theta: expected a number from 0 to 1e50, got -0.1$"),
+        ({"explored": 0}, r"^explored: expected a whole number"),
+        ({"every": 0}, r"^every: expected a whole number"),
+        ({"sweeps": 0}, r"^sweeps: expected a whole number"),
+        ({"space": 3}, r"^space: expected a slate"),
     ],
 )
 def test_nonsense_is_refused_by_name(options: dict[str, Any], message: str) -> None:

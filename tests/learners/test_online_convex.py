@@ -174,7 +174,7 @@ def test_a_rule_in_a_file_is_a_learner_by_name(tmp_path: Path) -> None:
     world, _ = synthetic_queries(40, 8, N, noise=1.0, user=Noisy(5))
     wanted = trace(OnlineConvex(N, Ranking(5), Gradient(0.5)), world, 60, 4)
     assert identical(trace(learner, world, 60, 4), wanted)
-    with pytest.raises(ValueError, match="wanted rate, got 'eta'"):
+    with pytest.raises(ValueError, match="expected rate, got 'eta'"):
         make_learner(f"{file}:Step:eta=1", n_features=N, space=Ranking(5))
     assert make_learner("online-convex", n_features=N, space=Ranking(5)) == OnlineConvex(N, Ranking(5), AdaGrad())
 
@@ -197,10 +197,10 @@ class NoWeights(NamedTuple):
 @pytest.mark.parametrize(
     ("rule", "told"),
     [
-        (Gradient, "rule: wanted a NamedTuple with init"),
-        (7, "rule: wanted a NamedTuple with init"),
-        (NoWeights(), "rule: wanted a state with weights w of shape"),
-        (AdaGrad(-1.0), "rate: wanted"),
+        (Gradient, "rule: expected a NamedTuple with init"),
+        (7, "rule: expected a NamedTuple with init"),
+        (NoWeights(), "rule: expected a state with weights w of shape"),
+        (AdaGrad(-1.0), "rate: expected"),
     ],
 )
 def test_what_is_no_rule_is_refused(rule: Any, told: str) -> None:

@@ -394,13 +394,13 @@ def test_each_learns_what_it_can() -> None:
 @pytest.mark.parametrize(
     ("learner", "said"),
     [
-        (PRank(0, 5), "n_features: wanted a whole number, 1 or more, got 0"),
-        (PRank(3, 1), "n_ranks: wanted a whole number, 2 to 1000, got 1"),
-        (AveragedPRank(3, 1001), "n_ranks: wanted a whole number, 2 to 1000, got 1001"),
-        (MulticlassPerceptron(3, 2.5), "n_ranks: wanted a whole number, 2 to 1000, got 2.5"),  # type: ignore[arg-type]
-        (ConstantRank(True, 3), "n_features: wanted a whole number, 1 or more, got True"),
-        (WidrowHoff(3, 5, 0.0), "eta: wanted a finite number above 0, from 1e-50 to 1e50, got 0.0"),
-        (WidrowHoff(3, 5, float("nan")), "eta: wanted a finite number above 0, from 1e-50 to 1e50, got nan"),
+        (PRank(0, 5), "n_features: expected a whole number, 1 or more, got 0"),
+        (PRank(3, 1), "n_ranks: expected a whole number, 2 to 1000, got 1"),
+        (AveragedPRank(3, 1001), "n_ranks: expected a whole number, 2 to 1000, got 1001"),
+        (MulticlassPerceptron(3, 2.5), "n_ranks: expected a whole number, 2 to 1000, got 2.5"),  # type: ignore[arg-type]
+        (ConstantRank(True, 3), "n_features: expected a whole number, 1 or more, got True"),
+        (WidrowHoff(3, 5, 0.0), "eta: expected a finite number above 0, from 1e-50 to 1e50, got 0.0"),
+        (WidrowHoff(3, 5, float("nan")), "eta: expected a finite number above 0, from 1e-50 to 1e50, got nan"),
     ],
 )
 def test_nonsense_is_refused_by_name(learner: Any, said: str) -> None:
@@ -412,12 +412,12 @@ def test_nonsense_is_refused_by_name(learner: Any, said: str) -> None:
 def test_a_session_takes_grades() -> None:
     session = Session(PRank(2, 3))
     assert session.propose([1, 0]) == 3
-    with pytest.raises(ValueError, match=r"^feedback: wanted a grade, a whole number from 1 to 3, got 4$"):
+    with pytest.raises(ValueError, match=r"^feedback: expected a grade, a whole number from 1 to 3, got 4$"):
         session.learn(4)
-    with pytest.raises(ValueError, match=r"^x: wanted shape \(2,\), got \(3,\)$"):
+    with pytest.raises(ValueError, match=r"^x: expected shape \(2,\), got \(3,\)$"):
         session.propose([1, 0, 0])
     for bad in (0, -1, 2.5, np.nan, np.inf, True, "2", [2], np.array([2]), None, np.timedelta64(2), 10**400):
-        with pytest.raises(ValueError, match=r"^feedback: wanted a grade, a whole number from 1 to 3, got "):
+        with pytest.raises(ValueError, match=r"^feedback: expected a grade, a whole number from 1 to 3, got "):
             session.learn(bad)
     assert session.state.t == 0
     session.learn(np.int64(1))

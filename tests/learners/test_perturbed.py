@@ -159,11 +159,11 @@ def test_compiled_it_is_the_same(user: Any) -> None:
 @pytest.mark.parametrize(
     ("learner", "told"),
     [
-        (PerturbedPerceptron(0, Ranking(3)), "n_features: wanted a whole number, 1 or more, got 0"),
-        (PerturbedPerceptron(2, Ranking(3), 0.0), "swap: wanted a number from 0.001 to 0.5, got 0.0"),
-        (PerturbedPerceptron(2, Ranking(3), 0.6), "swap: wanted a number from 0.001 to 0.5, got 0.6"),
-        (PerturbedPerceptron(2, Ranking(3), True), "swap: wanted a number from 0.001 to 0.5, got True"),
-        (PerturbedPerceptron(2, Assignment(2)), "space: wanted a Ranking, whose neighbours can be swapped, got"),
+        (PerturbedPerceptron(0, Ranking(3)), "n_features: expected a whole number, 1 or more, got 0"),
+        (PerturbedPerceptron(2, Ranking(3), 0.0), "swap: expected a number from 0.001 to 0.5, got 0.0"),
+        (PerturbedPerceptron(2, Ranking(3), 0.6), "swap: expected a number from 0.001 to 0.5, got 0.6"),
+        (PerturbedPerceptron(2, Ranking(3), True), "swap: expected a number from 0.001 to 0.5, got True"),
+        (PerturbedPerceptron(2, Assignment(2)), "space: expected a Ranking, whose neighbours can be swapped, got"),
     ],
 )
 def test_what_is_refused(learner: Any, told: str) -> None:

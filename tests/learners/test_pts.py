@@ -141,7 +141,7 @@ def test_what_is_taken_out_is_out_of_counts_and_sums_at_once() -> None:
     state = learner.without_rating(state, int(i), int(j), 1.0)
     assert (pairs.count[p], pairs.total[p]) == ((c - 1, total - 1.0) if c > 1 else (0.0, 0.0))
     learner.without_item(state, 500)
-    with pytest.raises(LookupError, match=r"^item: wanted one that user 500 rated, got 500$"):
+    with pytest.raises(LookupError, match=r"^item: expected one that user 500 rated, got 500$"):
         learner.without_rating(state, 500, 500, 1.0)
 
 
@@ -165,12 +165,12 @@ def test_what_is_expected_is_the_mean_of_the_particles() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_factors": 0}, r"^n_factors: wanted a whole number"),
-        ({"n_particles": 0}, r"^n_particles: wanted a whole number"),
-        ({"sigma": 0.0}, r"^sigma: wanted a finite number above 0"),
-        ({"spread": -1.0}, r"^spread: wanted a finite number above 0"),
-        ({"resample": 1.5}, r"^resample: wanted a number from 0 to 1, got 1.5$"),
-        ({"space": 3}, r"^space: wanted a slate"),
+        ({"n_factors": 0}, r"^n_factors: expected a whole number"),
+        ({"n_particles": 0}, r"^n_particles: expected a whole number"),
+        ({"sigma": 0.0}, r"^sigma: expected a finite number above 0"),
+        ({"spread": -1.0}, r"^spread: expected a finite number above 0"),
+        ({"resample": 1.5}, r"^resample: expected a number from 0 to 1, got 1.5$"),
+        ({"space": 3}, r"^space: expected a slate"),
     ],
 )
 def test_nonsense_is_refused_by_name(options: dict[str, Any], message: str) -> None:

@@ -108,7 +108,7 @@ def test_counts_and_sums_are_at_once_those_without_it(cls: Any) -> None:
             np.testing.assert_allclose(state.counts, refolded.counts, atol=1e-9)
             np.testing.assert_allclose(state.totals, refolded.totals, atol=1e-9)
             assert (state.n, state.sum) == (pytest.approx(refolded.n), pytest.approx(refolded.sum))
-    with pytest.raises(LookupError, match=r"^item: wanted one that user 98 rated, got 5$"):
+    with pytest.raises(LookupError, match=r"^item: expected one that user 98 rated, got 5$"):
         learner.without_rating(full, 98, ITEM, 3.0)
 
 

@@ -122,8 +122,8 @@ def test_numbers_that_belong_to_keys() -> None:
 @pytest.mark.parametrize("cls", [ItemMean, PairMean])
 def test_nonsense_is_refused_by_name(cls: Any) -> None:
     for prior in (-1.0, float("nan"), True):
-        with pytest.raises(ValueError, match=r"^prior: wanted a number from 0 to 1e50, got"):
+        with pytest.raises(ValueError, match=r"^prior: expected a number from 0 to 1e50, got"):
             cls(prior=prior).init(np.random.default_rng(0))
     for learner in (RandomItem(3), cls(None)):
-        with pytest.raises(ValueError, match=r"^space: wanted a slate, such as Slate\(5\), got"):
+        with pytest.raises(ValueError, match=r"^space: expected a slate, such as Slate\(5\), got"):
             learner.init(np.random.default_rng(0))

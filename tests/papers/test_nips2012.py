@@ -262,7 +262,7 @@ def test_models_by_name(data: PairwiseDataset) -> None:
     one, other = (model(f"hierarchical{more}")(parts.problem, answers, None) for more in (f":nu0={kept}", "-tuned"))
     np.testing.assert_array_equal(one.fitted.population.cov, other.fitted.population.cov)
     assert model("cp:D=5")(parts.problem, answers, None).mw.shape == (20, 5)
-    with pytest.raises(ValueError, match=r"^model: wanted one of cpu, cp, .*, got 'gp'$"):
+    with pytest.raises(ValueError, match=r"^model: expected one of cpu, cp, .*, got 'gp'$"):
         model("gp")
 
 
@@ -321,7 +321,7 @@ def ended(*values: float) -> Any:
 
 def test_a_cell_is_told_with_its_scatter() -> None:
     found = near("p", "a", 0.16)({"p": {"a": ended(0.17, 0.19)}}).found
-    assert found.startswith("0.180 ± 0.010: +0.020, wanted ±0.02; 95 % interval -0.107 to +0.147")
+    assert found.startswith("0.180 ± 0.010: +0.020, expected ±0.02; 95 % interval -0.107 to +0.147")
     assert near("p", "a", 0.2)({"p": {"a": ended(0.2)}}).found.startswith("0.200: +0.000")
 
 
@@ -430,7 +430,7 @@ def test_cells_are_printed_beside_the_paper_s(folder: Path) -> None:
 def test_labels_that_are_not_known(tmp_path: Path) -> None:
     got = heedful("figure nips2012/table1 --labels wrong --data {}", tmp_path)
     assert got.code == 2
-    assert "labels: wanted right or published, got 'wrong'" in got.err
+    assert "labels: expected right or published, got 'wrong'" in got.err
 
 
 def test_sources_find_the_sets(folder: Path) -> None:

@@ -12,7 +12,7 @@ def test_a_bucket_is_emptied_and_fills_again() -> None:
     bucket = Bucket(2.0, 3.0, 100.0)
     for _ in range(3):
         bucket.take(100.0)
-    with pytest.raises(Problem, match=r"wanted at most 2 requests per second, got more; try again in 1 s") as refused:
+    with pytest.raises(Problem, match=r"expected at most 2 requests per second, got more; try again in 1 s") as refused:
         bucket.take(100.0)
     assert refused.value.status == 429
     assert refused.value.headers == {"Retry-After": "1"}

@@ -110,7 +110,7 @@ def test_a_scope_is_no_other(keys: Keys, opened: Callable[..., Gate], scope: str
     for other in set(SCOPES) - {scope}:
         problem = refused(gate, bearer(text), None, None, other)
         assert (problem.kind, problem.status, problem.headers) == ("no-scope", 403, {})
-        told = f"wanted a key that may {other!r}, got one that may: {scope}; "
+        told = f"expected a key that may {other!r}, got one that may: {scope}; "
         assert problem.members["detail"] == f"{told}heedful keys scopes {key.prefix} sets what it may"
 
 
@@ -332,7 +332,7 @@ def test_how_long_to_wait_is_told_and_is_true(keys: Keys, opened: Callable[..., 
     burst(gate, text)
     problem = refused(gate, bearer(text), None, None, "read")
     assert (problem.kind, problem.status, problem.headers) == ("too-many", 429, {"Retry-After": "4"})
-    assert problem.members["detail"] == "wanted at most 0.25 requests per second, got more; try again in 4 s"
+    assert problem.members["detail"] == "expected at most 0.25 requests per second, got more; try again in 4 s"
     clock.now += 3.9
     assert refused(gate, bearer(text), None, None, "read").headers == {"Retry-After": "1"}
     clock.now += 0.1
@@ -363,7 +363,7 @@ def test_a_keys_own_limit_goes_before_the_servers(keys: Keys, opened: Callable[.
     assert [burst(opened(rate=20), text, 200) for text in texts] == [60, 40]
     assert [burst(opened(), text, 200) for text in texts] == [60, 200]
     for wrong in (0, -1, float("nan"), "5", True):
-        with pytest.raises(ValueError, match="rate: wanted requests per second"):
+        with pytest.raises(ValueError, match="rate: expected requests per second"):
             opened(rate=wrong)
 
 
@@ -488,7 +488,7 @@ def test_nobody_else_is_this_machine(opened: Callable[..., Gate], host: bytes | 
     gate = opened()
     problem = refused(gate, None, host, None, "read")
     assert (problem.kind, problem.status) == ("wrong-host", 421)
-    assert problem.members["detail"].startswith("Host: wanted localhost, 127.0.0.1 or [::1], got ")
+    assert problem.members["detail"].startswith("Host: expected localhost, 127.0.0.1 or [::1], got ")
     assert refused(gate, None, host, b"http://localhost", None).kind == "wrong-host"
     if host is not None:
         problem = refused(gate, None, b"localhost:8710", b"http://" + host, "read")
@@ -504,7 +504,7 @@ ORIGINS += [b"xhttp://localhost", b"javascript://localhost", b"http://localhost?
 def test_a_page_of_somewhere_else_is_kept_out(opened: Callable[..., Gate], origin: bytes) -> None:
     problem = refused(opened(), None, b"localhost", origin, "read")
     assert (problem.kind, problem.status) == ("wrong-origin", 403)
-    assert problem.members["detail"].startswith("Origin: wanted a page of this machine or none, got ")
+    assert problem.members["detail"].startswith("Origin: expected a page of this machine or none, got ")
 
 
 def test_the_first_key_shuts_the_gate_for_good(

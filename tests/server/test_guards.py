@@ -168,7 +168,7 @@ def test_connections_leave_files_for_the_loops(tmp_path: Path) -> None:
             assert wire.must().status == 200
         with Wire(url) as fourth:
             answer = fourth.must()
-            assert is_problem(answer, "unavailable")["detail"].startswith("wanted at most 3 connections")
+            assert is_problem(answer, "unavailable")["detail"].startswith("expected at most 3 connections")
             assert (answer.headers["retry-after"], answer.headers["connection"]) == ("1", "close")
             assert fourth.closed()
         wires[0].send(request("GET", CARS))

@@ -124,7 +124,7 @@ def test_what_is_no_choice_is_a_problem_by_name(ask: Caller, folder: Path) -> No
     is_problem(ask.post(f"{path}/feedback", {"decision": "d", "choice": "left"}), "bad-input", "choice")
     said = ask.post(f"{path}/feedback", {"decision": "d", "rating": {"i0": 1}})
     is_problem(said, "rejected")
-    assert "wanted choice, better, clicks or none" in said.value["detail"]
+    assert "expected choice, better, clicks or none" in said.value["detail"]
     answers = ok(
         ask.post(f"{path}/feedback", [{"decision": "d", "thumb": "up"}, {"decision": "d", "edit": ["i1", "i0"]}])
     )

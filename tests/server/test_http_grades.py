@@ -112,7 +112,7 @@ def test_what_is_no_grade_is_a_problem_by_name(ask: Caller, folder: Path) -> Non
     ok(ask.post(f"{path}/decisions", {"candidates": NAMES[:2], "id": "d"}))
     said = ask.post(f"{path}/feedback", {"decision": "d", "grade": {"i0": 6}})
     is_problem(said, "bad-input", "grade['i0']")
-    assert said.value["detail"] == "grade['i0']: wanted a whole number from 1 to 5, got 6"
+    assert said.value["detail"] == "grade['i0']: expected a whole number from 1 to 5, got 6"
     said = ask.post(f"{path}/feedback", {"decision": "d", "rating": {"i0": 4}})
     is_problem(said, "rejected")
     assert "send them as grade" in said.value["detail"]
@@ -127,9 +127,9 @@ def test_a_grading_loop_is_made_over_http(ask: Caller, folder: Path) -> None:
     given = {"name": name, "items": ITEMS, "learner": "averaged-prank:n_ranks=3"}
     assert ok(ask.post("/v1/loops", given), 201)["grades"] == 3
     for learner, detail in (
-        ("prank", "learner: wanted n_ranks, how many grades there are, got prank; write prank:n_ranks=5"),
-        ("prank:n_ranks=five", "learner: prank: n_ranks: wanted a whole number, got 'five'"),
-        ("prank:n_ranks=1", "n_ranks: wanted a whole number, 2 to 1000, got 1"),
+        ("prank", "learner: expected n_ranks, how many grades there are, got prank; write prank:n_ranks=5"),
+        ("prank:n_ranks=five", "learner: prank: n_ranks: expected a whole number, got 'five'"),
+        ("prank:n_ranks=1", "n_ranks: expected a whole number, 2 to 1000, got 1"),
     ):
         said = ask.post("/v1/loops", {"name": f"{name}-not", "items": ITEMS, "learner": learner})
         is_problem(said, "bad-input", "learner")

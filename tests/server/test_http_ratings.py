@@ -121,11 +121,11 @@ def test_what_is_no_rating_is_a_problem_by_name(ask: Caller, folder: Path) -> No
     ok(ask.post(f"{path}/decisions", {"candidates": ["i0", "i1"], "id": "d", "person": "p"}))
     said = ask.post(f"{path}/feedback", {"decision": "d", "rating": {"i0": 6}})
     is_problem(said, "bad-input", "rating['i0']")
-    assert said.value["detail"] == "rating['i0']: wanted a number from 1 to 5, got 6"
+    assert said.value["detail"] == "rating['i0']: expected a number from 1 to 5, got 6"
     is_problem(ask.post(f"{path}/feedback", {"decision": "d", "actions": {"i0": "byu"}}), "bad-input", "actions['i0']")
     said = ask.post(f"{path}/feedback", {"decision": "d", "clicks": ["i0"]})
     is_problem(said, "rejected")
-    assert "wanted rating, actions or none" in said.value["detail"]
+    assert "expected rating, actions or none" in said.value["detail"]
     answers = ok(
         ask.post(f"{path}/feedback", [{"decision": "d", "grade": {"i0": 1}}, {"decision": "d", "rating": {"i0": 1}}])
     )
@@ -133,7 +133,7 @@ def test_what_is_no_rating_is_a_problem_by_name(ask: Caller, folder: Path) -> No
     ok(ask.post(f"{path}/feedback", {"decision": "d", "rating": {"i1": 2}}))
     said = ask.post(f"{path}/decisions", {"person": "p"})
     is_problem(said, "bad-input", "candidates")
-    assert "wanted one that p has not consumed, got 2 that were" in said.value["detail"]
+    assert "expected one that p has not consumed, got 2 that were" in said.value["detail"]
     is_problem(ask.post(f"{path}/decisions", {"candidates": [], "strict": True}), "bad-input", "candidates")
     is_problem(ask.post(f"{path}/decisions", {"candidates": ["x"], "strict": True}), "bad-input", "candidates")
     is_problem(ask.post(f"{path}/decisions", {"candidates": [{"id": "i0"}]}), "bad-input", "candidates")

@@ -56,7 +56,7 @@ def test_looking_makes_nothing(keys: Keys, tmp_path: Path) -> None:
     assert keys.since(None) == ((), [])
     assert keys.since(()) is None
     for ask in (lambda: keys.revoke("hk_ab12cd34"), lambda: keys.change("hk_ab12cd34", name="x")):
-        with pytest.raises(LookupError, match="prefix: wanted one that `heedful keys list` shows"):
+        with pytest.raises(LookupError, match="prefix: expected one that `heedful keys list` shows"):
             ask()
     with pytest.raises(ValueError, match="name: "):
         keys.create("")
@@ -183,7 +183,7 @@ def test_a_key_is_revoked_once(keys: Keys) -> None:
     assert keys.all() == [ended, second]
     keys.revoke(second.prefix)
     assert keys.exist()
-    with pytest.raises(ValueError, match=f"prefix: wanted a key that was not revoked, got '{first.prefix}'"):
+    with pytest.raises(ValueError, match=f"prefix: expected a key that was not revoked, got '{first.prefix}'"):
         keys.change(first.prefix, scopes=["read"])
     assert keys.all()[0] == ended
 
@@ -192,7 +192,7 @@ def test_a_key_is_revoked_once(keys: Keys) -> None:
 def test_only_what_is_there_is_changed(keys: Keys, prefix: Any) -> None:
     key, _ = keys.create("ci")
     for ask in (lambda: keys.revoke(prefix), lambda: keys.change(prefix, name="x")):
-        with pytest.raises(LookupError, match="prefix: wanted one that `heedful keys list` shows"):
+        with pytest.raises(LookupError, match="prefix: expected one that `heedful keys list` shows"):
             ask()
     assert keys.all() == [key]
 
@@ -206,17 +206,17 @@ def test_what_is_given_is_changed(keys: Keys) -> None:
     assert keys.all() == [now]
 
 
-SCOPES_WANTED = "wanted a list of some of decide, feedback, read, admin, got"
-RATE_WANTED = "wanted requests per second, from 0.001 to 1,000,000, or nothing for no limit, got"
+SCOPES_WANTED = "expected a list of some of decide, feedback, read, admin, got"
+RATE_WANTED = "expected requests per second, from 0.001 to 1,000,000, or nothing for no limit, got"
 
 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"name": ""}, "name: wanted a text of 1 to 200 printable characters, got ''"),
-        ({"name": "x" * 201}, "name: wanted a text of 1 to 200 printable characters, got"),
-        ({"name": "a\nb"}, r"name: wanted a text of 1 to 200 printable characters, got 'a\nb'"),
-        ({"name": None}, "name: wanted a text of 1 to 200 printable characters, got None"),
+        ({"name": ""}, "name: expected a text of 1 to 200 printable characters, got ''"),
+        ({"name": "x" * 201}, "name: expected a text of 1 to 200 printable characters, got"),
+        ({"name": "a\nb"}, r"name: expected a text of 1 to 200 printable characters, got 'a\nb'"),
+        ({"name": None}, "name: expected a text of 1 to 200 printable characters, got None"),
         ({"scopes": []}, f"scopes: {SCOPES_WANTED} none of them"),
         ({"scopes": ["read", "wirte"]}, f"scopes: {SCOPES_WANTED} 'wirte'"),
         ({"scopes": ["READ"]}, f"scopes: {SCOPES_WANTED} 'READ'"),
@@ -266,7 +266,7 @@ TENANTS = [
 
 @pytest.mark.parametrize("tenant", TENANTS)
 def test_a_tenant_is_the_name_of_a_folder_and_nothing_else(keys: Keys, tenant: Any) -> None:
-    told = "wanted 1 to 40 of a-z, 0-9 and -, the first of them no -, got "
+    told = "expected 1 to 40 of a-z, 0-9 and -, the first of them no -, got "
     with pytest.raises(ValueError, match=f"^tenant: {told}"):
         keys.create("x", tenant=tenant)
     with pytest.raises(ValueError, match=f"^over: {told}"):
@@ -279,7 +279,7 @@ def test_tenants_are_told_letter_by_letter(value: str) -> None:
     if 1 <= len(value) <= 40 and value[0] in letters and set(value) <= set(letters + "-"):
         assert tenant_name("tenant", value) == value
     else:
-        with pytest.raises(ValueError, match="tenant: wanted"):
+        with pytest.raises(ValueError, match="tenant: expected"):
             tenant_name("tenant", value)
 
 
@@ -538,7 +538,7 @@ def test_an_older_schema_under_a_server_that_runs_is_refused(keys: Keys, tmp_pat
     asking: list[Callable[[], object]] = [keys.all, keys.exist, lambda: keys.since(None)]
     asking += [lambda: links.at("x" * 43), lambda: sessions.prefix_of("x" * 43)]
     for ask in asking:
-        with pytest.raises(ValueError, match="wanted a database of keys of schema 5, got 4: open it again"):
+        with pytest.raises(ValueError, match="expected a database of keys of schema 5, got 4: open it again"):
             ask()
     assert (tmp_path / "server.db").read_bytes() == golden(FOURTH)
     with closing(Keys(tmp_path)) as again:
@@ -557,7 +557,7 @@ def test_a_newer_schema_is_refused(keys: Keys, tmp_path: Path, alembic: bool) ->
     before = (tmp_path / "server.db").read_bytes()
     asking = (lambda: Keys(tmp_path), keys.all, lambda: keys.create("x"), keys.exist, lambda: keys.since(None))
     for ask in asking:
-        told = "wanted a database of keys of schema 5 or older, got 99: a newer heedful wrote it; upgrade heedful"
+        told = "expected a database of keys of schema 5 or older, got 99: a newer heedful wrote it; upgrade heedful"
         with pytest.raises(ValueError, match=told):
             ask()
     assert (tmp_path / "server.db").read_bytes() == before
@@ -565,7 +565,7 @@ def test_a_newer_schema_is_refused(keys: Keys, tmp_path: Path, alembic: bool) ->
 
 # ---------------------------------------------------------------------------- damage
 
-DAMAGED = r"server\.db: wanted (the tables of )?a (whole )?database of keys"
+DAMAGED = r"server\.db: expected (the tables of )?a (whole )?database of keys"
 
 
 def log_of_a_loop(file: Path) -> None:
@@ -677,7 +677,7 @@ def test_a_damaged_row_is_said(keys: Keys, tmp_path: Path, spoiled: str) -> None
     asking = [keys.all, lambda: keys.since(None)]
     asking += [] if spoiled.startswith("prefix") else [lambda: keys.revoke(key.prefix)]
     for ask in asking:
-        with pytest.raises(ValueError, match=r"server\.db: wanted a .*restore a back-up"):
+        with pytest.raises(ValueError, match=r"server\.db: expected a .*restore a back-up"):
             ask()
 
 

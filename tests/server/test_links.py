@@ -98,25 +98,25 @@ def test_only_a_digest_is_kept_and_there_is_still_no_key(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("segment", ["/", "a/b", "<b>", " a", "a ", "x" * 61, "a\nb", "_a", ".."])
 def test_segments_that_are_no_names_are_refused(tmp_path: Path, segment: str) -> None:
-    with pytest.raises(ValueError, match=r"^segment: wanted 1 to 60 letters"):
+    with pytest.raises(ValueError, match=r"^segment: expected 1 to 60 letters"):
         Links(tmp_path).create("main", "logos", 7, segment=segment)
 
 
 @pytest.mark.parametrize("segment", [OWN, NOBODY])
 def test_segments_are_not_called_as_others_are(tmp_path: Path, segment: str) -> None:
-    with pytest.raises(ValueError, match=rf"^segment: wanted another name than you and guest, got '{segment}'"):
+    with pytest.raises(ValueError, match=rf"^segment: expected another name than you and guest, got '{segment}'"):
         Links(tmp_path).create("main", "logos", 7, segment=segment)
 
 
 @pytest.mark.parametrize("seconds", [0, 59, 1e9, float("nan"), True])
 def test_links_last_a_minute_to_a_year(tmp_path: Path, seconds: float) -> None:
-    with pytest.raises(ValueError, match=r"^lasts: wanted a minute to a year"):
+    with pytest.raises(ValueError, match=r"^lasts: expected a minute to a year"):
         Links(tmp_path).create("main", "logos", 7, seconds=seconds)
 
 
 @pytest.mark.parametrize("people", [0, -1, 1.5, True, 100_001, "9"])
 def test_how_many_a_link_lets_in_is_a_whole_number(tmp_path: Path, people: Any) -> None:
-    with pytest.raises(ValueError, match=r"^people: wanted a whole number, 1 "):
+    with pytest.raises(ValueError, match=r"^people: expected a whole number, 1 "):
         Links(tmp_path).create("main", "logos", 7, people=people)
 
 

@@ -355,7 +355,7 @@ def test_what_a_key_may(url: str, path: Path) -> None:
 def test_links_that_make_no_sense_are_refused(visitor: Visitor, field: str, value: str) -> None:
     page = visitor.post("/loops/words/links", {"days": "7", "segment": "", field: value})
     assert page.status == 422
-    assert f"{field}: wanted" in words(page.one("main"))
+    assert f"{field}: expected" in words(page.one("main"))
 
 
 def test_somebody_else_sits_here(visitor: Visitor, path: Path) -> None:
@@ -483,5 +483,5 @@ def test_how_things_stand_for_some_people_together(path: Path) -> None:
         assert (some.people, some.answers) == (2, 17)
         assert loop.standing(people=["customers/c"]).ranking == loop.standing("customers/c").ranking
         assert loop.standing(people=[]).answers == 0
-        with pytest.raises(ValueError, match=r"^people: wanted none beside a person"):
+        with pytest.raises(ValueError, match=r"^people: expected none beside a person"):
             loop.standing("staff/a", people=["staff/b"])

@@ -114,10 +114,10 @@ def test_a_script_gets_the_next_cards_and_what_was_learned(visitor: Visitor) -> 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({f"{PREFIX}best": ""}, "best: wanted an answer, got none"),
-        ({f"{PREFIX}worst": ""}, "worst: wanted the worst of what was shown"),
+        ({f"{PREFIX}best": ""}, "best: expected an answer, got none"),
+        ({f"{PREFIX}worst": ""}, "worst: expected the worst of what was shown"),
         ({f"{PREFIX}best": "nobody"}, "nobody"),
-        ({"kind": "stars"}, "kind: wanted best or none, got 'stars'"),
+        ({"kind": "stars"}, "kind: expected best or none, got 'stars'"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_changes_nothing(
@@ -218,9 +218,9 @@ def test_posted_fields_become_feedback() -> None:
     }
     assert fields_widget.parse(loop, [], {"kind": "none"}) == {"none": True}
     for field, text, told in (
-        ("field.minutes", "soon", "minutes: wanted a number, got 'soon'"),
-        ("field.prices:a", "nan", "prices['a']: wanted a number, got 'nan'"),
-        ("field.other", "{", "other: wanted JSON, got '{'"),
+        ("field.minutes", "soon", "minutes: expected a number, got 'soon'"),
+        ("field.prices:a", "nan", "prices['a']: expected a number, got 'nan'"),
+        ("field.other", "{", "other: expected JSON, got '{'"),
     ):
         with pytest.raises(ValueError, match="wanted") as raised:
             fields_widget.parse(loop, ["a"], posted | {field: text})

@@ -290,24 +290,24 @@ def test_who_may_only_look_on_sees_the_predictions(visitor: Visitor, folder: Pat
 @pytest.mark.parametrize(
     ("form", "told"),
     [
-        ({"grade": "6"}, "grade['{item}']: wanted a whole number from 1 to 5, got '6'"),
-        ({"grade": "0"}, "wanted a whole number from 1 to 5, got '0'"),
-        ({"grade": "x"}, "wanted a whole number from 1 to 5, got 'x'"),
-        ({"grade": ""}, "wanted a whole number from 1 to 5, got ''"),
-        ({"grade": "2.5"}, "wanted a whole number from 1 to 5, got '2.5'"),
-        ({"grade": "-1"}, "wanted a whole number from 1 to 5, got '-1'"),
-        ({"grade": "٣"}, "wanted a whole number from 1 to 5, got '٣'"),
-        ({"grade": "9" * 5000}, "wanted a whole number from 1 to 5"),
-        ({"item": ""}, "item: wanted a text"),
+        ({"grade": "6"}, "grade['{item}']: expected a whole number from 1 to 5, got '6'"),
+        ({"grade": "0"}, "expected a whole number from 1 to 5, got '0'"),
+        ({"grade": "x"}, "expected a whole number from 1 to 5, got 'x'"),
+        ({"grade": ""}, "expected a whole number from 1 to 5, got ''"),
+        ({"grade": "2.5"}, "expected a whole number from 1 to 5, got '2.5'"),
+        ({"grade": "-1"}, "expected a whole number from 1 to 5, got '-1'"),
+        ({"grade": "٣"}, "expected a whole number from 1 to 5, got '٣'"),
+        ({"grade": "9" * 5000}, "expected a whole number from 1 to 5"),
+        ({"item": ""}, "item: expected a text"),
         ({"item": "tank"}, "tank"),
         ({"item": "tank", "decision": ""}, "'tank' is not among the cards"),
         ({"decision": "elsewhere"}, "decision elsewhere is not in the log"),
-        ({"decision": "", "hand": "no"}, "hand: wanted a list of names as JSON"),
-        ({"event": ""}, "event: wanted a text"),
-        ({"event": "a" * 181}, "event: wanted a text"),
-        ({"kind": "pick"}, "kind: wanted grade, as this loop learns grades from 1 to 5, got 'pick'"),
-        ({"kind": "none"}, "kind: wanted grade"),
-        ({"person": "a\x00b"}, "person: wanted a text"),
+        ({"decision": "", "hand": "no"}, "hand: expected a list of names as JSON"),
+        ({"event": ""}, "event: expected a text"),
+        ({"event": "a" * 181}, "event: expected a text"),
+        ({"kind": "pick"}, "kind: expected grade, as this loop learns grades from 1 to 5, got 'pick'"),
+        ({"kind": "none"}, "kind: expected grade"),
+        ({"person": "a\x00b"}, "person: expected a text"),
     ],
 )
 def test_bad_input_teaches_nothing(visitor: Visitor, folder: Path, form: Form, told: str) -> None:
@@ -343,7 +343,7 @@ def test_a_loop_that_learns_no_grades_takes_none(visitor: Visitor, folder: Path)
     assert seen.all("form[@class='to-grade']") == []
     form = {"kind": "grade", "item": "i1", "grade": "3", "event": "e1", "hand": '["i0", "i1"]', "decision": ""}
     answer = visitor.post(f"{BASE}/teach", form)
-    assert (answer.status, "kind: wanted pick, order or none, got 'grade'" in words(answer.tree)) == (422, True)
+    assert (answer.status, "kind: expected pick, order or none, got 'grade'" in words(answer.tree)) == (422, True)
 
 
 def test_names_are_only_ever_text(visitor: Visitor, folder: Path) -> None:

@@ -196,14 +196,14 @@ def test_no_path_that_is_asked_for_gets_to_the_file_system(visitor: Visitor, mon
 def test_json_that_is_nested_too_deep_teaches_nothing(visitor: Visitor, field: str) -> None:
     form = {"hand": '["i1","i0"]', "event": "e1", "kind": "order", "order": '["i0","i1"]'} | {field: DEEP * 20}
     answer = visitor.post("/loops/cars/teach", form)
-    assert (answer.status, f"{field}: wanted a list of names as JSON" in answer.html) == (422, True)
+    assert (answer.status, f"{field}: expected a list of names as JSON" in answer.html) == (422, True)
     assert "feedback" not in noted(visitor)
 
 
 @pytest.mark.parametrize("path", ["", "/hand"])
 def test_a_query_that_is_nested_too_deep_is_refused_by_name(visitor: Visitor, path: str) -> None:
     answer = visitor.get(f"/loops/cars{path}?hand={DEEP}")
-    assert (answer.status, "hand: wanted a list of names as JSON" in answer.html) == (422, True)
+    assert (answer.status, "hand: expected a list of names as JSON" in answer.html) == (422, True)
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/loops/cars"), ("GET", "/"), ("POST", "/sign-out")])

@@ -92,14 +92,14 @@ def test_a_key_may_what_was_ticked_and_as_often_as_was_said(visitor: Visitor, ke
 @pytest.mark.parametrize(
     ("form", "told"),
     [
-        ({"name": "x"}, "scopes: wanted read and admin too, as the first key has to make the others"),
-        ({"name": "x", "scope-admin": "yes"}, "scopes: wanted read and admin too"),
-        ({"name": "x", "scope-decide": "yes", "scope-read": "yes"}, "scopes: wanted read and admin too"),
-        ({"name": ""} | BOTH, "name: wanted"),
-        ({"name": "x", "rate": "fast"} | BOTH, "rate: wanted a number of requests a second, or nothing"),
-        ({"name": "x", "rate": "0"} | BOTH, "rate: wanted requests per second"),
-        ({"name": "x", "rate": "nan"} | BOTH, "rate: wanted requests per second"),
-        ({"name": "x" * 201} | BOTH, "name: wanted"),
+        ({"name": "x"}, "scopes: expected read and admin too, as the first key has to make the others"),
+        ({"name": "x", "scope-admin": "yes"}, "scopes: expected read and admin too"),
+        ({"name": "x", "scope-decide": "yes", "scope-read": "yes"}, "scopes: expected read and admin too"),
+        ({"name": ""} | BOTH, "name: expected"),
+        ({"name": "x", "rate": "fast"} | BOTH, "rate: expected a number of requests a second, or nothing"),
+        ({"name": "x", "rate": "0"} | BOTH, "rate: expected requests per second"),
+        ({"name": "x", "rate": "nan"} | BOTH, "rate: expected requests per second"),
+        ({"name": "x" * 201} | BOTH, "name: expected"),
     ],
 )
 def test_what_is_wrong_is_said_beside_the_form_that_keeps_the_rest(
@@ -194,7 +194,7 @@ def test_nobody_makes_a_key_that_may_more_than_their_own(visitor: Visitor, keys:
     assert [box.attrib["name"] for box in page.all("input[@type='checkbox']")] == ["scope-admin"]
     refused = visitor.post("/keys", {"name": "more", "scope-admin": "yes", "scope-read": "yes"})
     assert refused.status == 422
-    assert words(refused.one("*[@role='alert']")) == "scopes: wanted what your own key may, got read too"
+    assert words(refused.one("*[@role='alert']")) == "scopes: expected what your own key may, got read too"
     visitor.sign_in(reader)
     assert visitor.get("/keys").status == 403
     assert visitor.post("/keys", {"name": "more", "scope-read": "yes"}).status == 403

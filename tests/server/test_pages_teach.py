@@ -282,7 +282,7 @@ def test_what_was_put_is_what_the_page_was_given(page: Page, text: str) -> None:
     good = {"order": NAMES, "cards": [], "kind": "pick", "event": "e1", "version": 1}
     wrong = {"TWICE": good | {"order": ["a", "a"]}, "MANY": good | {"cards": [f"i{j}" for j in range(MOST + 1)]}}
     seen = page.get(hand=json.dumps(NAMES), placed=json.dumps(wrong[text]) if text in wrong else text)
-    assert (seen.status, "placed: wanted what the page was given" in seen.text) == (422, True)
+    assert (seen.status, "placed: expected what the page was given" in seen.text) == (422, True)
     assert page.get(hand=json.dumps(NAMES), placed=json.dumps(good)).names == NAMES
 
 
@@ -417,21 +417,21 @@ def test_what_others_teach_comes_as_events(page: Page, url: str) -> None:
 @pytest.mark.parametrize(
     ("form", "told"),
     [
-        ({"event": ""}, "event: wanted a text"),
-        ({"event": "a" * 201}, "event: wanted a text"),
-        ({"hand": "no"}, "hand: wanted a list of names as JSON"),
-        ({"hand": '{"a": 1}'}, "hand: wanted a list"),
-        ({"hand": '["mini", "mini"]'}, "hand: wanted each once"),
-        ({"hand": json.dumps([f"i{j}" for j in range(MOST + 1)])}, f"hand: wanted at most {MOST}"),
-        ({"hand": "[]"}, "hand: wanted a list"),
-        ({"item": ""}, "item: wanted a text"),
+        ({"event": ""}, "event: expected a text"),
+        ({"event": "a" * 201}, "event: expected a text"),
+        ({"hand": "no"}, "hand: expected a list of names as JSON"),
+        ({"hand": '{"a": 1}'}, "hand: expected a list"),
+        ({"hand": '["mini", "mini"]'}, "hand: expected each once"),
+        ({"hand": json.dumps([f"i{j}" for j in range(MOST + 1)])}, f"hand: expected at most {MOST}"),
+        ({"hand": "[]"}, "hand: expected a list"),
+        ({"item": ""}, "item: expected a text"),
         ({"item": "tank"}, "tank"),
-        ({"kind": "order"}, "order: wanted a list of names as JSON"),
+        ({"kind": "order"}, "order: expected a list of names as JSON"),
         ({"kind": "order", "order": '["mini", "tank"]'}, "tank"),
-        ({"kind": "order", "order": json.dumps(NAMES), "moved": "mini"}, "moved: wanted a list of names as JSON"),
-        ({"kind": "shuffle"}, "kind: wanted pick, order or none, got &#39;shuffle&#39;"),
+        ({"kind": "order", "order": json.dumps(NAMES), "moved": "mini"}, "moved: expected a list of names as JSON"),
+        ({"kind": "shuffle"}, "kind: expected pick, order or none, got &#39;shuffle&#39;"),
         ({"decision": "nothing"}, "decision nothing is not in the log"),
-        ({"person": "a\x00b"}, "person: wanted a text"),
+        ({"person": "a\x00b"}, "person: expected a text"),
     ],
 )
 def test_bad_input_teaches_nothing(page: Page, folder: Path, form: dict[str, str], told: str) -> None:
@@ -462,9 +462,9 @@ def test_what_is_no_form_is_refused(page: Page) -> None:
 
 def test_a_strange_query_is_refused_by_name(page: Page) -> None:
     twice = page.http.get(f"{page.base}?person=a&person=b")
-    assert (twice.status_code, "person: wanted it once" in twice.text) == (422, True)
-    assert "hand: wanted a list of names as JSON" in page.get(hand="x").text
-    assert "after: wanted the number of an event" in page.get("/live", after="x").text
+    assert (twice.status_code, "person: expected it once" in twice.text) == (422, True)
+    assert "hand: expected a list of names as JSON" in page.get(hand="x").text
+    assert "after: expected the number of an event" in page.get("/live", after="x").text
 
 
 # ---------------------------------------------------------------------------- words

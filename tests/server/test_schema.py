@@ -213,7 +213,7 @@ def test_all_that_decisions_take_is_described(url: str) -> None:
     query = {each["name"]: each for each in described["parameters"] if each["in"] == "query"}
     path, numbers = f"{url}/v1/loops/cars/decisions", {"content-type": "application/octet-stream"}
     refused = httpx.post(path, params={"colour": "red"}, headers=numbers, content=bytes(16)).json()
-    assert f"wanted {', '.join(query)}, got" in refused["detail"]
+    assert f"expected {', '.join(query)}, got" in refused["detail"]
     given = {"person": "p", "show": "1", "id": "n1", "deferred": "true", "context": "{}", "prior": "false"}
     assert given.keys() == query.keys()
     assert httpx.post(path, params=given, headers=numbers, content=bytes(16)).status_code == 200

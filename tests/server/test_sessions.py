@@ -131,7 +131,7 @@ def test_as_long_as_there_is_no_key_nobody_signs_in(tmp_path: Path, browsers: Ex
         assert "Sign out" not in ask.get("/loops/cars").text
         for path in ("/", "/loops/cars", "/keys"):
             far = ask.get(path, host="example.org")
-            assert (far.status_code, "Host: wanted localhost" in far.text) == (421, True)
+            assert (far.status_code, "Host: expected localhost" in far.text) == (421, True)
 
 
 def test_a_key_is_asked_for_once_and_opens_what_it_may(tmp_path: Path, keys: Keys, browsers: ExitStack) -> None:

@@ -104,7 +104,7 @@ def test_how_wide_a_drawing_is_for_its_height(head: str, ratio: float) -> None:
 @pytest.mark.parametrize("part", [0.02, 0.3, 0.5, 0.9, 0.999])
 def test_pictures_that_are_cut_off_are_refused(kind: str, part: float) -> None:
     content, _ = MADE[kind]
-    with pytest.raises(ValueError, match=r"^wanted .*, got "):
+    with pytest.raises(ValueError, match=r"^expected .*, got "):
         picture_type(content[: int(part * len(content))])
 
 
@@ -120,7 +120,7 @@ def test_a_png_with_one_changed_byte_is_refused() -> None:
     [b"", b"GIF", b"<html><svg></svg></html>", BOMB, b"BM" + b"\0" * 90, b"%PDF-1.7", b"<svg", b"\xff\xd8\xff"],
 )
 def test_what_is_no_picture_is_refused(content: bytes) -> None:
-    with pytest.raises(ValueError, match=r"^wanted "):
+    with pytest.raises(ValueError, match=r"^expected "):
         picture_type(content)
 
 
@@ -153,12 +153,12 @@ def test_too_many_pixels_are_refused_before_one_is_read(
 ) -> None:
     monkeypatch.setattr(ImageFile.ImageFile, "load", lambda _: pytest.fail("pixels were read"))
     told = "more" if width > 20_000 else f"{width} x {height}"
-    with pytest.raises(ValueError, match=f"^wanted 1 to 50,000,000 pixels, got {told}$"):
+    with pytest.raises(ValueError, match=f"^expected 1 to 50,000,000 pixels, got {told}$"):
         picture_type(make(width, height))
 
 
 def test_as_many_pixels_as_may_be_are_read() -> None:
-    with pytest.raises(ValueError, match=r"^wanted a whole PNG, got one that is cut off or damaged$"):
+    with pytest.raises(ValueError, match=r"^expected a whole PNG, got one that is cut off or damaged$"):
         picture_type(png_of(5000, 10_000))  # its pixels are too few
 
 
@@ -176,7 +176,7 @@ def test_pictures_of_several_frames_are_taken(kind: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in MADE if kind != "svg"])
 @pytest.mark.parametrize("cut", [1, 2, 4])
 def test_pictures_without_their_last_bytes_are_refused(kind: str, cut: int) -> None:
-    with pytest.raises(ValueError, match=r"^wanted a whole .*, got one that is cut off or damaged$"):
+    with pytest.raises(ValueError, match=r"^expected a whole .*, got one that is cut off or damaged$"):
         picture_type(MADE[kind][0][:-cut])
 
 
@@ -217,17 +217,17 @@ def test_parts_within_parts_are_few(tmp_path: Path) -> None:
         return b"<svg>" + b"<g>" * (levels - 1) + b"</g>" * (levels - 1) + b"</svg>"
 
     assert picture_type(nested(DEEP)) == "image/svg+xml"
-    with pytest.raises(ValueError, match=f"^wanted an SVG of at most {DEEP} parts within each other, got more"):
+    with pytest.raises(ValueError, match=f"^expected an SVG of at most {DEEP} parts within each other, got more"):
         picture_type(nested(DEEP + 1))
     with pytest.raises(ValueError, match="at most 50,000 parts"):
         picture_type(b"<svg>" + b"<g/>" * DRAWN + b"</svg>")
     folder = logos(tmp_path / "logos", 2)
     (folder / "deep.svg").write_bytes(nested(100_000))
     [left] = read_material(folder).left_out
-    assert (left.name, left.why) == ("deep.svg", f"wanted an SVG of at most {DEEP} parts within each other, got more")
+    assert (left.name, left.why) == ("deep.svg", f"expected an SVG of at most {DEEP} parts within each other, got more")
 
 
 @pytest.mark.parametrize("encoding", ["bogus", "rot13", "hex"])
 def test_an_encoding_that_nobody_knows_is_told(encoding: str) -> None:
-    with pytest.raises(ValueError, match=r"^wanted a whole SVG"):
+    with pytest.raises(ValueError, match=r"^expected a whole SVG"):
         picture_type(f'<?xml version="1.0" encoding="{encoding}"?><svg xmlns="x"/>'.encode())

@@ -84,7 +84,7 @@ def test_preflib(tmp_path: Path, ending: str) -> None:
 def test_fewer_than_two_are_refused_and_why(tmp_path: Path) -> None:
     folder = logos(tmp_path / "logos", 1)
     (folder / "cut.png").write_bytes(png(5)[:60])
-    with pytest.raises(ValueError, match=r"logos: wanted two things or more to compare, got 1; cut.png: .*cut off"):
+    with pytest.raises(ValueError, match=r"logos: expected two things or more to compare, got 1; cut.png: .*cut off"):
         read_material(folder)
     with pytest.raises(FileNotFoundError, match="no such file or folder"):
         read_material(tmp_path / "nothing")
@@ -116,7 +116,7 @@ def test_a_study_keeps_its_pictures_and_takes_new_ones(tmp_path: Path) -> None:
     study = study_of(path)
     assert study.kind == "pictures"
     (path / "study.json").write_text('{"ask": 3}')
-    with pytest.raises(ValueError, match=r"^study.json: wanted a study as it was written"):
+    with pytest.raises(ValueError, match=r"^study.json: expected a study as it was written"):
         study_of(path)
 
 
@@ -157,7 +157,7 @@ def test_a_file_that_comes_later_gives_no_other_another_name(tmp_path: Path, kin
 )
 def test_a_study_that_makes_no_sense_is_refused_by_name(tmp_path: Path, field: str, value: object) -> None:
     material = read_material(logos(tmp_path / "logos", 2))
-    with pytest.raises(ValueError, match=f"^{field}: wanted"):
+    with pytest.raises(ValueError, match=f"^{field}: expected"):
         create_study(tmp_path / "s.heedful", material, Study(**{"kind": "pictures", field: value}), "best")  # type: ignore[arg-type]
     assert not (tmp_path / "s.heedful").exists()
 
@@ -167,12 +167,12 @@ def test_a_study_that_makes_no_sense_is_refused_by_name(tmp_path: Path, field: s
     [
         (
             "name,price\nA,1\nA,2\nB,3\n",
-            "items.csv:3: name: wanted another name in every row, got 'A', as in items.csv:2",
+            "items.csv:3: name: expected another name in every row, got 'A', as in items.csv:2",
             "price",
         ),
         (
             "Title,slogan\nx,one\n,two\n",
-            "items.csv:3: Title: wanted a name, got nothing; --identifier picks another",
+            "items.csv:3: Title: expected a name, got nothing; --identifier picks another",
             "slogan",
         ),
     ],
@@ -203,8 +203,8 @@ def test_what_lies_elsewhere_is_not_shown(tmp_path: Path) -> None:
     material = read_material(texts)
     assert [row["name"] for row in material.rows] == ["a", "b", "in"]
     told = {each.name: each.why for each in material.left_out}
-    assert told["out.txt"] == told["none.txt"] == "wanted a file of this folder, got a link to elsewhere"
-    assert told["pipe.txt"] == "wanted a plain file, got another kind"
+    assert told["out.txt"] == told["none.txt"] == "expected a file of this folder, got a link to elsewhere"
+    assert told["pipe.txt"] == "expected a plain file, got another kind"
     assert told["itself.txt"] == os.strerror(errno.ELOOP)
     assert [each.name for each in read_material(pictures).left_out] == ["out.png"]
 
@@ -227,7 +227,7 @@ def test_a_name_that_a_table_would_lose_keeps_its_ending(tmp_path: Path) -> None
 def test_more_things_than_can_be_compared_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "items.csv"
     file.write_text("name\n" + "".join(f"word {i}\n" for i in range(THINGS + 1)))
-    with pytest.raises(ValueError, match=r"^items\.csv: wanted at most 10,000 things to compare, got 10,001"):
+    with pytest.raises(ValueError, match=r"^items\.csv: expected at most 10,000 things to compare, got 10,001"):
         read_material(file)
 
 

@@ -80,10 +80,12 @@ def test_a_learner_learns_who_belongs_where() -> None:
 
 def test_fewer_people_than_slots_are_refused() -> None:
     """The solver would look for a person there is not; it refuses what is not finite as well."""
-    with pytest.raises(ValueError, match=r"^seed: wanted a whole number, 0 or more, got -1$"):
+    with pytest.raises(ValueError, match=r"^seed: expected a whole number, 0 or more, got -1$"):
         synthetic_assignments(5, 3, 3, 2, StrictAlpha(), seed=-1)
-    with pytest.raises(ValueError, match="people: wanted a whole number, 3 or more, got 2"):
+    with pytest.raises(ValueError, match="people: expected a whole number, 3 or more, got 2"):
         synthetic_assignments(10, 2, 3, 4, StrictAlpha())
     for benefit in (np.ones((2, 3)), np.full((3, 2), np.nan)):
-        with pytest.raises(ValueError, match="assignment: wanted finite benefits and at least as many people as slots"):
+        with pytest.raises(
+            ValueError, match="assignment: expected finite benefits and at least as many people as slots"
+        ):
             best_assignment(benefit)

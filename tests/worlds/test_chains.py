@@ -121,9 +121,9 @@ def test_degraded_rankings() -> None:
     for condition in CONDITIONS:
         assert degrade(ranking[:0], condition).tolist() == []
         assert degrade(ranking[:1], condition).tolist() == [0]
-    with pytest.raises(ValueError, match="condition: wanted normal, swapped, reversed, got 'upside'"):
+    with pytest.raises(ValueError, match="condition: expected normal, swapped, reversed, got 'upside'"):
         degrade(ranking, "upside")
-    with pytest.raises(ValueError, match="clicks: wanted documents, positions or a person who clicks, got 'ranks'"):
+    with pytest.raises(ValueError, match="clicks: expected documents, positions or a person who clicks, got 'ranks'"):
         study([], clicks="ranks")
 
 
@@ -152,7 +152,7 @@ def test_fitted_finds_who_clicked() -> None:
     assert found.eta == pytest.approx(1.0, abs=0.11)
     assert found.noise == pytest.approx(0.2, abs=0.03)
     assert found.highest == pytest.approx(1.5, abs=0.26)
-    with pytest.raises(ValueError, match="chains: wanted at least one click, got none"):
+    with pytest.raises(ValueError, match="chains: expected at least one click, got none"):
         fit_clicks([])
 
 
@@ -216,9 +216,9 @@ def test_clicks_on_what_is_relevant_teach_what_is_relevant() -> None:
 
 def test_what_the_world_refuses() -> None:
     made = chains(6, 5)
-    with pytest.raises(ValueError, match="features: wanted a row for each of the 16 documents, got 15"):
+    with pytest.raises(ValueError, match="features: expected a row for each of the 16 documents, got 15"):
         chain_stream(made, [np.zeros((15, 2))] * 5)
-    with pytest.raises(ValueError, match="features: wanted finite numbers"):
+    with pytest.raises(ValueError, match="features: expected finite numbers"):
         chain_stream(made, [np.full((16, 2), np.nan)] * 5)
-    with pytest.raises(ValueError, match="chains: wanted at least one with a click, got none"):
+    with pytest.raises(ValueError, match="chains: expected at least one with a click, got none"):
         chain_stream([made[0]._replace(clicks=(np.array([], int),))], [np.zeros((16, 2))])

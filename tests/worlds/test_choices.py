@@ -231,13 +231,13 @@ def test_regret_is_the_best_less_the_better_of_those_shown() -> None:
     ],
 )
 def test_nonsense_is_refused_by_name(change: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError, match=f"^{named}: wanted"):
+    with pytest.raises(ValueError, match=f"^{named}: expected"):
         gaussian_choosers(**change)
 
 
 @pytest.mark.parametrize("orders", [[[0, 0]], [[1, 2]], [[0]], [0, 1], [[0.0, 1.0]], np.empty((0, 3), int), "ab"])
 def test_orders_that_are_none_are_refused(orders: Any) -> None:
-    with pytest.raises(ValueError, match=r"^orders: wanted"):
+    with pytest.raises(ValueError, match=r"^orders: expected"):
         choosers_from_orders(orders)
 
 
@@ -273,7 +273,7 @@ def test_orderers_put_all_in_order() -> None:
 
 @pytest.mark.parametrize("shown", [1, 5, 2.0])
 def test_as_many_at_a_time_as_there_are(shown: Any) -> None:
-    with pytest.raises(ValueError, match="shown: wanted"):
+    with pytest.raises(ValueError, match="shown: expected"):
         gaussian_choosers(2, 4, shown=shown)
-    with pytest.raises(ValueError, match="shown: wanted"):
+    with pytest.raises(ValueError, match="shown: expected"):
         choosers_from_orders([[0, 1, 2, 3]], shown=shown)

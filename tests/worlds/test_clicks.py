@@ -90,15 +90,15 @@ def test_compiled_they_click_the_same(user: Any) -> None:
 @pytest.mark.parametrize(
     ("user", "told"),
     [
-        (PositionBiased(-0.1), "eta: wanted a number from 0 to 100, got -0.1"),
-        (PositionBiased(float("nan")), "eta: wanted a number from 0 to 100, got nan"),
-        (PositionBiased(True), "eta: wanted a number from 0 to 100, got True"),
-        (PositionBiased(noise=1.1), "noise: wanted a number from 0 to 1, got 1.1"),
-        (PositionBiased(highest=0.0), "highest: wanted a number from 0.001 to 100, got 0.0"),
-        (PositionBiased(clicks_only=1), "clicks_only: wanted True or False, got 1"),  # type: ignore[arg-type]
-        (Cascade(1.5), "stop: wanted a number from 0 to 1, got 1.5"),
-        (Cascade("1"), "stop: wanted a number from 0 to 1, got '1'"),  # type: ignore[arg-type]
-        (Cascade(noise=-1.0), "noise: wanted a number from 0 to 1, got -1.0"),
+        (PositionBiased(-0.1), "eta: expected a number from 0 to 100, got -0.1"),
+        (PositionBiased(float("nan")), "eta: expected a number from 0 to 100, got nan"),
+        (PositionBiased(True), "eta: expected a number from 0 to 100, got True"),
+        (PositionBiased(noise=1.1), "noise: expected a number from 0 to 1, got 1.1"),
+        (PositionBiased(highest=0.0), "highest: expected a number from 0.001 to 100, got 0.0"),
+        (PositionBiased(clicks_only=1), "clicks_only: expected True or False, got 1"),  # type: ignore[arg-type]
+        (Cascade(1.5), "stop: expected a number from 0 to 1, got 1.5"),
+        (Cascade("1"), "stop: expected a number from 0 to 1, got '1'"),  # type: ignore[arg-type]
+        (Cascade(noise=-1.0), "noise: expected a number from 0 to 1, got -1.0"),
     ],
 )
 def test_what_is_refused(user: Any, told: str) -> None:

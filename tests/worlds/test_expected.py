@@ -148,11 +148,11 @@ def test_compiled_they_answer_the_same_and_regret_falls(kind: str) -> None:
 @pytest.mark.parametrize(
     ("user", "told"),
     [
-        (ExpectedAlpha(0.0), "alpha: wanted a number above 0, at most 1, got 0.0"),
-        (ExpectedAlpha(0.6), "strict: wanted a number from alpha = 0.6 to 1, got 0.5"),
-        (ExpectedAlpha(0.5, 1.1), "strict: wanted a number from alpha = 0.5 to 1, got 1.1"),
-        (ExpectedAlpha(0.5, "1"), "strict: wanted a number from alpha = 0.5 to 1, got '1'"),  # type: ignore[arg-type]
-        (ExpectedAlpha(objects=0), "objects: wanted a whole number, 1 to 1000, got 0"),
+        (ExpectedAlpha(0.0), "alpha: expected a number above 0, at most 1, got 0.0"),
+        (ExpectedAlpha(0.6), "strict: expected a number from alpha = 0.6 to 1, got 0.5"),
+        (ExpectedAlpha(0.5, 1.1), "strict: expected a number from alpha = 0.5 to 1, got 1.1"),
+        (ExpectedAlpha(0.5, "1"), "strict: expected a number from alpha = 0.5 to 1, got '1'"),  # type: ignore[arg-type]
+        (ExpectedAlpha(objects=0), "objects: expected a whole number, 1 to 1000, got 0"),
     ],
 )
 def test_what_is_refused(user: Any, told: str) -> None:

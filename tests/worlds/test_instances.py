@@ -66,20 +66,20 @@ def test_the_data_are_copied() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"n_ranks": 1}, "n_ranks: wanted a whole number, 2 to 1000, got 1"),
-        ({"n_ranks": 4}, "ranks: wanted a whole number from 1 to 4 for each of the 20 instances, got 5 at [4]"),
-        ({"ranks": RANKS - 1}, "ranks: wanted .*, got 0 at [0]"),
-        ({"ranks": RANKS + 0.5}, "ranks: wanted .*, got 1.5 at [0]"),
-        ({"ranks": np.where(RANKS > 4, np.nan, RANKS)}, "ranks: wanted .*, got nan at [4]"),
-        ({"ranks": RANKS[:-1]}, "ranks: wanted .*, got an array of int64 with shape (19,)"),
-        ({"ranks": RANKS > 2}, "ranks: wanted .*, got an array of bool with shape (20,)"),
-        ({"ranks": ["good"] * 20}, "ranks: wanted .*, got ['good'"),
-        ({"X": X[0]}, "X: wanted shape (m, 0), got (2,)"),
-        ({"X": X[:0], "ranks": RANKS[:0]}, "X: wanted at least one instance with at least one feature, got"),
-        ({"X": X[:, :0]}, "X: wanted at least one instance with at least one feature, got"),
-        ({"X": np.where(X == 39, np.inf, X)}, "X: wanted finite numbers, got inf at [19, 1]"),
-        ({"shuffle": -1}, "shuffle: wanted a whole number, 0 or more, got -1"),
-        ({"fixed": 1}, "fixed: wanted true or false, got 1"),
+        ({"n_ranks": 1}, "n_ranks: expected a whole number, 2 to 1000, got 1"),
+        ({"n_ranks": 4}, "ranks: expected a whole number from 1 to 4 for each of the 20 instances, got 5 at [4]"),
+        ({"ranks": RANKS - 1}, "ranks: expected .*, got 0 at [0]"),
+        ({"ranks": RANKS + 0.5}, "ranks: expected .*, got 1.5 at [0]"),
+        ({"ranks": np.where(RANKS > 4, np.nan, RANKS)}, "ranks: expected .*, got nan at [4]"),
+        ({"ranks": RANKS[:-1]}, "ranks: expected .*, got an array of int64 with shape (19,)"),
+        ({"ranks": RANKS > 2}, "ranks: expected .*, got an array of bool with shape (20,)"),
+        ({"ranks": ["good"] * 20}, "ranks: expected .*, got ['good'"),
+        ({"X": X[0]}, "X: expected shape (m, 0), got (2,)"),
+        ({"X": X[:0], "ranks": RANKS[:0]}, "X: expected at least one instance with at least one feature, got"),
+        ({"X": X[:, :0]}, "X: expected at least one instance with at least one feature, got"),
+        ({"X": np.where(X == 39, np.inf, X)}, "X: expected finite numbers, got inf at [19, 1]"),
+        ({"shuffle": -1}, "shuffle: expected a whole number, 0 or more, got -1"),
+        ({"fixed": 1}, "fixed: expected true or false, got 1"),
     ],
 )
 def test_data_that_do_not_fit_are_refused(change: dict[str, Any], said: str) -> None:
@@ -96,9 +96,9 @@ def test_polynomial_features() -> None:
     two = math.sqrt(2)
     assert polynomial([[3.0, 5.0]])[0] == pytest.approx([1, 3 * two, 5 * two, 9, 25, 15 * two])
     for degree in (1, 3, True):
-        with pytest.raises(ValueError, match=r"^degree: wanted 2, got"):
+        with pytest.raises(ValueError, match=r"^degree: expected 2, got"):
             polynomial(X, degree)
-    with pytest.raises(ValueError, match=r"^X: wanted finite numbers, got nan at \[0, 0\]"):
+    with pytest.raises(ValueError, match=r"^X: expected finite numbers, got nan at \[0, 0\]"):
         polynomial([[np.nan]])
 
 
@@ -119,9 +119,9 @@ def test_the_stream_of_the_paper() -> None:
         assert (world.ranks == r).sum() > 1000
     other = synthetic_instances(20_000, seed=2)
     assert not np.array_equal(world.X, other.X)
-    with pytest.raises(ValueError, match=r"^seed: wanted a whole number, 0 or more, got -1$"):
+    with pytest.raises(ValueError, match=r"^seed: expected a whole number, 0 or more, got -1$"):
         synthetic_instances(5, seed=-1)
-    with pytest.raises(ValueError, match=r"^n: wanted a whole number, 1 or more, got 0$"):
+    with pytest.raises(ValueError, match=r"^n: expected a whole number, 1 or more, got 0$"):
         synthetic_instances(0)
 
 
@@ -143,13 +143,13 @@ def test_the_linear_stream() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"n": 0}, "n: wanted a whole number, 1 or more"),
-        ({"n_features": 0}, "n_features: wanted"),
-        ({"n_ranks": 1}, "n_ranks: wanted"),
-        ({"noise": -1.0}, "noise: wanted a number, 0 or more, got -1.0"),
-        ({"noise": math.nan}, "noise: wanted a number, 0 or more, got nan"),
-        ({"seed": -1}, "seed: wanted a whole number, 0 or more, got -1"),
-        ({"dtype": "float16"}, "dtype: wanted float64 or float32, got 'float16'"),
+        ({"n": 0}, "n: expected a whole number, 1 or more"),
+        ({"n_features": 0}, "n_features: expected"),
+        ({"n_ranks": 1}, "n_ranks: expected"),
+        ({"noise": -1.0}, "noise: expected a number, 0 or more, got -1.0"),
+        ({"noise": math.nan}, "noise: expected a number, 0 or more, got nan"),
+        ({"seed": -1}, "seed: expected a whole number, 0 or more, got -1"),
+        ({"dtype": "float16"}, "dtype: expected float64 or float32, got 'float16'"),
     ],
 )
 def test_the_linear_stream_refuses_nonsense(change: dict[str, Any], said: str) -> None:

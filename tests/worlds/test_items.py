@@ -139,7 +139,7 @@ def test_ratings_where_none_is_known() -> None:
 
 def test_people_who_rank_documents_do_not_pick_items() -> None:
     with pytest.raises(
-        ValueError, match=r"^user: wanted one who picks items \(strict, better, best, expected\), got Noisy"
+        ValueError, match=r"^user: expected one who picks items \(strict, better, best, expected\), got Noisy"
     ):
         item_pool(items(3), W_STAR, Noisy())
 
@@ -160,16 +160,16 @@ def test_taste() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"w_star": np.ones(1)}, r"w_star: wanted shape \(2,\), got \(1,\)"),
-        ({"w_star": [np.nan, 1.0]}, "w_star: wanted finite numbers"),
-        ({"X": [[1.0, np.inf], [0.0, 0.0]]}, "X: wanted finite numbers"),
-        ({"X": [1.0, 2.0]}, "X: wanted shape"),
-        ({"ratings": 3.0}, "ratings: wanted 2 of them"),
-        ({"ratings": np.ones((2, 2))}, "ratings: wanted 2 of them"),
-        ({"ratings": [np.inf, 1.0]}, "ratings: wanted 2 of them"),
-        ({"ratings": "55"}, "ratings: wanted a number for every item"),
-        ({"user": StrictAlpha(0.0)}, "alpha: wanted a number above 0, at most 1, got 0.0"),
-        ({"user": Better("yes")}, "exact: wanted True or False, got 'yes'"),
+        ({"w_star": np.ones(1)}, r"w_star: expected shape \(2,\), got \(1,\)"),
+        ({"w_star": [np.nan, 1.0]}, "w_star: expected finite numbers"),
+        ({"X": [[1.0, np.inf], [0.0, 0.0]]}, "X: expected finite numbers"),
+        ({"X": [1.0, 2.0]}, "X: expected shape"),
+        ({"ratings": 3.0}, "ratings: expected 2 of them"),
+        ({"ratings": np.ones((2, 2))}, "ratings: expected 2 of them"),
+        ({"ratings": [np.inf, 1.0]}, "ratings: expected 2 of them"),
+        ({"ratings": "55"}, "ratings: expected a number for every item"),
+        ({"user": StrictAlpha(0.0)}, "alpha: expected a number above 0, at most 1, got 0.0"),
+        ({"user": Better("yes")}, "exact: expected True or False, got 'yes'"),
     ],
 )
 def test_data_that_do_not_fit_together_are_refused(change: dict[str, Any], message: str) -> None:

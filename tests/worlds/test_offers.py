@@ -62,7 +62,7 @@ def test_what_is_told_of_a_world_that_is_drawn() -> None:
 
 @pytest.mark.parametrize("count", [0, -1, 99, 2.0])
 def test_as_many_as_there_are_less_one(count: int) -> None:
-    with pytest.raises(ValueError, match=r"^warm: wanted a whole number, 1 to"):
+    with pytest.raises(ValueError, match=r"^warm: expected a whole number, 1 to"):
         warm_start(few(True), count, 0)
 
 

@@ -171,17 +171,18 @@ def test_synthetic_queries() -> None:
 
 
 def test_misuse_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match=r"^k: wanted a ranking of at least 2 positions, got 1"):
+    with pytest.raises(ValueError, match=r"^k: expected a ranking of at least 2 positions, got 1"):
         stream(k=1)
     with pytest.raises(
         ValueError,
-        match=r"^user: wanted one who ranks documents \(strict, noisy, position-biased, cascade, expected\), got Best",
+        match=r"^user: expected one who ranks documents \(strict, noisy, position-biased, cascade, expected\), "
+        r"got Best",
     ):
         stream(Best())
-    with pytest.raises(ValueError, match=r"^shuffle: wanted a whole number, 0 or more, got -1$"):
+    with pytest.raises(ValueError, match=r"^shuffle: expected a whole number, 0 or more, got -1$"):
         stream(shuffle=-1)
     for field, value in [("seed", -1), ("noise", -1.0), ("noise", np.nan), ("noise", True)]:
-        with pytest.raises(ValueError, match=rf"^{field}: wanted a (whole )?number, 0 or more, got {value}$"):
+        with pytest.raises(ValueError, match=rf"^{field}: expected a (whole )?number, 0 or more, got {value}$"):
             synthetic_queries(3, 4, 2, **{"noise": 0.0, "user": Noisy(), field: value})  # type: ignore[arg-type]
 
 
@@ -191,27 +192,27 @@ ROWS, GOOD = np.arange(24.0).reshape(6, 4), np.array([0, 2, 6])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"offsets": [2, 4, 6]}, "offsets: wanted them to rise from 0 to 6"),
-        ({"offsets": [0, 4]}, "offsets: wanted them to rise from 0 to 6"),
-        ({"offsets": [0, 5, 4, 6]}, "offsets: wanted them to rise"),
-        ({"offsets": [0, 2, 2, 6]}, "offsets: wanted them to rise"),
-        ({"offsets": [-1, 6]}, "offsets: wanted them to rise"),
-        ({"offsets": [0, 100]}, "offsets: wanted them to rise"),
-        ({"offsets": []}, "offsets: wanted where each query begins"),
-        ({"offsets": [0]}, "offsets: wanted where each query begins"),
-        ({"offsets": [0.0, 6.0]}, "offsets: wanted where each query begins"),
-        ({"w_star": np.ones(1)}, r"w_star: wanted shape \(4,\), got \(1,\)"),
-        ({"w_star": 1.0}, r"w_star: wanted shape \(4,\), got \(\)"),
-        ({"w_star": np.full(4, np.nan)}, "w_star: wanted finite numbers"),
-        ({"labels": np.zeros(7)}, r"labels: wanted shape \(6,\), got \(7,\)"),
-        ({"labels": np.zeros((6, 2))}, "labels: wanted shape"),
-        ({"X": np.where(ROWS == 5, np.nan, ROWS)}, r"X: wanted finite numbers, got nan at \[1, 1\]"),
-        ({"X": "text"}, "X: wanted 2-dimensional numbers"),
-        ({"k": 2000}, "k: wanted a whole number, 1 to 1024, got 2000"),
-        ({"k": "5"}, "k: wanted a whole number"),
-        ({"user": StrictAlpha(float("nan"))}, "alpha: wanted a number above 0, at most 1, got nan"),
-        ({"user": Noisy(-3)}, "depth: wanted a whole number, 1 or more, got -3"),
-        ({"user": Noisy}, "user: wanted one who ranks documents"),
+        ({"offsets": [2, 4, 6]}, "offsets: expected them to rise from 0 to 6"),
+        ({"offsets": [0, 4]}, "offsets: expected them to rise from 0 to 6"),
+        ({"offsets": [0, 5, 4, 6]}, "offsets: expected them to rise"),
+        ({"offsets": [0, 2, 2, 6]}, "offsets: expected them to rise"),
+        ({"offsets": [-1, 6]}, "offsets: expected them to rise"),
+        ({"offsets": [0, 100]}, "offsets: expected them to rise"),
+        ({"offsets": []}, "offsets: expected where each query begins"),
+        ({"offsets": [0]}, "offsets: expected where each query begins"),
+        ({"offsets": [0.0, 6.0]}, "offsets: expected where each query begins"),
+        ({"w_star": np.ones(1)}, r"w_star: expected shape \(4,\), got \(1,\)"),
+        ({"w_star": 1.0}, r"w_star: expected shape \(4,\), got \(\)"),
+        ({"w_star": np.full(4, np.nan)}, "w_star: expected finite numbers"),
+        ({"labels": np.zeros(7)}, r"labels: expected shape \(6,\), got \(7,\)"),
+        ({"labels": np.zeros((6, 2))}, "labels: expected shape"),
+        ({"X": np.where(ROWS == 5, np.nan, ROWS)}, r"X: expected finite numbers, got nan at \[1, 1\]"),
+        ({"X": "text"}, "X: expected 2-dimensional numbers"),
+        ({"k": 2000}, "k: expected a whole number, 1 to 1024, got 2000"),
+        ({"k": "5"}, "k: expected a whole number"),
+        ({"user": StrictAlpha(float("nan"))}, "alpha: expected a number above 0, at most 1, got nan"),
+        ({"user": Noisy(-3)}, "depth: expected a whole number, 1 or more, got -3"),
+        ({"user": Noisy}, "user: expected one who ranks documents"),
     ],
 )
 def test_data_that_do_not_fit_together_are_refused(change: dict[str, Any], message: str) -> None:

@@ -99,7 +99,7 @@ def test_regret_is_the_best_of_the_row_less_what_is_expected() -> None:
     ],
 )
 def test_nonsense_is_refused_by_name(made: Any, change: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError, match=f"^{named}: wanted"):
+    with pytest.raises(ValueError, match=f"^{named}: expected"):
         made(**change)
 
 
@@ -173,21 +173,21 @@ def test_the_world_keeps_a_copy() -> None:
 @pytest.mark.parametrize(
     ("users", "items", "values", "named"),
     [
-        ([], [], [], "users: wanted"),
-        ([0.5], [1], [1.0], "users: wanted"),
-        ([-1], [1], [1.0], r"users: wanted whole numbers, 0 to 9999999, got -1 at \[0\]"),
-        ([0], [10**7], [1.0], "items: wanted"),
-        ([0, 1], [1], [1.0, 2.0], "items: wanted 2"),
-        ([0, 1], [1, 1], [1.0], "values: wanted 2"),
-        ([0, 1], [1, 1], [1.0, np.nan], r"values: wanted finite numbers, got nan at \[1\]"),
-        ([0], [1], ["a"], "values: wanted"),
-        ([0, 0], [1, 1], [1.0, 2.0], "items: wanted each once for user 0, got 1 twice"),
+        ([], [], [], "users: expected"),
+        ([0.5], [1], [1.0], "users: expected"),
+        ([-1], [1], [1.0], r"users: expected whole numbers, 0 to 9999999, got -1 at \[0\]"),
+        ([0], [10**7], [1.0], "items: expected"),
+        ([0, 1], [1], [1.0, 2.0], "items: expected 2"),
+        ([0, 1], [1, 1], [1.0], "values: expected 2"),
+        ([0, 1], [1, 1], [1.0, np.nan], r"values: expected finite numbers, got nan at \[1\]"),
+        ([0], [1], ["a"], "values: expected"),
+        ([0, 0], [1, 1], [1.0, 2.0], "items: expected each once for user 0, got 1 twice"),
     ],
 )
 def test_ratings_that_do_not_fit_are_refused(users: Any, items: Any, values: Any, named: str) -> None:
     with pytest.raises(ValueError, match=f"^{named}"):
         replay_ratings(users, items, values)
-    with pytest.raises(ValueError, match=r"^repeats: wanted True or False"):
+    with pytest.raises(ValueError, match=r"^repeats: expected True or False"):
         replay_ratings(USERS, ITEMS, VALUES, repeats=1)  # type: ignore[arg-type]
 
 

@@ -236,19 +236,19 @@ def test_a_learner_learns(kind: str) -> None:
 
 def test_what_is_refused() -> None:
     for make, told in [
-        (lambda: synthetic_paths(5, 1, 1, 2, STRICT), "grid: wanted at least two nodes, got one"),
-        (lambda: synthetic_paths(5, 2, 2, 2, STRICT, seed=-1), "seed: wanted a whole number, 0 or more, got -1"),
-        (lambda: synthetic_subsets(5, 4, 2, 2, STRICT, seed=-1), "seed: wanted a whole number, 0 or more, got -1"),
-        (lambda: synthetic_paths(0, 2, 2, 2, STRICT), "rounds: wanted a whole number, 1 or more, got 0"),
+        (lambda: synthetic_paths(5, 1, 1, 2, STRICT), "grid: expected at least two nodes, got one"),
+        (lambda: synthetic_paths(5, 2, 2, 2, STRICT, seed=-1), "seed: expected a whole number, 0 or more, got -1"),
+        (lambda: synthetic_subsets(5, 4, 2, 2, STRICT, seed=-1), "seed: expected a whole number, 0 or more, got -1"),
+        (lambda: synthetic_paths(0, 2, 2, 2, STRICT), "rounds: expected a whole number, 1 or more, got 0"),
         (
             lambda: synthetic_paths(5, 2, 2, 2, Better()),
-            "user: wanted one who corrects assignments, paths and sets (strict), got Better",
+            "user: expected one who corrects assignments, paths and sets (strict), got Better",
         ),
-        (lambda: synthetic_subsets(5, 2, 3, 2, STRICT), "candidates: wanted a whole number, 3 or more, got 2"),
-        (lambda: synthetic_subsets(5, 40, 5, 2, STRICT), "k: wanted at most 20000 sets to try, got 658008"),
+        (lambda: synthetic_subsets(5, 2, 3, 2, STRICT), "candidates: expected a whole number, 3 or more, got 2"),
+        (lambda: synthetic_subsets(5, 40, 5, 2, STRICT), "k: expected at most 20000 sets to try, got 658008"),
         (
             lambda: synthetic_subsets(5, 4, 2, 2, Better()),
-            "user: wanted one who corrects assignments, paths and sets (strict)",
+            "user: expected one who corrects assignments, paths and sets (strict)",
         ),
     ]:
         with pytest.raises(ValueError) as error:

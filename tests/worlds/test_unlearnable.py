@@ -67,5 +67,5 @@ def test_by_hand() -> None:
 
 @pytest.mark.parametrize("horizon", [0, -1, 2.5, "3"])
 def test_a_horizon_that_makes_no_sense_is_refused(horizon: Any) -> None:
-    with pytest.raises(ValueError, match=r"^horizon: wanted a whole number"):
+    with pytest.raises(ValueError, match=r"^horizon: expected a whole number"):
         unlearnable(horizon)

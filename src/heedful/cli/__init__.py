@@ -227,8 +227,8 @@ def _help(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(expected: bool) -> None:
+    if expected:
         typer.echo(f"heedful {__version__}")
         raise typer.Exit
 

@@ -25,14 +25,14 @@ from heedful.cli.sharing import (
 from heedful.cli.terminal import (
     BadInput,
     Failure,
+    check_extra,
+    check_server,
     console,
     has_display,
     note,
     notes,
     print_json,
     reading_input,
-    wanted_extra,
-    wanted_server,
 )
 
 if TYPE_CHECKING:
@@ -129,15 +129,15 @@ def compare(
 
     Exit codes: 0 ended with Ctrl-C; 1 it cannot listen or write; 2 bad input.
     """
-    wanted_server("serve", "heedful compare")
+    check_server("serve", "heedful compare")
     if share:
-        wanted_extra("segno", "serve", "heedful compare --share")
+        check_extra("segno", "serve", "heedful compare --share")
     else:
         given = {"--segment": segment, "--address": address, "--listen": listen, "--share-port": share_port}
         if option := next((option for option, value in given.items() if value), ""):
-            raise BadInput(f"{option}: wanted --share beside it, got none")
+            raise BadInput(f"{option}: expected --share beside it, got none")
     if share and share_port is not None and share_port == (port or PORT):
-        raise BadInput(f"--share-port: wanted another port than --port, got {share_port} for both")
+        raise BadInput(f"--share-port: expected another port than --port, got {share_port} for both")
     seconds, reached, segments = _seconds(lasts), _address(address), _segments(segment or [""])
     where = listening_host(listen, reached) if share else ""
     told: dict[str, Any] = {"ask": ask, "consent": consent, "questions": questions, "show": tuple(show or ()) or None}
@@ -158,23 +158,23 @@ def _seconds(given: str) -> float:
     """ "90m", "12h", "7d" as seconds."""
     match = re.fullmatch(r"([0-9]{1,6})([mhd])", given)
     if match is None or not 60.0 <= int(match[1]) * SECONDS[match[2]] <= 366 * SECONDS["d"]:
-        raise BadInput(f"--lasts: wanted a minute to a year, such as 90m, 12h or 7d, got {given!r}")
+        raise BadInput(f"--lasts: expected a minute to a year, such as 90m, 12h or 7d, got {given!r}")
     return int(match[1]) * SECONDS[match[2]]
 
 
 def _address(given: str | None) -> str | None:
     if given is not None and not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]-]+/?", given):
-        told = "wanted where a site begins, such as https://study.example.org, without a path"
+        told = "expected where a site begins, such as https://study.example.org, without a path"
         raise BadInput(f"--address: {told}, got {given!r}")
     return None if given is None else given.rstrip("/")
 
 
 def _segments(given: list[str]) -> list[str]:
     """All of them looked at before a link is made for the first: what it opens is told once."""
-    from heedful.server.links import wanted_segment
+    from heedful.server.links import check_segment
 
     with reading_input():
-        return [wanted_segment("--segment", each) for each in given]
+        return [check_segment("--segment", each) for each in given]
 
 
 # ---------------------------------------------------------------------------- the study
@@ -187,13 +187,13 @@ def _made(
     if (source / "log.db").is_file():
         for option, given in (("--name", name), ("--identifier", identifier)):
             if given is not None:
-                raise BadInput(f"{option}: wanted none with a study that is there, got {given!r}")
+                raise BadInput(f"{option}: expected none with a study that is there, got {given!r}")
         with reading_input():
             path = _called(source)
             _same(path, goal, told)
         return path, []
     if goal not in (None, "best", "ranking"):
-        raise BadInput(f"--goal: wanted best or ranking, got {goal!r}")
+        raise BadInput(f"--goal: expected best or ranking, got {goal!r}")
     with reading_input():
         from heedful.server.loops import loop_name
         from heedful.studies.reading import read_material
@@ -216,7 +216,7 @@ def _called(source: Path) -> Path:
 
     path = source.resolve() if source.name == ".." else source.absolute()
     if not path.name.endswith(SUFFIX):
-        raise ValueError(f"{source}: wanted a study called NAME{SUFFIX}, got {path.name!r}")
+        raise ValueError(f"{source}: expected a study called NAME{SUFFIX}, got {path.name!r}")
     loop_name(str(source), path.name.removesuffix(SUFFIX))
     return path
 
@@ -230,7 +230,7 @@ def _found(path: Path, material: Material, goal: str | None, told: dict[str, Any
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         create_study(path, material, study, kind).close()
     except FileExistsError as error:
-        raise BadInput(f"{path}: {error.strerror}, and no study: wanted another --name") from error
+        raise BadInput(f"{path}: {error.strerror}, and no study: expected another --name") from error
     by = f", named by their {material.encoding.identifier}" if material.kind == "rows" else ""
     note(f"{len(material.rows):,} {material.kind} to compare{by}, in {path}")
 
@@ -257,14 +257,14 @@ def _same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
         kept = loop.choices
     if kept is None:
         raise BadInput(
-            f"{path}: wanted a study, or a loop of choices, got a loop of another kind: wanted another --name"
+            f"{path}: expected a study, or a loop of choices, got a loop of another kind: expected another --name"
         )
     for option, given in {"goal": goal, **{name: told[name] for name in told if name not in FREE}}.items():
         before = kept if option == "goal" else getattr(study, option)
         if given is not None and given != before:
             more = "; --name begins another study"
             raise BadInput(
-                f"--{option}: wanted {before!r}, as the study in {path.name} began with, got {given!r}{more}"
+                f"--{option}: expected {before!r}, as the study in {path.name} began with, got {given!r}{more}"
             )
     free = {name: told[name] for name in FREE if told.get(name) not in (None, getattr(study, name))}
     if free:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli import demo_loops, demo_once
-from heedful.cli.terminal import BadInput, Failure, console, has_display, note, notes, wanted_extra, wanted_server
+from heedful.cli.terminal import BadInput, Failure, check_extra, check_server, console, has_display, note, notes
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -56,11 +56,11 @@ def demo(
     once = once or as_json
     for name, given in (("--dir", folder), ("--port", port)):
         if once and given is not None:
-            raise BadInput(f"{name}: wanted without --once, which keeps nothing and serves nobody")
-    wanted_extra("vega_datasets", "demo", "the demo")
-    wanted_server("demo", "the demo")
+            raise BadInput(f"{name}: expected without --once, which keeps nothing and serves nobody")
+    check_extra("vega_datasets", "demo", "the demo")
+    check_server("demo", "the demo")
     if once:
-        wanted_extra("httpx", "demo", "the demo")
+        check_extra("httpx", "demo", "the demo")
         demo_once.run(as_json)
         return
     signal.signal(signal.SIGTERM, _interrupt)
@@ -85,7 +85,7 @@ def _home(folder: Path | None) -> Iterator[Path]:
             yield Path(temporary)
         return
     if (folder / "log.db").is_file():
-        raise BadInput(f"--dir: wanted the folder that loops are in, got one of them: {str(folder)!r}")
+        raise BadInput(f"--dir: expected the folder that loops are in, got one of them: {str(folder)!r}")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     yield folder
 

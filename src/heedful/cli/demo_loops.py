@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heedful.cli.terminal import Failure, wanted_extra
+from heedful.cli.terminal import Failure, check_extra
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +59,7 @@ LISTED, TOP = 20, 5
 
 def cars() -> list[dict[str, Any]]:
     """The cars, a row each: read from the file in vega_datasets, which stays local. Failure where it is not there."""
-    wanted_extra("vega_datasets", "demo", "the demo")
+    check_extra("vega_datasets", "demo", "the demo")
     package = importlib.util.find_spec("vega_datasets")
     file = Path(str(package and package.origin)).parent / "_data" / "cars.json"
     if not file.is_file():

@@ -55,21 +55,21 @@ def import_(
     files = files or []
     if not files and (items is None or ubi is not None):
         raise BadInput(
-            f"FILE: wanted {'the events' if ubi is not None else 'some events, or --features ITEMS'}, got none"
+            f"FILE: expected {'the events' if ubi is not None else 'some events, or --features ITEMS'}, got none"
         )
     if ubi is not None and len(files) > 1:
-        raise BadInput(f"FILE: wanted one with --ubi, the events, got {len(files)}")
+        raise BadInput(f"FILE: expected one with --ubi, the events, got {len(files)}")
     if chains and ubi is None:
-        raise BadInput("--chains: wanted --ubi too, got none")
+        raise BadInput("--chains: expected --ubi too, got none")
     for file in [*files, *([ubi] if ubi else [])]:
         if not file.is_file() and not file.is_fifo():
-            raise BadInput(f"{file}: {'wanted a file, got a folder' if file.is_dir() else 'no such file'}")
+            raise BadInput(f"{file}: {'expected a file, got a folder' if file.is_dir() else 'no such file'}")
     tally = Tally()
     with opened(name, own) as loop, asking():
         loop.ledger.look()
         before = loop.ledger.moves
         for file in files if ubi is None else ():
-            _wanted_objects(file)  # all of them before anything of one is taken
+            _check_objects(file)  # all of them before anything of one is taken
         put = _put_items(loop, items) if items is not None else None
         report = _import_ubi(loop, ubi, files[0], chains, tally) if ubi is not None else None
         for file in files if ubi is None else ():
@@ -90,7 +90,7 @@ def import_(
         raise typer.Exit(1)
 
 
-def _wanted_objects(file: Path) -> None:
+def _check_objects(file: Path) -> None:
     """BadInput for a file that holds no objects: what is said of every line of a CSV helps nobody.
 
     One line alone may be torn, as the first of a log is that was cut up; where neither of the first two begins an
@@ -106,9 +106,9 @@ def _wanted_objects(file: Path) -> None:
             if told := line.decode(errors="replace").removeprefix("\ufeff").strip():
                 first.append(told)
     if first and not any(each.startswith("{") for each in first):
-        wanted = f"wanted JSON lines, one object a line, got {cut_repr(first[0])} first"
+        expected = f"expected JSON lines, one object a line, got {cut_repr(first[0])} first"
         help = "docs/commands.md, import, has their fields; a table of items is for --features"
-        raise BadInput(f"{file}: {wanted}; {help}")
+        raise BadInput(f"{file}: {expected}; {help}")
 
 
 def _unused(report: Report, files: Mapping[str, Path]) -> list[str]:
@@ -236,9 +236,9 @@ def validate(
     """
     path = Path(name) if file is None else file
     if not path.is_file() and not path.is_fifo():
-        raise BadInput(f"{path}: {'wanted a file, got a folder' if path.is_dir() else 'no such file'}")
+        raise BadInput(f"{path}: {'expected a file, got a folder' if path.is_dir() else 'no such file'}")
     if file is None and own is not None:
-        raise BadInput("--own: wanted a NAME too, got a FILE alone")
+        raise BadInput("--own: expected a NAME too, got a FILE alone")
     tally, problems = Tally(), list[Mapping[str, Any]]()
 
     def take(outcome: Outcome) -> None:
@@ -251,12 +251,12 @@ def validate(
 
     with reading_input(), _progress(path.name, None) as advance:
         if file is None:
-            _wanted_objects(path)
+            _check_objects(path)
             for outcome in _forms(advance(read_lines(path))):
                 take(outcome)
         else:
             with opened(name, own, rehearsed=True) as loop:
-                _wanted_objects(path)
+                _check_objects(path)
                 for outcome in import_lines(loop, advance(read_lines(path))):
                     take(outcome)
     problems.sort(key=lambda problem: problem["line"])

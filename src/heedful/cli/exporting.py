@@ -35,7 +35,7 @@ def export(
     Exit codes: 0 written; 1 it could not be; 2 bad input.
     """
     if file == "-" and json:
-        raise BadInput("--json: wanted a FILE, as with - the lines themselves go to stdout")
+        raise BadInput("--json: expected a FILE, as with - the lines themselves go to stdout")
     path = Path(os.path.abspath(file))
     target = Path(os.path.realpath(file))  # what a link points to is written, not the link
     if file != "-":
@@ -59,13 +59,13 @@ def export(
 def _check_target(file: str, target: Path) -> None:
     """BadInput where no file can be put, or something is that a file must not take the place of."""
     if os.path.isdir(file):
-        raise BadInput(f"{file}: wanted a file, got a folder")
+        raise BadInput(f"{file}: expected a file, got a folder")
     if os.path.exists(file) and not os.path.isfile(file):
-        raise BadInput(f"{file}: wanted a file, got a pipe, a socket or a device; - writes to stdout")
+        raise BadInput(f"{file}: expected a file, got a pipe, a socket or a device; - writes to stdout")
     if not target.parent.is_dir():
-        raise BadInput(f"{file}: wanted a file in a folder that is there, got none at {target.parent}")
+        raise BadInput(f"{file}: expected a file in a folder that is there, got none at {target.parent}")
     if target.is_symlink():
-        raise BadInput(f"{file}: wanted a file, got links that go round in a circle")
+        raise BadInput(f"{file}: expected a file, got links that go round in a circle")
 
 
 def _encoded(loop: Loop) -> Iterator[tuple[str, bytes]]:

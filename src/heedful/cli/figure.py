@@ -11,6 +11,7 @@ import typer
 
 from heedful.cli.terminal import (
     BadInput,
+    check_extra,
     console,
     cores,
     new_table,
@@ -18,7 +19,6 @@ from heedful.cli.terminal import (
     notes,
     print_json,
     reading_input,
-    wanted_extra,
 )
 
 if TYPE_CHECKING:
@@ -71,18 +71,18 @@ def figure(
     if name is None and not all_:
         return _list(json)
     if name is not None and all_:
-        raise BadInput("figure: wanted an ID or --all, got both")
-    wanted_extra("matplotlib", "plot", "heedful figure")
-    from heedful.data.pairwise_dataset import wanted_labels
+        raise BadInput("figure: expected an ID or --all, got both")
+    check_extra("matplotlib", "plot", "heedful figure")
+    from heedful.data.pairwise_dataset import check_labels
     from heedful.papers import FIGURES, find_figure, with_labels
     from heedful.papers.run_figure import Sources, lacking
 
     with reading_input():
-        wanted_labels(labels)
+        check_labels(labels)
         figures = list(FIGURES.values()) if all_ else [find_figure(str(name))]
         figures = figures if labels == "right" else [with_labels(one, labels) for one in figures]
         if not data.is_dir():
-            raise BadInput(f"--data: wanted a folder, got {str(data)!r}")
+            raise BadInput(f"--data: expected a folder, got {str(data)!r}")
         out.mkdir(parents=True, exist_ok=True)
     sources = Sources(data, letor)
     for why in dict.fromkeys(why for one in figures for why in lacking(one, sources).values()):

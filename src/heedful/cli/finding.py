@@ -34,7 +34,7 @@ def place(name: str) -> Path:
     """The folder of a loop: NAME.heedful, or NAME itself where it ends so or says where it is."""
     separators = [mark for mark in (os.sep, os.altsep, "/") if mark]
     if not name.strip():
-        raise BadInput(f"NAME: wanted the name of a loop, got {name!r}")
+        raise BadInput(f"NAME: expected the name of a loop, got {name!r}")
     as_it_is = name.endswith(".heedful") or any(mark in name for mark in separators)
     return Path(name if as_it_is else f"{name}.heedful")
 
@@ -102,7 +102,7 @@ def read_json(option: str, given: str | None) -> Any:
     try:
         return json.loads(given, parse_constant=_not_json)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{option}: wanted JSON, got {shortened(given)}: {error}") from None
+        raise BadInput(f"{option}: expected JSON, got {shortened(given)}: {error}") from None
 
 
 def _not_json(constant: str) -> Any:
@@ -116,7 +116,7 @@ def read_text(option: str, given: str) -> str:
     except OSError as error:
         raise BadInput(f"{option}: {given}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise BadInput(f"{option}: {given}: wanted UTF-8, got other bytes") from None
+        raise BadInput(f"{option}: {given}: expected UTF-8, got other bytes") from None
 
 
 def pairs(option: str, meaning: str, given: Sequence[str]) -> dict[str, str]:
@@ -125,9 +125,9 @@ def pairs(option: str, meaning: str, given: Sequence[str]) -> dict[str, str]:
     for each in given:
         left, mark, right = each.rpartition("=")
         if not (left and mark and right):
-            raise BadInput(f"{option}: wanted {meaning}, got {each!r}")
+            raise BadInput(f"{option}: expected {meaning}, got {each!r}")
         if left in made:
-            raise BadInput(f"{option}: wanted each once, got {left!r} twice")
+            raise BadInput(f"{option}: expected each once, got {left!r} twice")
         made[left] = right
     return made
 
@@ -139,7 +139,7 @@ def numbers(option: str, meaning: str, given: Sequence[str]) -> dict[str, float]
         try:
             made[left] = int(right) if right.lstrip("+-").isdecimal() and right.isascii() else float(right)
         except ValueError:
-            raise BadInput(f"{option}: wanted {meaning}, got {f'{left}={right}'!r}") from None
+            raise BadInput(f"{option}: expected {meaning}, got {f'{left}={right}'!r}") from None
     return made
 
 

@@ -11,7 +11,7 @@ import typer
 
 from heedful.cli.finding import Json, asking, numbers, pairs, place, quoted, read_json, read_text
 from heedful.cli.terminal import BadInput, Failure, console, new_table, print_json, reading_input
-from heedful.core.validation import wanted_count
+from heedful.core.validation import check_count
 from heedful.spaces.ordinal import MOST_RANKS
 
 if TYPE_CHECKING:
@@ -136,23 +136,23 @@ def init(
     Exit codes: 0 made; 1 it could not be written; 2 bad input.
     """
     if choices:
-        _wanted_choices(texts, grades, ratings, kind, context, cross, features, query_features)
+        _check_choices(texts, grades, ratings, kind, context, cross, features, query_features)
     elif goal is not None or features:
-        raise BadInput(f"{'--features' if goal is None else '--goal'}: wanted --choices beside it, got none")
+        raise BadInput(f"{'--features' if goal is None else '--goal'}: expected --choices beside it, got none")
     elif ratings is not None:
-        _wanted_bare(texts, grades, kind, context, cross, query_features)
+        _check_bare(texts, grades, kind, context, cross, query_features)
     elif repeats:
-        raise BadInput("--repeats: wanted --ratings or --choices beside it, got none")
+        raise BadInput("--repeats: expected --ratings or --choices beside it, got none")
     elif texts == (file is not None):
         raise BadInput(
-            "FILE: wanted none with --texts, got one"
+            "FILE: expected none with --texts, got one"
             if texts
-            else "FILE: wanted a table of items, or --texts, got neither"
+            else "FILE: expected a table of items, or --texts, got neither"
         )
     if texts and (identifier is not None or kind):
-        raise BadInput(f"{'--kind' if kind else '--identifier'}: wanted a FILE that it is about, got --texts")
+        raise BadInput(f"{'--kind' if kind else '--identifier'}: expected a FILE that it is about, got --texts")
     if not 0.0 <= people <= 1e9:
-        raise BadInput(f"--people: wanted a number from 0 to {1e9:g}, got {people:g}")
+        raise BadInput(f"--people: expected a number from 0 to {1e9:g}, got {people:g}")
     kinds, bounds = pairs("--kind", "COLUMN=KIND", kind or ()), None if ratings is None else _bounds(ratings)
     purpose: dict[str, Any] = {"choices": goal or "best", "repeats": repeats} if choices else {}
     if choices:
@@ -186,16 +186,16 @@ def init(
             console().print(f"\nNext: {_next(loop, name)}", markup=False, soft_wrap=True)
 
 
-def _wanted_bare(texts: bool, grades: int | None, kind: Any, context: Any, cross: Any, query: Any) -> None:
+def _check_bare(texts: bool, grades: int | None, kind: Any, context: Any, cross: Any, query: Any) -> None:
     """BadInput for what a loop of ratings does not go with."""
     given = {"--texts": texts, "--grades": grades is not None, "--kind": kind, "--context": context, "--cross": cross}
     given |= {"--query-features": query}
     for option, there in given.items():
         if there:
-            raise BadInput(f"{option}: wanted none beside --ratings, which looks at no features, got it")
+            raise BadInput(f"{option}: expected none beside --ratings, which looks at no features, got it")
 
 
-def _wanted_choices(
+def _check_choices(
     texts: bool,
     grades: int | None,
     ratings: str | None,
@@ -212,7 +212,7 @@ def _wanted_choices(
         if there:
             instead = "--features beside it, as items are known by their names alone" if option == "--kind" else ""
             raise BadInput(
-                f"{option}: wanted {instead or 'none beside --choices, which are among items alone'}, got it"
+                f"{option}: expected {instead or 'none beside --choices, which are among items alone'}, got it"
             )
 
 
@@ -224,7 +224,7 @@ def _bounds(given: str) -> tuple[float, float]:
             return float(low), float(high)
     except ValueError:
         pass
-    raise BadInput(f"--ratings: wanted LOW..HIGH, such as 1..5, got {given!r}")
+    raise BadInput(f"--ratings: expected LOW..HIGH, such as 1..5, got {given!r}")
 
 
 def _weighed(given: Sequence[str]) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def _weighed(given: Sequence[str]) -> dict[str, Any]:
         try:
             found[name] = (float(rating), float(weight)) if colon else float(rating)
         except ValueError:
-            raise BadInput(f"--action: wanted NAME=RATING:WEIGHT, such as buy=5:1, got {name}={text}") from None
+            raise BadInput(f"--action: expected NAME=RATING:WEIGHT, such as buy=5:1, got {name}={text}") from None
     return found
 
 
@@ -247,10 +247,12 @@ def _learner(given: str | None, grades: int | None) -> str:
     from heedful.loop.interactions.ordinal.learners import graded_spec, is_grading
 
     with asking():
-        wanted_count("--grades", grades, least=2, most=MOST_RANKS)
+        check_count("--grades", grades, least=2, most=MOST_RANKS)
         spec = "averaged-prank" if given is None else given
         if not is_grading(learner_class(spec)):
-            raise ValueError(f"--grades: wanted a --learner that predicts grades beside it, such as prank, got {spec}")
+            raise ValueError(
+                f"--grades: expected a --learner that predicts grades beside it, such as prank, got {spec}"
+            )
         return graded_spec(spec, grades)
 
 
@@ -302,7 +304,7 @@ def _made(
             )
     except FileExistsError as error:
         if not (folder / "log.db").is_file():
-            raise BadInput(f"{folder}: {error.strerror}, and no loop: wanted another NAME") from error
+            raise BadInput(f"{folder}: {error.strerror}, and no loop: expected another NAME") from error
         go_on = f"heedful decide {name} goes on with it; to begin anew, remove it, with all that it learned"
         raise BadInput(f"{folder}: {error.strerror}: {go_on}") from error
     except FileNotFoundError as error:
@@ -334,7 +336,7 @@ def _crosses(given: Sequence[str], context: Encoding | None, items: Encoding, sa
     if not given:
         return ()
     if context is None:
-        raise BadInput("--cross: wanted --context too, whose columns are crossed, got none")
+        raise BadInput("--cross: expected --context too, whose columns are crossed, got none")
     if list(given) == ["all"]:
         return "all"
     places = items.places | ({} if said is None else said.places)
@@ -345,7 +347,7 @@ def _cross(given: str, context: Encoding, places: Mapping[str, range]) -> tuple[
     """CONTEXT:ITEM; where names have colons themselves, at the one that leaves names of columns on both sides."""
     cuts = [i for i, mark in enumerate(given) if mark == ":"]
     if not cuts:
-        raise BadInput(f"--cross: wanted CONTEXT:ITEM, the names of two columns, or all, got {given!r}")
+        raise BadInput(f"--cross: expected CONTEXT:ITEM, the names of two columns, or all, got {given!r}")
     known = [i for i in cuts if context.places.get(given[:i]) and places.get(given[i + 1 :])]
     at = (known or cuts)[0]
     return given[:at], given[at + 1 :]

@@ -66,34 +66,34 @@ def read_grid(path: Path) -> list[Cell]:
         try:
             grid = tomllib.load(file)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path.name}: wanted TOML, got {error}") from None
+            raise ValueError(f"{path.name}: expected TOML, got {error}") from None
     known(path.name, grid, _KEYS)
     alone = next((kind for kind in ALONE if kind in grid.get("data", {})), "")
     if alone and "users" in grid:
-        raise ValueError(f"{path.name}: users: wanted none with {alone} data, got {grid['users']!r}")
+        raise ValueError(f"{path.name}: users: expected none with {alone} data, got {grid['users']!r}")
     for key in ("data", "learners") if alone else ("data", "users", "learners"):
         if not grid.get(key):
-            raise ValueError(f"{path.name}: {key}: wanted something, got nothing")
+            raise ValueError(f"{path.name}: {key}: expected something, got nothing")
     for key, least in {"seeds": 1, "rounds": 1, "k": 2}.items():
         if key in grid and grid[key] < least:
-            raise ValueError(f"{path.name}: {key}: wanted a whole number, {least} or more, got {grid[key]}")
+            raise ValueError(f"{path.name}: {key}: expected a whole number, {least} or more, got {grid[key]}")
     files, data = data_of(path, grid)
     users = [ALONE[alone]] if alone else [text_of(path.name, "users", user) for user in grid["users"]]
     learners = [spec for entry in grid["learners"] for spec in _specs(path.name, entry)]
     learners += [name for name in _beside(alone) if name not in learners]
     for key, specs in {"users": users, "learners": learners}.items():
         if twice := [spec for spec in specs if specs.count(spec) > 1]:
-            raise ValueError(f"{path.name}: {key}: wanted each once, got {twice[0]} {len(twice)} times")
+            raise ValueError(f"{path.name}: {key}: expected each once, got {twice[0]} {len(twice)} times")
     if alone:
         alone_setting(files, data, 0)
-    from heedful.experiments.run import wanted_for_clicks
+    from heedful.experiments.run import check_for_clicks
     from heedful.learners.registry import make_user
 
     loads = {spec: _check_learner(path.parent, spec, data) for spec in learners}
     for user in users if not alone else ():
         _check_user(path.name, user, data)
         for spec in learners:
-            wanted_for_clicks(spec, loads[spec][2], make_user(user))
+            check_for_clicks(spec, loads[spec][2], make_user(user))
     seeds, decided = tuple(range(grid.get("seeds", 1))), {"heedful": __version__, "rounds": grid.get("rounds")}
     return [
         Cell(
@@ -122,11 +122,11 @@ def _specs(where: str, entry: Any) -> list[str]:
     if isinstance(entry, str):
         return [entry]
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-        raise ValueError(f"{where}: learners: wanted a name, or a table with one, got {entry!r}")
+        raise ValueError(f"{where}: learners: expected a name, or a table with one, got {entry!r}")
     fields = {field: value if isinstance(value, list) else [value] for field, value in entry.items() if field != "name"}
     for field, values in fields.items():
         if not values or not all(isinstance(value, int | float | str) for value in values):
-            raise ValueError(f"{where}: learners: {entry['name']}: {field}: wanted values, got {entry[field]!r}")
+            raise ValueError(f"{where}: learners: {entry['name']}: {field}: expected values, got {entry[field]!r}")
     combinations = itertools.product(*fields.values())
     given = [",".join(f"{field}={value}" for field, value in zip(fields, values)) for values in combinations]
     return [f"{entry['name']}:{text}" if text else entry["name"] for text in given]
@@ -158,7 +158,7 @@ def _check_user(where: str, user: str, data: Mapping[str, Any]) -> None:
 
     act = "rank" if data["kind"] == "letor" else "pick"
     if not hasattr(make_user(user), act):
-        raise ValueError(f"{where}: users: wanted {users_that(act)} for {data['kind']} data, got {user}")
+        raise ValueError(f"{where}: users: expected {users_that(act)} for {data['kind']} data, got {user}")
 
 
 # ---------------------------------------------------------------------------- cells and their files

@@ -25,16 +25,16 @@ def known(where: str, table: Mapping[str, Any], keys: Mapping[str, type]) -> Non
 
     for key, value in table.items():
         if key not in keys:
-            raise ValueError(f"{where}: {key}: wanted {', '.join(keys)}, got {key!r}{did_you_mean(key, keys)}")
+            raise ValueError(f"{where}: {key}: expected {', '.join(keys)}, got {key!r}{did_you_mean(key, keys)}")
         if not isinstance(value, keys[key]) or (isinstance(value, bool) and keys[key] is not bool):
             kinds = {dict: "a table", list: "a list", int: "a whole number", str: "a text", bool: "true or false"}
             wanted = kinds[keys[key]]
-            raise ValueError(f"{where}: {key}: wanted {wanted}, got {value!r}")
+            raise ValueError(f"{where}: {key}: expected {wanted}, got {value!r}")
 
 
 def text_of(where: str, key: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{where}: {key}: wanted texts, got {value!r}")
+        raise ValueError(f"{where}: {key}: expected texts, got {value!r}")
     return value
 
 
@@ -45,30 +45,30 @@ def data_of(path: Path, grid: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[
     kinds = [kind for kind in ("letor", "catalogue", *ALONE) if kind in data]
     if len(kinds) != 1:
         raise ValueError(
-            f'{where}: wanted letor = [...], catalogue = "...", ordinal = "..." or ratings = "...", '
+            f'{where}: expected letor = [...], catalogue = "...", ordinal = "..." or ratings = "...", '
             f"got {', '.join(sorted(data)) or 'neither'}"
         )
     kind = kinds[0]
     if kind in ALONE:
         for name in ("people", "k"):
             if name in data or (name == "k" and name in grid):
-                raise ValueError(f"{path.name}: {name}: wanted none with {kind} data")
+                raise ValueError(f"{path.name}: {name}: expected none with {kind} data")
     if kind == "ratings":
         return _rated(path, where, data)
     other, of = ("people", data) if kind == "letor" else ("k", grid)
     if kind != "ordinal" and other in of:
-        raise ValueError(f"{path.name}: {other}: wanted only with {'catalogue' if kind == 'letor' else 'letor'} data")
+        raise ValueError(f"{path.name}: {other}: expected only with {'catalogue' if kind == 'letor' else 'letor'} data")
     if data.get("people", 1) < 1:
-        raise ValueError(f"{where}: people: wanted a whole number, 1 or more, got {data['people']}")
+        raise ValueError(f"{where}: people: expected a whole number, 1 or more, got {data['people']}")
     files: list[Path] = []
     for pattern in data["letor"] if kind == "letor" else [data[kind]]:
         found = glob.glob(text_of(where, kind, pattern), root_dir=path.parent)
         if not found or (kind != "letor" and len(found) > 1):
             wanted = "files" if kind == "letor" else "one file"
-            raise ValueError(f"{where}: {kind}: wanted {wanted}, got {len(found) or 'none'} that match {pattern!r}")
+            raise ValueError(f"{where}: {kind}: expected {wanted}, got {len(found) or 'none'} that match {pattern!r}")
         files += [path.parent / name for name in sorted(found)]
     if not files:
-        raise ValueError(f"{where}: letor: wanted files, got an empty list")
+        raise ValueError(f"{where}: letor: expected files, got an empty list")
     sums = _sums(files)
     size: dict[str, Any] = {"k": grid.get("k", 5)} if kind == "letor" else {"people": data.get("people", 20)}
     if kind == "ordinal":
@@ -97,12 +97,12 @@ def _rated(path: Path, where: str, data: Mapping[str, Any]) -> tuple[tuple[str, 
         decided |= {"repeats": False, "twice": "refuse", "densest": 0, "columns": {}}
     for key in _RATINGS:
         if key in data and key not in decided:
-            raise ValueError(f"{where}: {key}: wanted none with {name}, which is drawn")
+            raise ValueError(f"{where}: {key}: expected none with {name}, which is drawn")
     decided |= {key: data[key] for key in decided if key in data}
     known(f"{where}: columns", decided.get("columns", {}), {"user": str, "item": str, "rating": str})
     for key, least in {"slate": 1, "warm": 0, "densest": 1}.items():
         if key in data and data[key] < least:
-            raise ValueError(f"{where}: {key}: wanted a whole number, {least} or more, got {data[key]}")
+            raise ValueError(f"{where}: {key}: expected a whole number, {least} or more, got {data[key]}")
     if is_drawn(name):
         return (), decided | {"world": name}
     place = path.parent / name

@@ -51,7 +51,7 @@ def replay(
     """
     for spec in learner or ():
         if (learner or []).count(spec) > 1:
-            raise BadInput(f"--learner: wanted each once, got {spec} {(learner or []).count(spec)} times")
+            raise BadInput(f"--learner: expected each once, got {spec} {(learner or []).count(spec)} times")
     with opened(name, own) as loop:
         with asking():
             mine = loop.founding.learner

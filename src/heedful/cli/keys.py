@@ -24,7 +24,7 @@ Prefix = Annotated[str, typer.Argument(metavar="PREFIX", help="The first 11 char
 def opened(folder: Path) -> Iterator[Keys]:
     """The keys of a folder, closed afterwards; what they refuse is bad input."""
     if not folder.is_dir():
-        raise BadInput(f"--folder: wanted a folder that is there, got {str(folder)!r}")
+        raise BadInput(f"--folder: expected a folder that is there, got {str(folder)!r}")
     from heedful.server.keys import Keys
     from heedful.storage import Damaged
 
@@ -134,7 +134,7 @@ def scopes(
     """
     with opened(folder) as held:
         if not scope:
-            raise BadInput("--scope: wanted at least one of decide, feedback, read, admin, got none of them")
+            raise BadInput("--scope: expected at least one of decide, feedback, read, admin, got none of them")
         changed = held.change(prefix, scopes=scope)
     _end(changed, f"{changed.prefix} ({changed.name}) may now {_words(changed)}", json)
 

@@ -60,12 +60,12 @@ def decide(
     Exit codes: 0 decided; 1 the loop cannot be read or written; 2 bad input, such as an item that is not on offer.
     """
     if candidates is not None and items:
-        raise BadInput("--candidates: wanted no ITEM beside it, got one")
+        raise BadInput("--candidates: expected no ITEM beside it, got one")
     among: Any = items or None
     if candidates is not None:
         among = read_json("--candidates", read_text("--candidates", candidates))
         if not isinstance(among, list) or not all(isinstance(each, dict) for each in among) or not among:
-            raise BadInput(f"--candidates: wanted a list of objects, got {shortened(repr(among))}")
+            raise BadInput(f"--candidates: expected a list of objects, got {shortened(repr(among))}")
     around, scores = read_json("--context", context), read_json("--prior", prior)
     with opened(name, own) as loop:
         with asking():
@@ -241,8 +241,8 @@ def feedback(
     }
     fields = {field: value for field, value in given.items() if value is not None} | _fields(form)
     if not fields and not activate:
-        wanted = "--clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice, --none or --form"
-        raise BadInput(f"feedback: wanted {wanted}, got none of them")
+        expected = "--clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice, --none or --form"
+        raise BadInput(f"feedback: expected {expected}, got none of them")
     with opened(name, own) as loop, asking():
         if fields:
             from heedful.loop.interactions.forms import known_forms, parse_feedback
@@ -259,7 +259,7 @@ def _fields(form: str | None) -> dict[str, Any]:
     """The fields of --form. BadInput where it is no object."""
     fields = read_json("--form", form)
     if form is not None and not isinstance(fields, dict):
-        raise BadInput(f'--form: wanted an object, such as {{"clicks": ["a"]}}, got {shortened(form)}')
+        raise BadInput(f'--form: expected an object, such as {{"clicks": ["a"]}}, got {shortened(form)}')
     return fields or {}
 
 
@@ -269,21 +269,21 @@ def _done(given: Sequence[str]) -> dict[str, list[str]]:
     for each in given:
         item, equals, action = each.rpartition("=")
         if not (equals and item and action):
-            raise BadInput(f"--did: wanted ITEM=ACTION, such as a=buy, got {each!r}")
+            raise BadInput(f"--did: expected ITEM=ACTION, such as a=buy, got {each!r}")
         found.setdefault(item, []).append(action)
     return found
 
 
-def _one_of(option: str, wanted: Sequence[str], given: str | None) -> str | None:
-    if given is not None and given not in wanted:
-        raise BadInput(f"{option}: wanted {', '.join(wanted[:-1])} or {wanted[-1]}, got {given!r}")
+def _one_of(option: str, expected: Sequence[str], given: str | None) -> str | None:
+    if given is not None and given not in expected:
+        raise BadInput(f"{option}: expected {', '.join(expected[:-1])} or {expected[-1]}, got {given!r}")
     return given
 
 
 def _edited(given: str) -> Any:
     """A JSON object is the attributes that were changed; anything else is a text."""
     if not given.strip():
-        raise BadInput("--edit: wanted the corrected text, got nothing")
+        raise BadInput("--edit: expected the corrected text, got nothing")
     if given.lstrip().startswith("{"):
         try:
             return read_json("--edit", given)
@@ -365,7 +365,7 @@ def forget(
     with opened(name, own) as loop, asking():
         if not yes:
             if not sys.stdin.isatty():
-                raise BadInput("--yes: wanted, as there is nobody to ask")
+                raise BadInput("--yes: expected, as there is nobody to ask")
             typer.confirm(f"Erase all that was decided for and learned from {person!r}?", abort=True, err=True)
         gone = loop.forget(person)
         if json:

@@ -19,13 +19,13 @@ def check_path(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
     if path is None:
         return
     if path.suffix.lower() not in suffixes:
-        raise ValueError(f"{option}: wanted a name that ends in {' or '.join(suffixes)}, got {path.name!r}")
+        raise ValueError(f"{option}: expected a name that ends in {' or '.join(suffixes)}, got {path.name!r}")
     if not path.parent.is_dir():
-        raise ValueError(f"{option}: wanted a file in a folder that exists, got {str(path)!r}")
+        raise ValueError(f"{option}: expected a file in a folder that exists, got {str(path)!r}")
     if path.is_dir():
-        raise ValueError(f"{option}: wanted a file, got a folder, {str(path)!r}")
+        raise ValueError(f"{option}: expected a file, got a folder, {str(path)!r}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ValueError(f"{option}: wanted a file that may be written, got {str(path)!r}")
+        raise ValueError(f"{option}: expected a file that may be written, got {str(path)!r}")
 
 
 def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = "regret") -> None:

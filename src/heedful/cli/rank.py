@@ -13,7 +13,7 @@ from heedful.cli.finding import Json
 from heedful.cli.output import check_path
 from heedful.cli.ranked import show
 from heedful.cli.ranked_files import draw, write_pairs, write_ranking
-from heedful.cli.terminal import BadInput, Failure, notes, print_json, reading_input, wanted_extra
+from heedful.cli.terminal import BadInput, Failure, check_extra, notes, print_json, reading_input
 
 if TYPE_CHECKING:
     from heedful.data.comparisons import ComparisonTable
@@ -99,7 +99,7 @@ def rank(
         check_path("--pairs", pairs, (".csv",))
         _refuse_same(file, items, csv, pairs)
     if plot is not None:
-        wanted_extra("matplotlib", "plot", "--plot")
+        check_extra("matplotlib", "plot", "--plot")
     with reading_input(), _by_option():
         from heedful.inference.ranking import rank_request, ranking_of
 
@@ -148,7 +148,7 @@ def _columns(given: Sequence[str]) -> dict[str, list[str]]:
     for each in given:
         what, mark, name = each.partition("=")
         if not (what and mark and name):
-            raise BadInput(f"--column: wanted WHAT=COLUMN, such as winner=chosen, got {each!r}")
+            raise BadInput(f"--column: expected WHAT=COLUMN, such as winner=chosen, got {each!r}")
         columns.setdefault(what, []).append(name)
     return columns
 
@@ -158,7 +158,7 @@ def _words(given: Sequence[str]) -> dict[str, str]:
     for each in given:
         word, mark, meaning = each.rpartition("=")
         if not (word and mark and meaning):
-            raise BadInput(f"--answer: wanted WORD=MEANING, such as 0=first, got {each!r}")
+            raise BadInput(f"--answer: expected WORD=MEANING, such as 0=first, got {each!r}")
         words[word] = meaning
     return words
 
@@ -172,7 +172,7 @@ def _anchor(given: str | None) -> tuple[str, float] | None:
         return None
     name, _, score = given.rpartition("=")
     if not name or not is_number(score) or not abs(float(score)) <= MOST_SCORE:
-        raise BadInput(f"--anchor: wanted NAME=SCORE, such as tea=1000, got {given!r}")
+        raise BadInput(f"--anchor: expected NAME=SCORE, such as tea=1000, got {given!r}")
     return name, float(score)
 
 
@@ -183,7 +183,7 @@ def _refuse_same(file: Path, items: Path | None, csv: Path | None, pairs: Path |
         if path is not None:
             if path.resolve() in taken:
                 raise ValueError(
-                    f"{option}: wanted a file of its own, got that of {taken[path.resolve()]}, {str(path)!r}"
+                    f"{option}: expected a file of its own, got that of {taken[path.resolve()]}, {str(path)!r}"
                 )
             taken[path.resolve()] = option
 
@@ -196,7 +196,7 @@ def _refuse_many(choices: ComparisonTable) -> None:
     if n > MOST_ITEMS:
         pooled = " with --pool" if told_apart else ""
         hint = "keep the answers about fewer of them, such as those with most votes"
-        raise ValueError(f"items: wanted 2 to {MOST_ITEMS:,}{pooled}, got {n:,}: {hint}")
+        raise ValueError(f"items: expected 2 to {MOST_ITEMS:,}{pooled}, got {n:,}: {hint}")
     if told_apart and n > MOST_ITEMS_OF_MANY:
         hint = f"--pool takes all answers for one person's, about {MOST_ITEMS:,} items at most"
-        raise ValueError(f"items: wanted 2 to {MOST_ITEMS_OF_MANY:,} where people are told apart, got {n:,}: {hint}")
+        raise ValueError(f"items: expected 2 to {MOST_ITEMS_OF_MANY:,} where people are told apart, got {n:,}: {hint}")

@@ -11,7 +11,7 @@ import typer
 from heedful.cli.finding import Json, Name, Own, asking, opened
 from heedful.cli.output import check_path
 from heedful.cli.parts import print_parts
-from heedful.cli.terminal import console, note, print_json, reading_input, short, wanted_extra
+from heedful.cli.terminal import check_extra, console, note, print_json, reading_input, short
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -41,7 +41,7 @@ def report(
     with reading_input():
         check_path("--plot", plot, (".png", ".pdf", ".svg"))
     if plot is not None:
-        wanted_extra("matplotlib", "plot", "--plot")
+        check_extra("matplotlib", "plot", "--plot")
     with opened(name, own) as loop, asking():
         found, title = loop.report(last), str(loop.path)
         if json:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.terminal import BadInput, Failure, note, wanted_server
+from heedful.cli.terminal import BadInput, Failure, check_server, note
 
 if TYPE_CHECKING:
     from heedful.server.keys import Key
@@ -56,11 +56,11 @@ def serve(
 
     Exit codes: 1 it cannot listen, or the keys cannot be read; 2 bad input; else those of the signal that ended it.
     """
-    wanted_server("serve", "heedful serve")
+    check_server("serve", "heedful serve")
     if not folder.is_dir():
-        raise BadInput(f"DIR: wanted a folder that is there, got {str(folder)!r}")
+        raise BadInput(f"DIR: expected a folder that is there, got {str(folder)!r}")
     if (folder / "log.db").is_file():
-        raise BadInput(f"DIR: wanted the folder that loops are in, got one of them: {str(folder)!r}")
+        raise BadInput(f"DIR: expected the folder that loops are in, got one of them: {str(folder)!r}")
     from heedful.server.bodies import Limits
     from heedful.server.service import Options
 

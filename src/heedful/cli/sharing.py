@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from heedful.cli.terminal import BadInput, Failure, note
 
 HOST, SHARED = "127.0.0.1", 8711
-LISTEN = "wanted an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all it has"
+LISTEN = "expected an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all it has"
 
 
 class Sharing(NamedTuple):

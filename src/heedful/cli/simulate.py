@@ -18,8 +18,8 @@ from heedful.cli.simulating import (
     Plot,
     Rounds,
     Seeds,
-    Wanted,
-    check_wanted,
+    SimulateRequest,
+    check_request,
     run_and_tell,
 )
 from heedful.cli.terminal import note, reading_input
@@ -51,9 +51,9 @@ def letor(
     The person's utility is the least-squares fit of the labels. Every round is a query, in random order; the person
     answers the ranking with a better one. Several passes are made where there are more rounds than queries.
     """
-    wanted = Wanted(learner, {"user": user}, rounds, jobs, interpreted, plot, out, json)
+    request = SimulateRequest(learner, {"user": user}, rounds, jobs, interpreted, plot, out, json)
     with reading_input():
-        check_wanted(wanted)
+        check_request(request)
         from heedful.data.letor import load_letor
         from heedful.experiments.run import letor_setting
         from heedful.learners.registry import make_user
@@ -61,7 +61,7 @@ def letor(
         person, chosen = make_user(user), range(first_seed, first_seed + seeds)
         dtype = "float32" if float32 else "float64"
         setting = letor_setting(load_letor(*files), person, k=k, seeds=chosen, dtype=dtype)
-    run_and_tell(wanted, setting, f"{user}, {setting.rounds:,} queries")
+    run_and_tell(request, setting, f"{user}, {setting.rounds:,} queries")
 
 
 def catalogue(
@@ -83,9 +83,9 @@ def catalogue(
 
     What was shown and what came back leave the pool. Every person has a learner of their own.
     """
-    wanted = Wanted(learner, {"user": user}, rounds, jobs, interpreted, plot, out, json)
+    request = SimulateRequest(learner, {"user": user}, rounds, jobs, interpreted, plot, out, json)
     with reading_input():
-        check_wanted(wanted)
+        check_request(request)
         from heedful.data.catalogue import load_catalogue
         from heedful.experiments.run import catalogue_setting
         from heedful.learners.registry import make_user
@@ -94,7 +94,7 @@ def catalogue(
         table, dtype = load_catalogue(items), "float32" if float32 else "float64"
         note(f"{items}: features are {', '.join(table.features)}; columns that are not numbers are left out")
         setting = catalogue_setting(table, person, people=people, seeds=chosen, dtype=dtype)
-    run_and_tell(wanted, setting, f"{user}, {len(table.names):,} items, {people:,} people")
+    run_and_tell(request, setting, f"{user}, {len(table.names):,} items, {people:,} people")
 
 
 def movielens(
@@ -128,9 +128,9 @@ def movielens(
     the least-squares fit of her ratings. What was shown and what came back leave the pool. Every person has a learner
     of their own.
     """
-    wanted = Wanted(learner, {"user": user}, rounds, jobs, interpreted, plot, out, json)
+    request = SimulateRequest(learner, {"user": user}, rounds, jobs, interpreted, plot, out, json)
     with reading_input():
-        check_wanted(wanted)
+        check_request(request)
         from heedful.data.movielens import load_movielens
         from heedful.experiments.movielens import cinema, movie_setting
         from heedful.learners.registry import make_user
@@ -143,4 +143,4 @@ def movielens(
         note(f"{folder}: {m:,} movies with {made}, from half the users")
         dtype = "float32" if float32 else "float64"
         setting = movie_setting(house, person, people=people, seeds=chosen, dtype=dtype)
-    run_and_tell(wanted, setting, f"{user}, {m:,} movies, {people or house.people.size:,} people")
+    run_and_tell(request, setting, f"{user}, {m:,} movies, {people or house.people.size:,} people")

@@ -15,8 +15,8 @@ from heedful.cli.simulating import (
     Json,
     Learners,
     Seeds,
-    Wanted,
-    check_wanted,
+    SimulateRequest,
+    check_request,
     run_and_tell,
 )
 from heedful.cli.terminal import note, reading_input
@@ -71,17 +71,17 @@ def ordinal(
     """
     beside = () if CONSTANT in learner else (CONSTANT,)
     conditions = {"target": target or "grade", "scale": scale, "map": map_ or None}
-    wanted = Wanted(learner, conditions, rounds, jobs, interpreted, plot, out, json, beside)
+    request = SimulateRequest(learner, conditions, rounds, jobs, interpreted, plot, out, json, beside)
     with reading_input():
-        check_wanted(wanted)
+        check_request(request)
         from heedful.data.graded import load_graded
         from heedful.experiments.ordinal import SCALES, ordinal_setting, unstable
 
         listed = tuple(label.strip() for label in order.split(",")) if order else ()
         if scale not in SCALES:
-            raise ValueError(f"--scale: wanted {', '.join(SCALES)}, got {scale!r}")
+            raise ValueError(f"--scale: expected {', '.join(SCALES)}, got {scale!r}")
         if missing not in ("refuse", "mean"):
-            raise ValueError(f"--missing: wanted refuse or mean, got {missing!r}")
+            raise ValueError(f"--missing: expected refuse or mean, got {missing!r}")
         data = load_graded(
             file,
             target,
@@ -106,7 +106,7 @@ def ordinal(
     remark = f"Features: {setting.n_features:,}{f', {map_}' if map_ else ''}; scaled ({scale}): {SCALES[scale]}."
     T, k = data.ranks.size, len(data.grades)
     title = f"{target or 'grade'} of {T:,} rows, {k} ranks, scale {scale}{f', {map_}' if map_ else ''}"
-    run_and_tell(wanted._replace(remark=remark), setting, title)
+    run_and_tell(request._replace(remark=remark), setting, title)
 
 
 def _tell(file: Path, data: Graded, target: str) -> None:

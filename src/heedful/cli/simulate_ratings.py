@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.simulating import FirstSeed, Interpreted, Jobs, Json, Learners, Wanted, check_wanted, run_and_tell
+from heedful.cli.simulating import (
+    FirstSeed,
+    Interpreted,
+    Jobs,
+    Json,
+    Learners,
+    SimulateRequest,
+    check_request,
+    run_and_tell,
+)
 from heedful.cli.terminal import note, reading_input
 
 if TYPE_CHECKING:
@@ -73,14 +82,14 @@ def ratings(
         rules = tuple(name for name in SIMPLE if name not in learner) if simple else ()
         again = None if is_drawn(file) else repeats
         conditions = {"ratings": file, "repeats": again, "slate": slate, "warm": warm}
-        wanted = Wanted(learner, conditions, rounds, jobs, interpreted, plot, out, json, rules)
-        check_wanted(wanted)
+        request = SimulateRequest(learner, conditions, rounds, jobs, interpreted, plot, out, json, rules)
+        check_request(request)
         named = (user_column, item_column, rating_column)
         if is_drawn(file):
             for option, given in (("columns", any(named)), ("--repeats", repeats), ("--densest", densest)):
                 if given:
                     raise ValueError(
-                        f"{option}: wanted none with {file}, which is drawn; a file of that name is ./{file}"
+                        f"{option}: expected none with {file}, which is drawn; a file of that name is ./{file}"
                     )
         source = file if is_drawn(file) else _read(file, named, twice, densest)
         setting = rating_setting(
@@ -93,7 +102,7 @@ def ratings(
         )
     if rounds and not is_drawn(file) and not repeats and rounds > setting.rounds < 25_000:
         note(f"everything is consumed after {setting.rounds:,} rounds, fewer than {rounds:,}")
-        wanted = wanted._replace(rounds=setting.rounds)
+        request = request._replace(rounds=setting.rounds)
     words = [
         Path(file).name if not is_drawn(file) else file,
         "" if is_drawn(file) else "shown again" if repeats else "each shown once",
@@ -104,7 +113,7 @@ def ratings(
         "" if measure == "regret" else f"NDCG of the first {LENGTH} of the list, of which the first {slate} are shown."
     )
     found = tuple(name for name in SIMPLE if name in (*learner, *rules))
-    run_and_tell(wanted._replace(remark=remark, simple=found), setting, ", ".join(filter(None, words)))
+    run_and_tell(request._replace(remark=remark, simple=found), setting, ", ".join(filter(None, words)))
 
 
 def _read(file: str, named: tuple[str, str, str], twice: str, most: int | None) -> RatingTable:
@@ -113,7 +122,7 @@ def _read(file: str, named: tuple[str, str, str], twice: str, most: int | None) 
     from heedful.data.ratings import Columns, densest
 
     if twice not in ("refuse", "last", "mean"):
-        raise ValueError(f"--twice: wanted refuse, last or mean, got {twice!r}")
+        raise ValueError(f"--twice: expected refuse, last or mean, got {twice!r}")
     table, told = open_ratings(file, Columns(*named), twice=twice)  # type: ignore[arg-type]
     if most is not None:
         try:

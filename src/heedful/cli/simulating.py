@@ -9,6 +9,7 @@ import typer
 
 from heedful.cli.output import check_path, plot, write_runs
 from heedful.cli.terminal import (
+    check_extra,
     console,
     cores,
     new_table,
@@ -18,7 +19,6 @@ from heedful.cli.terminal import (
     print_json,
     reading_input,
     short,
-    wanted_extra,
     width,
 )
 
@@ -43,7 +43,7 @@ Out = Annotated[Path | None, typer.Option(help="Write the regret of every round:
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 
 
-class Wanted(NamedTuple):
+class SimulateRequest(NamedTuple):
     """What was asked for, whatever the data; `conditions` is what --json says of each row, and the title in short."""
 
     learners: list[str]
@@ -59,63 +59,63 @@ class Wanted(NamedTuple):
     simple: tuple[str, ...] = ()  # learners of which the best, by the last round, is what the others are held against
 
 
-def check_wanted(wanted: Wanted) -> None:
+def check_request(request: SimulateRequest) -> None:
     """Refuse what could not be written before anything is run."""
-    check_path("--out", wanted.out, (".csv", ".npz"))
-    check_path("--plot", wanted.plot, (".png", ".pdf", ".svg"))
-    if wanted.plot:
-        wanted_extra("matplotlib", "plot", "--plot")
-    for spec in wanted.learners:
-        if wanted.learners.count(spec) > 1:
-            raise ValueError(f"--learner: wanted each once, got {spec} {wanted.learners.count(spec)} times")
+    check_path("--out", request.out, (".csv", ".npz"))
+    check_path("--plot", request.plot, (".png", ".pdf", ".svg"))
+    if request.plot:
+        check_extra("matplotlib", "plot", "--plot")
+    for spec in request.learners:
+        if request.learners.count(spec) > 1:
+            raise ValueError(f"--learner: expected each once, got {spec} {request.learners.count(spec)} times")
 
 
-def run_and_tell(wanted: Wanted, setting: Setting, title: str) -> None:
+def run_and_tell(request: SimulateRequest, setting: Setting, title: str) -> None:
     """Run the learners in a setting and say what became of them, in a table or as JSON, and in files."""
     from heedful.experiments.run import curve, difference
 
     with reading_input():
-        learners = {spec: setting.learner(spec) for spec in (*wanted.learners, *wanted.beside)}
-    runs = _watch(wanted, setting, learners)
+        learners = {spec: setting.learner(spec) for spec in (*request.learners, *request.beside)}
+    runs = _watch(request, setting, learners)
     curves = {spec: curve([run for run in runs if run.learner == spec]) for spec in learners}
     for spec, one in curves.items():
         if one.mean.size < one.longest:
             note(
                 f"{spec}: items leave as they are found, and nothing was left after {one.mean.size} rounds: ended there"
             )
-    best = _best(wanted, setting, curves)
+    best = _best(request, setting, curves)
     of = {spec: [run for run in runs if run.learner == spec] for spec in learners}
     against = {spec: difference(of[spec], of[best]) for spec in learners if best and spec != best}
-    if wanted.out:
-        write_runs(wanted.out, runs, people=any(run.person for run in runs), measure=_key(setting))
-    if wanted.plot:
-        plot(wanted.plot, curves, learners, setting, title)
-    if wanted.json:
-        rows = [_as_json(wanted, setting, spec, learners[spec], one) for spec, one in curves.items()]
+    if request.out:
+        write_runs(request.out, runs, people=any(run.person for run in runs), measure=_key(setting))
+    if request.plot:
+        plot(request.plot, curves, learners, setting, title)
+    if request.json:
+        rows = [_as_json(request, setting, spec, learners[spec], one) for spec, one in curves.items()]
         print_json([row | _less(best, against.get(row["learner"])) for row in rows])
     else:
-        table, remarks = _table(wanted, setting, learners, curves, title, (best, against))
+        table, remarks = _table(request, setting, learners, curves, title, (best, against))
         console().print(table, remarks, sep="\n")
 
 
-def _watch(wanted: Wanted, setting: Setting, learners: dict[str, Any]) -> list[Run]:
+def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any]) -> list[Run]:
     """Run everything behind a progress bar; the runs by learner, seed and person."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from heedful.cli.compiling import compile_apart, uncompiled
     from heedful.experiments.run import Advance, Compiling, Interpreting, Run, simulate
 
-    rounds, jobs = wanted.rounds or setting.rounds, wanted.jobs or cores()
+    rounds, jobs = request.rounds or setting.rounds, request.jobs or cores()
     screen, runs = notes(), []
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    if not wanted.interpreted and not screen.is_terminal and (slow := _never_compiled(setting, learners)):
+    if not request.interpreted and not screen.is_terminal and (slow := _never_compiled(setting, learners)):
         note(f"compiling {', '.join(slow)} (first time only)")  # where there is a bar, that says it
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         bar = progress.add_task("rounds", total=rounds * len(setting.scenes) * len(learners))
-        if not wanted.interpreted and jobs > 1 and (new := uncompiled(setting, learners)):
+        if not request.interpreted and jobs > 1 and (new := uncompiled(setting, learners)):
             progress.update(bar, description=f"compiling {', '.join(new)} (first time only)")
             compile_apart(setting, new, jobs)
-        for event in simulate(learners, setting, rounds, jobs=jobs, interpreted=wanted.interpreted):
+        for event in simulate(learners, setting, rounds, jobs=jobs, interpreted=request.interpreted):
             match event:
                 case Compiling(name):
                     progress.update(bar, description=f"compiling {name} (first time only)")
@@ -141,9 +141,9 @@ Against = tuple[str, dict[str, tuple[float, float]]]
 """The best of the simple learners, and of all others what they cost more: (mean, standard error)."""
 
 
-def _best(wanted: Wanted, setting: Setting, curves: dict[str, Curve]) -> str:
+def _best(request: SimulateRequest, setting: Setting, curves: dict[str, Curve]) -> str:
     """The simple learner with the best last average; empty where none is run."""
-    ends = {spec: float(curves[spec].mean[-1]) for spec in wanted.simple if spec in curves}
+    ends = {spec: float(curves[spec].mean[-1]) for spec in request.simple if spec in curves}
     return (max if setting.rising else min)(ends, key=lambda spec: ends[spec]) if ends else ""
 
 
@@ -160,16 +160,16 @@ def _key(setting: Setting) -> str:
     return setting.measure.lower().replace(" ", "_").replace("@", "_")
 
 
-def _as_json(wanted: Wanted, setting: Setting, spec: str, learner: Any, curve: Curve) -> dict[str, Any]:
+def _as_json(request: SimulateRequest, setting: Setting, spec: str, learner: Any, curve: Curve) -> dict[str, Any]:
     from heedful.experiments.run import bound, checkpoints
 
     marks = checkpoints(curve.mean.size)
     bounds = [number(value) for value in bound(learner, setting, marks)]
     alone = curve.over == "nothing"
-    beside = {"asked_for": spec in wanted.learners} if wanted.beside else {}
+    beside = {"asked_for": spec in request.learners} if request.beside else {}
     return {
         "learner": spec,
-        **wanted.conditions,
+        **request.conditions,
         "rounds": curve.mean.size,
         "seeds": len({scene.seed for scene in setting.scenes}),
         "checkpoints": marks.tolist(),
@@ -182,7 +182,7 @@ def _as_json(wanted: Wanted, setting: Setting, spec: str, learner: Any, curve: C
 
 
 def _table(
-    wanted: Wanted,
+    request: SimulateRequest,
     setting: Setting,
     learners: dict[str, Any],
     curves: dict[str, Curve],
@@ -198,14 +198,14 @@ def _table(
     seeds = len({scene.seed for scene in setting.scenes})
     title = f"Average {setting.measure} of rounds 1 to t: {title}, {seeds} seed{'s' * (seeds > 1)}"
     for some in (marks, {t for t in marks if str(t)[0] == "1"} | ends, {1} | ends):
-        table = _grid(title, curves, sorted(some), limits, wanted.beside, against)
+        table = _grid(title, curves, sorted(some), limits, request.beside, against)
         if width(table) <= console().width:
             break
     with_bound = any(limit is not None for limit in limits.values())
     remarks = _remarks(setting, curves, with_bound)
     if against[1]:
         remarks += f" less {against[0]}: the difference to the best simple rule at the end, seed by seed."
-    return table, "\n".join(filter(None, (remarks.strip(), wanted.remark)))
+    return table, "\n".join(filter(None, (remarks.strip(), request.remark)))
 
 
 def _grid(

@@ -157,16 +157,16 @@ def number(value: float) -> float | None:
     return float(value) if abs(value) < float("inf") else None
 
 
-def wanted_extra(package: str, extra: str, why: str) -> None:
+def check_extra(package: str, extra: str, why: str) -> None:
     """Failure, with the command that installs it, where an optional package is not installed."""
     if importlib.util.find_spec(package) is None:
         raise Failure(f"{why} needs {package}, which is not installed: pip install 'heedful[{extra}]'")
 
 
-def wanted_server(extra: str, why: str) -> None:
+def check_server(extra: str, why: str) -> None:
     """Failure where a package that the server needs is not installed; `extra` is the one that brings it."""
     for package in ("starlette", "uvicorn", "httptools", "prometheus_client", "jinja2", "PIL"):
-        wanted_extra(package, extra, why)
+        check_extra(package, extra, why)
 
 
 def has_display() -> bool:

@@ -78,7 +78,7 @@ def path(*parts: str, **query: Any) -> str:
         found += f"?{'&'.join(f'{name}={said}' for name, said in given.items())}"
     if len(found) > LONGEST:
         longest = max(given, key=lambda name: len(given[name]), default="name")
-        told = f"wanted less: {LONGEST:,} characters go in the address of a request, quoted, got {len(found):,}"
+        told = f"expected less: {LONGEST:,} characters go in the address of a request, quoted, got {len(found):,}"
         raise ValueError(f"{longest}: {told}")
     return found
 
@@ -96,7 +96,7 @@ def _quoted(name: str, text: str) -> str:
     try:
         return quote(text, safe="")
     except UnicodeEncodeError:
-        raise ValueError(f"{name}: wanted text that UTF-8 can say, got {describe(text)}") from None
+        raise ValueError(f"{name}: expected text that UTF-8 can say, got {describe(text)}") from None
 
 
 MOST_JSON = 2**20
@@ -125,7 +125,7 @@ def _encoded(name: str, value: Any, encode: Callable[..., bytes]) -> bytes:
     try:
         return encode(value, enc_hook=_plain)
     except (TypeError, NotImplementedError, OverflowError, RecursionError, UnicodeEncodeError) as error:
-        raise ValueError(f"{name}: wanted what JSON can say, got something else: {error}") from None
+        raise ValueError(f"{name}: expected what JSON can say, got something else: {error}") from None
 
 
 def _plain(value: Any) -> Any:
@@ -210,49 +210,49 @@ def retry_after(outcome: Reply | Failed) -> float:
     return float(said) if said.isascii() and said.isdigit() else 0.0
 
 
-def read(reply: Reply, wanted: type[T]) -> T:
+def read(reply: Reply, expected: type[T]) -> T:
     """A reply's body as what it should be. ConnectionError where it is something else: that was no heedful server."""
     try:
-        return decoder(wanted).decode(reply.body)
+        return decoder(expected).decode(reply.body)
     except msgspec.MsgspecError as error:
-        told = f"wanted an answer of heedful's, got {describe(reply.body[:40])} ({error}); is the url the server's?"
+        told = f"expected an answer of heedful's, got {describe(reply.body[:40])} ({error}); is the url the server's?"
         raise ConnectionError(told) from None
 
 
-def read_as(reply: Reply, wanted: type[T]) -> T:
+def read_as(reply: Reply, expected: type[T]) -> T:
     """A reply's fields as a tuple with names, and so what is in them. ConnectionError where they are others."""
-    return _made(wanted, read(reply, dict[str, Any]))
+    return _made(expected, read(reply, dict[str, Any]))
 
 
-def _made(wanted: type[T], fields: Any) -> T:
+def _made(expected: type[T], fields: Any) -> T:
     try:
-        made: T = _of(wanted, fields)
+        made: T = _of(expected, fields)
         return made
     except TypeError as error:
-        raise ConnectionError(f"wanted an answer of heedful's, got one with other fields: {error}") from None
+        raise ConnectionError(f"expected an answer of heedful's, got one with other fields: {error}") from None
 
 
-def _of(wanted: Any, value: Any) -> Any:
-    """A value as `wanted`, a type: objects as tuples with names, lists as tuples; all else as it is. A newer server may
-    say more, at any depth: that is left out."""
-    kinds = get_args(wanted)
-    if get_origin(wanted) is UnionType:  # this or None
+def _of(expected: Any, value: Any) -> Any:
+    """A value as `expected`, a type: objects as tuples with names, lists as tuples; all else as it is. A newer server
+    may say more, at any depth: that is left out."""
+    kinds = get_args(expected)
+    if get_origin(expected) is UnionType:  # this or None
         return None if value is None else _of(next(each for each in kinds if each is not type(None)), value)
-    if get_origin(wanted) is tuple:
+    if get_origin(expected) is tuple:
         if not isinstance(value, list):
-            raise TypeError(f"wanted a list, got {describe(value)}")
+            raise TypeError(f"expected a list, got {describe(value)}")
         return tuple(_of(kinds[0], each) for each in value) if kinds[-1] is Ellipsis else tuple(value)
-    if hasattr(wanted, "_fields"):
+    if hasattr(expected, "_fields"):
         if not isinstance(value, dict):
-            raise TypeError(f"wanted an object, got {describe(value)}")
-        return wanted(**{name: _of(kind, value[name]) for name, kind in _kinds(wanted).items() if name in value})
+            raise TypeError(f"expected an object, got {describe(value)}")
+        return expected(**{name: _of(kind, value[name]) for name, kind in _kinds(expected).items() if name in value})
     return value
 
 
 @cache
-def _kinds(wanted: Any) -> dict[str, Any]:
+def _kinds(expected: Any) -> dict[str, Any]:
     """The fields of a tuple with names, and what each of them is."""
-    return get_type_hints(wanted)
+    return get_type_hints(expected)
 
 
 def answer_of(reply: Reply, event: str) -> Answer:
@@ -269,5 +269,5 @@ def answers_of(reply: Reply, n: int) -> list[Answer]:
     """What became of the n events of a batch."""
     answers = [_made(Answer, each) for each in read(reply, list[dict[str, Any]])]
     if len(answers) != n:
-        raise ConnectionError(f"wanted {n} answers, got {len(answers)}")
+        raise ConnectionError(f"expected {n} answers, got {len(answers)}")
     return answers

@@ -48,18 +48,18 @@ def _checked(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
     except (ValueError, AttributeError, TypeError):
         fine = False
     if not fine:
-        raise ValueError(f"url: wanted one such as https://rank.example, got {describe(url)}")
+        raise ValueError(f"url: expected one such as https://rank.example, got {describe(url)}")
     if "@" in parts.netloc:
-        raise ValueError("url: wanted no user and password in it, got some; heedful wants a key")
+        raise ValueError("url: expected no user and password in it, got some; heedful wants a key")
     if key is not None and (not isinstance(key, str) or not _KEY.fullmatch(key)):
-        raise ValueError("key: wanted hk_, 8 characters, _ and 43 more, got something else (not shown)")
+        raise ValueError("key: expected hk_, 8 characters, _ and 43 more, got something else (not shown)")
     try:
         here = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         here = False
     if key is not None and parts.scheme == "http" and not here and not insecure:
         told = "a key over plain http can be read by everybody on the way; insecure=True sends it all the same"
-        raise ValueError(f"url: wanted https, got http to {host}: {told}")
+        raise ValueError(f"url: expected https, got http to {host}: {told}")
     return url.rstrip("/"), here
 
 
@@ -73,7 +73,7 @@ class _Carrier:
         try:
             self.httpx.URL(self.url)
         except self.httpx.InvalidURL as error:  # a host that no network has: IDNA goes without snowmen
-            raise ValueError(f"url: wanted one such as https://rank.example, got {describe(url)}: {error}") from None
+            raise ValueError(f"url: expected one such as https://rank.example, got {describe(url)}: {error}") from None
         self._transport = transport
         self._headers = [
             (b"Accept", JSON.encode()),

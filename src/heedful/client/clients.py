@@ -21,7 +21,7 @@ Row = Mapping[str, Any]
 
 def _seconds(name: str, value: Any) -> float:
     if not is_number(value, int, float) or not 0 < value < 1e6:
-        raise ValueError(f"{name}: wanted seconds, more than 0, got {describe(value)}")
+        raise ValueError(f"{name}: expected seconds, more than 0, got {describe(value)}")
     return float(value)
 
 

@@ -105,7 +105,7 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
         raise calls.error_of(call, reply)
     said = calls.read(reply, Decided)
     if said.id != id:
-        raise ConnectionError(f"wanted decision {describe(id)}, got {describe(said.id)}: an answer to somebody else")
+        raise ConnectionError(f"expected decision {describe(id)}, got {describe(said.id)}: an answer to somebody else")
     beside: dict[str, Any] = {"predicted": said.predicted, "unknown": said.unknown}
     return Decision(id, said.shown, said.probability, said.version, said.arm, said.seq, deferred=deferred, **beside)
 

@@ -161,10 +161,10 @@ def id_of(decision: Any) -> Any:
     return decision.id if hasattr(decision, "id") and hasattr(decision, "shown") else decision
 
 
-def listed(name: str, values: Any, wanted: str) -> list[Any]:
+def listed(name: str, values: Any, expected: str) -> list[Any]:
     """values as a list. ValueError where they are a text, an object, or nothing that can be listed."""
     single = isinstance(values, np.ndarray) and values.ndim == 0
     if single or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise ValueError(f"{name}: wanted a list of {wanted}, got {describe(values)}")
+        raise ValueError(f"{name}: expected a list of {expected}, got {describe(values)}")
     found: list[Any] = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return found

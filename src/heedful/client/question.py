@@ -12,7 +12,7 @@ from heedful.client import calls
 from heedful.client.calls import FLOATS, MSGPACK, Call
 from heedful.client.fallback import Decision, caller_order, fallen_back
 from heedful.client.operations import listed
-from heedful.core.validation import describe, wanted_count
+from heedful.core.validation import check_count, describe
 from heedful.loop.strangers import HIT, are_hits
 from heedful.loop.wire import new_id
 
@@ -33,7 +33,7 @@ class Question:
         **beside: Any,
     ) -> None:
         if show is not None:
-            wanted_count("show", show)
+            check_count("show", show)
         if prior is not None and not isinstance(prior, Mapping):
             prior = listed("prior", prior, "scores, or an object of them by name")
         self.id = new_id() if id is None else str(id)
@@ -97,12 +97,12 @@ class Question:
 def features_of(features: Any, candidates: Any = None) -> npt.NDArray[np.float32]:
     """features as rows of numbers, m x N. ValueError where they are none, or `candidates` come beside them."""
     if candidates is not None:
-        raise ValueError('features: wanted no candidates beside them, got both; their names are "0", "1", ...')
+        raise ValueError('features: expected no candidates beside them, got both; their names are "0", "1", ...')
     X = _numbers(features)
     if X.ndim != 2 or not X.size:
-        raise ValueError(f"features: wanted rows of numbers, got {describe(features)}")
+        raise ValueError(f"features: expected rows of numbers, got {describe(features)}")
     if not np.isfinite(X).all():
-        raise ValueError("features: wanted finite numbers that fit into float32, got one that is not")
+        raise ValueError("features: expected finite numbers that fit into float32, got one that is not")
     return X
 
 
@@ -113,7 +113,7 @@ def _rows(features: Any, candidates: Any, prior: Any) -> tuple[npt.NDArray[np.fl
         return X, X
     scores = np.empty(0) if isinstance(prior, Mapping) else _numbers(prior)
     if scores.shape != (len(X),):
-        raise ValueError(f"prior: wanted {len(X)} scores, one for each row, got {describe(prior)}")
+        raise ValueError(f"prior: expected {len(X)} scores, one for each row, got {describe(prior)}")
     return X, np.column_stack([X, scores]).astype("<f4")
 
 

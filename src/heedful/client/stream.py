@@ -42,7 +42,7 @@ class Following:
     def answered(self, content: str) -> None:
         """The server is there, and will send. ConnectionError where that, by its type, is no stream of events."""
         if content.partition(";")[0].strip().lower() != "text/event-stream":
-            told = f"events: wanted text/event-stream, got {describe(content)}; is the url the server's?"
+            told = f"events: expected text/event-stream, got {describe(content)}; is the url the server's?"
             raise ConnectionError(told)
         self._away = None
 
@@ -68,7 +68,9 @@ class Following:
         try:
             return decoder(dict[str, Any]).decode(text)
         except msgspec.MsgspecError:
-            raise ConnectionError(f"events: wanted JSON, got {describe(text[:40])}; is the url the server's?") from None
+            raise ConnectionError(
+                f"events: expected JSON, got {describe(text[:40])}; is the url the server's?"
+            ) from None
 
     def ended(self, outcome: Reply | Failed | None) -> float | None:
         """The connection ended, well (None) or not: in how many seconds to ask again; None where all was said.

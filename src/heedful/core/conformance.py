@@ -70,7 +70,7 @@ def _check_types(learner: Any, world: Any) -> str:
     first = learner.init(generators(0)[2])
     for name, value in (("the learner", learner), ("its state", first)):
         if not (isinstance(value, tuple) and hasattr(value, "_fields")):
-            raise CheckFailed(f"{name} is a {type(value).__name__}, wanted a NamedTuple")
+            raise CheckFailed(f"{name} is a {type(value).__name__}, expected a NamedTuple")
     for leaf in _scalars((learner, first)):
         if not isinstance(leaf, int | float | bool | str | np.ndarray):
             raise CheckFailed(f"a field holds a {type(leaf).__name__}: {leaf!r}")
@@ -247,17 +247,17 @@ def _check_validation(learner: Any, world: Any) -> str:
     space = _space(learner)
     tried = 0
 
-    def expect_error(name: str, wanted: type[Exception], f: Callable[[Any], Any], value: Any) -> None:
+    def expect_error(name: str, expected: type[Exception], f: Callable[[Any], Any], value: Any) -> None:
         nonlocal tried
         before = session.state
         try:
             f(value)
-        except wanted as error:
+        except expected as error:
             if name not in str(error):
                 raise CheckFailed(f"{value!r}: the error does not name {name}: {error}") from None
         except Exception as error:
             raise CheckFailed(
-                f"{value!r} for {name}: {type(error).__name__} instead of {wanted.__name__}: {error}"
+                f"{value!r} for {name}: {type(error).__name__} instead of {expected.__name__}: {error}"
             ) from None
         else:
             raise CheckFailed(f"{name}: {value!r} was accepted")

@@ -13,13 +13,13 @@ _LOCK = Lock()
 _MADE: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
-def decoder(wanted: type[T]) -> msgspec.json.Decoder[T]:
-    """The decoder that reads JSON as `wanted`: made once, and one at a time.
+def decoder(expected: type[T]) -> msgspec.json.Decoder[T]:
+    """The decoder that reads JSON as `expected`: made once, and one at a time.
 
     msgspec looks up the fields of a struct when it first needs them, and releases the interpreter's lock meanwhile.
     Another thread that decodes the same struct then meets fields without a type, and the process ends.
     """
     with _LOCK:
-        if wanted not in _MADE:
-            _MADE[wanted] = msgspec.json.Decoder(wanted)
-        return _MADE[wanted]
+        if expected not in _MADE:
+            _MADE[expected] = msgspec.json.Decoder(expected)
+        return _MADE[expected]

@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import wanted_count
+from heedful.core.validation import check_count
 from heedful.jit.kernel import kernel, visible
 
 Array = npt.NDArray[np.float64]
@@ -135,7 +135,7 @@ def generators(seed: int) -> Generators:
     They are independent, so every learner meets the same contexts. ValueError where the seed is no whole number from 0
     to 2^128.
     """
-    wanted_count("seed", seed, least=0, most=2**128)
+    check_count("seed", seed, least=0, most=2**128)
     context_rng, feedback_rng, learner_rng = (
         np.random.default_rng(s) for s in np.random.SeedSequence(int(seed)).spawn(3)
     )
@@ -190,12 +190,12 @@ def _coerce_field(part: Any, declared: Any) -> Any:
     return coerce(part)
 
 
-def _wanted_learner(learner: Any) -> None:
+def _check_learner(learner: Any) -> None:
     lacks = [name for name in ("init", "propose", "update") if not hasattr(learner, name)]
     if isinstance(learner, type) or lacks:
         what = "a class" if isinstance(learner, type) else f"without {', '.join(lacks)}"
         raise ValueError(
-            f"learner: wanted one with its hyperparameters, PreferencePerceptron(...), got {learner!r}, {what}"
+            f"learner: expected one with its hyperparameters, PreferencePerceptron(...), got {learner!r}, {what}"
         )
 
 
@@ -206,8 +206,8 @@ def play(
 
     The next round overwrites the arrays of this state: keep `copy_arrays(state)`.
     """
-    _wanted_learner(learner)
-    wanted_count("rounds", rounds, least=0)
+    _check_learner(learner)
+    check_count("rounds", rounds, least=0)
     return _rounds(coerce(learner), coerce(world), rounds, generators(seed))
 
 
@@ -247,8 +247,8 @@ def trace_in_chunks(
     chunk: int = 100_000,
 ) -> Iterator[Array]:
     """`trace` in chunks of `chunk` rounds, for progress bars: yields the regrets so far after each chunk."""
-    _wanted_learner(learner)
-    wanted_count("rounds", rounds, least=0)
+    _check_learner(learner)
+    check_count("rounds", rounds, least=0)
     learner, world = coerce(learner), coerce(world)
     context_rng, feedback_rng, learner_rng = generators(seed)
     state, truth = learner.init(learner_rng), world.init(context_rng)
@@ -320,15 +320,15 @@ class Session(Generic[S]):
     def __init__(
         self, learner: Learner[Any, Any, Any, S], seed: int = 0, *, state: S | None = None, learned: int = 0
     ) -> None:
-        _wanted_learner(learner)
+        _check_learner(learner)
         self.learner = coerce(learner)
         self.seed = seed
         self.learned = learned
         first = self.learner.init(generators(seed)[2])
         self._state: S | None = first if state is None else copy_arrays(state)
         if type(self._state) is not type(first) or _shapes(self._state) != _shapes(first):
-            raise ValueError(f"state: wanted one of this learner, {_shapes(first)}, got {_shapes(state)}")
-        wanted_count("learned", learned, least=0)
+            raise ValueError(f"state: expected one of this learner, {_shapes(first)}, got {_shapes(state)}")
+        check_count("learned", learned, least=0)
         self._key = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
         self._door: Any = getattr(self.learner, "space", self.learner)
         self._open: tuple[Any, Any] | None = None
@@ -350,7 +350,7 @@ class Session(Generic[S]):
         state = self._whole()
         if self._open is None:
             raise LookupError(
-                "learn: wanted a proposal that is not answered yet, got none: call propose(x) first"
+                "learn: expected a proposal that is not answered yet, got none: call propose(x) first"
                 if self.learned == 0
                 else "learn: the latest proposal was already learned from: call propose(x) again"
             )

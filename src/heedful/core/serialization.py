@@ -28,7 +28,7 @@ def physical_memory() -> int:
         return 2**62
 
 
-def _wanted_there(file: Path) -> None:
+def _check_there(file: Path) -> None:
     """ValueError where a file claims to be much larger than its space on the disk, or than a quarter of memory.
 
     Such a file costs nothing to make, but reading it would use up all memory. A disk that compresses may hold a file in
@@ -37,9 +37,9 @@ def _wanted_there(file: Path) -> None:
     about = file.stat()
     on_disk = 512 * getattr(about, "st_blocks", about.st_size)
     if about.st_size > 4 * on_disk + 2**20:
-        raise ValueError(f"{file}: wanted a snapshot that is all there, got {on_disk} of {about.st_size} bytes")
+        raise ValueError(f"{file}: expected a snapshot that is all there, got {on_disk} of {about.st_size} bytes")
     if about.st_size > physical_memory() // 4:  # it is there twice while it is read
-        raise ValueError(f"{file}: wanted a snapshot that fits into memory, got {about.st_size} bytes")
+        raise ValueError(f"{file}: expected a snapshot that fits into memory, got {about.st_size} bytes")
 
 
 def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -63,10 +63,10 @@ def _like(template: Any, name: str, arrays: dict[str, Any], grows: bool = False)
         ]
         return type(template)(*parts) if hasattr(template, "_fields") else tuple(parts)
     found = arrays[name]
-    wanted = np.asarray(template)
-    fits = found.ndim == wanted.ndim if grows else found.shape == wanted.shape
-    if found.dtype != wanted.dtype or not fits:
-        raise ValueError(f"{name}: wanted {wanted.dtype} {wanted.shape}, got {found.dtype} {found.shape}")
+    expected = np.asarray(template)
+    fits = found.ndim == expected.ndim if grows else found.shape == expected.shape
+    if found.dtype != expected.dtype or not fits:
+        raise ValueError(f"{name}: expected {expected.dtype} {expected.shape}, got {found.dtype} {found.shape}")
     return np.array(found) if isinstance(template, np.ndarray) else type(template)(found.item())
 
 
@@ -104,7 +104,7 @@ def write_arrays(path: str | os.PathLike[str], arrays: dict[str, Any], about: di
     content = save(arrays, metadata={"heedful": json.dumps(manifest | {"sha256": _digest(arrays, manifest)})})
     target = Path(path)
     if target.is_dir():
-        raise IsADirectoryError(f"{target}: wanted a file to write, got a folder")
+        raise IsADirectoryError(f"{target}: expected a file to write, got a folder")
     handle, aside = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as out:
@@ -126,8 +126,8 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
 
     file = Path(path)
     if not file.is_file():
-        raise FileNotFoundError(f"{file}: wanted a snapshot, got {'a folder' if file.is_dir() else 'no such file'}")
-    _wanted_there(file)
+        raise FileNotFoundError(f"{file}: expected a snapshot, got {'a folder' if file.is_dir() else 'no such file'}")
+    _check_there(file)
     try:
         with safe_open(file, framework="numpy") as opened:
             manifest = json.loads((opened.metadata() or {})["heedful"])
@@ -135,11 +135,13 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
         digest = manifest.pop("sha256")
         schema = manifest["schema"]
     except (SafetensorError, KeyError, ValueError, RecursionError, AttributeError, TypeError) as error:
-        raise ValueError(f"{file}: wanted a snapshot, got a file that is damaged or of another kind: {error}") from None
+        raise ValueError(
+            f"{file}: expected a snapshot, got a file that is damaged or of another kind: {error}"
+        ) from None
     if digest != _digest(arrays, manifest):
-        raise ValueError(f"{file}: wanted a whole snapshot, got one whose content was changed since: it is damaged")
+        raise ValueError(f"{file}: expected a whole snapshot, got one whose content was changed since: it is damaged")
     if schema != SCHEMA:
-        raise ValueError(f"{file}: wanted a snapshot of schema {SCHEMA}, got {schema}")
+        raise ValueError(f"{file}: expected a snapshot of schema {SCHEMA}, got {schema}")
     return arrays, manifest
 
 
@@ -153,7 +155,7 @@ def state_like(template: Any, arrays: dict[str, Any], name: str = "") -> Any:
     they do not fit."""
     other = {leaf for leaf, _ in _leaves(template, name)} ^ set(arrays)
     if other:
-        raise ValueError(f"wanted the fields of the learner's state, got a difference in {sorted(other)}")
+        raise ValueError(f"expected the fields of the learner's state, got a difference in {sorted(other)}")
     return _like(template, name, arrays)
 
 
@@ -164,7 +166,7 @@ def save_state(path: str | os.PathLike[str], learner: Any, state: Any) -> None:
     """
     template = coerce(learner).init(generators(0)[2])
     if type(state) is not type(template):
-        raise ValueError(f"state: wanted a {type(template).__name__} of {learner!r}, got a {type(state).__name__}")
+        raise ValueError(f"state: expected a {type(template).__name__} of {learner!r}, got a {type(state).__name__}")
     arrays = arrays_of(state)
     try:
         state_like(template, arrays)
@@ -180,10 +182,10 @@ def load_state(path: str | os.PathLike[str], learner: Any) -> Any:
     learner or to other hyperparameters.
     """
     arrays, manifest = read_arrays(path)
-    wanted = {"schema": SCHEMA, **_fields(learner)}
+    expected = {"schema": SCHEMA, **_fields(learner)}
     manifest["learner"] = _plain_name(str(manifest.get("learner")))
-    if manifest != wanted:
-        raise ValueError(f"{path}: wanted a state of {wanted}, got one of {manifest}")
+    if manifest != expected:
+        raise ValueError(f"{path}: expected a state of {expected}, got one of {manifest}")
     try:
         return state_like(coerce(learner).init(generators(0)[2]), arrays)
     except ValueError as error:

@@ -17,15 +17,15 @@ MOST = 1e100
 """The largest absolute value of an input number: its square, and sums over any number of rounds, stay finite."""
 
 
-def numbers(name: str, value: Any, wanted: str) -> npt.NDArray[Any]:
-    """value as an array of booleans, integers or floats. ValueError, naming `name` and what was `wanted`, where it is
+def numbers(name: str, value: Any, expected: str) -> npt.NDArray[Any]:
+    """value as an array of booleans, integers or floats. ValueError, naming `name` and what was `expected`, where it is
     none, or has masked entries."""
     try:
         array = np.asarray(value)
     except Exception:  # rows of several lengths, or whatever the value's own conversion raises
         array = np.empty(0, object)
     if array.dtype.kind not in "biuf" or _masked(value):
-        raise ValueError(f"{name}: wanted {wanted}, got {describe(value)}")
+        raise ValueError(f"{name}: expected {expected}, got {describe(value)}")
     return array
 
 
@@ -45,7 +45,7 @@ def finite_array(name: str, value: Any, ndim: int, n_features: int) -> Floats:
         array = array.astype(np.float64, copy=False)
     if array.ndim != ndim or array.shape[-1] != n_features:
         shape = ", ".join([*["m", "s"][: ndim - 1], str(n_features)]) + ("," if ndim == 1 else "")
-        raise ValueError(f"{name}: wanted shape ({shape}), got {array.shape}")
+        raise ValueError(f"{name}: expected shape ({shape}), got {array.shape}")
     array = np.ascontiguousarray(array)
     # One pass of BLAS where all is well; a sum of squares may overflow, so only then look at each value.
     if not float(np.vdot(array, array)) <= MOST:
@@ -53,7 +53,7 @@ def finite_array(name: str, value: Any, ndim: int, n_features: int) -> Floats:
         if wrong.size:
             where = tuple(int(i) for i in wrong[0])
             finite = "finite numbers" if not np.isfinite(array[where]) else f"numbers up to {MOST:g} in size"
-            raise ValueError(f"{name}: wanted {finite}, got {array[where]} at {list(where)}")
+            raise ValueError(f"{name}: expected {finite}, got {array[where]} at {list(where)}")
     return array
 
 
@@ -64,14 +64,14 @@ def indices(name: str, value: Any, m: int, meaning: str) -> Ints:
     """
     array = np.atleast_1d(numbers(name, value, meaning))
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
-        raise ValueError(f"{name}: wanted {meaning}, got {describe(value)}")
+        raise ValueError(f"{name}: expected {meaning}, got {describe(value)}")
     each = array.tolist()  # faster than numpy's reductions on a list that a person has looked at
     if min(each) < 0 or max(each) >= m:
         wrong = next(i for i in each if not 0 <= i < m)
-        raise ValueError(f"{name}: wanted {meaning}, each from 0 to {m - 1}, got {wrong}")
+        raise ValueError(f"{name}: expected {meaning}, each from 0 to {m - 1}, got {wrong}")
     if len(set(each)) < len(each):
         twice = next(i for i in each if each.count(i) > 1)
-        raise ValueError(f"{name}: wanted {meaning}, none twice, got {twice} {each.count(twice)} times")
+        raise ValueError(f"{name}: expected {meaning}, none twice, got {twice} {each.count(twice)} times")
     return array.astype(np.int64)
 
 
@@ -83,26 +83,26 @@ def is_number(value: Any, *kinds: type) -> bool:
 _NO_NUMBERS = bool, np.bool_, np.timedelta64
 
 
-def wanted_count(name: str, value: Any, least: int = 1, most: int = 2**62) -> None:
+def check_count(name: str, value: Any, least: int = 1, most: int = 2**62) -> None:
     """ValueError unless value is a whole number from `least` to `most`."""
     whole = is_number(value, int, np.integer)
     if not whole or not least <= value <= most:
         bounded = most < 2**62 or (whole and value > most)  # the greatest is named where it matters
         upper = f"to {most}" if bounded else "or more"
-        raise ValueError(f"{name}: wanted a whole number, {least} {upper}, got {describe(value)}")
+        raise ValueError(f"{name}: expected a whole number, {least} {upper}, got {describe(value)}")
 
 
-def wanted_positive(name: str, value: Any) -> None:
+def check_positive(name: str, value: Any) -> None:
     """ValueError unless value is a number from 1e-50 to 1e50, so that results computed from it stay finite."""
     number = value.item() if isinstance(value, np.generic) else value
     if not is_number(value, int, float, np.integer, np.floating) or not 1e-50 <= number <= 1e50:
-        raise ValueError(f"{name}: wanted a finite number above 0, from 1e-50 to 1e50, got {describe(value)}")
+        raise ValueError(f"{name}: expected a finite number above 0, from 1e-50 to 1e50, got {describe(value)}")
 
 
-def wanted_space(space: Any) -> None:
+def check_space(space: Any) -> None:
     """ValueError unless space is a valid space of objects (`heedful.core.space`)."""
     if isinstance(space, type) or not all(hasattr(space, f) for f in ("argmax", "add_difference", "check")):
-        raise ValueError(f"space: wanted one of what can be shown, such as Ranking(5), got {describe(space)}")
+        raise ValueError(f"space: expected one of what can be shown, such as Ranking(5), got {describe(space)}")
     space.check()
 
 

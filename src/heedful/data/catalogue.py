@@ -47,18 +47,18 @@ def load_catalogue(path: str | PathLike[str]) -> Catalogue:
             names = names or ["" if value != value else cell.strip() for cell, value in zip(cells, values)]
         elif np.isinf(column).any():
             i = int(np.isinf(column).argmax())
-            raise ValueError(f"{path.name}:{rows[i][0]}: {name}: wanted a finite number, got {cut_repr(cells[i])}")
+            raise ValueError(f"{path.name}:{rows[i][0]}: {name}: expected a finite number, got {cut_repr(cells[i])}")
         elif not np.isnan(column).all():
             numeric[name] = column
     if not numeric:
         seen = [f"{name} ({_example(cells)})" for name, cells in columns.items()]
         got = ", ".join(seen[:8]) + (f" and {len(seen) - 8} more" if len(seen) > 8 else "")
-        raise ValueError(f"{path.name}: columns: wanted at least one of finite numbers, got {got}")
+        raise ValueError(f"{path.name}: columns: expected at least one of finite numbers, got {got}")
 
     standard = {name: _standardise(column) for name, column in numeric.items()}
     features = [name for name, (_, _, scale) in standard.items() if scale > 0]
     if not features:
-        raise ValueError(f"{path.name}: columns: wanted a numeric one that varies, got constant {', '.join(numeric)}")
+        raise ValueError(f"{path.name}: columns: expected a numeric one that varies, got constant {', '.join(numeric)}")
     return Catalogue(
         names=np.array([name or f"item {i}" for i, name in enumerate(names or [""] * len(rows), 1)]),
         features=np.array(features),

@@ -31,9 +31,9 @@ def name_in(where: str, field: str, cell: Any) -> str:
     if isinstance(cell, float) and cell.is_integer():
         return f"{cell:.0f}"
     if cell is None or cell == "":
-        raise ValueError(f"{where}: {field}: wanted a name, got nothing")
+        raise ValueError(f"{where}: {field}: expected a name, got nothing")
     if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
-        raise ValueError(f"{where}: {field}: wanted a text or a whole number, got {cut_repr(cell)}")
+        raise ValueError(f"{where}: {field}: expected a text or a whole number, got {cut_repr(cell)}")
     return text_of(str(cell).strip())
 
 
@@ -52,7 +52,7 @@ def times(where: str, cell: Any) -> int:
     value = number_of(where, "times", cell)
     if value is None or value < 0 or value % 1 or value > MOST_TIMES:
         got = cut_repr(cell)
-        raise ValueError(f"{where}: times: wanted a whole number, 0 to {MOST_TIMES:,}, got {got}")
+        raise ValueError(f"{where}: times: expected a whole number, 0 to {MOST_TIMES:,}, got {got}")
     return int(value)
 
 
@@ -62,5 +62,5 @@ def number_of(where: str, field: str, cell: Any) -> float | None:
         return None
     value = number_in(cell.strip()) if isinstance(cell, str) else cell
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e15:
-        raise ValueError(f"{where}: {field}: wanted a number, got {cut_repr(cell)}")
+        raise ValueError(f"{where}: {field}: expected a number, got {cut_repr(cell)}")
     return float(value)

@@ -36,16 +36,16 @@ def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> d
     """The columns of each role; those of one form, and person, times, ballot where they are there."""
     for role, names in named.items():
         if role not in NAMES:
-            raise ValueError(f"columns: wanted one of {', '.join(NAMES)}, got {role!r}")
+            raise ValueError(f"columns: expected one of {', '.join(NAMES)}, got {role!r}")
         if role != "order" and len(names) != 1:
-            raise ValueError(f"columns: {role}: wanted one column, got {', '.join(names)}")
+            raise ValueError(f"columns: {role}: expected one column, got {', '.join(names)}")
         missing = next((name for name in names if name not in header), None)
         if missing is not None:
-            raise ValueError(f"{file}: {role}: wanted one of the columns {_few(header)}, got {missing!r}")
+            raise ValueError(f"{file}: {role}: expected one of the columns {_few(header)}, got {missing!r}")
     every = [name for names in named.values() for name in names]
     twice = next((name for name in every if every.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(f"columns: wanted each column once, got {twice!r} twice")
+        raise ValueError(f"columns: expected each column once, got {twice!r} twice")
     left = [name for name in header if name not in every]
 
     def look(*roles: str) -> dict[str, list[str]] | None:
@@ -73,11 +73,11 @@ def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> d
         if form is not None and roles <= set(form):
             return form | aside
     if look("first", "second") is not None and roles <= {"first", "second", "answer"}:
-        raise ValueError(f"{file}: answer: wanted a column of what was said of first and second, got {_few(left)}")
+        raise ValueError(f"{file}: answer: expected a column of what was said of first and second, got {_few(left)}")
     if look("item", "rank") is not None:
-        wanted = "a column of it, or of a person, with item and rank"
-        raise ValueError(f"{file}: ballot: wanted {wanted}, got {_few(header)}")
-    raise ValueError(f"{file}: columns: wanted {FORMS} (and person, times), got {_few(header)}")
+        expected = "a column of it, or of a person, with item and rank"
+        raise ValueError(f"{file}: ballot: expected {expected}, got {_few(header)}")
+    raise ValueError(f"{file}: columns: expected {FORMS} (and person, times), got {_few(header)}")
 
 
 def _plain_role(name: str) -> str:

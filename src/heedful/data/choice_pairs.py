@@ -49,7 +49,7 @@ def winners(table: Table, at: Mapping[str, list[str]]) -> ComparisonTable:
 
     def same(where: str, i: int) -> None:
         name = loser.texts[loser.codes[i]]
-        raise ValueError(f"{where}: {loser.field}: wanted another item than the winner, got {cut_repr(name)} twice")
+        raise ValueError(f"{where}: {loser.field}: expected another item than the winner, got {cut_repr(name)} twice")
 
     _refuse(table, [winner.check(), loser.check(), odd_times, (winner.numbers == loser.numbers, same), odd_person])
     no, yes = np.zeros(often.size, bool), np.ones(often.size, bool)
@@ -69,7 +69,7 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
 
     def same(where: str, i: int) -> None:
         name = second.texts[second.codes[i]]
-        raise ValueError(f"{where}: {second.field}: wanted another item than the first, got {cut_repr(name)} twice")
+        raise ValueError(f"{where}: {second.field}: expected another item than the first, got {cut_repr(name)} twice")
 
     _refuse(table, [first.check(), second.check(), (first.numbers == second.numbers, same), answer.check()])
     numbered = any(map(is_number, words))
@@ -83,13 +83,13 @@ def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -
     by_item = ((named > 0) | (said >= _EQUAL)).all()
 
     def both(where: str, i: int) -> None:
-        wanted, text = "the name of an item, or a side, in all rows", answer.texts[answer.codes[i]]
-        raise ValueError(f"{where}: {column}: wanted {wanted}, got {text!r}, which is both; say what it means")
+        expected, text = "the name of an item, or a side, in all rows", answer.texts[answer.codes[i]]
+        raise ValueError(f"{where}: {column}: expected {expected}, got {text!r}, which is both; say what it means")
 
     def refuse_unknown(where: str, i: int) -> None:
-        wanted, text = f"{', '.join(WORDS)}, or the name of one of the two", answer.texts[answer.codes[i]]
+        expected, text = f"{', '.join(WORDS)}, or the name of one of the two", answer.texts[answer.codes[i]]
         hint = f"say what it means, such as {text}=unsure"
-        raise ValueError(f"{where}: {column}: wanted {wanted}, got {cut_repr(text)}; {hint}")
+        raise ValueError(f"{where}: {column}: expected {expected}, got {cut_repr(text)}; {hint}")
 
     _refuse(table, [((named > 0) & (said > 0) & (named != said) & ~by_item, both)])
     said = np.where(named > 0, named, said)

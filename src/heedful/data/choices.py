@@ -48,7 +48,7 @@ def open_choices(
     kind = "PrefLib" if study is None else "the answers of a study"
     for name, given in (("columns", columns), ("words", words)):
         if given:
-            raise ValueError(f"{path.name}: {name}: wanted none with {kind}, got {', '.join(given)}")
+            raise ValueError(f"{path.name}: {name}: expected none with {kind}, got {', '.join(given)}")
     return Opened(load_preflib(path), kind) if study is None else Opened(study, kind)
 
 
@@ -74,24 +74,24 @@ def _study(path: Path) -> ComparisonTable | None:
                 return None
             text = file.read().removeprefix(b"\xef\xbb\xbf")
         except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
     try:
         document = decoder(_Document).decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path.name}: answers: wanted the whole document of a study, got {error}") from None
+        raise ValueError(f"{path.name}: answers: expected the whole document of a study, got {error}") from None
     read = []
     for i, each in enumerate(document.answers):
         where = f"{path.name}: answers[{i}]"
         if len(set(each.shown)) < max(len(each.shown), 2):
             raise ValueError(
-                f"{where}: shown: wanted two items or more, each once, got {cut_repr(', '.join(each.shown))}"
+                f"{where}: shown: expected two items or more, each once, got {cut_repr(', '.join(each.shown))}"
             )
         try:
             read.append(comparison_of(each.person, each.shown, each.answer))
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
     if not any(each.judged for each in read):
-        raise ValueError(f"{path.name}: answers: wanted at least one about two items, got none")
+        raise ValueError(f"{path.name}: answers: expected at least one about two items, got none")
     return tabulate(read, document.items)
 
 
@@ -102,7 +102,7 @@ def _is_preflib(path: Path) -> bool:
         try:
             line = next((line for line in file if line.strip()), b"").removeprefix(b"\xef\xbb\xbf").strip()
         except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
     return line.startswith(b"# ") or line.isdigit()
 
 
@@ -126,7 +126,7 @@ def load_choices(
     is none of `WORDS`: {"0": "first", "1": "second"}; where a number is among them, 1 and 2 mean nothing else. An
     answer about fewer than two items says nothing.
 
-    FileNotFoundError where the file is not there. ValueError, as `NAME:LINE: field: wanted ..., got ...`, for a table
+    FileNotFoundError where the file is not there. ValueError, as `NAME:LINE: field: expected ..., got ...`, for a table
     in none of the forms, a malformed row, an item twice in one answer, and where nothing was answered.
     """
     path = Path(path)
@@ -143,9 +143,9 @@ def choices_in(
     as `NAME: row 3: field: ...`, and where a row is no object."""
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
-            raise ValueError(f"{name}: row {i}: wanted an object, values by column, got {cut_repr(row)}")
+            raise ValueError(f"{name}: row {i}: expected an object, values by column, got {cut_repr(row)}")
     if not rows:
-        raise ValueError(f"{name}: rows: wanted at least one, got none")
+        raise ValueError(f"{name}: rows: expected at least one, got none")
     placed = [(f"{name}: row {i}", dict(row)) for i, row in enumerate(rows, 1)]
     return _read_choices(name, table_of(placed), columns, words)
 
@@ -157,11 +157,11 @@ def _read_choices(
     words = {word(said): meaning for said, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:
-        raise ValueError(f"words: wanted one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
+        raise ValueError(f"words: expected one of {', '.join(WORDS)} as a meaning, got {wrong!r}")
     header = table.header
     at = find_columns(file, header, {role: list(names) for role, names in (columns or {}).items()})
     if words and "answer" not in at:
-        raise ValueError(f"words: wanted first, second and answer as columns, got {cut_repr(', '.join(header))}")
+        raise ValueError(f"words: expected first, second and answer as columns, got {cut_repr(', '.join(header))}")
     bad = quiet = rows = 0
     if "loser" in at:
         choices = winners(table, at)
@@ -173,7 +173,7 @@ def _read_choices(
         choices, rows = tabulate(answered), len(placed)
         quiet = rows - len(answered) if "order" in at else 0
     if not any(each.judged for each in choices.comparisons):
-        raise ValueError(f"{file}: answers: wanted at least one about two items, got none")
+        raise ValueError(f"{file}: answers: expected at least one about two items, got none")
     used = [name for names in at.values() for name in names]
     rest = [name for name in header if name not in used]
     few = f"{', '.join(used[:4])} and {len(used) - 4} more" if len(used) > 6 else ", ".join(used)
@@ -199,11 +199,11 @@ def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Comparis
         ballot = name_in(where, "ballot", row.get(at["ballot"][0])) if "ballot" in at else ""
         placed = ballots.setdefault((person, ballot), {})
         if item in placed:
-            raise ValueError(f"{where}: item: wanted each once in an order, got {cut_repr(item)} once more")
+            raise ValueError(f"{where}: item: expected each once in an order, got {cut_repr(item)} once more")
         placed[item] = number_of(where, "rank", row.get(at["rank"][0]))
         count = times_in(where, row, at)
         if times.setdefault((person, ballot), count) != count:
-            raise ValueError(f"{where}: times: wanted {times[person, ballot]} in all rows of an order, got {count}")
+            raise ValueError(f"{where}: times: expected {times[person, ballot]} in all rows of an order, got {count}")
     for (person, ballot), placed in ballots.items():
         ranks = {rank for rank in placed.values() if rank is not None}
         tiers = [tuple(item for item, other in placed.items() if other == rank) for rank in sorted(ranks)]
@@ -227,7 +227,7 @@ def _orders(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Compar
         every = [item for tier in tiers for item in tier]
         twice, often = Counter(every).most_common(1)[0] if every else ("", 1)
         if often > 1:
-            raise ValueError(f"{where}: order: wanted each item once, got {cut_repr(twice)} twice")
+            raise ValueError(f"{where}: order: expected each item once, got {cut_repr(twice)} twice")
         times, person = times_in(where, row, at), person_in(where, row, at)
         if (len(tiers) > 1 or [len(tier) for tier in tiers] == [2]) and times:
             yield Comparison(person, tuple(tiers), times)
@@ -242,7 +242,7 @@ def _in_one(where: str, name: str, cell: Any) -> list[tuple[str, ...]]:
     elif isinstance(cell, list):
         several = [tier if isinstance(tier, list) else [tier] for tier in cell]
     else:
-        raise ValueError(f"{where}: {name}: wanted items apart by >, or a list, got {cut_repr(cell)}")
+        raise ValueError(f"{where}: {name}: expected items apart by >, or a list, got {cut_repr(cell)}")
     return [tuple(name_in(where, name, item) for item in tier or ("",)) for tier in several]
 
 
@@ -268,10 +268,10 @@ def write_choices(path: str | PathLike[str], choices: ComparisonTable) -> None:
         choices = choices._replace(people=tuple(name or nobody for name in choices.people))
     for name in (*choices.items, *(choices.people if named else ())):
         if name != name.strip() or name.lower() in MISSING:
-            raise ValueError(f"choices: wanted names without spaces around them, and not NA, got {cut_repr(name)}")
+            raise ValueError(f"choices: expected names without spaces around them, and not NA, got {cut_repr(name)}")
     most = max((each.times for each in choices.comparisons), default=0)
     if most > MOST_TIMES:
-        raise ValueError(f"times: wanted at most {MOST_TIMES:,} of an answer, got {most:,}")
+        raise ValueError(f"times: expected at most {MOST_TIMES:,} of an answer, got {most:,}")
     given = list(by_name(choices))
     alone = all(sum(map(len, each.tiers)) == 2 for each in given)
     with Path(path).open("w", newline="", encoding="utf-8") as file:

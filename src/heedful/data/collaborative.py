@@ -13,7 +13,7 @@ def load_collaborative(folder: str | PathLike[str]) -> PairwiseDataset:
     """Load itemFeatures.txt, userFeatures.txt and dataset.txt, plain or gzip: as they are, there are no other labels.
 
     Rows of dataset.txt are the features of two items, the number of a person from 1, and 1 where the first is
-    preferred, else -1. FileNotFoundError where one is not there; ValueError, as `NAME:LINE: numbers: wanted ..., got
+    preferred, else -1. FileNotFoundError where one is not there; ValueError, as `NAME:LINE: numbers: expected ..., got
     ...`, for a malformed line, and where not everybody answered every pair once.
     """
     folder = Path(folder)
@@ -29,11 +29,13 @@ def load_collaborative(folder: str | PathLike[str]) -> PairwiseDataset:
     good = (a >= 0) & (b >= 0) & (user >= 0) & (user < U) & np.isin(label, (-1.0, 1.0))
     good[good] &= place[a[good], b[good]] >= 0
     if not good.all():
-        wanted = f"two of the {n} items, the first listed first, a person from 1 to {U}, and 1 or -1"
-        raise ValueError(f"{path.name}: row {int((~good).argmax()) + 1}: wanted {wanted}, got others")
+        expected = f"two of the {n} items, the first listed first, a person from 1 to {U}, and 1 or -1"
+        raise ValueError(f"{path.name}: row {int((~good).argmax()) + 1}: expected {expected}, got others")
     where = user * len(pairs) + place[a, b]
     if np.unique(where).size != where.size or where.size != U * len(pairs):
-        raise ValueError(f"{path.name}: rows: wanted each of {len(pairs)} pairs once of each of {U} people, got others")
+        raise ValueError(
+            f"{path.name}: rows: expected each of {len(pairs)} pairs once of each of {U} people, got others"
+        )
     first = np.zeros(U * len(pairs), bool)
     first[where] = label > 0.0
     names = np.array([str(i) for i in range(1, n + 1)])

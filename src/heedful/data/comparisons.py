@@ -62,7 +62,7 @@ def comparison_of(person: str, shown: tuple[str, ...], answer: str) -> Compariso
         return Comparison(person, (shown,), 1, first, answer == "equal")
     best = dict(zip(("first", "second"), shown)).get(answer, answer) if len(shown) == 2 else answer
     if best not in shown:
-        raise ValueError(f"answer: wanted first, second, equal, cannot_judge or an item, got {cut_repr(answer)}")
+        raise ValueError(f"answer: expected first, second, equal, cannot_judge or an item, got {cut_repr(answer)}")
     return Comparison(person, ((best,), tuple(name for name in shown if name != best)), 1, first)
 
 
@@ -151,7 +151,7 @@ def split_nameless(choices: ComparisonTable, most: int = 100_000) -> ComparisonT
     taken = set(choices.people)
     nameless = sum(each.times for each in choices.comparisons if not choices.people[each.person])
     if nameless > most:
-        raise ValueError(f"answers: wanted at most {most:,} to take each for another person's, got {nameless:,}")
+        raise ValueError(f"answers: expected at most {most:,} to take each for another person's, got {nameless:,}")
     free = (name for name in map(str, count(1)) if name not in taken)
 
     def each() -> Iterator[Comparison[str]]:
@@ -169,10 +169,10 @@ def without_people(choices: ComparisonTable, people: Sequence[str], name: str = 
     left."""
     for person in people:
         if person not in choices.people:
-            raise ValueError(f"{name}: wanted one of {join_names(choices.people)}, got {person!r}")
+            raise ValueError(f"{name}: expected one of {join_names(choices.people)}, got {person!r}")
     kept = [each for each in by_name(choices) if each.person not in people]
     if not kept:
-        raise ValueError(f"{name}: wanted one whose answers are left, got none")
+        raise ValueError(f"{name}: expected one whose answers are left, got none")
     return tabulate(kept, choices.items)
 
 
@@ -185,7 +185,7 @@ def with_items(choices: ComparisonTable, names: Iterable[str]) -> ComparisonTabl
     known = set(names)
     missing = [item for item in choices.items if item not in known]
     if missing:
-        raise ValueError(f"items: wanted all that were answered about, got none called {join_names(missing)}")
+        raise ValueError(f"items: expected all that were answered about, got none called {join_names(missing)}")
     return tabulate(by_name(choices), names)
 
 

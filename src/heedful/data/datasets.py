@@ -212,23 +212,23 @@ def _findings(known: DatasetInfo, place: Path, root: Path) -> Iterator[Finding]:
     present = {name: [file for file in (place / name, place / f"{name}.gz") if file.is_file()] for name in known.files}
     if not any(present.values()):
         return
-    for name, wanted in known.files.items():
+    for name, expected in known.files.items():
         for file in present[name]:
-            status, detail = _compare(file, wanted)
+            status, detail = _compare(file, expected)
             yield Finding(known.key, str(file.relative_to(root)), status, detail)
         if not present[name]:
             file = (place / name).relative_to(root)
             yield Finding(known.key, str(file), "missing", f"neither it nor {name}.gz; get it from {known.home}")
 
 
-def _compare(file: Path, wanted: str) -> tuple[Literal["ok", "damaged", "unknown"], str]:
+def _compare(file: Path, expected: str) -> tuple[Literal["ok", "damaged", "unknown"], str]:
     try:
         with open_uncompressed(file) as content:
             got = hashlib.file_digest(content, "sha256").hexdigest()
     except GZIP_ERRORS as error:
-        return "damaged", f"gzip: wanted a whole stream, got {error}"
-    if not wanted:
+        return "damaged", f"gzip: expected a whole stream, got {error}"
+    if not expected:
         return "unknown", f"no sum on record; sha256 {got}"
-    if got != wanted:
-        return "damaged", f"sha256: wanted {wanted}, got {got}: damaged, or a file of another data set"
+    if got != expected:
+        return "damaged", f"sha256: expected {expected}, got {got}: damaged, or a file of another data set"
     return "ok", f"sha256 {got}"

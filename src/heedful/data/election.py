@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.files import cut_repr, is_number, numbered_lines, there
-from heedful.data.pairwise_dataset import PairwiseDataset, all_pairs, break_ties, first_preferred, impute, wanted_labels
+from heedful.data.pairwise_dataset import PairwiseDataset, all_pairs, break_ties, check_labels, first_preferred, impute
 
 PARTIES = ("BNP", "Conservative", "Green", "Independent", "Labour", "Liberal Democrat", "SNP", "UKIP")
 STOOD = 6
@@ -25,19 +25,19 @@ def load_election(folder: str | PathLike[str], *, labels: str = "right", draw: i
     other 20 seats than those of [H12].
 
     `labels`: see `first_preferred`. FileNotFoundError where the file is not there; ValueError, as `NAME:LINE: field:
-    wanted ..., got ...`, for a malformed line.
+    expected ..., got ...`, for a malformed line.
     """
-    wanted_labels(labels)
+    check_labels(labels)
     path = there(Path(folder) / "all_polling_data.dat")
     rows = []
     for number, line in numbered_lines(path):
         fields = line.rstrip("\r\n").split("\t")
         if len(fields) != 11 or not all(map(is_number, fields[:3])) or not all(not f or is_number(f) for f in fields):
-            wanted = "a number, a latitude, a longitude and 8 votes or nothing, apart by tabs"
-            raise ValueError(f"{path.name}:{number}: seat: wanted {wanted}, got {cut_repr(line.rstrip())}")
+            expected = "a number, a latitude, a longitude and 8 votes or nothing, apart by tabs"
+            raise ValueError(f"{path.name}:{number}: seat: expected {expected}, got {cut_repr(line.rstrip())}")
         rows.append([float(field or "nan") for field in fields])
     if len(rows) < 22:
-        raise ValueError(f"{path.name}: seats: wanted at least 22, got {len(rows)}")
+        raise ValueError(f"{path.name}: seats: expected at least 22, got {len(rows)}")
     table = np.array(rows)
     table = table[(~np.isnan(table[:, 3:])).sum(axis=1) >= STOOD]
     rng = np.random.default_rng([draw or 0, 20])
@@ -45,8 +45,8 @@ def load_election(folder: str | PathLike[str], *, labels: str = "right", draw: i
     drawn = _draw_voters(table[:, 0], draw, rng)
     rest = np.setdiff1d(np.arange(len(table)), drawn)
     if drawn.size < 20 or not rest.size:
-        wanted = f"the 20 that [H12] drew and others, where at least {STOOD} parties stood"
-        raise ValueError(f"{path.name}: seats: wanted {wanted}, got {drawn.size} and {rest.size}")
+        expected = f"the 20 that [H12] drew and others, where at least {STOOD} parties stood"
+        raise ValueError(f"{path.name}: seats: expected {expected}, got {drawn.size} and {rest.size}")
     return PairwiseDataset(
         np.array(PARTIES), votes[drawn].T, table[rest, 1:3], all_pairs(8), first_preferred(votes[rest], labels)
     )

@@ -32,15 +32,15 @@ def open_uncompressed(path: Path) -> Iterator[io.BufferedReader]:
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        wanted = "nothing is fetched: put it there, or name the path where it lies"
-        raise FileNotFoundError(f"{path}: no such file; {wanted}") from None
+        expected = "nothing is fetched: put it there, or name the path where it lies"
+        raise FileNotFoundError(f"{path}: no such file; {expected}") from None
     except IsADirectoryError:
         if path.name.endswith(".heedful"):
             name = shlex.quote(str(path))
             ranked = f"`heedful standing {name}` ranks what people chose in it, and its page Results has their answers"
             told = f"of choices: {ranked}; any loop: `heedful export {name} FILE`"
-            raise IsADirectoryError(f"{path}: wanted a file, got a loop; {told}") from None
-        raise IsADirectoryError(f"{path}: wanted a file, got a folder; name the files in it: {path}/*") from None
+            raise IsADirectoryError(f"{path}: expected a file, got a loop; {told}") from None
+        raise IsADirectoryError(f"{path}: expected a file, got a folder; name the files in it: {path}/*") from None
     with file:
         if file.peek(2)[:2] == b"\x1f\x8b":
             with gzip.GzipFile(fileobj=file) as unzipped:
@@ -61,9 +61,9 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             got = f"byte 0x{error.object[error.start]:02x} at byte {error.start + 1} of the line"
-            raise ValueError(f"{path.name}:{number}: text: wanted UTF-8, got {got}") from None
+            raise ValueError(f"{path.name}:{number}: text: expected UTF-8, got {got}") from None
         except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
 
 
 def is_number(text: str) -> bool:

@@ -53,7 +53,7 @@ def rows_in(name: str, table: Any) -> Any:
         return table
     column, times = Counter(columns).most_common(1)[0] if columns else ("", 1)
     if times > 1:
-        raise ValueError(f"{name}: columns: wanted each name once, got {cut_repr(column)} {times} times")
+        raise ValueError(f"{name}: columns: expected each name once, got {cut_repr(column)} {times} times")
     return without_index(name, [{key: cell(value) for key, value in row.items()} for row in read()])
 
 
@@ -67,7 +67,7 @@ def _with_index(name: str, frame: Any) -> Any:
     try:
         return frame.reset_index(level=named)
     except ValueError as error:
-        raise ValueError(f"{name}: index: wanted names that no column has, got {cut_repr(named)}: {error}") from None
+        raise ValueError(f"{name}: index: expected names that no column has, got {cut_repr(named)}: {error}") from None
 
 
 def cell(value: Any) -> Any:
@@ -126,7 +126,7 @@ def frame_of(columns: Mapping[str, Sequence[Any]], package: str = "pandas") -> A
     """A data frame of these columns: pandas's, polars's, or a table of pyarrow. ValueError for another package,
     ModuleNotFoundError, with what to install, where it is not there."""
     if package not in PACKAGES:
-        raise ValueError(f"package: wanted {', '.join(PACKAGES)}, got {cut_repr(package)}")
+        raise ValueError(f"package: expected {', '.join(PACKAGES)}, got {cut_repr(package)}")
     try:
         module = import_module(package)
     except ModuleNotFoundError as error:

@@ -58,24 +58,24 @@ def load_graded(
     Grades are whole numbers, of which the different ones that occur are the ranks 1 to k; or what `order` lists from
     the lowest to the highest, also where none of the rows has it. At least two, at most `most`.
 
-    FileNotFoundError for a path that does not exist. ValueError, as `NAME:LINE: field: wanted ..., got ...` where one
+    FileNotFoundError for a path that does not exist. ValueError, as `NAME:LINE: field: expected ..., got ...` where one
     line is to blame, for what is malformed, a target that is not there, a grade that is missing, not whole or not in
     `order`, no feature, and a feature that is not finite.
     """
     path = Path(path)
     if missing not in ("refuse", "mean"):
-        raise ValueError(f"missing: wanted refuse or mean, got {missing!r}")
+        raise ValueError(f"missing: expected refuse or mean, got {missing!r}")
     if twice := [(label, times) for label, times in Counter(map(_same, order)).items() if times > 1]:
-        raise ValueError(f"order: wanted each label once, got {cut_repr(twice[0][0])} {twice[0][1]} times")
+        raise ValueError(f"order: expected each label once, got {cut_repr(twice[0][0])} {twice[0][1]} times")
     if len(order) == 1 or "" in order:
         raise ValueError(
-            f"order: wanted at least two labels, from the lowest to the highest, got {cut_repr(list(order))}"
+            f"order: expected at least two labels, from the lowest to the highest, got {cut_repr(list(order))}"
         )
     if is_svmlight(path):
         if target or without:
             what, given = ("target", target) if target else ("without", ", ".join(without))
             raise ValueError(
-                f"{what}: wanted none, as the grade begins each line of {path.name}, got {cut_repr(given)}"
+                f"{what}: expected none, as the grade begins each line of {path.name}, got {cut_repr(given)}"
             )
         return _svmlight(path, order, most)
     return _table(path, target, order, most, without, missing)
@@ -93,7 +93,7 @@ def is_svmlight(path: Path) -> bool:
                 if (bare := text.partition("#")[0].strip()) and not _is_whole(bare):
                     return _LOOKS_SVMLIGHT.match(text) is not None
         except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
     return False
 
 
@@ -106,21 +106,23 @@ def _rank_grades(
     """The ranks of grades (cells as text), and what each rank stands for."""
     if order:
         if len(order) > most:
-            raise ValueError(f"order: wanted at most {most} labels, got {len(order)}")
+            raise ValueError(f"order: expected at most {most} labels, got {len(order)}")
         places = {_same(label): r for r, label in enumerate(order, 1)}
         for place, cell in zip(where, cells):
             if _same(cell) not in places:
-                raise ValueError(f"{place}: {name}: wanted one of {_few(order)}, got {cut_repr(cell)}")
+                raise ValueError(f"{place}: {name}: expected one of {_few(order)}, got {cut_repr(cell)}")
         return np.array([places[_same(cell)] for cell in cells], np.int64), tuple(order)
     for place, cell in zip(where, cells):
         if not _is_whole(cell):
             words = "" if number_in(cell) is not None else "; labels need their order: bad,ok,good"
-            raise ValueError(f"{place}: {name}: wanted a grade, a whole number, got {cut_repr(cell)}{words}")
+            raise ValueError(f"{place}: {name}: expected a grade, a whole number, got {cut_repr(cell)}{words}")
     values = np.array([float(cell) for cell in cells])
     distinct, ranks = np.unique(values, return_inverse=True)
     if not 2 <= distinct.size <= most:
         least_to_most = f"from {distinct[0]:.0f} to {distinct[-1]:.0f}" if distinct.size > 1 else f"{distinct[0]:.0f}"
-        raise ValueError(f"{file}: {name}: wanted 2 to {most} different grades, got {distinct.size} ({least_to_most})")
+        raise ValueError(
+            f"{file}: {name}: expected 2 to {most} different grades, got {distinct.size} ({least_to_most})"
+        )
     return ranks.reshape(-1).astype(np.int64) + 1, tuple(f"{value:.0f}" for value in distinct)
 
 
@@ -147,10 +149,10 @@ def _svmlight(path: Path, order: Sequence[str], most: int) -> Graded:
     where: list[str] = []
     blocks: list[FloatArray] = list(_blocks(path, kind, grades, where))
     if not grades:
-        raise ValueError(f"{path.name}: rows: wanted a line GRADE INDEX:VALUE ..., got none")
+        raise ValueError(f"{path.name}: rows: expected a line GRADE INDEX:VALUE ..., got none")
     N = max(block.shape[1] for block in blocks)
     if N == 0:
-        raise ValueError(f"{path.name}: features: wanted at least one INDEX:VALUE, got none")
+        raise ValueError(f"{path.name}: features: expected at least one INDEX:VALUE, got none")
     ranks, names = _rank_grades("grade", grades, order, most, where, path.name)
     features = tuple(map(str, range(1, N + 1)))
     return Graded(stack_blocks(blocks, N, kind).astype(np.float64, copy=False), ranks, names, features, (), ())
@@ -185,17 +187,17 @@ def _table(
     where, rows = [place for place, _ in placed], [row for _, row in placed]
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not target:
-        raise ValueError(f"target: wanted the column of the grades ({_few(names)}), got none")
+        raise ValueError(f"target: expected the column of the grades ({_few(names)}), got none")
     for name, what in ((target, "target"), *((name, "without") for name in without)):
         if name not in names:
-            raise ValueError(f"{what}: wanted a column of {path.name} ({_few(names)}), got {cut_repr(name)}")
+            raise ValueError(f"{what}: expected a column of {path.name} ({_few(names)}), got {cut_repr(name)}")
     if target in without:
-        raise ValueError(f"without: wanted another column than the target, got {cut_repr(target)}")
+        raise ValueError(f"without: expected another column than the target, got {cut_repr(target)}")
     cells = []
     for place, row in placed:
         cell = _text(row.get(target))
         if cell.lower() in MISSING:
-            raise ValueError(f"{place}: {target}: wanted a grade, got nothing")
+            raise ValueError(f"{place}: {target}: expected a grade, got nothing")
         cells.append(cell)
     ranks, grades = _rank_grades(target, cells, order, most, where, path.name)
 
@@ -211,19 +213,21 @@ def _table(
         column = np.array(values, np.float64)
         if np.isinf(column).any():
             i = int(np.isinf(column).argmax())
-            raise ValueError(f"{where[i]}: {name}: wanted a finite number, got {cut_repr(rows[i].get(name))}")
+            raise ValueError(f"{where[i]}: {name}: expected a finite number, got {cut_repr(rows[i].get(name))}")
         if (gaps := np.isnan(column)).any():
             if missing == "refuse":
                 others = f", as {gaps.sum() - 1} more" if gaps.sum() > 1 else ""
                 raise ValueError(
-                    f"{where[int(gaps.argmax())]}: {name}: wanted a number, got nothing{others}; "
+                    f"{where[int(gaps.argmax())]}: {name}: expected a number, got nothing{others}; "
                     "the mean of the others can stand in, or the column be left out"
                 )
             column[gaps] = column[~gaps].mean()
             filled.append(name)
         features[name] = column
     if not features:
-        raise ValueError(f"{path.name}: columns: wanted one of numbers beside {target}, got {_few(left_out) or 'none'}")
+        raise ValueError(
+            f"{path.name}: columns: expected one of numbers beside {target}, got {_few(left_out) or 'none'}"
+        )
     X = np.ascontiguousarray(np.column_stack(list(features.values())))
     return Graded(X, ranks, grades, tuple(features), tuple(left_out), tuple(filled))
 

@@ -24,7 +24,7 @@ class Line(NamedTuple):
 
     number: int  # from 1
     record: dict[str, Any] | None
-    error: str | None  # NAME:LINE: field: wanted ..., got ...
+    error: str | None  # NAME:LINE: field: expected ..., got ...
 
 
 def read_lines(path: str | PathLike[str]) -> Iterator[Line]:
@@ -49,7 +49,7 @@ def read_lines(path: str | PathLike[str]) -> Iterator[Line]:
                 if len(text) > MAX_BYTES:
                     while text and not text.endswith(b"\n"):
                         text = file.readline(2**16)
-                    record, error = None, f"line: wanted at most {MAX_BYTES} bytes, got more"
+                    record, error = None, f"line: expected at most {MAX_BYTES} bytes, got more"
                 else:
                     if number == 1:
                         text = text.removeprefix(b"\xef\xbb\xbf")
@@ -59,12 +59,12 @@ def read_lines(path: str | PathLike[str]) -> Iterator[Line]:
                     record, error = _object(text)
                 yield Line(number, record, error and f"{path.name}:{number}: {error}")
         except GZIP_ERRORS as problem:
-            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {problem}") from None
+            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {problem}") from None
 
 
 def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
     """Return the object a line holds, or what is wrong with it."""
-    too_deep = f"json: wanted at most {MAX_DEPTH} levels, got more"
+    too_deep = f"json: expected at most {MAX_DEPTH} levels, got more"
     try:
         record = _DECODER.decode(text)
     except RecursionError:
@@ -72,7 +72,7 @@ def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
     except ValueError as problem:
         return None, _json_problem(text, problem)
     if not isinstance(record, dict):
-        return None, f"line: wanted one JSON object, got {cut_repr(record)}"
+        return None, f"line: expected one JSON object, got {cut_repr(record)}"
     # What opens in strings only counts too much; then the levels are counted one by one.
     if text.count(b"{") + text.count(b"[") > MAX_DEPTH and _levels(record) > MAX_DEPTH:
         return None, too_deep
@@ -82,7 +82,7 @@ def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
         try:
             json.loads(text, object_pairs_hook=_once)
         except KeyError as problem:
-            return None, f"key: wanted each once, got {cut_repr(problem.args[0])} twice"
+            return None, f"key: expected each once, got {cut_repr(problem.args[0])} twice"
     return record, None
 
 
@@ -122,11 +122,11 @@ def _json_problem(text: bytes, problem: ValueError) -> str:
     try:
         text.decode()
     except UnicodeDecodeError as error:
-        return f"text: wanted UTF-8, got byte 0x{text[error.start]:02x} at byte {error.start + 1} of the line"
+        return f"text: expected UTF-8, got byte 0x{text[error.start]:02x} at byte {error.start + 1} of the line"
     if "out of range" in str(problem):
-        return "number: wanted one that a double can hold, got a larger one"
+        return "number: expected one that a double can hold, got a larger one"
     if place := _AT_BYTE.match(str(problem)):
         at = int(place[2])
         rest = text[at:].decode(errors="replace").rstrip()
-        return f"json: wanted JSON, got {place[1]} at byte {at + 1}: {cut_repr(rest)}"
-    return "json: wanted a whole line of JSON, got one that ends early or has half a surrogate pair"
+        return f"json: expected JSON, got {place[1]} at byte {at + 1}: {cut_repr(rest)}"
+    return "json: expected a whole line of JSON, got one that ends early or has half a surrogate pair"

@@ -10,10 +10,10 @@ from heedful.data.files import there
 from heedful.data.pairwise_dataset import (
     PairwiseDataset,
     all_pairs,
+    check_labels,
     first_preferred,
     numbers_of,
     one_hot,
-    wanted_labels,
 )
 
 METALS = ("Cd", "Cu", "Pb", "Co", "Cr", "Ni", "Zn")
@@ -28,18 +28,18 @@ def load_jura(folder: str | PathLike[str], *, labels: str = "right", draw: int |
     the rock and the land use. `draw`: a seed for other 20 places than those of [H12].
 
     `labels`: see `first_preferred`. FileNotFoundError where the file is not there; ValueError, as `NAME:LINE: numbers:
-    wanted ..., got ...`, for a malformed line.
+    expected ..., got ...`, for a malformed line.
     """
-    wanted_labels(labels)
+    check_labels(labels)
     path = there(Path(folder) / "jura.dat")
     table = numbers_of(path, 11)
     drawn = np.array(PLACES) if draw is None else np.random.default_rng([draw, 21]).permutation(len(table))[:20]
     if len(table) <= drawn.max() or len(table) < 22:
-        raise ValueError(f"{path.name}: places: wanted at least {max(22, drawn.max() + 1)}, got {len(table)}")
+        raise ValueError(f"{path.name}: places: expected at least {max(22, drawn.max() + 1)}, got {len(table)}")
     spread = table[:, 4:].std(axis=0)
     if not spread.all():
         raise ValueError(
-            f"{path.name}: metals: wanted different amounts of each, got the same of {METALS[int(spread.argmin())]}"
+            f"{path.name}: metals: expected different amounts of each, got the same of {METALS[int(spread.argmin())]}"
         )
     measured = (table[:, 4:] - table[:, 4:].mean(axis=0)) / spread
     rest = np.setdiff1d(np.arange(len(table)), drawn)

@@ -40,17 +40,17 @@ def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLik
     the first that exists) holds the number of rows of each query, one a line; the qids are then "1", "2", ...
     in each file. Where the lines do carry it, no such file is read.
 
-    FileNotFoundError for a path that does not exist. ValueError, as `NAME:LINE: field: wanted ..., got ...`,
+    FileNotFoundError for a path that does not exist. ValueError, as `NAME:LINE: field: expected ..., got ...`,
     for a malformed line, a file without documents, a query in two places, counts that do not add up, gzip
     that is cut off or bytes that are not UTF-8; without NAME:LINE for an argument.
     """
     kind = np.dtype(dtype)
     if kind not in (np.float64, np.float32):
-        raise ValueError(f"dtype: wanted float64 or float32, got {kind}")
+        raise ValueError(f"dtype: expected float64 or float32, got {kind}")
     if not 0 <= n_features <= MAX_FEATURES:
-        raise ValueError(f"n_features: wanted 0 (the largest index) to {MAX_FEATURES}, got {n_features}")
+        raise ValueError(f"n_features: expected 0 (the largest index) to {MAX_FEATURES}, got {n_features}")
     if not paths:
-        raise ValueError("paths: wanted at least one file, got none")
+        raise ValueError("paths: expected at least one file, got none")
 
     blocks: list[FloatArray] = []
     labels: list[int] = []
@@ -70,7 +70,7 @@ def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLik
 
     N = n_features or max(block.shape[1] for block in blocks)
     if N == 0:
-        raise ValueError(f"{Path(paths[0]).name}: features: wanted at least one INDEX:VALUE, got none")
+        raise ValueError(f"{Path(paths[0]).name}: features: expected at least one INDEX:VALUE, got none")
     X = stack_blocks(blocks, N, kind)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return Queries(X, np.array(labels, np.int64), offsets, np.array(qids))
@@ -102,11 +102,11 @@ def _blocks(
         if qid != last or not starts:
             where = f"{path.name}:{number}: qid"
             if starts and qid is None:
-                raise ValueError(f"{where}: wanted qid:ID as on the lines before, got none")
+                raise ValueError(f"{where}: expected qid:ID as on the lines before, got none")
             if starts and last is None:
-                raise ValueError(f"{where}: wanted none as on the lines before, got {cut_repr('qid:' + qid)}")
+                raise ValueError(f"{where}: expected none as on the lines before, got {cut_repr('qid:' + qid)}")
             if qid in starts:
-                raise ValueError(f"{where}: wanted a query's lines together, got {cut_repr(qid)} once more")
+                raise ValueError(f"{where}: expected a query's lines together, got {cut_repr(qid)} once more")
             starts[qid] = len(labels)
             last = qid
         labels.append(int(grade))
@@ -115,7 +115,7 @@ def _blocks(
             yield parse(path, lines, limit, kind, _GRADE)
             lines.clear()
     if not starts:
-        raise ValueError(f"{path.name}: documents: wanted a line GRADE qid:ID INDEX:VALUE ..., got none")
+        raise ValueError(f"{path.name}: documents: expected a line GRADE qid:ID INDEX:VALUE ..., got none")
     if lines:
         yield parse(path, lines, limit, kind, _GRADE)
 
@@ -126,15 +126,15 @@ def _counts(path: Path, rows: int) -> list[int]:
     side = next((path.with_name(name) for name in names if path.with_name(name).exists()), None)
     if side is None:
         beside = " or ".join(dict.fromkeys(names))
-        raise ValueError(f"{path.name}: qid: wanted qid:ID in every line or counts in {beside}, got neither")
+        raise ValueError(f"{path.name}: qid: expected qid:ID in every line or counts in {beside}, got neither")
     counts: list[int] = []
     for number, line in numbered_lines(side):
         text = line.strip()
         if text and not re.fullmatch("0*[1-9][0-9]{0,14}", text):
-            raise ValueError(f"{side.name}:{number}: count: wanted an integer from 1, got {cut_repr(text)}")
+            raise ValueError(f"{side.name}:{number}: count: expected an integer from 1, got {cut_repr(text)}")
         if text:
             counts.append(int(text))
     if sum(counts) != rows:
         got = f"{sum(counts)} in {len(counts)} lines"
-        raise ValueError(f"{side.name}: counts: wanted a sum of {rows}, the rows of {path.name}, got {got}")
+        raise ValueError(f"{side.name}: counts: expected a sum of {rows}, the rows of {path.name}, got {got}")
     return counts

@@ -12,10 +12,10 @@ from heedful.data.pairwise_dataset import (
     PairwiseDataset,
     all_pairs,
     break_ties,
+    check_labels,
     first_preferred,
     impute,
     one_hot,
-    wanted_labels,
 )
 
 FILMS = (2762, 1617, 296, 3175, 593, 2791, 780, 1240, 2716, 1196)
@@ -35,7 +35,7 @@ def load_movie_choices(
     `labels`: see `first_preferred`; the published ones have the genres of the films in another order, too. Errors as
     of `load_movielens`.
     """
-    wanted_labels(labels)
+    check_labels(labels)
     ratings = load_movielens(folder) if ratings is None else ratings
     rng = np.random.default_rng([draw or 0, 22])
     films = _films(ratings, draw, rng)
@@ -46,7 +46,7 @@ def load_movie_choices(
     table[ratings.users[mine], column[ratings.movies[mine]]] = ratings.values[mine]
     [kept] = ((~np.isnan(table)).sum(axis=1) >= RATED).nonzero()
     if not kept.size:
-        raise ValueError(f"ratings: wanted somebody who rated {RATED} of the {films.size} films, got nobody")
+        raise ValueError(f"ratings: expected somebody who rated {RATED} of the {films.size} films, got nobody")
     values = break_ties(impute(table[kept]), rng)
     if labels == "published":
         # Columns were numbered by the order of the drawn films' numbers, where their places in it were meant
@@ -69,7 +69,7 @@ def _films(ratings: Ratings, draw: int | None, rng: np.random.Generator) -> Ints
     at = {int(number): i for i, number in enumerate(ratings.movie_ids)}
     missing = [number for number in FILMS if number not in at]
     if missing:
-        raise ValueError(f"movies.dat: films: wanted those that [H12] drew, got none with the number {missing[0]}")
+        raise ValueError(f"movies.dat: films: expected those that [H12] drew, got none with the number {missing[0]}")
     return np.array([at[number] for number in FILMS], np.int64)
 
 
@@ -79,7 +79,7 @@ def _people(path: Path) -> dict[int, tuple[str, str, str]]:
     for number, line in numbered_lines(path):
         fields = line.strip().split("::")
         if len(fields) != 5 or not fields[0].isdecimal():
-            wanted = "USER::GENDER::AGE::OCCUPATION::ZIP"
-            raise ValueError(f"{path.name}:{number}: line: wanted {wanted}, got {cut_repr(line.strip())}")
+            expected = "USER::GENDER::AGE::OCCUPATION::ZIP"
+            raise ValueError(f"{path.name}:{number}: line: expected {expected}, got {cut_repr(line.strip())}")
         told[int(fields[0])] = fields[1], fields[2], fields[3]
     return told

@@ -55,7 +55,7 @@ def load_movielens(folder: str | PathLike[str]) -> Ratings:
     The files are as GroupLens made them, Latin-1, plain or gzip, with or without .gz at the end of the name. The
     year is the last in parentheses in a movie's name.
 
-    FileNotFoundError where the folder, or one of its files, is not there. ValueError, as `NAME:LINE: field: wanted
+    FileNotFoundError where the folder, or one of its files, is not there. ValueError, as `NAME:LINE: field: expected
     ..., got ...`, for a malformed line, a movie that the list does not have, and a movie rated twice by a user.
     """
     folder = Path(folder)
@@ -63,8 +63,8 @@ def load_movielens(folder: str | PathLike[str]) -> Ratings:
         raise FileNotFoundError(f"{folder}: no such folder; nothing is fetched: name the one that holds MovieLens")
     format = next((form for form in _FORMATS if there(folder / form.ratings).is_file()), None)
     if format is None:
-        wanted = "wanted ratings.dat and movies.dat (1M) or u.data, u.item and u.genre (100K), plain or .gz"
-        raise FileNotFoundError(f"{folder}: no MovieLens in it: {wanted}; nothing is fetched")
+        expected = "expected ratings.dat and movies.dat (1M) or u.data, u.item and u.genre (100K), plain or .gz"
+        raise FileNotFoundError(f"{folder}: no MovieLens in it: {expected}; nothing is fetched")
     movie_ids, names, genres, genre_names = _films(folder, format)
     path = there(folder / format.ratings)
     columns = _columns(path, format.rating)
@@ -73,12 +73,12 @@ def load_movielens(folder: str | PathLike[str]) -> Ratings:
     movies = np.minimum(np.searchsorted(movie_ids, raw), movie_ids.size - 1)
     if (strange := movie_ids[movies] != raw).any():
         i = int(strange.argmax())
-        raise ValueError(f"{path.name}:{i + 1}: movie: wanted one of {format.films}, got {raw[i]}")
+        raise ValueError(f"{path.name}:{i + 1}: movie: expected one of {format.films}, got {raw[i]}")
     pairs = places.astype(np.int64) * movie_ids.size + movies
     _, first = np.unique(pairs, return_index=True)
     if first.size < pairs.size:
         i = int(np.setdiff1d(np.arange(pairs.size), first)[0])
-        raise ValueError(f"{path.name}:{i + 1}: movie: wanted each once for user {users[i]}, got {raw[i]} once more")
+        raise ValueError(f"{path.name}:{i + 1}: movie: expected each once for user {users[i]}, got {raw[i]} once more")
     years = [int((_YEAR.findall(name) or ["0"])[-1]) for name in names]
     return Ratings(
         users=places.astype(np.int64),
@@ -99,7 +99,7 @@ def _content(path: Path) -> bytes:
         try:
             return file.read()
         except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
 
 
 def _columns(path: Path, line: str) -> Ints:
@@ -109,7 +109,7 @@ def _columns(path: Path, line: str) -> Ints:
         lines = (got.removesuffix("\r") for got in text.decode("latin-1").split("\n"))
         number, got = next((i, got) for i, got in enumerate(lines, 1) if not re.fullmatch(line, got))
         example = "USER::MOVIE::RATING::TIME" if "::" in line else "USER, MOVIE, RATING and TIME apart by tabs"
-        raise ValueError(f"{path.name}:{number}: line: wanted {example}, RATING 1 to 5, got {cut_repr(got)}")
+        raise ValueError(f"{path.name}:{number}: line: expected {example}, RATING 1 to 5, got {cut_repr(got)}")
     return np.fromstring(text.replace(b"::", b" "), np.int64, sep=" ").reshape(-1, 4)
 
 
@@ -126,16 +126,16 @@ def _films(folder: Path, format: _Format) -> tuple[Ints, list[str], NDArray[np.b
         flags = fields[5:]
         if known and (len(flags) != len(known) or not set(flags) <= {"0", "1"}):
             raise ValueError(
-                f"{where}: genres: wanted {len(known)} of 0 or 1, the last of the line, got {cut_repr(flags)}"
+                f"{where}: genres: expected {len(known)} of 0 or 1, the last of the line, got {cut_repr(flags)}"
             )
         if not known and len(fields) != 3:
-            raise ValueError(f"{where}: line: wanted MOVIE::TITLE::GENRE|GENRE..., got {cut_repr(text)}")
+            raise ValueError(f"{where}: line: expected MOVIE::TITLE::GENRE|GENRE..., got {cut_repr(text)}")
         if not re.fullmatch(_ID, fields[0]) or int(fields[0]) in rows:
-            raise ValueError(f"{where}: movie: wanted a number that none before it has, got {cut_repr(fields[0])}")
+            raise ValueError(f"{where}: movie: expected a number that none before it has, got {cut_repr(fields[0])}")
         chosen = {name for name, flag in zip(known, flags) if flag == "1"} if known else set(fields[2].split("|"))
         rows[int(fields[0])] = fields[1].strip(), chosen
     if not rows:
-        raise ValueError(f"{path.name}: movies: wanted at least one, got none")
+        raise ValueError(f"{path.name}: movies: expected at least one, got none")
     ids = sorted(rows)
     genre_names = known or sorted(set().union(*(rows[i][1] for i in ids)))
     genres = np.array([[name in rows[i][1] for name in genre_names] for i in ids])
@@ -149,6 +149,6 @@ def _genres(folder: Path) -> list[str]:
     for number, text in enumerate(_content(path).decode("latin-1").splitlines(), 1):
         name, _, index = text.strip().partition("|")
         if text.strip() and index != str(len(names)):
-            raise ValueError(f"{path.name}:{number}: genre: wanted NAME|{len(names)}, got {cut_repr(text)}")
+            raise ValueError(f"{path.name}:{number}: genre: expected NAME|{len(names)}, got {cut_repr(text)}")
         names += [name] if text.strip() else []
     return names

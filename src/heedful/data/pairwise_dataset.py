@@ -37,15 +37,15 @@ def first_preferred(values: Array, labels: str = "right") -> NDArray[np.bool_]:
     item with the j-th lowest value has the lower number than the one with the k-th lowest: ranks were read as an order.
     """
     a, b = all_pairs(values.shape[1]).T
-    if wanted_labels(labels) == "right":
+    if check_labels(labels) == "right":
         return values[:, a] > values[:, b]
     order = values.argsort(axis=1, kind="stable")
     return order[:, a] < order[:, b]
 
 
-def wanted_labels(labels: str) -> str:
+def check_labels(labels: str) -> str:
     if labels not in LABELS:
-        raise ValueError(f"labels: wanted right or published, got {labels!r}")
+        raise ValueError(f"labels: expected right or published, got {labels!r}")
     return labels
 
 
@@ -87,7 +87,7 @@ def one_hot(column: NDArray[np.generic]) -> Array:
 def numbers_of(path: Path, columns: int = 0) -> Array:
     """A text of numbers apart by blanks, as many in each line (n x columns; 0: as in the first line).
 
-    ValueError, as NAME:LINE: numbers: wanted ..., got ..., for a malformed line; also where there is none.
+    ValueError, as NAME:LINE: numbers: expected ..., got ..., for a malformed line; also where there is none.
     """
     rows: list[list[float]] = []
     for number, line in numbered_lines(path):
@@ -97,9 +97,9 @@ def numbers_of(path: Path, columns: int = 0) -> Array:
         columns = columns or len(fields)
         if len(fields) != columns or not all(map(is_number, fields)):
             raise ValueError(
-                f"{path.name}:{number}: numbers: wanted {columns}, apart by blanks, got {cut_repr(line.strip())}"
+                f"{path.name}:{number}: numbers: expected {columns}, apart by blanks, got {cut_repr(line.strip())}"
             )
         rows.append([float(field) for field in fields])
     if not rows:
-        raise ValueError(f"{path.name}: lines: wanted at least one, got none")
+        raise ValueError(f"{path.name}: lines: expected at least one, got none")
     return np.array(rows)

@@ -28,19 +28,19 @@ def load_preflib(path: str | PathLike[str]) -> ComparisonTable:
     an incomplete order are not said to be worse. Of items in braces nothing is said among them; an order that is two in
     braces and nothing else says that they are equally good. An order of a single one says nothing and is left out.
 
-    FileNotFoundError where the file is not there; ValueError, as `NAME:LINE: field: wanted ..., got ...`, for a
+    FileNotFoundError where the file is not there; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
     malformed line, an alternative that is not there or comes twice, and where no order is left.
     """
     path = Path(path)
     lines = [(number, text) for number, line in numbered_lines(path) if (text := line.strip())]
     if not lines:
-        raise ValueError(f"{path.name}: header: wanted # NUMBER ALTERNATIVES: or a number, got an empty file")
+        raise ValueError(f"{path.name}: header: expected # NUMBER ALTERNATIVES: or a number, got an empty file")
     names, orders, colon = _header(path.name, lines) if lines[0][1].startswith("#") else _old(path.name, lines)
     whole = path.name.removesuffix(".gz").endswith((".soc", ".toc"))
     strict = path.name.removesuffix(".gz").endswith((".soc", ".soi"))
     answered = list(_read_orders(path.name, names, orders, colon, whole, strict))
     if not answered:
-        raise ValueError(f"{path.name}: orders: wanted at least one of two or more alternatives, got none")
+        raise ValueError(f"{path.name}: orders: expected at least one of two or more alternatives, got none")
     return tabulate(answered, names.values())
 
 
@@ -60,13 +60,13 @@ def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
             count = _count(f"{file}:{number}: NUMBER ALTERNATIVES", value.strip())
         elif field == "ALTERNATIVE NAME" and of is not None:
             if int(of) in told:
-                raise ValueError(f"{file}:{number}: ALTERNATIVE NAME: wanted each once, got {of} twice")
+                raise ValueError(f"{file}:{number}: ALTERNATIVE NAME: expected each once, got {of} twice")
             told[int(of)] = value.strip()
     if count is None:
-        raise ValueError(f"{file}: header: wanted a line # NUMBER ALTERNATIVES:, got none")
+        raise ValueError(f"{file}: header: expected a line # NUMBER ALTERNATIVES:, got none")
     wrong = next((of for of in told if not 1 <= of <= count), None)
     if wrong is not None:
-        raise ValueError(f"{file}: ALTERNATIVE NAME: wanted a number from 1 to {count}, got {wrong}")
+        raise ValueError(f"{file}: ALTERNATIVE NAME: expected a number from 1 to {count}, got {wrong}")
     names = {of: told.get(of) or f"alternative {of}" for of in range(1, count + 1)}
     return _once(file, names), [line for line in lines if not line[1].startswith("#")], ":"
 
@@ -79,14 +79,14 @@ def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
     for number, text in lines[1 : count + 1]:
         of, comma, name = text.partition(",")
         if not comma or of.strip() != str(len(names) + 1):
-            raise ValueError(f"{file}:{number}: alternative: wanted {len(names) + 1},NAME, got {cut_repr(text)}")
+            raise ValueError(f"{file}:{number}: alternative: expected {len(names) + 1},NAME, got {cut_repr(text)}")
         names[int(of)] = name.strip().strip('"') or f"alternative {of}"
     if len(names) < count or len(lines) < count + 2:
-        raise ValueError(f"{file}: header: wanted {count} alternatives and a line of counts, got {len(lines)} lines")
+        raise ValueError(f"{file}: header: expected {count} alternatives and a line of counts, got {len(lines)} lines")
     number, text = lines[count + 1]
     if not re.fullmatch(r"[0-9]+\s*,\s*[0-9]+\s*,\s*[0-9]+", text):
         raise ValueError(
-            f"{file}:{number}: counts: wanted voters, their sum and orders as numbers, got {cut_repr(text)}"
+            f"{file}:{number}: counts: expected voters, their sum and orders as numbers, got {cut_repr(text)}"
         )
     return _once(file, names), lines[count + 2 :], ","
 
@@ -96,13 +96,13 @@ def _once(file: str, names: dict[int, str]) -> dict[int, str]:
     times = Counter(names.values())
     out = {of: name if times[name] == 1 else f"{name} ({of})" for of, name in names.items()}
     if len(set(out.values())) < len(out):
-        raise ValueError(f"{file}: alternatives: wanted different names, got {cut_repr(sorted(out.values()))}")
+        raise ValueError(f"{file}: alternatives: expected different names, got {cut_repr(sorted(out.values()))}")
     return out
 
 
 def _count(where: str, text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 9 or not 2 <= int(text) <= MOST:
-        raise ValueError(f"{where}: wanted a whole number, 2 to {MOST}, got {cut_repr(text)}")
+        raise ValueError(f"{where}: expected a whole number, 2 to {MOST}, got {cut_repr(text)}")
     return int(text)
 
 
@@ -113,24 +113,24 @@ def _read_orders(
         where = f"{file}:{number}"
         count, mark, order = "".join(text.split()).partition(colon)
         if not mark or not count.isascii() or not count.isdecimal() or (order and not _ORDER.fullmatch(order)):
-            wanted = f"COUNT{colon} and numbers apart by commas, ties in braces"
-            raise ValueError(f"{where}: order: wanted {wanted}, got {cut_repr(text)}")
+            expected = f"COUNT{colon} and numbers apart by commas, ties in braces"
+            raise ValueError(f"{where}: order: expected {expected}, got {cut_repr(text)}")
         if len(count) > 18 or not 1 <= int(count) <= 1e9:
-            raise ValueError(f"{where}: count: wanted 1 to 1000000000, got {cut_repr(count)}")
+            raise ValueError(f"{where}: count: expected 1 to 1000000000, got {cut_repr(count)}")
         groups = re.findall(r"\{([^}]*)\}|([0-9]+)", order)
         tiers = [[int(of) for of in (tie or alone).split(",") if of] for tie, alone in groups]
         tiers = [tier for tier in tiers if tier]
         every = [of for tier in tiers for of in tier]
         unknown = next((of for of in every if of not in names), None)
         if unknown is not None:
-            raise ValueError(f"{where}: order: wanted numbers from 1 to {len(names)}, got {unknown}")
+            raise ValueError(f"{where}: order: expected numbers from 1 to {len(names)}, got {unknown}")
         twice = next((of for of, times in Counter(every).items() if times > 1), None)
         if twice is not None:
-            raise ValueError(f"{where}: order: wanted each alternative once, got {twice} twice")
+            raise ValueError(f"{where}: order: expected each alternative once, got {twice} twice")
         if whole and len(every) < len(names):
-            raise ValueError(f"{where}: order: wanted all {len(names)} alternatives, got {len(every)}")
+            raise ValueError(f"{where}: order: expected all {len(names)} alternatives, got {len(every)}")
         if strict and len(every) > len(tiers):
-            raise ValueError(f"{where}: order: wanted no ties (.toc and .toi have them), got {cut_repr(text)}")
+            raise ValueError(f"{where}: order: expected no ties (.toc and .toi have them), got {cut_repr(text)}")
         if len(tiers) > 1 or [len(tier) for tier in tiers] == [2]:
             yield Comparison("", tuple(tuple(names[of] for of in tier) for tier in tiers), int(count))
 
@@ -145,23 +145,23 @@ def write_preflib(path: str | PathLike[str], choices: ComparisonTable, *, title:
     path = Path(path)
     kind = path.suffix.removeprefix(".")
     if path.suffix not in SUFFIXES:
-        raise ValueError(f"path: wanted a name that ends in {', '.join(SUFFIXES)}, got {path.name!r}")
+        raise ValueError(f"path: expected a name that ends in {', '.join(SUFFIXES)}, got {path.name!r}")
     for name in (title, *choices.items):
         if len(name.splitlines()) > 1 or name != name.strip():
-            raise ValueError(f"items: wanted names of one line without spaces around them, got {cut_repr(name)}")
+            raise ValueError(f"items: expected names of one line without spaces around them, got {cut_repr(name)}")
     orders: Counter[Tiers] = Counter()
     for given in choices.comparisons:
         if given.judged:
             orders[tuple(tuple(sorted(tier)) for tier in given.tiers)] += given.times
     if not orders:
-        raise ValueError("choices: wanted at least one order, got none")
+        raise ValueError("choices: expected at least one order, got none")
     n = len(choices.items)
     for tiers in orders:
         placed = sum(map(len, tiers))
         if kind in ("soc", "toc") and placed < n:
-            raise ValueError(f"choices: wanted all {n} items in every order of a .{kind}, got one of {placed}")
+            raise ValueError(f"choices: expected all {n} items in every order of a .{kind}, got one of {placed}")
         if kind in ("soc", "soi") and placed > len(tiers):
-            raise ValueError(f"choices: wanted no ties in a .{kind}, got an order with some")
+            raise ValueError(f"choices: expected no ties in a .{kind}, got an order with some")
     head = {"FILE NAME": path.name, "TITLE": title, "DATA TYPE": kind, "MODIFICATION TYPE": "original"}
     head |= {"NUMBER ALTERNATIVES": str(n), "NUMBER VOTERS": str(sum(orders.values()))}
     head |= {"NUMBER UNIQUE ORDERS": str(len(orders))}

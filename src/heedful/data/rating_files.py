@@ -51,7 +51,7 @@ def open_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice
             return open_ratings(_the_one(path), columns, twice=twice)
         if any(columns):
             raise ValueError(
-                f"{path.name}: columns: wanted none with MovieLens, got {', '.join(filter(None, columns))}"
+                f"{path.name}: columns: expected none with MovieLens, got {', '.join(filter(None, columns))}"
             )
         return Opened(movielens_ratings(path), "MovieLens")
     start, line = _beginning(path)
@@ -79,11 +79,11 @@ def _the_one(folder: Path) -> Path:
     files = sorted(file for file in folder.iterdir() if file.name.removesuffix(".gz").endswith(_TABLES))
     named = [file for file in files if file.name.removesuffix(".gz") == "ratings.csv"] or files
     if not named:
-        wanted = "MovieLens (ratings.dat or u.data), ratings.csv, or one file of ratings"
-        raise FileNotFoundError(f"{folder}: no ratings in it: wanted {wanted}; nothing is fetched")
+        expected = "MovieLens (ratings.dat or u.data), ratings.csv, or one file of ratings"
+        raise FileNotFoundError(f"{folder}: no ratings in it: expected {expected}; nothing is fetched")
     if len(named) > 1:
         several = ", ".join(file.name for file in named[:4]) + (", ..." if len(named) > 4 else "")
-        raise ValueError(f"{folder}: wanted one file of ratings, got {len(named)}, name one of them: {several}")
+        raise ValueError(f"{folder}: expected one file of ratings, got {len(named)}, name one of them: {several}")
     return named[0]
 
 
@@ -94,7 +94,7 @@ def _beginning(path: Path) -> tuple[bytes, str]:
             start = file.peek(64)[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
             text = b"" if start.startswith(b"PAR1") else next((line for line in file if line.strip()), b"")
         except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
     return start, text.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").strip("\r\n")
 
 
@@ -122,7 +122,7 @@ def _of_objects(placed: list[tuple[str, dict[str, Any]]], at: list[str]) -> Iter
         user, item = _name(where, "user", row.get(at[0])), _name(where, "item", row.get(at[1]))
         rating = row.get(at[2])
         if isinstance(rating, bool) or not isinstance(rating, int | float | str):
-            raise ValueError(f"{where}: rating: wanted a finite number in {at[2]}, got {cut_repr(rating)}")
+            raise ValueError(f"{where}: rating: expected a finite number in {at[2]}, got {cut_repr(rating)}")
         yield where, user, item, finite(where, str(rating).strip())
 
 
@@ -131,5 +131,5 @@ def _name(where: str, field: str, cell: Any) -> str:
     if isinstance(cell, float) and cell.is_integer():
         return f"{cell:.0f}"
     if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
-        raise ValueError(f"{where}: {field}: wanted a text or a whole number, got {cut_repr(cell)}")
+        raise ValueError(f"{where}: {field}: expected a text or a whole number, got {cut_repr(cell)}")
     return str(cell).strip()

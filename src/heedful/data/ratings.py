@@ -52,7 +52,7 @@ def load_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice
     are not named are those that are called user, item and rating, or much the same (`NAMES`); where none is, the first
     that are left. Users and items are numbered as they first come.
 
-    FileNotFoundError where the file is not there. ValueError, as `NAME:LINE: field: wanted ..., got ...`, for a
+    FileNotFoundError where the file is not there. ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
     malformed line, a column that is not there, a rating that is no finite number, and, unless `twice` says what becomes
     of it, an item that a user rates twice.
     """
@@ -63,7 +63,7 @@ def load_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice
 def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> RatingTable:
     """Load BX-Book-Ratings (Ziegler et al., WWW 2005): users, ISBNs, ratings from 1 to 10; 0 for an implicit one.
 
-    In the original form (";", quoted, Latin-1) or as CSV, plain or gzip. Implicit ratings are left out unless wanted.
+    In the original form (";", quoted, Latin-1) or as CSV, plain or gzip. Implicit ratings are left out unless expected.
     Errors as `load_ratings`; ValueError, too, for a rating that is no whole number from 0 to 10.
     """
     path = Path(path)
@@ -71,13 +71,13 @@ def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> 
     def rows() -> Iterator[Row]:
         for where, user, item, value in _rows(path, _latin(path), BY_NAME):
             if not 0 <= value <= 10 or value % 1:
-                raise ValueError(f"{where}: rating: wanted a whole number from 0 to 10, got {value:g}")
+                raise ValueError(f"{where}: rating: expected a whole number from 0 to 10, got {value:g}")
             yield where, user, item, value
 
     table = tabulate_ratings(path, rows())
     explicit = table.values > 0.0
     if not implicit and not explicit.any():
-        raise ValueError(f"{path.name}: ratings: wanted at least one above 0 (implicit), got none")
+        raise ValueError(f"{path.name}: ratings: expected at least one above 0 (implicit), got none")
     return table if implicit else select_ratings(table, explicit)
 
 
@@ -90,7 +90,7 @@ def load_jester(path: str | PathLike[str], *, users: int | None = None) -> Ratin
     """
     path = Path(path)
     if users is not None and (isinstance(users, bool) or not isinstance(users, int) or users < 1):
-        raise ValueError(f"users: wanted a whole number, 1 or more, got {cut_repr(users)}")
+        raise ValueError(f"users: expected a whole number, 1 or more, got {cut_repr(users)}")
     rows: list[NDArray[np.float64]] = []
     for number, line in numbered_lines(path):
         if users is not None and len(rows) == users:
@@ -98,21 +98,21 @@ def load_jester(path: str | PathLike[str], *, users: int | None = None) -> Ratin
         fields = line.strip().split(",")
         where = f"{path.name}:{number}"
         if len(fields) < 2 or (rows and len(fields) != rows[0].size + 1):
-            wanted = f"{rows[0].size + 1} numbers" if rows else "a count and the ratings"
-            raise ValueError(f"{where}: line: wanted {wanted}, apart by commas, got {cut_repr(line.strip())}")
+            expected = f"{rows[0].size + 1} numbers" if rows else "a count and the ratings"
+            raise ValueError(f"{where}: line: expected {expected}, apart by commas, got {cut_repr(line.strip())}")
         wrong = next((field for field in fields if not is_number(field)), None)
         if wrong is not None:
-            raise ValueError(f"{where}: rating: wanted a number, got {cut_repr(wrong)}")
+            raise ValueError(f"{where}: rating: expected a number, got {cut_repr(wrong)}")
         row = np.array(fields[1:], np.float64)
         strange = np.flatnonzero((np.abs(row) > 10.0) & (row != 99.0))
         if strange.size:
             got = f"{row[strange[0]]:g} for joke {strange[0] + 1}"
-            raise ValueError(f"{where}: rating: wanted a number from -10 to 10, or 99 for none, got {got}")
+            raise ValueError(f"{where}: rating: expected a number from -10 to 10, or 99 for none, got {got}")
         if float(fields[0]) != (counted := int((row != 99.0).sum())):
-            raise ValueError(f"{where}: count: wanted {counted}, as many as are rated, got {cut_repr(fields[0])}")
+            raise ValueError(f"{where}: count: expected {counted}, as many as are rated, got {cut_repr(fields[0])}")
         rows.append(row)
     if not rows or all((row == 99.0).all() for row in rows):
-        raise ValueError(f"{path.name}: ratings: wanted at least one, got none")
+        raise ValueError(f"{path.name}: ratings: expected at least one, got none")
     matrix = np.array(rows)
     whose, what = np.nonzero(matrix != 99.0)
     names = [np.array([str(i + 1) for i in range(size)]) for size in matrix.shape]
@@ -130,7 +130,7 @@ def select_ratings(table: RatingTable, kept: NDArray[np.bool_]) -> RatingTable:
     """The ratings that are `kept` (n,), and the users and items that they are of, in their order. ValueError where none
     is left."""
     if not kept.any():
-        raise ValueError("ratings: wanted at least one that is left, got none")
+        raise ValueError("ratings: expected at least one that is left, got none")
     users, whose = np.unique(table.users[kept], return_inverse=True)
     items, what = np.unique(table.items[kept], return_inverse=True)
     return RatingTable(
@@ -147,7 +147,7 @@ def densest(table: RatingTable, users: int, items: int) -> RatingTable:
     whole table. Fewer than these are left where some have no rating of the others; ValueError where none has."""
     for name, count in (("users", users), ("items", items)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ValueError(f"{name}: wanted a whole number, 1 or more, got {cut_repr(count)}")
+            raise ValueError(f"{name}: expected a whole number, 1 or more, got {cut_repr(count)}")
     who = np.argsort(-np.bincount(table.users), kind="stable")[:users]
     which = np.argsort(-np.bincount(table.items), kind="stable")[:items]
     return select_ratings(table, np.isin(table.users, who) & np.isin(table.items, which))
@@ -176,7 +176,7 @@ def places(where: str, header: Sequence[str], columns: Columns) -> tuple[int, in
     called = [plain_name(name) for name in header]
     for field, name in zip(Columns._fields, columns):
         if name and name not in header:
-            raise ValueError(f"{where}: {field}: wanted the column {name}, got {cut_repr(', '.join(header))}")
+            raise ValueError(f"{where}: {field}: expected the column {name}, got {cut_repr(', '.join(header))}")
         if name:
             found[field] = header.index(name)
     for field in Columns._fields:
@@ -188,10 +188,10 @@ def places(where: str, header: Sequence[str], columns: Columns) -> tuple[int, in
         if len(left) > 1 and left[0] == 0 and is_index(header[0]):  # which pandas wrote: it numbers the ratings
             left = left[1:]
         if field not in found and not left:
-            raise ValueError(f"{where}: {field}: wanted a column for it, got {cut_repr(', '.join(header))}")
+            raise ValueError(f"{where}: {field}: expected a column for it, got {cut_repr(', '.join(header))}")
         found.setdefault(field, left[0] if left else -1)
     if len(set(found.values())) < 3:
-        raise ValueError(f"{where}: columns: wanted three different ones, got {', '.join(columns)}")
+        raise ValueError(f"{where}: columns: expected three different ones, got {', '.join(columns)}")
     return found["user"], found["item"], found["rating"]
 
 
@@ -202,7 +202,7 @@ def _latin(path: Path) -> Iterator[tuple[int, str]]:
             for number, line in enumerate(file, 1):
                 yield number, line.decode("latin-1")
         except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
 
 
 def fields_of(where: str, text: str, separator: str) -> list[str]:
@@ -213,7 +213,7 @@ def fields_of(where: str, text: str, separator: str) -> list[str]:
             return [field.strip() for field in (quoted.groups() if quoted else text.split("::"))]
         return [field.strip() for field in next(csv.reader([text], delimiter=separator, strict=True))]
     except csv.Error as error:
-        raise ValueError(f"{where}: line: wanted USER{separator}ITEM{separator}RATING, got {error}") from None
+        raise ValueError(f"{where}: line: expected USER{separator}ITEM{separator}RATING, got {error}") from None
 
 
 def separator_of(text: str) -> str:
@@ -245,22 +245,22 @@ def _rows(path: Path, lines: Iterator[tuple[int, str]], columns: Columns) -> Ite
             continue
         user, item, rating = (fields[j] if j < len(fields) else "" for j in at)
         if max(at) >= len(fields) or not user or not item:
-            wanted = "USER, ITEM and RATING, apart by commas, semicolons or tabs"
-            raise ValueError(f"{where}: line: wanted {wanted}, got {cut_repr(text)}")
+            expected = "USER, ITEM and RATING, apart by commas, semicolons or tabs"
+            raise ValueError(f"{where}: line: expected {expected}, got {cut_repr(text)}")
         yield where, user, item, finite(where, rating)
 
 
 def finite(where: str, text: str) -> float:
     """The rating that a text is. ValueError where it is no finite number."""
     if not is_number(text) or not math.isfinite(float(text)) or abs(float(text)) > 1e50:
-        raise ValueError(f"{where}: rating: wanted a finite number, got {cut_repr(text)}")
+        raise ValueError(f"{where}: rating: expected a finite number, got {cut_repr(text)}")
     return float(text)
 
 
 def tabulate_ratings(path: Path, rows: Iterator[Row], twice: Twice = "refuse") -> RatingTable:
     """The table of these rows. ValueError as `load_ratings`."""
     if twice not in ("refuse", "last", "mean"):
-        raise ValueError(f"twice: wanted refuse, last or mean, got {cut_repr(twice)}")
+        raise ValueError(f"twice: expected refuse, last or mean, got {cut_repr(twice)}")
     users: dict[str, int] = {}
     items: dict[str, int] = {}
     rated: dict[tuple[int, int], float] = {}
@@ -269,13 +269,13 @@ def tabulate_ratings(path: Path, rows: Iterator[Row], twice: Twice = "refuse") -
         pair = users.setdefault(user, len(users)), items.setdefault(item, len(items))
         if pair in rated:
             if twice == "refuse":
-                raise ValueError(f"{where}: item: wanted each once for user {user}, got {cut_repr(item)} once more")
+                raise ValueError(f"{where}: item: expected each once for user {user}, got {cut_repr(item)} once more")
             several = again.setdefault(pair, [rated[pair]])
             several.append(value)
             value = value if twice == "last" else math.fsum(several) / len(several)
         rated[pair] = value
     if not rated:
-        raise ValueError(f"{path.name}: ratings: wanted at least one, got none")
+        raise ValueError(f"{path.name}: ratings: expected at least one, got none")
     whose, what = np.array(list(rated), np.int64).T
     names = np.array(list(users)), np.array(list(items))
     return RatingTable(whose.copy(), what.copy(), np.array(list(rated.values()), np.float64), *names)

@@ -43,19 +43,19 @@ def load_sushi(folder: str | PathLike[str], part: str = "a", *, labels: str = "r
     The numbers of the 10 are not those of sushi3.idata; this translates them. `labels="published"` translates the
     sixth of them to salmon (it is salmon roe), as the experiments of [H12] did.
 
-    FileNotFoundError where a file is not there; ValueError, as `NAME:LINE: field: wanted ..., got ...`, for a malformed
-    line.
+    FileNotFoundError where a file is not there; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
+    malformed line.
     """
     for name, value, known in (("part", part, ("a", "b")), ("labels", labels, ("right", "published"))):
         if value not in known:
-            raise ValueError(f"{name}: wanted {known[0]} or {known[1]}, got {value!r}")
+            raise ValueError(f"{name}: expected {known[0]} or {known[1]}, got {value!r}")
     folder = Path(folder)
     names, features = _items(there(folder / "sushi3.idata"))
     orders = _orders(there(folder / f"sushi3{part}.5000.10.order"), 10 if part == "a" else len(names))
     if part == "a":
         rows = list(_PUBLISHED if labels == "published" else _A)
         if max(rows) >= len(names):
-            raise ValueError(f"sushi3.idata: items: wanted at least {max(rows) + 1}, got {len(names)}")
+            raise ValueError(f"sushi3.idata: items: expected at least {max(rows) + 1}, got {len(names)}")
         names, features = names[rows], features[rows]
     return Sushi(orders, names, features)
 
@@ -66,12 +66,12 @@ def _items(path: Path) -> tuple[NDArray[np.str_], NDArray[np.float64]]:
     for number, line in numbered_lines(path):
         fields = line.rstrip("\r\n").split("\t")
         if len(fields) != 9 or fields[0] != str(len(names)) or not all(map(is_number, fields[2:])):
-            wanted = f"the number {len(names)}, a name and 7 numbers, apart by tabs"
-            raise ValueError(f"{path.name}:{number}: item: wanted {wanted}, got {cut_repr(line.rstrip())}")
+            expected = f"the number {len(names)}, a name and 7 numbers, apart by tabs"
+            raise ValueError(f"{path.name}:{number}: item: expected {expected}, got {cut_repr(line.rstrip())}")
         names.append(fields[1])
         rows.append([float(field) for field in fields[2:]])
     if not names:
-        raise ValueError(f"{path.name}: items: wanted at least one, got none")
+        raise ValueError(f"{path.name}: items: expected at least one, got none")
     return np.array(names), np.array(rows)
 
 
@@ -85,12 +85,12 @@ def _orders(path: Path, items: int) -> Ints:
         order = [int(field) for field in fields[2:] if re.fullmatch("[0-9]{1,9}", field)]
         if len(fields) != 12 or fields[:2] != ["0", "10"] or len(order) != 10:
             raise ValueError(
-                f"{path.name}:{number}: order: wanted 0, 10 and ten numbers of items, got {cut_repr(text)}"
+                f"{path.name}:{number}: order: expected 0, 10 and ten numbers of items, got {cut_repr(text)}"
             )
         if len(set(order)) < 10 or max(order) >= items:
-            wanted = f"ten different items, 0 to {items - 1}"
-            raise ValueError(f"{path.name}:{number}: order: wanted {wanted}, got {cut_repr(text)}")
+            expected = f"ten different items, 0 to {items - 1}"
+            raise ValueError(f"{path.name}:{number}: order: expected {expected}, got {cut_repr(text)}")
         rows.append(order)
     if not rows:
-        raise ValueError(f"{path.name}: orders: wanted at least one, got none")
+        raise ValueError(f"{path.name}: orders: expected at least one, got none")
     return np.array(rows, np.int64)

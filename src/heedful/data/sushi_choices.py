@@ -24,7 +24,7 @@ def load_sushi_choices(folder: str | PathLike[str], *, labels: str = "right") ->
     path = there(Path(folder) / "sushi3.udata")
     told = numbers_of(path, 11)
     if len(told) != len(orders):
-        raise ValueError(f"{path.name}: people: wanted {len(orders)}, as there are orders, got {len(told)}")
+        raise ValueError(f"{path.name}: people: expected {len(orders)}, as there are orders, got {len(told)}")
     place = orders.argsort(axis=1)
     a, b = all_pairs(names.size).T
     style, major, minor = known[:, :3].T

@@ -21,7 +21,7 @@ class Target(NamedTuple):
     """What stands at the beginning of a line, as a pattern and in words."""
 
     pattern: str
-    wanted: str
+    expected: str
 
     def line(self) -> re.Pattern[str]:
         """A whole line with its groups target, qid, features: all None where it is blank, or only a comment.
@@ -75,25 +75,25 @@ def stack_blocks(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> Float
 
 
 def complaint(text: str, limit: int, kind: np.dtype[Any], target: Target) -> str:
-    """Say of a refused line which field is wrong, what was wanted and what came: slow, careful, run once."""
+    """Say of a refused line which field is wrong, what was expected and what came: slow, careful, run once."""
     grade, *fields = re.split(r"[ \t]+", re.sub(r"\r?\n?\Z", "", text).partition("#")[0].strip(" \t"))
     if not re.fullmatch(target.pattern, grade):
-        return f"grade: wanted {target.wanted}, got {cut_repr(grade)}"
+        return f"grade: expected {target.expected}, got {cut_repr(grade)}"
     if fields and fields[0].startswith("qid:"):
         qid = fields.pop(0)
         if not re.fullmatch("qid:" + _QID, qid):
-            return f"qid: wanted qid:ID, got {cut_repr(qid)}"
+            return f"qid: expected qid:ID, got {cut_repr(qid)}"
     value, previous = "", 0
     for field in fields:
         index, colon, value = field.partition(":")
         if not colon:
-            return f"feature: wanted INDEX:VALUE, got {cut_repr(field)}"
+            return f"feature: expected INDEX:VALUE, got {cut_repr(field)}"
         if not re.fullmatch("[0-9]{1,9}", index) or not 1 <= int(index) <= limit:
-            return f"feature index: wanted an integer 1 to {limit}, got {cut_repr(index)}"
+            return f"feature index: expected an integer 1 to {limit}, got {cut_repr(index)}"
         if int(index) <= previous:
-            return f"feature index: wanted more than the {previous} before it, got {cut_repr(index)}"
+            return f"feature index: expected more than the {previous} before it, got {cut_repr(index)}"
         with np.errstate(over="ignore"):
             if not is_number(value) or not np.isfinite(np.float64(value).astype(kind)):
                 break
         previous = int(index)
-    return f"feature value: wanted a finite {'number' if kind == np.float64 else kind}, got {cut_repr(value)}"
+    return f"feature value: expected a finite {'number' if kind == np.float64 else kind}, got {cut_repr(value)}"

@@ -76,15 +76,15 @@ def open_table(path: str | PathLike[str]) -> Table:
         try:
             start = file.peek(4096)[:4096]
         except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
     if start.startswith(b"PAR1"):
         return _parquet(path)
     other = next((told for mark, told in _OTHERS if start.startswith(mark)), None)
     if other is not None:
-        raise ValueError(f"{path.name}: text: wanted CSV in UTF-8, got {other}: save it as CSV UTF-8")
+        raise ValueError(f"{path.name}: text: expected CSV in UTF-8, got {other}: save it as CSV UTF-8")
     first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if first == b"[":
-        raise ValueError(f"{path.name}: text: wanted CSV, Parquet or one JSON object a line, got a JSON array")
+        raise ValueError(f"{path.name}: text: expected CSV, Parquet or one JSON object a line, got a JSON array")
     if first == b"{":
         return _json_lines(path)
     return _csv(path)
@@ -152,12 +152,12 @@ def _parquet(path: Path) -> Table:
             table = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(file.read())).read()
         except (pyarrow.ArrowException, OSError, *GZIP_ERRORS) as error:
             told = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise ValueError(f"{path.name}: content: wanted a whole Parquet file, got {told}") from None
+            raise ValueError(f"{path.name}: content: expected a whole Parquet file, got {told}") from None
     name, times = Counter(table.column_names).most_common(1)[0] if table.column_names else ("", 1)
     if times > 1:
-        raise ValueError(f"{path.name}: columns: wanted each name once, got {cut_repr(name)} {times} times")
+        raise ValueError(f"{path.name}: columns: expected each name once, got {cut_repr(name)} {times} times")
     if table.num_rows == 0:
-        raise ValueError(f"{path.name}: rows: wanted at least one, got none")
+        raise ValueError(f"{path.name}: rows: expected at least one, got none")
 
     def cells(name: str) -> list[Any]:
         return [cell(value) for value in table.column(name).to_pylist()]
@@ -200,9 +200,9 @@ def _csv(path: Path) -> Table:
         raise
     tell_index(path.name, [called[j] for j in left])
 
-    def columns(wanted: Sequence[str]) -> list[CodedColumn]:
+    def columns(expected: Sequence[str]) -> list[CodedColumn]:
         try:
-            found = _csv_columns(path, [names.index(name) for name in wanted], len(names))
+            found = _csv_columns(path, [names.index(name) for name in expected], len(names))
         except (csv.Error, ValueError, *GZIP_ERRORS):
             placed()  # says where
             raise
@@ -283,11 +283,11 @@ def _csv_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]], list[
     (start, called), *rows = _csv_records(path)
     names = _header(path, start, called)
     if not rows:
-        raise ValueError(f"{path.name}: rows: wanted at least one item below the header, got none")
+        raise ValueError(f"{path.name}: rows: expected at least one item below the header, got none")
     for line, cells in rows:
         if len(cells) != len(names):
-            wanted = f"{len(names)} as in the header"
-            raise ValueError(f"{path.name}:{line}: cells: wanted {wanted}, got {len(cells)}")
+            expected = f"{len(names)} as in the header"
+            raise ValueError(f"{path.name}:{line}: cells: expected {expected}, got {len(cells)}")
     left = index_of(called, lambda j: [cells[j] for _, cells in rows])
     kept = [j for j in range(len(names)) if j not in left]
     if left:
@@ -298,12 +298,12 @@ def _csv_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]], list[
 def _header(path: Path, start: int, cells: list[str]) -> list[str]:
     if all(number_in(cell) is not None for cell in cells):
         raise ValueError(
-            f"{path.name}:{start}: header: wanted names of columns, got {cut_repr(cells[0] if cells else '')}"
+            f"{path.name}:{start}: header: expected names of columns, got {cut_repr(cells[0] if cells else '')}"
         )
     header = [name or f"column {j}" for j, name in enumerate(cells, 1)]
     name, times = Counter(header).most_common(1)[0]
     if times > 1:
-        raise ValueError(f"{path.name}:{start}: header: wanted each name once, got {cut_repr(name)} {times} times")
+        raise ValueError(f"{path.name}:{start}: header: expected each name once, got {cut_repr(name)} {times} times")
     return header
 
 
@@ -322,7 +322,7 @@ def _csv_records(path: Path) -> list[tuple[int, list[str]]]:
                 records.append((end + 1, cells))
             end = reader.line_num + before
     except csv.Error as error:
-        raise ValueError(f"{path.name}:{end + 1}: text: wanted CSV, got {error}") from None
+        raise ValueError(f"{path.name}:{end + 1}: text: expected CSV, got {error}") from None
     if not records:
-        raise ValueError(f"{path.name}: header: wanted names of columns, got an empty file")
+        raise ValueError(f"{path.name}: header: expected names of columns, got an empty file")
     return records

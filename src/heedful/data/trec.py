@@ -56,7 +56,7 @@ def load_sessions(sessions: str | PathLike[str], judgments: str | PathLike[str])
     path = Path(sessions)
     chains = [_chain(path, session, grades) for session in _root(path).iter("session")]
     if not chains:
-        raise ValueError(f"{path.name}: sessions: wanted at least one <session>, got none")
+        raise ValueError(f"{path.name}: sessions: expected at least one <session>, got none")
     return chains
 
 
@@ -106,7 +106,7 @@ class _Plain(ET.TreeBuilder):
     """A tree of a document that declares no type: so no entities of its own either, which may grow without bound."""
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
-        raise ValueError(f"xml: wanted no document type, got {cut_repr(name)}")
+        raise ValueError(f"xml: expected no document type, got {cut_repr(name)}")
 
 
 def _root(path: Path) -> ET.Element:
@@ -117,9 +117,9 @@ def _root(path: Path) -> ET.Element:
                 parser.feed(block)
             root: ET.Element = parser.close()
         except ET.ParseError as error:
-            raise ValueError(f"{path.name}:{error.position[0]}: xml: wanted well-formed XML, got {error}") from None
+            raise ValueError(f"{path.name}:{error.position[0]}: xml: expected well-formed XML, got {error}") from None
         except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {error}") from None
+            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
         except ValueError as error:
             raise ValueError(f"{path.name}: {error}") from None
     return root
@@ -129,7 +129,7 @@ def _chain(path: Path, session: ET.Element, grades: dict[tuple[str, str], int]) 
     name = session.get("num", "without a number")
     topic = session.find("topic")
     if topic is None or not topic.get("num"):
-        raise ValueError(f'{path.name}: session {name}: topic: wanted <topic num="...">, got none')
+        raise ValueError(f'{path.name}: session {name}: topic: expected <topic num="...">, got none')
     documents: dict[str, Document] = {}
     queries, rankings, clicks = [], [], []
     for interaction in session.iter("interaction"):
@@ -143,7 +143,7 @@ def _chain(path: Path, session: ET.Element, grades: dict[tuple[str, str], int]) 
         clicked = list(_clicks(where, interaction))
         for rank in clicked:
             if rank not in ranked:
-                raise ValueError(f"{where}: click: wanted the rank of a result, got {rank}")
+                raise ValueError(f"{where}: click: expected the rank of a result, got {rank}")
         clicks.append(_distinct(place[ranked[rank].id] for rank in clicked))
     number = topic.get("num", "")
     graded = np.array([grades.get((number, id), UNJUDGED) for id in documents], np.int64)
@@ -156,11 +156,11 @@ def _results(where: str, interaction: ET.Element) -> Iterator[tuple[int, Documen
     for result in interaction.iterfind("results/result"):
         rank = _rank(f"{where}: result", result.get("rank"))
         if rank in seen:
-            raise ValueError(f"{where}: result: wanted each rank once, got {rank} twice")
+            raise ValueError(f"{where}: result: expected each rank once, got {rank} twice")
         seen.add(rank)
         id = next(((part.text or "").strip() for part in result if re.fullmatch("clueweb[0-9]+id", part.tag)), "")
         if not id:
-            raise ValueError(f"{where}: result {rank}: wanted a document, <clueweb09id> or <clueweb12id>, got none")
+            raise ValueError(f"{where}: result {rank}: expected a document, <clueweb09id> or <clueweb12id>, got none")
         url, title, snippet = ((result.findtext(tag) or "").strip() for tag in ("url", "title", "snippet"))
         yield rank, Document(id, url, title, snippet)
 
@@ -172,7 +172,7 @@ def _clicks(where: str, interaction: ET.Element) -> Iterator[int]:
 
 def _rank(where: str, text: str | None) -> int:
     if not re.fullmatch(r"\s*0*[1-9][0-9]{0,8}\s*", text or ""):
-        raise ValueError(f"{where}: rank: wanted a whole number from 1, got {cut_repr(text)}")
+        raise ValueError(f"{where}: rank: expected a whole number from 1, got {cut_repr(text)}")
     return int(text or "")
 
 
@@ -191,11 +191,11 @@ def _judgments(path: Path) -> dict[tuple[str, str], int]:
         if not fields:
             continue
         if len(fields) != 4 or not re.fullmatch(rf"-2|[0-{HIGHEST}]", fields[3]):
-            wanted = f"TOPIC 0 DOCUMENT GRADE, the grade -2 or 0 to {HIGHEST}"
-            raise ValueError(f"{path.name}:{number}: judgment: wanted {wanted}, got {cut_repr(line.strip())}")
+            expected = f"TOPIC 0 DOCUMENT GRADE, the grade -2 or 0 to {HIGHEST}"
+            raise ValueError(f"{path.name}:{number}: judgment: expected {expected}, got {cut_repr(line.strip())}")
         topic, _, document, grade = fields
         if grades.setdefault((topic, document), int(grade)) != int(grade):
-            raise ValueError(f"{path.name}:{number}: judgment: wanted one grade for {cut_repr(document)}, got two")
+            raise ValueError(f"{path.name}:{number}: judgment: expected one grade for {cut_repr(document)}, got two")
     if not grades:
-        raise ValueError(f"{path.name}: judgments: wanted at least one, got none")
+        raise ValueError(f"{path.name}: judgments: expected at least one, got none")
     return grades

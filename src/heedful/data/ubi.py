@@ -53,7 +53,7 @@ CHAIN_MINUTES = 30  # between two queries of one need
 class Report:
     """What became of the rows: `rows` of "queries" and "events" are those `used` and those `dropped`, by reason.
 
-    `examples` has the first row dropped for each reason, as NAME:LINE: field: wanted ..., got ...; `left_out` counts
+    `examples` has the first row dropped for each reason, as NAME:LINE: field: expected ..., got ...; `left_out` counts
     what rows that were used had too much. Complete once the lines have been read to their end.
     """
 
@@ -144,13 +144,13 @@ def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
             report.drop("unreadable line", error or at)
         elif not query_id:
             if is_bulk(row):
-                report.drop("bulk action line", f"{at}: wanted a document, got {cut_repr(row)}")
+                report.drop("bulk action line", f"{at}: expected a document, got {cut_repr(row)}")
             elif "action_name" in row:
-                report.drop("event among the queries", f"{at}: action_name: wanted none in a query, got one")
+                report.drop("event among the queries", f"{at}: action_name: expected none in a query, got one")
             else:
                 report.drop("query without query_id", _wanted(at, "query_id", "an id", row.get("query_id")))
         elif "action_name" in row:
-            report.drop("event among the queries", f"{at}: action_name: wanted none in a query, got one")
+            report.drop("event among the queries", f"{at}: action_name: expected none in a query, got one")
         elif (time := as_time(row.get("timestamp"))) is None:
             lost.add(query_id)
             report.drop("query without a time", _wanted(at, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
@@ -174,12 +174,12 @@ def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
 def _drop_second(query: _Query, at: str, same: bool, report: Report) -> None:
     """Count the row of a query of which another is kept."""
     if same:
-        report.drop("repeated row", f"{at}: query_id: wanted each query once, got {cut_repr(query.id)} again")
+        report.drop("repeated row", f"{at}: query_id: expected each query once, got {cut_repr(query.id)} again")
     elif not any(query.hits):
-        report.drop("query without hits", f"{at}: {HITS[0]}: wanted the ids of what was shown, got none")
+        report.drop("query without hits", f"{at}: {HITS[0]}: expected the ids of what was shown, got none")
     else:
         report.drop(
-            "query_id of another query", f"{at}: query_id: wanted one query an id, got {cut_repr(query.id)} again"
+            "query_id of another query", f"{at}: query_id: expected one query an id, got {cut_repr(query.id)} again"
         )
 
 
@@ -200,18 +200,18 @@ def _events(path: Path, found: dict[str, _Query], lost: set[str], actions: Mappi
         )
         query_id, time = as_name(row.get("query_id")), as_time(row.get("timestamp"))
         if action is None and is_bulk(row):
-            report.drop("bulk action line", f"{at}: wanted a document, got {cut_repr(row)}")
+            report.drop("bulk action line", f"{at}: expected a document, got {cut_repr(row)}")
         elif action is None and ("user_query" in row or any(name in row for name in HITS)):
-            report.drop("query among the events", f"{at}: action_name: wanted one, got none")
+            report.drop("query among the events", f"{at}: action_name: expected one, got none")
         elif not query_id:
             report.drop("event without query_id", _wanted(at, "query_id", "an id", row.get("query_id")))
         elif query_id not in found:
             reason = "event of a dropped query" if query_id in lost else "event of an unknown query"
-            report.drop(reason, f"{at}: query_id: wanted one of the queries, got {cut_repr(query_id)}")
+            report.drop(reason, f"{at}: query_id: expected one of the queries, got {cut_repr(query_id)}")
         elif not isinstance(action, str) or action not in actions:
             report.drop("unknown action", _wanted(at, "action_name", "one that is known", action))
         elif not (what := actions[action]):
-            report.drop("not a choice", f"{at}: action_name: wanted a choice, got {cut_repr(action)}")
+            report.drop("not a choice", f"{at}: action_name: expected a choice, got {cut_repr(action)}")
         elif time is None:
             report.drop("event without a time", _wanted(at, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
         elif not item:
@@ -235,8 +235,8 @@ def _resolve(query: _Query, names: tuple[str, str], report: Report) -> bool:
     named = [hit for hit in query.hits if hit]
     once = list(dict.fromkeys(named))
     if not once:
-        wanted = f"{names[0]}:{query.line}: {HITS[0]}: wanted the ids of what was shown"
-        report.drop("query without hits", f"{wanted}, got none, and no impressions")
+        expected = f"{names[0]}:{query.line}: {HITS[0]}: expected the ids of what was shown"
+        report.drop("query without hits", f"{expected}, got none, and no impressions")
     elif not rebuilt:
         _leave_out("hit without an id", len(query.hits) - len(named), report)
         _leave_out("hit named twice", len(named) - len(once), report)
@@ -249,18 +249,18 @@ def _resolve(query: _Query, names: tuple[str, str], report: Report) -> bool:
         same = (event.time, event.item, event.what)
         if not query.hits:
             report.drop(
-                "event of a dropped query", f"{at}: query_id: wanted a query with hits, got {cut_repr(query.id)}"
+                "event of a dropped query", f"{at}: query_id: expected a query with hits, got {cut_repr(query.id)}"
             )
         elif event.what == "impression" and not rebuilt:
-            report.drop("not a choice", f"{at}: action_name: wanted a choice, got 'impression'")
+            report.drop("not a choice", f"{at}: action_name: expected a choice, got 'impression'")
         elif event.item not in known:
             report.drop(
-                "item not in the response", f"{at}: object_id: wanted one of the hits, got {cut_repr(event.item)}"
+                "item not in the response", f"{at}: object_id: expected one of the hits, got {cut_repr(event.item)}"
             )
         elif same in seen:
-            report.drop("repeated row", f"{at}: event: wanted each once, got one again")
+            report.drop("repeated row", f"{at}: event: expected each once, got one again")
         elif (event.what, event.item) in before and event.what in ("click", "impression"):
-            report.drop("same item again", f"{at}: object_id: wanted the first {event.what} on it, got another")
+            report.drop("same item again", f"{at}: object_id: expected the first {event.what} on it, got another")
         else:
             kept.append(event)
         seen.add(same)
@@ -311,7 +311,9 @@ def _feedback(need: list[_Query], name: str, report: Report) -> Iterator[dict[st
     clicks: dict[str, _Event] = {}
     for event in sorted(event for query in need for event in query.events if event.what == "click"):
         if event.item in clicks:
-            report.drop("same item again", f"{name}:{event.line}: object_id: wanted the first click on it, got another")
+            report.drop(
+                "same item again", f"{name}:{event.line}: object_id: expected the first click on it, got another"
+            )
         else:
             clicks[event.item] = event
     if clicks:
@@ -342,5 +344,5 @@ def _iso(time: datetime) -> str:
     return time.isoformat().replace("+00:00", "Z")
 
 
-def _wanted(at: str, name: str, wanted: str, got: object) -> str:
-    return f"{at}: {name}: wanted {wanted}, got {'none' if got is None else cut_repr(got)}"
+def _wanted(at: str, name: str, expected: str, got: object) -> str:
+    return f"{at}: {name}: expected {expected}, got {'none' if got is None else cut_repr(got)}"

@@ -45,11 +45,11 @@ def _read_csv(path: Path) -> Iterator[Line]:
             except StopIteration:
                 return
             except UnicodeEncodeError:
-                error = "text: wanted UTF-8, got other bytes"
+                error = "text: expected UTF-8, got other bytes"
             except csv.Error as problem:
-                error = f"row: wanted CSV, got {problem}"
+                error = f"row: expected CSV, got {problem}"
             except GZIP_ERRORS as problem:
-                raise ValueError(f"{path.name}: gzip: wanted a whole stream, got {problem}") from None
+                raise ValueError(f"{path.name}: gzip: expected a whole stream, got {problem}") from None
             else:
                 if not cells:
                     continue
@@ -57,11 +57,11 @@ def _read_csv(path: Path) -> Iterator[Line]:
                     if len(set(cells)) == len(cells):
                         names = cells
                         continue
-                    error = f"first row: wanted each name once, got {cut_repr(cells)}"
+                    error = f"first row: expected each name once, got {cut_repr(cells)}"
                 elif len(cells) == len(names):
                     record = {name: cell for name, cell in zip(names, cells) if cell}
                 else:
-                    error = f"row: wanted {len(names)} cells as in the first row, got {len(cells)}"
+                    error = f"row: expected {len(names)} cells as in the first row, got {len(cells)}"
             at = f"{path.name}:{table.line_num}"
             if names is None:
                 raise ValueError(f"{at}: {error}")

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heedful.core.fold import coerce, copy_arrays
-from heedful.core.validation import describe, finite_array, wanted_count
+from heedful.core.validation import check_count, describe, finite_array
 from heedful.estimators.folding import compiles, fold_rows
 from heedful.estimators.labels import Labels, all_or_nothing, category_order, distinct, ranks_of, scale, weights_of
 from heedful.jit.kernel import Floats, Ints
@@ -21,7 +21,7 @@ Array = npt.NDArray[np.float64]
 HELD = 1e200
 """The size of a number that a state may hold: beyond it, products with features would overflow."""
 OVERFLOWN = (
-    "X: wanted features on a scale that eta can follow (StandardScaler, or a smaller eta), got weights that overflow"
+    "X: expected features on a scale that eta can follow (StandardScaler, or a smaller eta), got weights that overflow"
 )
 
 
@@ -85,22 +85,22 @@ class Graded(ClassifierMixin, BaseEstimator):
         return self._go_on(X, y, classes, None)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        wanted_count("epochs", self.epochs)
+        check_count("epochs", self.epochs)
         if not isinstance(self.shuffle, bool | np.bool_):
-            raise ValueError(f"shuffle: wanted True or False, got {describe(self.shuffle)}")
+            raise ValueError(f"shuffle: expected True or False, got {describe(self.shuffle)}")
         return self._learn(X, y, None, sample_weight, int(self.epochs), bool(self.shuffle), True)
 
     def _go_on(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         afresh = not hasattr(self, "_state")
         if afresh and classes is None and self.order is None and category_order(y) is None:
-            raise ValueError("classes: wanted all labels in the first call of partial_fit (or order=...), got None")
+            raise ValueError("classes: expected all labels in the first call of partial_fit (or order=...), got None")
         return self._learn(X, y, classes, sample_weight, 1, False, afresh)
 
     def _learn(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, epochs: int, shuffle: bool, afresh: bool
     ) -> Self:
         if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise ValueError(f"fit_intercept: wanted True or False, got {describe(self.fit_intercept)}")
+            raise ValueError(f"fit_intercept: expected True or False, got {describe(self.fit_intercept)}")
         told = category_order(y)
         with all_or_nothing(self):
             X, y = validate_data(self, X, y, dtype=(np.float64, np.float32), reset=afresh)
@@ -122,7 +122,7 @@ class Graded(ClassifierMixin, BaseEstimator):
             return None
         known = self.classes_.tolist()
         if told is not None and self.order is None and [each for each in told if each in known] != known:
-            raise ValueError(f"y: wanted categories in the order {describe(known)}, got {describe(told)}")
+            raise ValueError(f"y: expected categories in the order {describe(known)}, got {describe(told)}")
         return self.classes_
 
     def _take(self, X: Floats, ranks: Ints, weights: Array | None, epochs: int, shuffle: bool, afresh: bool) -> None:
@@ -177,7 +177,7 @@ class Graded(ClassifierMixin, BaseEstimator):
         shown = self._places(X) + 1
         labels, at = distinct(y)
         if at.shape != shown.shape:
-            raise ValueError(f"y: wanted as many labels as X has rows, ({shown.size},), got {at.shape}")
+            raise ValueError(f"y: expected as many labels as X has rows, ({shown.size},), got {at.shape}")
         return float(np.abs(shown - ranks_of(labels, self.classes_)[at]).mean())
 
     @property

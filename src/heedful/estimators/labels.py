@@ -26,10 +26,10 @@ def distinct(y: Any, name: str = "y") -> tuple[Labels, Ints]:
             kind = type_of_target(y)
         labels, at = np.unique(y, return_inverse=True)
     except (TypeError, ValueError) as error:  # labels that cannot be compared, NaN, rows of several lengths
-        raise ValueError(f"{name}: wanted labels of classes, got {describe(y)}: {error}") from None
+        raise ValueError(f"{name}: expected labels of classes, got {describe(y)}: {error}") from None
     if kind not in ("binary", "multiclass"):
         told = ", grades like 3.5 as whole numbers or texts" if kind == "continuous" else ""
-        raise ValueError(f"{name}: wanted labels of classes{told}. Unknown label type: {kind}")
+        raise ValueError(f"{name}: expected labels of classes{told}. Unknown label type: {kind}")
     return labels, at.astype(np.int64, copy=False)
 
 
@@ -46,14 +46,14 @@ def weights_of(sample_weight: Any, n: int) -> Array | None:
     """sample_weight as n numbers, 0 or more and not all of them 0; None where there is none. ValueError."""
     if sample_weight is None:
         return None
-    wanted = f"{n} numbers, 0 or more"
-    weights = numbers("sample_weight", sample_weight, wanted).astype(np.float64)
+    expected = f"{n} numbers, 0 or more"
+    weights = numbers("sample_weight", sample_weight, expected).astype(np.float64)
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,) or not (np.isfinite(weights) & (weights >= 0.0)).all():
-        raise ValueError(f"sample_weight: wanted {wanted}, got {describe(sample_weight)}")
+        raise ValueError(f"sample_weight: expected {expected}, got {describe(sample_weight)}")
     if not weights.any():
-        raise ValueError(f"sample_weight: wanted a weight above 0, got {n} times zero")
+        raise ValueError(f"sample_weight: expected a weight above 0, got {n} times zero")
     return weights
 
 
@@ -65,16 +65,16 @@ def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:
         known = labels if classes is None else classes
         if known.size < 2:
             name, got = ("y" if classes is None else "classes"), "one class" if known.size else "no class"
-            raise ValueError(f"{name}: wanted labels of two classes or more, got {got}, {describe(known.tolist())}")
+            raise ValueError(f"{name}: expected labels of two classes or more, got {got}, {describe(known.tolist())}")
     elif known is None:
         known = np.array(order)
         if known.dtype.kind in "US" and isinstance(order, list | tuple) and not all(isinstance(x, str) for x in order):
-            raise ValueError(f"order: wanted labels of one kind, got {describe(order)}")
+            raise ValueError(f"order: expected labels of one kind, got {describe(order)}")
         if known.ndim != 1 or not 2 <= known.size == len(set(known.tolist())):
-            raise ValueError(f"order: wanted two distinct labels or more, lowest first, got {describe(order)}")
+            raise ValueError(f"order: expected two distinct labels or more, lowest first, got {describe(order)}")
         distinct(known, "order")  # labels that are none, such as NaN
     if classes is not None and set(classes.tolist()) != set(known.tolist()):
-        raise ValueError(f"classes: wanted the labels {describe(known.tolist())}, got {describe(classes.tolist())}")
+        raise ValueError(f"classes: expected the labels {describe(known.tolist())}, got {describe(classes.tolist())}")
     return known  # type: ignore[no-any-return]
 
 
@@ -83,7 +83,7 @@ def ranks_of(labels: Labels, classes: Labels) -> Ints:
     ranks = {label: r for r, label in enumerate(classes.tolist(), 1)}
     for label in labels.tolist():
         if label not in ranks:
-            raise ValueError(f"y: wanted one of the classes {describe(classes.tolist())}, got {label!r}")
+            raise ValueError(f"y: expected one of the classes {describe(classes.tolist())}, got {label!r}")
     return np.array([ranks[label] for label in labels.tolist()], np.int64)
 
 

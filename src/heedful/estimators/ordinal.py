@@ -198,7 +198,7 @@ class WidrowHoffClassifier(GradedWithIntercept):
         if not isinstance(self.eta, str):
             self.eta_ = self.eta
         elif self.eta != "auto":
-            raise ValueError(f"eta: wanted 'auto' or a number above 0, got {describe(self.eta)}")
+            raise ValueError(f"eta: expected 'auto' or a number above 0, got {describe(self.eta)}")
         elif afresh:
             squares = np.einsum("ij,ij->i", X, X, dtype=np.float64) + 1.0  # with the feature 1
             longest = float((squares if weights is None else squares * weights).max())

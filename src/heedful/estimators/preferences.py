@@ -10,11 +10,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from heedful.core.validation import describe, finite_array, is_number, numbers, wanted_count, wanted_positive
+from heedful.core.validation import check_count, check_positive, describe, finite_array, is_number, numbers
 from heedful.estimators.labels import Labels, all_or_nothing, category_order, distinct
 from heedful.inference.gp.ep import extend_to_items, infer_many
 from heedful.inference.gp.hierarchical import Population, fit, with_items
-from heedful.inference.gp.kernels import MOST, Kernel, kernel_for, wanted_amplitude
+from heedful.inference.gp.kernels import MOST, Kernel, check_amplitude, kernel_for
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.response_noise import Noise, NoisePrior, Person, at_random, infer_with_noise
 from heedful.inference.gp.sites import design_of
@@ -68,7 +68,7 @@ class _Choices(ClassifierMixin, BaseEstimator):
         equal = np.zeros(len(y), bool) if self.equal is None else y == self.equal
         labels = known[known != self.equal] if equal.any() else known
         if labels.size != 2:
-            few = f"Only binary classification is supported. y: wanted labels of two classes, got {labels.size}"
+            few = f"Only binary classification is supported. y: expected labels of two classes, got {labels.size}"
             besides = "" if self.equal is None else f" besides equal={self.equal!r}"
             told = f"{'class' if labels.size == 1 else 'classes'}{besides}: {describe(labels.tolist())}"
             raise ValueError(f"{few} {told}")
@@ -76,12 +76,12 @@ class _Choices(ClassifierMixin, BaseEstimator):
         return _Rows(np.where((first | equal)[:, None], D, -D), times, equal, labels, known), kept
 
     def _wanted(self) -> None:
-        wanted_amplitude(self.amplitude)
+        check_amplitude(self.amplitude)
         for name, value, least, most in (("lapse", self.lapse, 0.0, 0.99), ("width", self.width, 1e-6, MOST)):
             if not is_number(value, *NUMBERS) or not least <= value <= most:
-                raise ValueError(f"{name}: wanted a number from {least:g} to {most:g}, got {describe(value)}")
+                raise ValueError(f"{name}: expected a number from {least:g} to {most:g}, got {describe(value)}")
         if not isinstance(self.learn_noise, bool | np.bool_):
-            raise ValueError(f"learn_noise: wanted True or False, got {describe(self.learn_noise)}")
+            raise ValueError(f"learn_noise: expected True or False, got {describe(self.learn_noise)}")
 
     def _kernel(self, n: int) -> tuple[Kernel, Array]:
         """The kernel of the columns, and their features."""
@@ -90,7 +90,7 @@ class _Choices(ClassifierMixin, BaseEstimator):
             X = numbers("features", self.features, "2-dimensional numbers")
             X = finite_array("features", X, 2, X.shape[1] if X.ndim == 2 else 0).astype(np.float64)
             if len(X) != n:
-                raise ValueError(f"features: wanted {n} rows, one for each column of X, got {len(X)}")
+                raise ValueError(f"features: expected {n} rows, one for each column of X, got {len(X)}")
         scale = self.lengthscale.item() if isinstance(self.lengthscale, np.generic) else self.lengthscale
         return kernel_for(X, scale, float(self.amplitude)), X
 
@@ -269,14 +269,14 @@ class HierarchicalGPClassifier(_Choices):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from choices X (n x (1 + columns)) with labels y (n,). ValueError, naming what is wrong, where they do
         not fit; then nothing is changed."""
-        self._wanted_population()
+        self._check_population()
         told = category_order(y)
         with all_or_nothing(self):
             X, y = validate_data(self, X, y, dtype=np.float64)
             X = finite_array("X", X, 2, X.shape[1]).astype(np.float64)
             n = X.shape[1] - 1
             if n < 1:
-                raise ValueError("X: wanted a column of people and those of things, got 1 feature(s)")
+                raise ValueError("X: expected a column of people and those of things, got 1 feature(s)")
             rows, kept = self._rows(X[:, 1:], y, sample_weight, told)
             people, user = np.unique(X[kept, 0], return_inverse=True)
             order = np.argsort(user, kind="stable")
@@ -299,12 +299,12 @@ class HierarchicalGPClassifier(_Choices):
             self.n_iter_ = got.trace.size - 1
         return self
 
-    def _wanted_population(self) -> None:
+    def _check_population(self) -> None:
         for name, value in (("nu0", 0.0 if self.nu0 is None else self.nu0), ("kappa0", self.kappa0)):
             if not is_number(value, *NUMBERS) or not 0.0 <= float(value) <= 1e50:
-                raise ValueError(f"{name}: wanted a number, 0 or more, got {describe(value)}")
-        wanted_count("max_iter", self.max_iter)
-        wanted_positive("tol", self.tol)
+                raise ValueError(f"{name}: expected a number, 0 or more, got {describe(value)}")
+        check_count("max_iter", self.max_iter)
+        check_positive("tol", self.tol)
 
     def posterior(self, person: float | None = None, new: Any = None) -> Posterior:
         """What is believed of a person's utilities of the columns; of None, or somebody unknown, of anybody. `new`:
@@ -317,7 +317,7 @@ class HierarchicalGPClassifier(_Choices):
         more = numbers("new", new, "2-dimensional numbers")
         Z = finite_array("new", more, 2, self._features.shape[1]).astype(np.float64)
         if not Z.shape[1]:
-            raise ValueError("new: wanted items of an estimator with `features`, got one without")
+            raise ValueError("new: expected items of an estimator with `features`, got one without")
         X, kernel = self._features, self._kernel_
         return Posterior(*with_items(Population(*known), kernel.over(X), kernel.between(X, Z), kernel.over(Z)))
 
@@ -359,7 +359,9 @@ def _times(weight: Any, n: int) -> Array:
     if times.ndim == 0:
         times = np.full(n, float(times))
     if times.shape != (n,) or not ((times >= 0.0) & (times == np.round(times)) & (times <= 1e15)).all():
-        raise ValueError(f"sample_weight: wanted {n} whole numbers, how often each was chosen, got {describe(weight)}")
+        raise ValueError(
+            f"sample_weight: expected {n} whole numbers, how often each was chosen, got {describe(weight)}"
+        )
     if not times.any():
-        raise ValueError("sample_weight: wanted a choice that was made at least once, got zeros alone")
+        raise ValueError("sample_weight: expected a choice that was made at least once, got zeros alone")
     return times

@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heedful.core.fold import Session
-from heedful.core.validation import describe, finite_array, numbers, wanted_count
+from heedful.core.validation import check_count, describe, finite_array, numbers
 from heedful.estimators.labels import all_or_nothing
 from heedful.jit.kernel import Ints
 from heedful.learners.registry import learner_class, make_learner, summarise
@@ -70,9 +70,9 @@ class CoactiveRanker(BaseEstimator):
 
         ValueError, naming what is wrong, where they do not fit; then nothing is changed.
         """
-        wanted_count("epochs", self.epochs)
+        check_count("epochs", self.epochs)
         if not isinstance(self.shuffle, bool | np.bool_):
-            raise ValueError(f"shuffle: wanted True or False, got {describe(self.shuffle)}")
+            raise ValueError(f"shuffle: expected True or False, got {describe(self.shuffle)}")
         return self._learn(X, y, groups, int(self.epochs), bool(self.shuffle), True)
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None) -> Self:
@@ -99,17 +99,17 @@ class CoactiveRanker(BaseEstimator):
                     shown = np.concatenate([shown, np.setdiff1d(np.arange(rows.size), shown)])  # k = 1 shows the first
                     session.learn(shown[np.argsort(-relevance[rows][shown], kind="stable")])
             if not np.isfinite(session.weights).all():
-                raise ValueError("X: wanted features on a smaller scale (StandardScaler), got weights that overflow")
+                raise ValueError("X: expected features on a smaller scale (StandardScaler), got weights that overflow")
             self._session = session
         return self
 
     def _rule(self) -> Any:
         if not isinstance(self.learner, str):
-            raise ValueError(f"learner: wanted its name, such as pairwise-logistic, got {describe(self.learner)}")
+            raise ValueError(f"learner: expected its name, such as pairwise-logistic, got {describe(self.learner)}")
         cls: Any = learner_class(self.learner)
         if summarise(cls).interaction not in ("", "coactive") or not hasattr(cls, "weights"):
-            raise ValueError(f"learner: wanted a coactive one, such as pairwise-logistic, got {self.learner}")
-        wanted_count("k", self.k)
+            raise ValueError(f"learner: expected a coactive one, such as pairwise-logistic, got {self.learner}")
+        check_count("k", self.k)
         return make_learner(self.learner, n_features=self.n_features_in_, space=Ranking(int(self.k)))
 
     def predict(self, X: Any) -> Array:
@@ -126,14 +126,14 @@ class CoactiveRanker(BaseEstimator):
         """
         scores, relevance = self.predict(X), numbers("y", y, "numbers, how relevant each row is")
         if relevance.shape != scores.shape or not (np.isfinite(relevance) & (relevance >= 0)).all():
-            raise ValueError(f"y: wanted {scores.size} numbers, 0 or more, got {describe(y)}")
+            raise ValueError(f"y: expected {scores.size} numbers, 0 or more, got {describe(y)}")
         found = [
             ndcg_score(relevance[None, rows], scores[None, rows], k=int(self.k))
             for rows in _lists(groups, scores.size)
             if rows.size > 1 and relevance[rows].any()
         ]
         if not found:
-            raise ValueError("y: wanted a group of two rows or more with something relevant in it, got none")
+            raise ValueError("y: expected a group of two rows or more with something relevant in it, got none")
         return float(np.mean(found))
 
     @property
@@ -153,7 +153,7 @@ def _lists(groups: Any, n: int) -> Iterator[Ints]:
         groups = np.zeros(n, np.int64)
     of = np.asarray(groups)
     if of.shape != (n,):
-        raise ValueError(f"groups: wanted the group of each of {n} rows, got {describe(groups)}")
+        raise ValueError(f"groups: expected the group of each of {n} rows, got {describe(groups)}")
     _, first, place = np.unique(of, return_index=True, return_inverse=True)
     order = np.argsort(place, kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(place))[:-1])

@@ -20,5 +20,5 @@ def neg_rank_loss(estimator: Any, X: Any, y: Any) -> float:
     shown, true = (distinct(labels) for labels in (estimator.predict(X), y))
     ranks = [ranks_of(labels, known)[at] for labels, at in (shown, true)]
     if ranks[0].shape != ranks[1].shape:
-        raise ValueError(f"y: wanted as many labels as X has rows, {ranks[0].shape}, got {ranks[1].shape}")
+        raise ValueError(f"y: expected as many labels as X has rows, {ranks[0].shape}, got {ranks[1].shape}")
     return -float(np.abs(ranks[0] - ranks[1]).mean())

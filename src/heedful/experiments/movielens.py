@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, wanted_count, wanted_positive
+from heedful.core.validation import check_count, check_positive, describe
 from heedful.data.als import (
     DIMENSIONS,
     REGULARISATIONS,
@@ -29,7 +29,7 @@ from heedful.data.movielens import Ratings
 from heedful.experiments.run import Scene, Setting
 from heedful.spaces.ranking import Ranking
 from heedful.worlds.items import item_pool
-from heedful.worlds.users import StrictAlpha, wanted_user
+from heedful.worlds.users import StrictAlpha, check_user
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -73,14 +73,14 @@ def cinema(
     here, on the first half. ValueError for a number or a penalty that makes no sense, or fewer than two users.
     """
     if penalty not in REGULARISATIONS:
-        raise ValueError(f"penalty: wanted {' or '.join(REGULARISATIONS)}, got {describe(penalty)}")
-    wanted_count("split", split, least=0)
-    wanted_count("dimension", dimension, least=0, most=1000)
+        raise ValueError(f"penalty: expected {' or '.join(REGULARISATIONS)}, got {describe(penalty)}")
+    check_count("split", split, least=0)
+    check_count("dimension", dimension, least=0, most=1000)
     if regularisation != 0.0:
-        wanted_positive("regularisation", regularisation)
+        check_positive("regularisation", regularisation)
     U, M = ratings.user_ids.size, ratings.movie_ids.size
     if U < 2:
-        raise ValueError(f"users: wanted at least two, one to learn from and one to recommend to, got {U}")
+        raise ValueError(f"users: expected at least two, one to learn from and one to recommend to, got {U}")
     order = np.random.default_rng(split).permutation(U)
     first, second = order[: U // 2], order[U // 2 :]
     row = np.full(U, -1)
@@ -132,8 +132,8 @@ def movie_setting(
 
     Each has a pool of all the movies, and a learner of her own. ValueError for more people than there are.
     """
-    wanted_count("people", people, least=0, most=house.people.size)
-    wanted_user(user, "pick", "picks items")
+    check_count("people", people, least=0, most=house.people.size)
+    check_user(user, "pick", "picks items")
     X = house.X.astype(dtype, copy=False)
     known: dict[int, Any] = {}
     scenes = []

@@ -66,7 +66,7 @@ def ordinal_setting(
 def scale_features(X: Array, scale: str) -> Array:
     """X (T x N) by one of `SCALES`; a constant feature is 0 under standard, a row of zeros stays so under unit."""
     if scale not in SCALES:
-        raise ValueError(f"scale: wanted {', '.join(SCALES)}, got {scale!r}")
+        raise ValueError(f"scale: expected {', '.join(SCALES)}, got {scale!r}")
     if scale == "standard":
         out = np.zeros_like(X)
         for j, column in enumerate(X.T):
@@ -93,9 +93,9 @@ def map_features(X: Array, features: str) -> Array:
     if features == "intercept":
         return np.hstack([np.ones((len(X), 1)), X])
     if features not in ("polynomial", "polynomial:2"):
-        raise ValueError(f"map: wanted intercept or polynomial:2, got {features!r}")
+        raise ValueError(f"map: expected intercept or polynomial:2, got {features!r}")
     if (many := math.comb(X.shape[1] + 2, 2)) > MOST_FEATURES:
-        raise ValueError(f"map: wanted at most {MOST_FEATURES:,} features, got {many:,} of {X.shape[1]:,}")
+        raise ValueError(f"map: expected at most {MOST_FEATURES:,} features, got {many:,} of {X.shape[1]:,}")
     return polynomial(X)
 
 

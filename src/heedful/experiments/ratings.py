@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.core.validation import wanted_count
+from heedful.core.validation import check_count
 from heedful.data.ratings import RatingTable
 from heedful.experiments.run import Scene, Setting
 from heedful.learners.registry import parameters
@@ -77,10 +77,10 @@ def rating_setting(
     ValueError, naming what is wrong, for a world or measure there is not, counts that make no sense, and more `warm`
     ratings than there are.
     """
-    wanted_count("slate", slate, most=1000)
-    wanted_count("warm", warm, least=0)
+    check_count("slate", slate, most=1000)
+    check_count("warm", warm, least=0)
     if measure not in MEASURES:
-        raise ValueError(f"measure: wanted {' or '.join(MEASURES)}, got {measure!r}")
+        raise ValueError(f"measure: expected {' or '.join(MEASURES)}, got {measure!r}")
     worlds: list[Any]
     if isinstance(source, str):
         drawn = [make_world(source, seed) for seed in seeds]
@@ -116,7 +116,7 @@ def make_world(name: str, seed: int) -> LowRank:
     """The world that a name says, `gaussian`, `uniform:n_users=50,width=0.1`. ValueError where there is none such."""
     kind = name.partition(":")[0].strip()
     if kind not in DRAWN:
-        raise ValueError(f"ratings: wanted a file or {', '.join(DRAWN)}, got {kind!r}")
+        raise ValueError(f"ratings: expected a file or {', '.join(DRAWN)}, got {kind!r}")
     function = DRAWN[kind]
     hints = typing.get_type_hints(function)
     fields = {field: hints[field] for field in inspect.signature(function).parameters if field != "seed"}

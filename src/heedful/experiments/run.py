@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.fold import must_interpret, trace, trace_in_chunks
-from heedful.core.validation import wanted_count
+from heedful.core.validation import check_count
 from heedful.data.catalogue import Catalogue
 from heedful.data.letor import Queries, least_squares
 from heedful.learners.registry import learner_class, make_learner, summarise
@@ -86,8 +86,8 @@ class Setting(NamedTuple):
         """
         kind = summarise(learner_class(spec)).interaction
         if kind not in ("", self.interaction):
-            wanted = f"{TEACHES[self.interaction]} ({self.interaction})"
-            raise ValueError(f"learner: wanted one that {wanted}, got {spec}, which is {kind}")
+            expected = f"{TEACHES[self.interaction]} ({self.interaction})"
+            raise ValueError(f"learner: expected one that {expected}, got {spec}, which is {kind}")
         filled = {
             "coactive": {"bound": self.S, "radius": RADIUS},
             "ordinal": {"n_ranks": getattr(self.space, "k", 0)},
@@ -98,9 +98,9 @@ class Setting(NamedTuple):
         except ValueError as error:
             raise ValueError(f"{spec}: {error}") from error
         if self.interaction == "ordinal" and (space := getattr(learner, "space", self.space)) != self.space:
-            raise ValueError(f"{spec}: n_ranks: wanted the {self.space.k} of the data, got {space.k}")
+            raise ValueError(f"{spec}: n_ranks: expected the {self.space.k} of the data, got {space.k}")
         if self.scenes:
-            wanted_for_clicks(spec, learner, getattr(self.scenes[0].world, "user", None))
+            check_for_clicks(spec, learner, getattr(self.scenes[0].world, "user", None))
         return learner
 
 
@@ -175,7 +175,7 @@ def catalogue_setting(
 
     A person's taste and the seed of her folds come from (seed, person): the same for every learner.
     """
-    wanted_count("people", people)
+    check_count("people", people)
     X = catalogue.X.astype(dtype, copy=False)
     scenes = []
     for seed in seeds:
@@ -189,12 +189,12 @@ def catalogue_setting(
     return Setting(X.shape[1], Ranking(1), R, S, alpha, 100, tuple(scenes))
 
 
-def wanted_for_clicks(spec: str, learner: Any, user: Any) -> None:
+def check_for_clicks(spec: str, learner: Any, user: Any) -> None:
     """ValueError where the user answers with clicks alone, and the learner of that name takes every answer for a whole
     order; one that does not has a property `partial` that is true."""
     if getattr(user, "clicks_only", False) and not getattr(learner, "partial", False):
-        wanted = "a learner of clicks, such as fair-pairs, as with clicks_only an answer is no whole order"
-        raise ValueError(f"learner: wanted {wanted}, got {spec}")
+        expected = "a learner of clicks, such as fair-pairs, as with clicks_only an answer is no whole order"
+        raise ValueError(f"learner: expected {expected}, got {spec}")
 
 
 # ---------------------------------------------------------------------------- runs
@@ -209,7 +209,7 @@ def simulate(
     Yields what happens as it happens; the runs come in any order. What a learner raises is raised here.
     """
     if not setting.scenes:
-        raise ValueError("seeds: wanted at least one, got none")
+        raise ValueError("seeds: expected at least one, got none")
     plain = {name for name, learner in learners.items() if interpreted or must_interpret(learner)}
     for name, learner in learners.items():
         if name not in plain:
@@ -320,7 +320,7 @@ def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[float, float
     both went; the error over seeds, NaN where there is one. ValueError where the seeds are not the same."""
     seeds = sorted({run.seed for run in ours})
     if seeds != sorted({run.seed for run in theirs}):
-        raise ValueError(f"theirs: wanted runs on the seeds {seeds}")
+        raise ValueError(f"theirs: expected runs on the seeds {seeds}")
     T = min(run.regrets.size for run in (*ours, *theirs))
 
     def means(runs: Sequence[Run]) -> Array:

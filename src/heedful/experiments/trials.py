@@ -15,13 +15,13 @@ def trial(spec: str) -> tuple[Any, Any]:
     own = getattr(cls, "interaction", None)
     if isinstance(own, type):  # one of somebody's own brings its people with it
         if not hasattr(own, "trial"):
-            wanted = "wanted one with trial(spec), that gives the learner and a world to try it in"
-            raise ValueError(f"interaction: {wanted}, got {own.__name__}")
+            expected = "expected one with trial(spec), that gives the learner and a world to try it in"
+            raise ValueError(f"interaction: {expected}, got {own.__name__}")
         made: tuple[Any, Any] = own.trial(spec)
         return made
     kind = summarise(cls).interaction or "coactive"
     if kind not in _TRIALS:
-        raise ValueError(f"learner: wanted one of {' or '.join(_TRIALS)} feedback, got {spec}, which is {kind}")
+        raise ValueError(f"learner: expected one of {' or '.join(_TRIALS)} feedback, got {spec}, which is {kind}")
     return _TRIALS[kind](spec)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
-from heedful.core.validation import wanted_count
+from heedful.core.validation import check_count
 from heedful.features.columns import Column, Vector, describe_value, listed
 from heedful.features.declaring import declare
 from heedful.features.encoding import TEXTS, UNSEEN, Description, Encoding, Features
@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
 
 def vectors(size: int) -> Encoding:
     """The encoding of a caller's own vectors, {"id": ..., "vector": [...]} with `size` numbers each, as they are."""
-    wanted_count("size", size)
+    check_count("size", size)
     column = Vector(name="vector", size=size, scale=1.0, why="the caller's own")
     return Encoding(columns=(column,), identifier="id")
 
@@ -70,11 +70,11 @@ class Crossed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
                 known = [column.name for column in encoding.columns if column.features()]
                 if name not in known:
                     raise ValueError(
-                        f"pairs: wanted a column of the {side} ({listed(known)}), got {describe_value(name)}"
+                        f"pairs: expected a column of the {side} ({listed(known)}), got {describe_value(name)}"
                     )
         pair, times = Counter(self.pairs).most_common(1)[0] if self.pairs else (("", ""), 1)
         if times > 1:
-            raise ValueError(f"pairs: wanted each once, got {pair} {times} times")
+            raise ValueError(f"pairs: expected each once, got {pair} {times} times")
 
     @cached_property
     def names(self) -> list[str]:
@@ -105,9 +105,9 @@ class Crossed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
         """The features (m x N', float32) of items X (m x N) in an encoded context (C,)."""
         context, X = np.asarray(context, np.float32), np.asarray(X, np.float32)
         if context.shape != (self.context.size,):
-            raise ValueError(f"context: wanted shape ({self.context.size},), got {context.shape}")
+            raise ValueError(f"context: expected shape ({self.context.size},), got {context.shape}")
         if X.ndim != 2 or X.shape[1] != self.item.size:
-            raise ValueError(f"X: wanted shape (m, {self.item.size}), got {X.shape}")
+            raise ValueError(f"X: expected shape (m, {self.item.size}), got {X.shape}")
         c, i = self._places
         out = np.empty((len(X), self.size), np.float32)
         out[:, : self.item.size] = X

@@ -37,7 +37,7 @@ class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def __post_init__(self) -> None:
         if self.missing < 0:
-            raise ValueError(f"missing: wanted 0 or more, got {self.missing}")
+            raise ValueError(f"missing: expected 0 or more, got {self.missing}")
         self.check()
 
     @property
@@ -66,8 +66,8 @@ class Number(_Column, frozen=True, tag="number"):
     scale: float
 
     def check(self) -> None:
-        _wanted_finite("mean", self.mean, -MOST)
-        _wanted_finite("scale", self.scale, LEAST)
+        _check_finite("mean", self.mean, -MOST)
+        _check_finite("scale", self.scale, LEAST)
 
     def own(self) -> list[str]:
         return [self.name]
@@ -90,7 +90,7 @@ class Category(_Column, frozen=True, tag="category", dict=True):
 
     def check(self) -> None:
         if len(set(self.levels)) < len(self.levels) or "" in self.levels:
-            raise ValueError(f"levels: wanted different texts, none empty, got {describe_value(self.levels)}")
+            raise ValueError(f"levels: expected different texts, none empty, got {describe_value(self.levels)}")
 
     def own(self) -> list[str]:
         return [f"{self.name}={level}" for level in self.levels]
@@ -117,7 +117,7 @@ class Text(_Column, frozen=True, tag="text"):
 
     def check(self) -> None:
         if not self.words:
-            raise ValueError("words: wanted one a bucket, got none")
+            raise ValueError("words: expected one a bucket, got none")
 
     def own(self) -> list[str]:
         return [f"{self.name}~{word or f'bucket {j}'}" for j, word in enumerate(self.words)]
@@ -154,8 +154,8 @@ class Vector(_Column, frozen=True, tag="vector"):
 
     def check(self) -> None:
         if not 1 <= self.size <= 2**20:
-            raise ValueError(f"size: wanted 1 to {2**20}, got {self.size}")
-        _wanted_finite("scale", self.scale, LEAST)
+            raise ValueError(f"size: expected 1 to {2**20}, got {self.size}")
+        _check_finite("scale", self.scale, LEAST)
 
     def own(self) -> list[str]:
         return [f"{self.name}[{j}]" for j in range(self.size)]
@@ -165,7 +165,7 @@ class Vector(_Column, frozen=True, tag="vector"):
         if values is None:
             return False
         if len(values) != self.size:
-            raise ValueError(f"{self.name}: wanted {self.size} numbers, got {len(values)}")
+            raise ValueError(f"{self.name}: expected {self.size} numbers, got {len(values)}")
         out[at : at + self.size] = [_shorten(each / self.scale) for each in values]
         return True
 
@@ -209,7 +209,7 @@ def number(name: str, value: Any) -> float | None:
             return None
         if abs(given) <= MOST:
             return given
-    raise ValueError(f"{name}: wanted a finite number, got {describe_value(value)}")
+    raise ValueError(f"{name}: expected a finite number, got {describe_value(value)}")
 
 
 LONGEST_TEXT = 1_000_000
@@ -219,7 +219,7 @@ def text(name: str, value: Any) -> str | None:
     """value as a text without space around it, None where it is missing (None, NaN, nothing but space)."""
     if isinstance(value, str):
         if len(value) > LONGEST_TEXT:
-            raise ValueError(f"{name}: wanted a text of at most {LONGEST_TEXT} characters, got {len(value)}")
+            raise ValueError(f"{name}: expected a text of at most {LONGEST_TEXT} characters, got {len(value)}")
         return value.strip() or None
     given = value.item() if isinstance(value, np.generic) else value
     if given is None or (isinstance(given, float) and given != given):
@@ -229,7 +229,7 @@ def text(name: str, value: Any) -> str | None:
     if isinstance(given, float) and given.is_integer():
         given = int(given)  # 4.0 is 4: other writers of the same table may not make a difference
     if not isinstance(given, int | float) or (isinstance(given, int) and given.bit_length() > 1024):
-        raise ValueError(f"{name}: wanted a text, got {describe_value(value)}")
+        raise ValueError(f"{name}: expected a text, got {describe_value(value)}")
     return str(given)
 
 
@@ -238,7 +238,7 @@ def item_name(name: str, value: Any) -> str:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     found = text(name, value) if whole or isinstance(value, str) else None
     if found is None:
-        raise ValueError(f"{name}: wanted the item's name, text or a whole number, got {describe_value(value)}")
+        raise ValueError(f"{name}: expected the item's name, text or a whole number, got {describe_value(value)}")
     return found
 
 
@@ -247,14 +247,14 @@ def vector(name: str, value: Any) -> list[float] | None:
     if value is None or (isinstance(value, float) and value != value) or (isinstance(value, str) and not value.strip()):
         return None
     if not isinstance(value, list | tuple | np.ndarray) or (isinstance(value, np.ndarray) and value.ndim != 1):
-        raise ValueError(f"{name}: wanted a list of numbers, got {describe_value(value)}")
+        raise ValueError(f"{name}: expected a list of numbers, got {describe_value(value)}")
     if isinstance(value, list) and set(map(type, value)) == {float} and all(map(math.isfinite, value)):
         return value  # nearly always
     found = []
     for j, each in enumerate(value):
         component = None if isinstance(each, str) else number(f"{name}[{j}]", each)
         if component is None:
-            raise ValueError(f"{name}[{j}]: wanted a finite number, got {describe_value(each)}")
+            raise ValueError(f"{name}[{j}]: expected a finite number, got {describe_value(each)}")
         found.append(component)
     return found
 
@@ -277,7 +277,7 @@ def _shorten(value: float) -> float:
     return value if -LIMIT <= value <= LIMIT else math.copysign(LIMIT, value)
 
 
-def _wanted_finite(name: str, value: float, least: float) -> None:
+def _check_finite(name: str, value: float, least: float) -> None:
     if not least <= value <= MOST:
-        wanted = "a finite number" if least < 0 else "a finite number above 0"
-        raise ValueError(f"{name}: wanted {wanted}, got {value!r}")
+        expected = "a finite number" if least < 0 else "a finite number above 0"
+        raise ValueError(f"{name}: expected {expected}, got {value!r}")

@@ -20,26 +20,26 @@ def declare(features: Mapping[str, Any]) -> Encoding:
     so. A range is what is usual, and goes to -1 to 1: what lies outside is taken, and goes beyond. ValueError, by name.
     """
     if not isinstance(features, Mapping) or not features:
-        raise ValueError(f"query_features: wanted what each is, by name, got {describe_value(features)}")
+        raise ValueError(f"query_features: expected what each is, by name, got {describe_value(features)}")
     return Encoding(columns=tuple([_column(name, given) for name, given in features.items()]), identifier="")
 
 
 def _column(name: Any, given: Any) -> Column:
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise ValueError(f"query_features: wanted printable texts as names, got {describe_value(name)}")
+        raise ValueError(f"query_features: expected printable texts as names, got {describe_value(name)}")
     where = f"query_features: {name}"
     if isinstance(given, list | tuple):
         texts = bool(given) and all(isinstance(each, str) for each in given)
         given = {"kind": "category", "levels": given} if texts else {"kind": "number", "range": given}
     if not isinstance(given, Mapping) or given.get("kind") not in _KINDS:
-        wanted = f"wanted (low, high), a list of texts, or an object with kind {', '.join(_KINDS)}"
-        raise ValueError(f"{where}: {wanted}, got {describe_value(given)}")
+        expected = f"expected (low, high), a list of texts, or an object with kind {', '.join(_KINDS)}"
+        raise ValueError(f"{where}: {expected}, got {describe_value(given)}")
     kind, optional = given["kind"], given.get("optional", False)
     if extra := [key for key in given if key not in ("kind", "optional", *_KINDS[kind])]:
-        wanted = f"wanted {', '.join(_KINDS[kind])} or optional of a {kind}"
-        raise ValueError(f"{where}: {wanted}, got another field: {describe_value(extra[0])}")
+        expected = f"expected {', '.join(_KINDS[kind])} or optional of a {kind}"
+        raise ValueError(f"{where}: {expected}, got another field: {describe_value(extra[0])}")
     if not isinstance(optional, bool):
-        raise ValueError(f"{where}: optional: wanted true or false, got {describe_value(optional)}")
+        raise ValueError(f"{where}: optional: expected true or false, got {describe_value(optional)}")
     about: dict[str, Any] = {"name": name, "missing": int(optional), "why": "declared"}
     try:
         return _make_column(kind, given, about)
@@ -54,13 +54,13 @@ def _make_column(kind: str, given: Mapping[str, Any], about: dict[str, Any]) -> 
     if kind == "category":
         levels = given.get("levels")
         if not isinstance(levels, list | tuple) or not levels or not all(isinstance(each, str) for each in levels):
-            raise ValueError(f"levels: wanted a list of texts, got {describe_value(levels)}")
+            raise ValueError(f"levels: expected a list of texts, got {describe_value(levels)}")
         return Category(levels=tuple(levels), example=levels[0], **about)
     size, scale = given.get("size"), given.get("scale", 1.0)
     if not is_number(size, int):
-        raise ValueError(f"size: wanted a whole number, got {describe_value(size)}")
+        raise ValueError(f"size: expected a whole number, got {describe_value(size)}")
     if not is_number(scale, int, float):
-        raise ValueError(f"scale: wanted a number, got {describe_value(scale)}")
+        raise ValueError(f"scale: expected a number, got {describe_value(scale)}")
     return Vector(size=int(size or 0), scale=float(scale), example=f"{size} numbers", **about)
 
 
@@ -69,4 +69,4 @@ def _range(given: Any) -> tuple[float, float]:
         low, high = float(given[0]), float(given[1])
         if -1e100 <= low < high <= 1e100:
             return low, high
-    raise ValueError(f"range: wanted two numbers, the second the greater, got {describe_value(given)}")
+    raise ValueError(f"range: expected two numbers, the second the greater, got {describe_value(given)}")

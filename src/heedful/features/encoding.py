@@ -40,10 +40,10 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def __post_init__(self) -> None:
         if self.version != 1:
-            raise ValueError(f"version: wanted 1, got {self.version}: written by a later heedful?")
+            raise ValueError(f"version: expected 1, got {self.version}: written by a later heedful?")
         name, times = Counter(column.name for column in self.columns).most_common(1)[0] if self.columns else ("", 1)
         if times > 1:
-            raise ValueError(f"columns: wanted each name once, got {describe_value(name)} {times} times")
+            raise ValueError(f"columns: expected each name once, got {describe_value(name)} {times} times")
 
     @cached_property
     def names(self) -> list[str]:
@@ -82,7 +82,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Columns that the encoding does not know are not looked at.
         """
         if not isinstance(row, Mapping):
-            raise ValueError(f"row: wanted values by column, got {describe_value(row)}")
+            raise ValueError(f"row: expected values by column, got {describe_value(row)}")
         out = [0.0] * self.size
         get = row.get
         for name, write, at, flag in self._plan:
@@ -91,7 +91,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                     out[flag] = 1.0
                 elif whole:
                     got = "nothing" if get(name) is None else describe_value(get(name))
-                    raise ValueError(f"{name}: wanted a value, got {got}")
+                    raise ValueError(f"{name}: expected a value, got {got}")
         return np.array(out, np.float32)
 
     def encode_many(self, rows: Iterable[Mapping[str, Any]], unknown: Counter[str] | None = None) -> Features:
@@ -123,7 +123,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         try:
             return decoder(Encoding).decode(written)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise ValueError(f"encoding: wanted what Encoding.to_json writes, got: {error}") from None
+            raise ValueError(f"encoding: expected what Encoding.to_json writes, got: {error}") from None
 
 
 UNSEEN = Encoding(columns=(), identifier="id")

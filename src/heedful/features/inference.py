@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.core.validation import wanted_count
+from heedful.core.validation import check_count
 from heedful.data.catalogue import scaled_moments
 from heedful.data.files import number_in
 from heedful.data.frames import Frame, rows_in
@@ -84,19 +84,19 @@ def infer(
     """
     rows = list(rows_in("rows", rows))
     limits = _Limits(buckets, max_levels)
-    wanted_count("buckets", buckets, most=2**20)
-    wanted_count("max_levels", max_levels, most=2**20)
+    check_count("buckets", buckets, most=2**20)
+    check_count("max_levels", max_levels, most=2**20)
     if not rows:
-        raise ValueError("rows: wanted at least one, got none")
+        raise ValueError("rows: expected at least one, got none")
     seen = [_summarise(name, rows) for name in _columns(rows)]
     kinds = dict(kinds or {})
     for name, kind in kinds.items():
         if name not in {column.name for column in seen}:
             raise ValueError(
-                f"kinds: wanted names of columns ({listed(c.name for c in seen)}), got {describe_value(name)}"
+                f"kinds: expected names of columns ({listed(c.name for c in seen)}), got {describe_value(name)}"
             )
         if kind not in _MAKE:
-            raise ValueError(f"kinds: {name}: wanted {', '.join(_MAKE)}, got {describe_value(kind)}")
+            raise ValueError(f"kinds: {name}: expected {', '.join(_MAKE)}, got {describe_value(kind)}")
     identifier = _identifier(seen, identifier)
     columns: list[Column] = []
     for column in seen:
@@ -113,7 +113,7 @@ def infer(
         got = listed(f"{column.name} ({column.why})" for column in columns)
         named = f"; as a category, each {identifier} is a feature of its own" if identifier else ""
         raise ValueError(
-            f"columns: wanted at least one that tells {'items' if identifier else 'rows'} apart, got {got}{named}"
+            f"columns: expected at least one that tells {'items' if identifier else 'rows'} apart, got {got}{named}"
         )
     return encoding
 
@@ -139,12 +139,12 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The names of the columns by their average place in the rows that have them, so that no row's place counts."""
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
-            raise ValueError(f"row {i}: wanted values by column, got {describe_value(row)}")
+            raise ValueError(f"row {i}: expected values by column, got {describe_value(row)}")
     places: dict[str, list[int]] = {}
     for names, times in Counter(map(tuple, rows)).items():
         for at, name in enumerate(names):
             if not isinstance(name, str) or not _whole(name):
-                raise ValueError(f"rows: wanted text as names of columns, got {describe_value(name)}")
+                raise ValueError(f"rows: expected text as names of columns, got {describe_value(name)}")
             total = places.setdefault(name, [0, 0])
             total[0] += at * times
             total[1] += times
@@ -158,7 +158,7 @@ def _summarise(name: str, rows: Sequence[Mapping[str, Any]]) -> _ColumnSummary:
         if isinstance(value, str):
             if not _whole(value):
                 raise ValueError(
-                    f"row {i + 1}: {name}: wanted whole characters, got half of a pair: {describe_value(value)}"
+                    f"row {i + 1}: {name}: expected whole characters, got half of a pair: {describe_value(value)}"
                 )
             if not value.strip():
                 cells[i] = None
@@ -179,9 +179,9 @@ def _identifier(seen: Sequence[_ColumnSummary], given: str | None) -> str:
     unique = {c.name: _unique(c) for c in seen}
     if given is not None:
         if given not in unique:
-            raise ValueError(f"identifier: wanted a column ({listed(unique)}), got {describe_value(given)}")
+            raise ValueError(f"identifier: expected a column ({listed(unique)}), got {describe_value(given)}")
         if unique[given]:
-            raise ValueError(f"identifier: {given}: wanted another name in every row, got {unique[given]}")
+            raise ValueError(f"identifier: {given}: expected another name in every row, got {unique[given]}")
         return given
     named = [name for name, wrong in unique.items() if not wrong and _NAMED.fullmatch(name)]
     if named:  # the first of those with the likeliest name
@@ -202,7 +202,7 @@ def _identifier(seen: Sequence[_ColumnSummary], given: str | None) -> str:
     got = listed(
         f"{name} ({wrong or 'long texts or numbers: name it, if it is this one'})" for name, wrong in unique.items()
     )
-    told = 'wanted a column with another name in every row ("" where rows have none)'
+    told = 'expected a column with another name in every row ("" where rows have none)'
     raise ValueError(f"identifier: {told}, got {got}")
 
 
@@ -256,10 +256,10 @@ def _kind_to_keep(column: _ColumnSummary, why: str, limits: _Limits) -> tuple[st
     elif column.values:
         levels = len(set(map(str, column.values)))
         if levels > limits.max_levels:
-            wanted = f"wanted at most {limits.max_levels} different values, a feature for each"
-            raise ValueError(f"{column.name}: {wanted}, got {levels}")
+            expected = f"expected at most {limits.max_levels} different values, a feature for each"
+            raise ValueError(f"{column.name}: {expected}, got {levels}")
         return "category", f"asked for; {why}"
-    raise ValueError(f"{column.name}: wanted what can be a feature, got {why}")
+    raise ValueError(f"{column.name}: expected what can be a feature, got {why}")
 
 
 def _kind_of_texts(column: _ColumnSummary, written: list[str], numbers: int, limits: _Limits) -> tuple[str, str]:
@@ -336,7 +336,7 @@ def _vector(there: list[list[float]], about: dict[str, Any], _: _Limits) -> Vect
     size = len(there[0]) if there else 0
     if any(len(each) != size for each in there) or not size:
         got = " or ".join(str(n) for n in sorted({len(each) for each in there})[:2]) or "nothing in it"
-        raise ValueError(f"{about['name']}: wanted lists of one length, 1 or more, got {got}")
+        raise ValueError(f"{about['name']}: expected lists of one length, 1 or more, got {got}")
     power = math.frexp(max(abs(x) for each in there for x in each))[1]  # no square overflows or vanishes
     lengths = sorted(math.hypot(*(math.ldexp(x, -power) for x in each)) for each in there)
     scale = math.hypot(*lengths) / math.sqrt(len(lengths))

@@ -44,7 +44,7 @@ def pairwise_rows(choices: ComparisonTable) -> PairRows:
         n = len(tiers[0])
         rows = n * (n - 1) // 2 if level else sum(len(up) * len(down) for up, down in pairwise(tiers))
         if rows > MOST_ROWS:
-            raise ValueError(f"answers: wanted orders of at most {MOST_ROWS} neighbours, got one of {rows} (ties)")
+            raise ValueError(f"answers: expected orders of at most {MOST_ROWS} neighbours, got one of {rows} (ties)")
         parts.append(order_rows(tiers, float(count), person, equal=level))
     return concatenate([alone, *parts])
 

@@ -166,14 +166,14 @@ def estimate(choices: ComparisonTable, X: Any = None) -> Estimate:
     most = MOST_ITEMS if U == 1 else MOST_ITEMS_OF_MANY
     if not 2 <= n <= most:
         of_many = " where people are told apart" if most < n <= MOST_ITEMS else ""
-        raise ValueError(f"items: wanted 2 to {most:,}{of_many}, got {n:,}")
+        raise ValueError(f"items: expected 2 to {most:,}{of_many}, got {n:,}")
     features = np.empty((n, 0)) if X is None else numbers("X", X, "2-dimensional numbers").astype(np.float64)
     finite_array("X", features, 2, features.shape[1] if features.ndim == 2 else 0)
     if len(features) != n:
-        raise ValueError(f"X: wanted {n} rows, one for each item, got {len(features)}")
+        raise ValueError(f"X: expected {n} rows, one for each item, got {len(features)}")
     rows = pairwise_rows(choices)
     if not rows.size:
-        raise ValueError("answers: wanted at least one that judges, got none")
+        raise ValueError("answers: expected at least one that judges, got none")
     belief = infer_utilities(features, U, rows)
     return Estimate(choices, belief, belief.average())
 

@@ -44,7 +44,7 @@ def pair_rows(pairs: Any, times: Any = None, equal: Any = False, user: Any = 0) 
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
     p, same = len(pairs), pairs[:, 0] == pairs[:, 1]
     if same.any():
-        raise ValueError(f"pairs: wanted two items each, got {pairs[same][0, 0]} compared with itself")
+        raise ValueError(f"pairs: expected two items each, got {pairs[same][0, 0]} compared with itself")
 
     def each(value: Any, kind: Any) -> Any:
         return np.broadcast_to(np.asarray(value, kind), (p,)).copy()

@@ -269,14 +269,14 @@ def rank_request(
 ) -> RankRequest:
     """The choices that `rank` ranks, read and checked; arguments and errors are its own."""
     if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
-        raise ValueError(f"sure: wanted a number from 0.5 to 0.999, got {describe(sure)}")
+        raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
     if not isinstance(goal, str) or goal not in GOALS:
-        raise ValueError(f"goal: wanted best or ranking, got {describe(goal)}")
+        raise ValueError(f"goal: expected best or ranking, got {describe(goal)}")
     named = {role: [names] if isinstance(names, str) else names for role, names in (columns or {}).items()}
     name = "choices"
     if isinstance(choices, ComparisonTable):
         if columns or words:
-            raise ValueError("columns: wanted none, nor words, with choices that were read, got some")
+            raise ValueError("columns: expected none, nor words, with choices that were read, got some")
         opened = Opened(choices, "choices as they are")
     elif isinstance(choices, str | PathLike):
         name = str(choices)
@@ -284,8 +284,8 @@ def rank_request(
     else:
         rows = rows_in(name, choices)
         if isinstance(rows, Mapping) or not isinstance(rows, Sequence):
-            wanted = "a data frame, rows as objects, or a file"
-            raise ValueError(f"choices: wanted {wanted}, got {describe(choices)}")
+            expected = "a data frame, rows as objects, or a file"
+            raise ValueError(f"choices: expected {expected}, got {describe(choices)}")
         opened = choices_in(name, rows, named, words)
     read = _whose(opened.choices, pool, without, person)
     read, X = _with_features(read, items, identifier)
@@ -340,7 +340,7 @@ def _whose(choices: ComparisonTable, pool: bool | None, without: Sequence[str], 
         choices = comparisons.split_nameless(choices)
     if without:
         if choices.people == ("",):
-            raise ValueError(f"without: wanted answers that name people, got none of {without[0]!r}")
+            raise ValueError(f"without: expected answers that name people, got none of {without[0]!r}")
         choices = comparisons.without_people(choices, without, "without")
     if pool:
         choices = comparisons.pool_people(choices)
@@ -350,7 +350,7 @@ def _whose(choices: ComparisonTable, pool: bool | None, without: Sequence[str], 
             if choices.people == ("",)
             else f"one of {comparisons.join_names(choices.people)}"
         )
-        raise ValueError(f"person: wanted {known}, got {person!r}")
+        raise ValueError(f"person: expected {known}, got {person!r}")
     return choices
 
 
@@ -358,7 +358,7 @@ def _with_features(choices: ComparisonTable, items: Any, identifier: str | None)
     """The answers with all items of a table, and their features."""
     if items is None:
         if identifier is not None:
-            raise ValueError("identifier: wanted items, whose column it is, got none")
+            raise ValueError("identifier: expected items, whose column it is, got none")
         return choices, None
     is_file = isinstance(items, str | PathLike)
     name = str(items) if is_file else "items"
@@ -379,10 +379,12 @@ def _anchor_item(choices: ComparisonTable, anchor: Any) -> tuple[int, float] | N
     if anchor is None:
         return None
     if not isinstance(anchor, tuple | list) or len(anchor) != 2:
-        raise ValueError(f"anchor: wanted an item and its score, got {describe(anchor)}")
+        raise ValueError(f"anchor: expected an item and its score, got {describe(anchor)}")
     item, score = anchor
     if not isinstance(item, str) or item not in choices.items:
-        raise ValueError(f"anchor: wanted one of {comparisons.join_names(choices.items)}, got {describe(item)}")
+        raise ValueError(f"anchor: expected one of {comparisons.join_names(choices.items)}, got {describe(item)}")
     if not is_number(score, int, float) or not abs(score) <= MOST_SCORE:
-        raise ValueError(f"anchor: wanted a score from {-MOST_SCORE:,.0f} to {MOST_SCORE:,.0f}, got {describe(score)}")
+        raise ValueError(
+            f"anchor: expected a score from {-MOST_SCORE:,.0f} to {MOST_SCORE:,.0f}, got {describe(score)}"
+        )
     return choices.items.index(item), float(score)

@@ -159,7 +159,7 @@ class Importer:
             row = {identifier: told.id} | row
         name = founding.encoding.name_of(row)
         if name != told.id.strip():
-            raise ValueError(f"id: wanted {describe(name)}, as in the column {identifier}, got {describe(told.id)}")
+            raise ValueError(f"id: expected {describe(name)}, as in the column {identifier}, got {describe(told.id)}")
         encoded = encode_row(founding.encoding, row, Counter()).astype("<f4").tobytes()
         # What came as features has no attributes to compare.
         written = founding.item_payload(row) if "features" not in row and founding.settings.store_text else ""
@@ -230,7 +230,7 @@ class Importer:
             unknown=strange,
         )
         person = record.get("person")
-        person = None if person is None else wire.wanted_id("person", person)
+        person = None if person is None else wire.check_id("person", person)
         payload, arrays = pack(kept, request.numbers())
         return Draft(Event(0, "decision", told.id, time_of(record), person, None, self._loop.version, payload, arrays))
 
@@ -243,7 +243,7 @@ class Importer:
         return Draft(Event(0, "activate", told.id, time_of(told.record), None, known.seq, self._loop.version, "{}"))
 
     def _undoing(self, told: Told) -> Draft | Answer:
-        event = wire.wanted_id("event", told.record["event"])
+        event = wire.check_id("event", told.record["event"])
         target = self._loop.ledger.log.find("feedback", event)
         if target is None:
             return self._unknown(told.id, "feedback", event)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from heedful.core.validation import describe, is_number, wanted_count
+from heedful.core.validation import check_count, describe, is_number
 from heedful.loop import wire
 from heedful.loop.interactions.card import PREDICTED
 from heedful.loop.interactions.forms import FORMS, Form, parse_feedback
@@ -31,28 +31,28 @@ def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> 
     that no loop can take it."""
     kind = record.get("kind")
     if kind not in KINDS:
-        raise ValueError(f"kind: wanted {', '.join(KINDS)}, got {describe(kind) if 'kind' in record else 'none'}")
-    wanted = _FIELDS.get(str(kind))
-    if wanted and (extra := record.keys() - {"kind", *wanted}):
-        raise ValueError(f"{kind}: wanted {', '.join(wanted)}, got another field: {describe(min(extra))}")
+        raise ValueError(f"kind: expected {', '.join(KINDS)}, got {describe(kind) if 'kind' in record else 'none'}")
+    expected = _FIELDS.get(str(kind))
+    if expected and (extra := record.keys() - {"kind", *expected}):
+        raise ValueError(f"{kind}: expected {', '.join(expected)}, got another field: {describe(min(extra))}")
     if kind != "item" and record.get("time") is not None:
-        wanted_time("time", record["time"])
+        check_time("time", record["time"])
     if kind == "activate":
-        return kind, wire.wanted_id("decision", record.get("decision"))
+        return kind, wire.check_id("decision", record.get("decision"))
     if kind == "undo":
         return kind, undo_id(record)
-    id = wire.wanted_id("id", record.get("id"))
+    id = wire.check_id("id", record.get("id"))
     if kind == "decision":
         _check_decision(record)
     elif kind == "feedback":
-        wire.wanted_id("decision", record.get("decision"))
+        wire.check_id("decision", record.get("decision"))
         parse_feedback(_form(record), forms)
     return str(kind), id
 
 
 def undo_id(record: Mapping[str, Any]) -> str:
-    event = wire.wanted_id("event", record.get("event"))
-    return f"undo-{event}"[: wire.LONGEST_ID] if record.get("id") is None else wire.wanted_id("id", record["id"])
+    event = wire.check_id("event", record.get("event"))
+    return f"undo-{event}"[: wire.LONGEST_ID] if record.get("id") is None else wire.check_id("id", record["id"])
 
 
 def _form(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,29 +61,29 @@ def _form(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_decision(record: Mapping[str, Any]) -> None:
     if record.get("person") is not None:
-        wire.wanted_id("person", record["person"])
+        wire.check_id("person", record["person"])
     candidates, strange = record.get("candidates"), unknown(record.get("unknown"))
     nothing = candidates == [] and (bool(strange) or record.get("shown") == [])
     shown = wire.distinct("shown", record.get("shown"), least=0 if strange or nothing else 1)
     if not isinstance(candidates, list) or not (candidates or nothing):
-        raise ValueError(f"candidates: wanted a list of names or of objects, got {describe(candidates)}")
+        raise ValueError(f"candidates: expected a list of names or of objects, got {describe(candidates)}")
     if candidates and not isinstance(candidates[0], Mapping):
         within(shown, wire.distinct("candidates", candidates))
     probability = record.get("probability")
-    if probability is not None and not 0.0 < wire.wanted_number("probability", probability) <= 1.0:
-        raise ValueError(f"probability: wanted a number above 0, up to 1, or null, got {describe(probability)}")
+    if probability is not None and not 0.0 < wire.check_number("probability", probability) <= 1.0:
+        raise ValueError(f"probability: expected a number above 0, up to 1, or null, got {describe(probability)}")
     if record.get("arm") not in (None, *ARMS):
-        raise ValueError(f"arm: wanted {', '.join(ARMS)}, got {describe(record['arm'])}")
+        raise ValueError(f"arm: expected {', '.join(ARMS)}, got {describe(record['arm'])}")
     if record.get("learner") is not None:
-        wire.wanted_text("learner", record["learner"], 1000)
+        wire.check_text("learner", record["learner"], 1000)
     if record.get("seed") is not None:
-        wanted_count("seed", record["seed"], least=0, most=2**63 - 1)
+        check_count("seed", record["seed"], least=0, most=2**63 - 1)
     for name in ("context", "proposal"):
         if record.get(name) is not None and not isinstance(record[name], Mapping):
-            raise ValueError(f"{name}: wanted an object, got {describe(record[name])}")
+            raise ValueError(f"{name}: expected an object, got {describe(record[name])}")
     for name in ("standardised", "deferred"):
         if not isinstance(record.get(name) or False, bool):
-            raise ValueError(f"{name}: wanted true or false, got {describe(record[name])}")
+            raise ValueError(f"{name}: expected true or false, got {describe(record[name])}")
     if record.get("standardised"):
         standardised(record, len(candidates))
     predicted(record, len(shown))
@@ -93,29 +93,31 @@ def unknown(given: Any) -> tuple[tuple[int, str], ...]:
     """What was asked for and not on offer, {name: its place in what was shown, null where it was not}, as the log keeps
     it."""
     if given is not None and not isinstance(given, Mapping):
-        raise ValueError(f"unknown: wanted the place of each by name, or null, got {describe(given)}")
+        raise ValueError(f"unknown: expected the place of each by name, or null, got {describe(given)}")
     found = []
     for name, at in (given or {}).items():
         if at is not None and (not is_number(at, int) or not 0 <= at < wire.MOST_CANDIDATES):
-            raise ValueError(f"unknown[{describe(name)}]: wanted its place, a whole number from 0, got {describe(at)}")
-        found.append((-1 if at is None else int(at), wire.wanted_id("unknown", name)))
+            raise ValueError(
+                f"unknown[{describe(name)}]: expected its place, a whole number from 0, got {describe(at)}"
+            )
+        found.append((-1 if at is None else int(at), wire.check_id("unknown", name)))
     places = [at for at, _ in found if at >= 0]
     if len(set(places)) < len(places):
-        raise ValueError("unknown: wanted each in a place of its own, got two in one")
+        raise ValueError("unknown: expected each in a place of its own, got two in one")
     return tuple(found)
 
 
 def within(shown: Sequence[str], names: Sequence[str]) -> None:
     if strange := set(shown) - set(names):
-        raise ValueError(f"shown: wanted candidates, got {describe(min(strange))}")
+        raise ValueError(f"shown: expected candidates, got {describe(min(strange))}")
 
 
 def standardised(record: Mapping[str, Any], m: int) -> list[float]:
     """The scores that a loop has standardised before: to do that again would change their last bits."""
     prior = record.get("prior")
     if not isinstance(prior, list) or len(prior) != m:
-        raise ValueError(f"prior: wanted {m} scores, one for each candidate, got {describe(prior)}")
-    return [wire.wanted_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
+        raise ValueError(f"prior: expected {m} scores, one for each candidate, got {describe(prior)}")
+    return [wire.check_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
 
 
 def predicted(record: Mapping[str, Any], n: int) -> tuple[float, ...] | None:
@@ -126,14 +128,14 @@ def predicted(record: Mapping[str, Any], n: int) -> tuple[float, ...] | None:
         return None
     name, given = there[0], record[there[0]]
     if len(there) > 1:
-        raise ValueError(f"{there[1]}: wanted none beside {name}, got some")
+        raise ValueError(f"{there[1]}: expected none beside {name}, got some")
     if not isinstance(given, list) or len(given) != n:
-        raise ValueError(f"{name}: wanted {n} of them, one for each that was shown, got {describe(given)}")
-    numbers = [wire.wanted_number(f"{name}[{j}]", number) for j, number in enumerate(given)]
+        raise ValueError(f"{name}: expected {n} of them, one for each that was shown, got {describe(given)}")
+    numbers = [wire.check_number(f"{name}[{j}]", number) for j, number in enumerate(given)]
     return tuple([each if is_number(each, int) else number for each, number in zip(given, numbers)])
 
 
-def wanted_time(name: str, value: Any) -> int:
+def check_time(name: str, value: Any) -> int:
     """An ISO 8601 time, UTC where it does not say, as microseconds since 1970."""
     try:
         if not isinstance(value, str):
@@ -141,10 +143,10 @@ def wanted_time(name: str, value: Any) -> int:
         moment = datetime.fromisoformat(value)
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError(f"{name}: wanted a time such as 2026-01-31T12:00:00Z, got {describe(value)}") from None
+        raise ValueError(f"{name}: expected a time such as 2026-01-31T12:00:00Z, got {describe(value)}") from None
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 def time_of(record: Mapping[str, Any]) -> int:
     """The time of a line, now where it has none."""
-    return now() if record.get("time") is None else wanted_time("time", record["time"])
+    return now() if record.get("time") is None else check_time("time", record["time"])

@@ -283,7 +283,7 @@ def compile_kernel(f: Callable[..., Any]) -> Callable[..., Any]:
     """numba on a marked function (its loop, where it has two bodies) and on whatever it calls; not kept on disk."""
     loop = getattr(f, "__kernel__", None)
     if loop is None:
-        raise ValueError(f"f: wanted a function marked with @kernel, got {f!r}")
+        raise ValueError(f"f: expected a function marked with @kernel, got {f!r}")
     register(reachable((), f.__module__))
     result: Callable[..., Any] = numba.njit(**OPTIONS)(loop)
     return result

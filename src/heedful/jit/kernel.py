@@ -96,7 +96,7 @@ def pairwise_tree(n: int, plan: Ints) -> int:
 def _scores_loop(X: Floats, w: Floats) -> Array:
     m, n = X.shape
     if w.size != n:  # one comparison a round; without it, a wrong n_features would read outside of the array
-        raise ValueError("n_features: wanted as many as the context has features")
+        raise ValueError("n_features: expected as many as the context has features")
     plan = np.empty(n // 32 + 66, np.int64)
     leaves = pairwise_tree(n, plan)
     out = np.empty(m + 32)  # the scores, then a stack of open sums
@@ -126,7 +126,7 @@ def scores(X: Floats, w: Floats) -> Array:
     BLAS sums in an order that no loop can repeat. ValueError where the sizes differ.
     """
     if w.size != X.shape[1]:
-        raise ValueError(f"n_features: wanted {X.shape[1]}, as many as the context has features, got {w.size}")
+        raise ValueError(f"n_features: expected {X.shape[1]}, as many as the context has features, got {w.size}")
     return np.add.reduce(X * w, axis=1)  # type: ignore[no-any-return]
 
 
@@ -209,7 +209,7 @@ def add_discounts(coef: Floats, order: Ints, k: int, scale: float) -> None:
 def _add_rows_loop(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
     m, n = X.shape
     if out.size != n or coef.size != m:
-        raise ValueError("n_features: wanted as many as the context has features")
+        raise ValueError("n_features: expected as many as the context has features")
     rows = np.empty(m, np.int64)
     size = 0
     for j in range(m):
@@ -236,7 +236,7 @@ def add_rows(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
     ValueError where the sizes do not match.
     """
     if coef.size != X.shape[0] or out.size != X.shape[1]:
-        raise ValueError(f"n_features: wanted {X.shape[1]}, as many as the context has features, got {out.size}")
+        raise ValueError(f"n_features: expected {X.shape[1]}, as many as the context has features, got {out.size}")
     [rows] = coef.nonzero()
     if rows.size:
         products = coef[rows, None] * X.take(rows, axis=0)
@@ -250,7 +250,7 @@ def _dot_loop(x: Floats, w: Floats) -> float:
     if n > 128:
         return scores(x.reshape(1, -1), w)[0]  # type: ignore[no-any-return]
     if w.size != n:
-        raise ValueError("n_features: wanted as many as the context has features")
+        raise ValueError("n_features: expected as many as the context has features")
     even = n - n % 8  # numpy adds up to 128 numbers in eight lanes, then the rest
     s = eight_lanes(x, 0, w, 0, even) if even else -0.0
     for i in range(even, n):
@@ -266,7 +266,7 @@ def dot(x: Floats, w: Floats) -> float:
 
 def _add_scaled_loop(out: Array, x: Floats, scale: float) -> None:
     if out.size != x.size:
-        raise ValueError("n_features: wanted as many as the context has features")
+        raise ValueError("n_features: expected as many as the context has features")
     for i in range(x.size):
         out[i] += scale * x[i]
 

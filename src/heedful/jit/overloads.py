@@ -38,7 +38,7 @@ def _prefetch(builder: Any, pointer: Any, offset: Any, nearness: int) -> None:
 def _fetch_row(typingctx: Any, X: Any, j: Any) -> Any:
     """kernel.fetch_row as prefetch instructions, one a cache line of the row."""
     if X.layout != "C":
-        raise TypingError(f"fetch_row: wanted a C-contiguous array, got {X}")
+        raise TypingError(f"fetch_row: expected a C-contiguous array, got {X}")
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         x = context.make_array(sig.args[0])(context, builder, args[0])
@@ -65,7 +65,7 @@ def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) ->
 
     for array in (X, w):
         if array.layout != "C" or array.dtype not in (types.float32, types.float64):
-            raise TypingError(f"scores: wanted C-contiguous arrays of float32 or float64, got {array}")
+            raise TypingError(f"scores: expected C-contiguous arrays of float32 or float64, got {array}")
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         x_type, _, w_type, _, _ = sig.args

@@ -148,20 +148,20 @@ def _resolve(spec: str) -> tuple[str, Any, str, dict[str, str]]:
         module = _import_file(own["place"]) if own["place"].endswith(".py") else _import_named(own["place"], known)
         return head, _class_of(module, own["name"], own["place"]), own["given"] or "", {}
     if name.endswith(".py") or spec.strip().endswith(".py"):
-        raise ValueError(f"learner: wanted {spec}:Class, the learner's class after the file, got {spec!r}")
+        raise ValueError(f"learner: expected {spec}:Class, the learner's class after the file, got {spec!r}")
     names = sorted([*known, *ALIASES])
-    wanted = f"wanted {', '.join(names)}, FILE.py:Class or module:Class"
-    raise ValueError(f"learner: {wanted}, got {name!r}{did_you_mean(name, [*names, *full])}")
+    expected = f"expected {', '.join(names)}, FILE.py:Class or module:Class"
+    raise ValueError(f"learner: {expected}, got {name!r}{did_you_mean(name, [*names, *full])}")
 
 
 def _class_of(module: ModuleType, name: str, place: str) -> type:
     there = [cls.__name__ for cls in _learners_of(module)]
     if not hasattr(module, name):
         has = f"it has {', '.join(there)}" if there else "it has no learner"
-        raise ValueError(f"{place}: wanted a class {name}, got none; {has}{did_you_mean(name, there)}")
+        raise ValueError(f"{place}: expected a class {name}, got none; {has}{did_you_mean(name, there)}")
     cls = getattr(module, name)
     if (wrong := why_not_learner(cls)) and not is_rule(cls):
-        raise ValueError(f"{place}: {name}: wanted a NamedTuple with init, propose and update, but it {wrong}")
+        raise ValueError(f"{place}: {name}: expected a NamedTuple with init, propose and update, but it {wrong}")
     return cls  # type: ignore[no-any-return]
 
 
@@ -169,20 +169,20 @@ def _import_file(place: str) -> ModuleType:
     """Import the module in a file, under a name made from its path, so that compiled code finds it again."""
     path = Path(place).expanduser().resolve()
     if not path.is_file():
-        raise FileNotFoundError(f"{place}: no such file; wanted FILE.py:Class")
+        raise FileNotFoundError(f"{place}: no such file; expected FILE.py:Class")
     name = f"heedful_own_{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}_{_digest(path)}"
     if name in sys.modules:
         return sys.modules[name]
     _importable(str(path.parent))
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"{place}: wanted a Python file")
+        raise ValueError(f"{place}: expected a Python file")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise ValueError(f"{place}: wanted a file that can be imported, got {_in_words(error)}") from error
+        raise ValueError(f"{place}: expected a file that can be imported, got {_in_words(error)}") from error
     return module
 
 
@@ -192,7 +192,7 @@ def _import_named(name: str, known: Iterable[str]) -> ModuleType:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
         hint = did_you_mean(name, known)
-        raise ValueError(f"{name}: wanted a module that can be imported, got {_in_words(error)}{hint}") from error
+        raise ValueError(f"{name}: expected a module that can be imported, got {_in_words(error)}{hint}") from error
 
 
 def _digest(path: Path) -> str:
@@ -244,7 +244,7 @@ def make_user(spec: str) -> Any:
 
     name, _, given = spec.strip().partition(":")
     if name not in USERS:
-        raise ValueError(f"user: wanted {', '.join(USERS)}, got {name!r}{did_you_mean(name, USERS)}")
+        raise ValueError(f"user: expected {', '.join(USERS)}, got {name!r}{did_you_mean(name, USERS)}")
     user = _build(name, USERS[name], _parse(name, given), {})
     try:
         user.check()
@@ -259,9 +259,9 @@ def _parse(name: str, given: str) -> dict[str, str]:
     for part in given.split(",") if given.strip() else []:
         field, equals, value = (piece.strip() for piece in part.partition("="))
         if not (field and equals and value):
-            raise ValueError(f"{name}: parameters: wanted FIELD=VALUE, separated by commas, got {part!r}")
+            raise ValueError(f"{name}: parameters: expected FIELD=VALUE, separated by commas, got {part!r}")
         if field in values:
-            raise ValueError(f"{name}: {field}: wanted one value, got two")
+            raise ValueError(f"{name}: {field}: expected one value, got two")
         values[field] = value
     return values
 
@@ -275,7 +275,7 @@ def parameters(spec: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     texts = _parse(name, given)
     for field in texts:
         if field not in fields:
-            raise ValueError(f"{name}: wanted {', '.join(fields)}, got {field!r}{did_you_mean(field, fields)}")
+            raise ValueError(f"{name}: expected {', '.join(fields)}, got {field!r}{did_you_mean(field, fields)}")
     return {field: _convert(f"{name}: {field}", text, fields[field]) for field, text in texts.items()}
 
 
@@ -285,14 +285,14 @@ def _build(name: str, cls: Any, given: Mapping[str, str], filled: Mapping[str, A
         if field in _FROM_DATA and field in cls._fields:
             raise ValueError(f"{name}: {field}: it comes from the data and cannot be given")
         if field not in fields:
-            wanted = f"wanted {', '.join(fields)}" if fields else "it has no parameters"
-            raise ValueError(f"{name}: {wanted}, got {field!r}{did_you_mean(field, fields)}")
+            expected = f"expected {', '.join(fields)}" if fields else "it has no parameters"
+            raise ValueError(f"{name}: {expected}, got {field!r}{did_you_mean(field, fields)}")
     hints = typing.get_type_hints(cls)
     values = {field: value for field, value in filled.items() if field in cls._fields}
     values |= {field: _convert(f"{name}: {field}", text, hints.get(field)) for field, text in given.items()}
     missing = [field for field in cls._fields if field not in values and field not in cls._field_defaults]
     if missing:
-        raise ValueError(f"{name}: {', '.join(missing)}: wanted a value, got none; write {name}:{missing[0]}=VALUE")
+        raise ValueError(f"{name}: {', '.join(missing)}: expected a value, got none; write {name}:{missing[0]}=VALUE")
     return cls(**values)
 
 
@@ -305,6 +305,6 @@ def _convert(where: str, text: str, kind: Any) -> Any:
         if kind in (int, float):
             return kind(text)
     except (KeyError, ValueError):
-        wanted = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
-        raise ValueError(f"{where}: wanted {wanted}, got {text!r}") from None
-    raise ValueError(f"{where}: wanted a field of int, float, bool or str, which text can give; it is {kind}")
+        expected = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+        raise ValueError(f"{where}: expected {expected}, got {text!r}") from None
+    raise ValueError(f"{where}: expected a field of int, float, bool or str, which text can give; it is {kind}")

@@ -38,8 +38,8 @@ class Answering:
 
     def drafted(self, decision: Any, id: Any, time: Any, form: Mapping[str, Any]) -> Draft | Answer | Unknown:
         """The event of one piece of feedback, or the answer that rejects it. ValueError, by name, where it is none."""
-        event_id = wire.new_id() if id is None else wire.wanted_id("id", id)
-        decision = wire.wanted_id("decision", decision)
+        event_id = wire.new_id() if id is None else wire.check_id("id", id)
+        decision = wire.check_id("decision", decision)
         interaction = self.ledger.interaction
         form = interaction.form(form)
         given = parse_feedback(form, self._forms)
@@ -60,7 +60,7 @@ class Answering:
             return self.ledger.rejected(event_id, str(error.args[0]))
         if record.form != "unknown" and (refusal := interaction.unfit(record, known.record.shown)) is not None:
             return self.ledger.rejected(event_id, refusal)
-        when = now() if time is None else wire.wanted_time("time", time)
+        when = now() if time is None else wire.check_time("time", time)
         arrays = extra.astype("<f4").tobytes() if extra is not None else None
         event = Event(0, "feedback", event_id, when, None, known.seq, 0, wire.encode(record), arrays)
         return Draft(event, known if since == known.since else known._replace(since=since), record)
@@ -87,12 +87,12 @@ class Answering:
         """The events of many; one that is no feedback is rejected, and the others go on."""
         drafts: list[Draft | Answer | Unknown] = []
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
-            raise ValueError(f"events: wanted a list of objects, got {describe(events)}")
+            raise ValueError(f"events: expected a list of objects, got {describe(events)}")
         for event in events:
             given = event.get("id") if isinstance(event, Mapping) else None
             try:
                 if not isinstance(event, Mapping):
-                    raise ValueError(f"event: wanted an object, got {describe(event)}")
+                    raise ValueError(f"event: expected an object, got {describe(event)}")
                 form = {name: value for name, value in event.items() if name not in ("decision", "id", "time")}
                 drafts.append(self.drafted(event.get("decision"), given, event.get("time"), form))
             except (Closed, Damaged):
@@ -125,7 +125,7 @@ class Answering:
             if later.person != known.person:
                 raise LookupError(f"chain: decision {id} was shown to somebody else")
             if later.seq <= known.seq:
-                raise LookupError(f"chain: decision {id} came before the first: wanted later ones")
+                raise LookupError(f"chain: decision {id} came before the first: expected later ones")
             if self._shown_at(later) is None:
                 raise LookupError(f"chain: decision {id} was deferred and never activated: it was not shown")
             return later.seq, {later.names[j]: j for j in later.record.shown}

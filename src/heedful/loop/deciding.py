@@ -66,21 +66,21 @@ class Deciding:
         ValueError, by name, on bad input; LookupError for an item that is not on offer here: another process may have
         put it there, `Ledger.catch_up` looks. Where it has `looked`, what is not on offer is unknown, unless the
         request, or where it does not say the loop, is `strict`."""
-        person = None if person is None else wire.wanted_id("person", person)
+        person = None if person is None else wire.check_id("person", person)
         if not isinstance(deferred, bool):
-            raise ValueError(f"deferred: wanted true or false, got {describe(deferred)}")
+            raise ValueError(f"deferred: expected true or false, got {describe(deferred)}")
         if repeats is not None:
-            self._wanted_repeats(repeats)
-        if id is not None and (known := self.ledger.known(id := wire.wanted_id("id", id))) is not None:
+            self._check_repeats(repeats)
+        if id is not None and (known := self.ledger.known(id := wire.check_id("id", id))) is not None:
             return self._repeated(id, known, candidates, person)
         request = self.parsed(candidates, context, prior, show, strict, looked)
         return Asked(wire.new_id() if id is None else id, request, person, deferred, repeats)
 
-    def _wanted_repeats(self, repeats: Any) -> None:
+    def _check_repeats(self, repeats: Any) -> None:
         if not self.interaction.takes_repeats:
-            raise ValueError(f"repeats: wanted none in {self.interaction.loop}, got {describe(repeats)}")
+            raise ValueError(f"repeats: expected none in {self.interaction.loop}, got {describe(repeats)}")
         if not isinstance(repeats, bool):
-            raise ValueError(f"repeats: wanted true or false, got {describe(repeats)}")
+            raise ValueError(f"repeats: expected true or false, got {describe(repeats)}")
 
     def parsed(
         self, candidates: Any, context: Any, prior: Any, show: Any, strict: Any = None, looked: bool = False
@@ -89,7 +89,7 @@ class Deciding:
         if show is not None:
             self.interaction.check_show(show)
         if not isinstance(strict, bool | None):
-            raise ValueError(f"strict: wanted true or false, got {describe(strict)}")
+            raise ValueError(f"strict: expected true or false, got {describe(strict)}")
         requests = self.ledger.requests
         candidates, prior = requests.without_hits(candidates, prior)
         try:
@@ -111,7 +111,7 @@ class Deciding:
         names = self.ledger.requests.asked(candidates)
         if (names is not None and not _same(names, known)) or person != known.person:
             other = "was shown to somebody else" if person != known.person else "has other candidates"
-            raise ValueError(f"id: wanted a new one, got {describe(id)}, which {other}")
+            raise ValueError(f"id: expected a new one, got {describe(id)}, which {other}")
         return told(id, known)
 
     # ------------------------------------------------------------------------ what is proposed
@@ -180,10 +180,10 @@ class Deciding:
         strange = () if request.strangers is None else request.strangers.names
         for name in named:
             if name not in places and name not in strange:
-                raise ValueError(f"shown: wanted candidates, got {describe(name)}")
+                raise ValueError(f"shown: expected candidates, got {describe(name)}")
         names = [name for name in named if name in places]
-        if probability is not None and not 0.0 < wire.wanted_number("probability", probability) <= 1.0:
-            raise ValueError(f"probability: wanted a number above 0, up to 1, got {probability}")
+        if probability is not None and not 0.0 < wire.check_number("probability", probability) <= 1.0:
+            raise ValueError(f"probability: expected a number above 0, up to 1, got {probability}")
         if not self.interaction.keeps_unshown:
             of = len(request.called) + len(strange)
             request = request.only([places[name] for name in names])
@@ -203,9 +203,9 @@ class Deciding:
             of=of,
             unknown=tuple([(named.index(name) if name in named else -1, name) for name in strange]),
         )
-        person = None if person is None else wire.wanted_id("person", person)
-        when = now() if time is None else wire.wanted_time("time", time)
-        version, numbers, id = self.ledger.published.version, request.numbers(), wire.wanted_id("id", id)
+        person = None if person is None else wire.check_id("person", person)
+        when = now() if time is None else wire.check_time("time", time)
+        version, numbers, id = self.ledger.published.version, request.numbers(), wire.check_id("id", id)
         known = Known(id, 0, when, person, record, numbers, request.called, version, request.rows)
         return Draft(Event(0, "decision", id, when, person, None, version, *pack(record, numbers)), known)
 
@@ -216,12 +216,12 @@ class Deciding:
         refused or forgotten; ValueError where its id is another's."""
         event = draft.event
         if answer.status == "rejected":
-            raise LookupError(f"id: wanted a new one: {answer.reason}")
+            raise LookupError(f"id: expected a new one: {answer.reason}")
         if answer.status == "applied" and draft.decision is not None and answer.seq is not None:
             return told(event.id, draft.decision, answer.seq)
         known = self.ledger.known(event.id)
         if known is None:
-            raise LookupError(f"id: wanted a new one: decision {event.id} was forgotten")
+            raise LookupError(f"id: expected a new one: decision {event.id} was forgotten")
         ours = self.ledger.decision(event).record
         imported = known.record.arm == "imported" and known.record != ours
         names = _all_names(draft.decision) if draft.decision is not None else ()
@@ -229,7 +229,7 @@ class Deciding:
         if draft.decision is not None and draft.decision.record.arm == "imported":  # what was shown is what is told
             imported = imported or told(event.id, known).shown != told(event.id, draft.decision).shown
         if (whole and names != _all_names(known)) or known.person != event.subject or imported:
-            raise ValueError(f"id: wanted a new one, got {describe(event.id)}, which was used for another decision")
+            raise ValueError(f"id: expected a new one, got {describe(event.id)}, which was used for another decision")
         return told(event.id, known)
 
 

@@ -36,10 +36,10 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=False)
     except FileExistsError:
-        told = "wanted a new folder for the loop, got one that is there already"
+        told = "expected a new folder for the loop, got one that is there already"
         raise FileExistsError(errno.EEXIST, told, str(folder)) from None
     except FileNotFoundError:
-        told = "wanted a folder that is there to put the loop in"
+        told = "expected a folder that is there to put the loop in"
         raise FileNotFoundError(errno.ENOENT, told, str(folder.parent)) from None
 
 
@@ -57,16 +57,16 @@ def read_own(folder: Path, *parts: str, most: int) -> bytes:
     for part in parts:
         path = path / part
         if path.is_symlink():
-            raise ValueError(f"{name}: wanted a file of this folder, got a link")
+            raise ValueError(f"{name}: expected a file of this folder, got a link")
     # A pipe is not waited for; a link that came this moment is not followed.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     file = os.open(path, flags)
     try:
         about = os.fstat(file)
         if not stat.S_ISREG(about.st_mode):
-            raise ValueError(f"{name}: wanted a plain file, got another kind")
+            raise ValueError(f"{name}: expected a plain file, got another kind")
         if about.st_size > most:
-            raise ValueError(f"{name}: wanted at most {most} bytes, got {about.st_size}")
+            raise ValueError(f"{name}: expected at most {most} bytes, got {about.st_size}")
         with open(file, "rb", closefd=False) as opened:
             return opened.read(most)
     finally:

@@ -113,7 +113,7 @@ class Ledger:
     def _open(self, named: str | None) -> None:
         founded = self.log.at(1)
         if founded is None or founded.kind != "loop":
-            raise ValueError(f"{self.path}: wanted a loop, got a log that does not begin with one")
+            raise ValueError(f"{self.path}: expected a loop, got a log that does not begin with one")
         self.founding = Founding.from_json(founded.payload)
         self.settings = self.founding.settings
         self.learner = built_learner(self.founding, named)
@@ -229,7 +229,7 @@ class Ledger:
         except (Closed, Damaged):
             raise
         except (KeyError, ValueError) as error:
-            told = f"wanted a decision as it was written, got another: {type(error).__name__}: {error}"
+            told = f"expected a decision as it was written, got another: {type(error).__name__}: {error}"
             raise Damaged(f"{self.log.path}: event {seq}: {told}: restore a back-up") from None
 
     def _remember(self, event: Event) -> None:

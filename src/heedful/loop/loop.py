@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, wanted_count
+from heedful.core.validation import check_count, describe
 from heedful.data.frames import Frame
 from heedful.features.encoding import UNSEEN, Encoding
 from heedful.loop import keeping, wire
@@ -29,7 +29,7 @@ from heedful.loop.ledger import AGAIN, Draft, Ledger, Published
 from heedful.loop.log import Event, Log, now
 from heedful.loop.model import Person
 from heedful.loop.movement import unmoved
-from heedful.loop.request import Request, encode_rows, wanted_rows
+from heedful.loop.request import Request, check_rows, encode_rows
 from heedful.loop.settings import Founding, Settings, built_learner
 from heedful.loop.wire import Answer, Decision
 
@@ -113,7 +113,7 @@ class Loop:
                 encoding = UNSEEN if bare else None
         founding = Founding.of(learner, encoding, context, crosses, settings, query_features)
         encoding = founding.encoding
-        rows = wanted_rows("items", items)
+        rows = check_rows("items", items)
         encoded = encode_rows(encoding, rows, Counter())  # before anything is written
         made = built_learner(founding, learner)
         keeping.make_folder(folder)
@@ -236,7 +236,7 @@ class Loop:
 
         ValueError, naming the item and the field, where one cannot be encoded, and then none is put.
         """
-        rows = wanted_rows("items", items)
+        rows = check_rows("items", items)
         self.ledger.catch_up()  # what another process put is what these change
         return self._put(rows, encode_rows(self.founding.encoding, rows, self.unknown))
 
@@ -244,7 +244,7 @@ class Loop:
         drafts, latest, before = [], dict[str, str](), dict[str, int]()
         for i, row in enumerate(rows):
             try:
-                name = wire.wanted_id(self.founding.encoding.identifier or "id", self.founding.encoding.name_of(row))
+                name = wire.check_id(self.founding.encoding.identifier or "id", self.founding.encoding.name_of(row))
                 payload = self.founding.item_payload(row)
             except ValueError as error:
                 raise ValueError(f"row {i + 1}: {error}") from None
@@ -273,7 +273,7 @@ class Loop:
         from it stays, too, and tells about others; but what is learned of items by number alone, as ratings are, goes
         with it, and put back it begins again."""
         self.ledger.catch_up()
-        version = self.ledger.shelf.current.get(wire.wanted_id("name", name))
+        version = self.ledger.shelf.current.get(wire.check_id("name", name))
         if version is None:
             return False
         self.ledger.submit([Draft(Event(0, "item", f"withdraw-{version}", now(), str(name), None, 0, "{}"))])
@@ -390,7 +390,7 @@ class Loop:
         interaction, model = self.ledger.interaction, self.ledger.model
         found = interaction.predict(model, state.shared, own, request.x)
         if found is None:
-            raise ValueError(f"predict: wanted a loop that predicts something, got one of {self.founding.learner}")
+            raise ValueError(f"predict: expected a loop that predicts something, got one of {self.founding.learner}")
         return {request.called[j]: found[j] for j in interaction.order(model, state.shared, own, request.x).tolist()}
 
     def standing(self, person: str | None = None, *, people: Sequence[str] | None = None) -> Standings:
@@ -398,9 +398,9 @@ class Loop:
         to stop, about how many questions are left; for a person, for some people together, or for all.
 
         ValueError for a loop that does not, and where there are not two items on offer. Nothing is logged."""
-        person = None if person is None else wire.wanted_id("person", person)
+        person = None if person is None else wire.check_id("person", person)
         if person is not None and people is not None:
-            raise ValueError("people: wanted none beside a person, got some")
+            raise ValueError("people: expected none beside a person, got some")
         self.ledger.look()
         return self.ledger.interaction.standing(self.ledger, person, people)
 
@@ -408,7 +408,7 @@ class Loop:
         self, candidates: Any, person: Any, context: Any, prior: Any, strict: bool | None = True
     ) -> tuple[Request, Published, Person | None]:
         """(what is asked, the state of this moment, the person's own) for a look that is not logged."""
-        person = None if person is None else wire.wanted_id("person", person)
+        person = None if person is None else wire.check_id("person", person)
         request = self._reread(lambda looked: self.deciding.parsed(candidates, context, prior, None, strict, looked))
         return request, *self.ledger.reading_of(request.x, person)
 
@@ -458,11 +458,11 @@ class Loop:
 
     def activate(self, decision: str, *, time: int | str | None = None) -> Answer:
         """Say that a deferred decision was shown after all."""
-        id = wire.wanted_id("decision", decision)
+        id = wire.check_id("decision", decision)
         known = self.ledger.known(id)
         if known is None:
             return self.answering.unknown(id, "decision", id)
-        when = now() if time is None else wire.wanted_time("time", time)
+        when = now() if time is None else wire.check_time("time", time)
         [answer] = self.ledger.submit([Draft(Event(0, "activate", id, when, None, known.seq, self.version, "{}"))])
         return answer
 
@@ -507,8 +507,8 @@ class Loop:
 
     def undo(self, event: str, *, id: str | None = None) -> Answer:
         """Take one piece of feedback back: the model becomes the one that never saw it, bit for bit."""
-        event = wire.wanted_id("event", event)
-        undo_id = f"undo-{event}" if id is None else wire.wanted_id("id", id)
+        event = wire.check_id("event", event)
+        undo_id = f"undo-{event}" if id is None else wire.check_id("id", id)
         if len(undo_id) > wire.LONGEST_ID:
             undo_id = f"undo-{hashlib.blake2b(event.encode(), digest_size=16).hexdigest()}"
         target = self.ledger.log.find("feedback", event)
@@ -526,7 +526,7 @@ class Loop:
         where another process is in the middle of reading: she is forgotten, and her bytes go with `finish_forgetting`
         or when the loop is next opened.
         """
-        person = wire.wanted_id("person", person)
+        person = wire.check_id("person", person)
         ledger = self.ledger
         with ledger.turn:
             ledger.catch_up()
@@ -567,12 +567,12 @@ class Loop:
         decision."""
         from heedful.loop.explain import explain
 
-        return explain(self.ledger, wire.wanted_id("decision", decision))
+        return explain(self.ledger, wire.check_id("decision", decision))
 
     def replay(self, learner: str) -> Replayed:
         """What another learner, "second-order:epsilon=0.1", makes of the same log. ValueError where it is none."""
         if not isinstance(learner, str):
-            raise ValueError(f"learner: wanted its name, such as {self.founding.learner}, got {describe(learner)}")
+            raise ValueError(f"learner: expected its name, such as {self.founding.learner}, got {describe(learner)}")
         from heedful.loop.counterfactual import replay
 
         return replay(self.ledger, learner)
@@ -584,7 +584,7 @@ class Loop:
         beside the log that makes no sense."""
         from heedful.loop.report import report
 
-        wanted_count("last", last)
+        check_count("last", last)
         self.ledger.look()
         return report(self.ledger, last)
 
@@ -597,11 +597,11 @@ class Loop:
         `person`, or of all. Reads the log from its end, no further than is needed. ValueError, by name."""
         from heedful.loop.lessons import lessons
 
-        wanted_count("limit", limit, most=10_000)
+        check_count("limit", limit, most=10_000)
         if before is not None:
-            wanted_count("before", before)
+            check_count("before", before)
         self.ledger.look()
-        return lessons(self.ledger, limit, before, None if person is None else wire.wanted_id("person", person))
+        return lessons(self.ledger, limit, before, None if person is None else wire.check_id("person", person))
 
     @property
     def weights(self) -> dict[str, float]:
@@ -611,7 +611,7 @@ class Loop:
     def weights_of(self, person: str | None) -> dict[str, float]:
         """What each feature counts for a person, by name, her offset included; the caller's score last. Empty
         where what is learned is no direction of features."""
-        state, own = self.ledger.reading(None if person is None else wire.wanted_id("person", person))
+        state, own = self.ledger.reading(None if person is None else wire.check_id("person", person))
         return dict(zip(self.feature_names, self.ledger.model.effective(state.shared, own).tolist()))
 
     # ------------------------------------------------------------------------ keeping

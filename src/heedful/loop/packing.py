@@ -112,7 +112,7 @@ def unpack(payload: str, arrays: bytes | None, predicts: bool = True) -> tuple[D
     lists: dict[str, tuple[int, ...]] = {}
     for name, (kind, n) in zip(_LISTS, told.lists, strict=True):
         if kind not in _TYPES or n < 0 or len(rest) - at < n * int(kind[2]):
-            raise ValueError(f"packed: wanted numbers of {', '.join(_TYPES)}, got {n} of {kind!r}")
+            raise ValueError(f"packed: expected numbers of {', '.join(_TYPES)}, got {n} of {kind!r}")
         lists[name] = tuple(np.frombuffer(rest, kind, n, at).cumsum(dtype=kind).tolist())
         at += n * int(kind[2])
     left = _decode_left(rest[at:])
@@ -146,14 +146,16 @@ def _is_sparse(features: bytes) -> bool:
 def _inflated(deflated: bytes, n: int) -> bytes:
     """n bytes that were deflated. ValueError where it is not so many."""
     if not 0 <= n <= MOST:
-        raise ValueError(f"packed: wanted at most {MOST} bytes, got {n}")
+        raise ValueError(f"packed: expected at most {MOST} bytes, got {n}")
     stream = zlib.decompressobj()
     try:
         found = stream.decompress(deflated, n + 1)
     except zlib.error as error:
-        raise ValueError(f"packed: wanted what was deflated, got: {error}") from None
+        raise ValueError(f"packed: expected what was deflated, got: {error}") from None
     if len(found) != n or not stream.eof:
-        raise ValueError(f"packed: wanted {n} bytes that were deflated, got {'more' if len(found) > n else len(found)}")
+        raise ValueError(
+            f"packed: expected {n} bytes that were deflated, got {'more' if len(found) > n else len(found)}"
+        )
     return found
 
 

@@ -1,7 +1,7 @@
 """What a loop learned, measured from its log: learned lists against those left alone, and what feedback was worth.
 
 How good a list was, is said by whoever it was shown to: 1 / the place of what she preferred in it (1 where it stood
-first, 1/2 where it stood second, 0 where it was not there or she wanted none of it). Only what is the same for both
+first, 1/2 where it stood second, 0 where it was not there or she expected none of it). Only what is the same for both
 arms is counted, so feedback that names no preferred item of the list, thumbs and edits, says nothing here. In a loop of
 ratings the rating says it: the mean of those that were given to what was shown. In a loop of choices it is whether what
 was chosen had been foretold; as the rule asks what is least certain, arms are not compared.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, finite_array, wanted_count
+from heedful.core.validation import check_count, describe, finite_array
 from heedful.data.frames import rows_in
 from heedful.features import Encoding
 from heedful.jit.kernel import Floats, Ints
@@ -98,25 +98,25 @@ class Requests:
     def parsed(self, candidates: Any, context: Any, prior: Any, show: Any) -> Request:
         """A request with its arrays. ValueError, by name; LookupError for an item that is not on offer."""
         if show is not None:
-            wanted_count("show", show)
+            check_count("show", show)
         attributes: tuple[dict[str, Any], ...] = ()
         items: tuple[int, ...] = ()
         names: tuple[str, ...] = ()
         rows: Ints | None = None
         came: Any = None
         if self._by_number and (isinstance(candidates, np.ndarray) or _objects(candidates)):
-            wanted = f"wanted names of items on offer, in {self.interaction.loop}"
-            raise ValueError(f"candidates: {wanted}, got what came along")
+            expected = f"expected names of items on offer, in {self.interaction.loop}"
+            raise ValueError(f"candidates: {expected}, got what came along")
         if prior is not None and not self.interaction.takes_prior:
-            raise ValueError(f"prior: wanted none in {self.interaction.loop}, got {describe(prior)}")
+            raise ValueError(f"prior: expected none in {self.interaction.loop}, got {describe(prior)}")
         catalogue = 0
         if candidates is None:
             catalogue, called, items, rows = self.shelf.catalogue()
             if not items:
-                raise ValueError("candidates: wanted some, or items on offer, got neither")
+                raise ValueError("candidates: expected some, or items on offer, got neither")
         elif isinstance(candidates, np.ndarray):
             if self._query is not None:
-                raise ValueError(f"candidates: wanted {self._wanted_query()}, got an array")
+                raise ValueError(f"candidates: expected {self._check_query()}, got an array")
             came = self._matrix(candidates)
             called = names = _numbers(len(came))
         elif _objects(candidates) and self._says(candidates):
@@ -145,7 +145,7 @@ class Requests:
     def nothing(self, context: Any, show: Any) -> Request:
         """A request among no candidate that is known."""
         if show is not None:
-            wanted_count("show", show)
+            check_count("show", show)
         around, kept = self._context(context), self._kept("context", context)
         return Request(
             x=self._none(), items=(), names=(), catalogue=0, called=(), rows=None, prior=(), context=kept,
@@ -168,7 +168,7 @@ class Requests:
             identifier = self._candidates.identifier or "id"
             if not all(isinstance(each, Mapping) and (identifier in each or "id" in each) for each in candidates):
                 return None
-        names = self._named(candidates) if along else wire.wanted_names("candidates", candidates)
+        names = self._named(candidates) if along else wire.check_names("candidates", candidates)
         known = self.shelf.current.__contains__ if self._are_items(candidates) else lambda name: True
         return sifted(names, candidates, prior, known)
 
@@ -200,14 +200,14 @@ class Requests:
         if isinstance(candidates, list | tuple) and not candidates:
             return ()
         candidates, _ = self.without_hits(candidates, None)
-        return self._named(candidates) if _objects(candidates) else wire.wanted_names("candidates", candidates)
+        return self._named(candidates) if _objects(candidates) else wire.check_names("candidates", candidates)
 
     def _named(self, candidates: Sequence[Any]) -> tuple[str, ...]:
         """The names of candidates that came along."""
-        _wanted_few(candidates)
+        _check_few(candidates)
         identifier = self.founding.encoding.identifier or "id"
         return tuple(
-            wire.wanted_id(f"candidates[{j}]: {identifier}", each.get(identifier, each.get("id", str(j))))
+            wire.check_id(f"candidates[{j}]: {identifier}", each.get(identifier, each.get("id", str(j))))
             for j, each in enumerate(candidates)
             if isinstance(each, Mapping)
         )
@@ -232,28 +232,28 @@ class Requests:
         shape = features.shape
         if features.ndim != 2 or shape[1] != self._n_items or not 1 <= shape[0] <= wire.MOST_CANDIDATES:
             got = " x ".join(map(str, shape)) or "a number"
-            raise ValueError(f"candidates: wanted features, m x {self._n_items}, got {got}")
-        wanted = "candidates: wanted finite numbers that fit into float32"
+            raise ValueError(f"candidates: expected features, m x {self._n_items}, got {got}")
+        expected = "candidates: expected finite numbers that fit into float32"
         if features.dtype.kind not in "fiu":
-            raise ValueError(f"{wanted}, got {features.dtype}")
+            raise ValueError(f"{expected}, got {features.dtype}")
         with np.errstate(over="ignore", invalid="ignore"):
             X = np.asarray(features, np.float32)
             flat = X.reshape(-1)  # where the sum of the squares is finite they all are, and that takes half the time
             if not math.isfinite(flat.dot(flat)) and not np.isfinite(X).all():
-                raise ValueError(f"{wanted}, got one that is not")
+                raise ValueError(f"{expected}, got one that is not")
         return X
 
     def _inline(self, candidates: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Any]:
-        _wanted_few(candidates)
+        _check_few(candidates)
         identifier = self.founding.encoding.identifier or "id"
         rows, names = [], []
         for j, candidate in enumerate(candidates):
             if not isinstance(candidate, Mapping):
-                raise ValueError(f"candidates[{j}]: wanted an object, as the others are, got {describe(candidate)}")
+                raise ValueError(f"candidates[{j}]: expected an object, as the others are, got {describe(candidate)}")
             given = candidate.get(identifier, candidate.get("id", str(j)))
-            names.append(wire.wanted_id(f"candidates[{j}]: {identifier}", given))
+            names.append(wire.check_id(f"candidates[{j}]: {identifier}", given))
             if self._query is not None and not _encoded(self._candidates, candidate):
-                raise ValueError(f"candidates[{j}]: features: wanted them, as the first has them, got none")
+                raise ValueError(f"candidates[{j}]: features: expected them, as the first has them, got none")
             try:
                 rows.append(encode_row(self._candidates, candidate, self.unknown))
             except ValueError as error:
@@ -264,7 +264,7 @@ class Requests:
         """Whether objects are items on offer with what the request says of each, and do not bring all along."""
         return self._query is not None and "features" not in candidates[0]
 
-    def _wanted_query(self) -> str:
+    def _check_query(self) -> str:
         assert self._query is not None
         each = ", ".join([column.name for column in self._query.columns])
         return f'items on offer with {each} of each, as {{"{self._candidates.identifier or "id"}": ...}}'
@@ -277,7 +277,7 @@ class Requests:
         for j, candidate in enumerate(candidates):
             where = f"candidates[{j}]" if not called else f"candidates: {describe(called[j])}"
             if not isinstance(candidate, Mapping):
-                raise ValueError(f"{where}: wanted {self._wanted_query()}, got {describe(candidate)}")
+                raise ValueError(f"{where}: expected {self._check_query()}, got {describe(candidate)}")
             try:
                 out[j] = self._said_of(candidate)
             except ValueError as error:
@@ -289,19 +289,19 @@ class Requests:
         assert query is not None
         identifier = identifier if identifier in candidate else "id"
         if identifier not in candidate:
-            raise ValueError(f"{identifier}: wanted the name of an item on offer, got nothing")
+            raise ValueError(f"{identifier}: expected the name of an item on offer, got nothing")
         encoded = "query_features" in candidate
         known = {"query_features"} if encoded else query.places.keys()
         if strange := [name for name in candidate if name != identifier and name not in known]:
-            wanted = ", ".join((identifier, *known))
-            raise ValueError(f"wanted {wanted}, got another field: {describe(strange[0])}")
+            expected = ", ".join((identifier, *known))
+            raise ValueError(f"expected {expected}, got another field: {describe(strange[0])}")
         if encoded:
             return encoded_row("query_features", candidate["query_features"], query.size)
         return query.encode(candidate, self.unknown, whole=True)
 
     def _context(self, context: Any) -> Any:
         if context is not None and not isinstance(context, Mapping):
-            raise ValueError(f"context: wanted an object, got {describe(context)}")
+            raise ValueError(f"context: expected an object, got {describe(context)}")
         if self.founding.context is None:
             return _NO_CONTEXT
         try:
@@ -317,17 +317,17 @@ class Requests:
         if prior is None:
             return ()
         if isinstance(prior, Mapping):
-            prior = {wire.wanted_id("prior", name): score for name, score in prior.items()}
+            prior = {wire.check_id("prior", name): score for name, score in prior.items()}
             strange = sorted(set(prior) - set(names))
             if strange:
-                raise ValueError(f"prior: wanted scores of candidates, got one of {describe(strange[0])}")
-            given = [wire.wanted_number(f"prior[{describe(n)}]", prior[n]) if n in prior else None for n in names]
+                raise ValueError(f"prior: expected scores of candidates, got one of {describe(strange[0])}")
+            given = [wire.check_number(f"prior[{describe(n)}]", prior[n]) if n in prior else None for n in names]
         elif isinstance(prior, Sequence) and not isinstance(prior, str | bytes) and len(prior) == m:
-            given = [wire.wanted_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
+            given = [wire.check_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
         elif isinstance(prior, np.ndarray) and prior.shape == (m,):
             return self._prior(prior.tolist(), m, names)
         else:
-            raise ValueError(f"prior: wanted {m} scores, one for each candidate, got {describe(prior)}")
+            raise ValueError(f"prior: expected {m} scores, one for each candidate, got {describe(prior)}")
         largest = max((abs(score) for score in given if score is not None), default=0.0)
         if largest == 0.0:
             return ()
@@ -390,25 +390,25 @@ class Requests:
         if given.form == "edit":
             return self._edit(given, decision, chosen[0] if chosen else decision.shown[0], items())
         if not kept or given.form in ("thumb", "action"):
-            _wanted_shown(given.form, given.names, chosen, decision)
+            _check_shown(given.form, given.names, chosen, decision)
         if given.form == "actions":
-            self._wanted_actions(given)
+            self._check_actions(given)
             return FeedbackRecord(given.form, chosen, done=[list(names) for names in given.done]), None
         values = list(given.values)
         if given.form == "action":
             values = [self.founding.settings.weight(given.text or "")]
         if given.form == "choice" and len(decision.shown) < 2:
-            raise LookupError("choice: wanted a decision that showed two, got one that showed one")
+            raise LookupError("choice: expected a decision that showed two, got one that showed one")
         return FeedbackRecord(given.form, chosen, values, text=given.text), None
 
-    def _wanted_actions(self, given: Feedback) -> None:
+    def _check_actions(self, given: Feedback) -> None:
         """ValueError, by name, for an action that is not in the loop's table."""
         known = self.founding.settings.actions
         for item, names in zip(given.names, given.done):
             for name in names:
                 if name not in known:
-                    wanted = f"wanted {', '.join(known)}, got {describe(name)}"
-                    raise ValueError(f"actions[{describe(item)}]: {wanted}")
+                    expected = f"expected {', '.join(known)}, got {describe(name)}"
+                    raise ValueError(f"actions[{describe(item)}]: {expected}")
 
     def _clicks(
         self, given: Feedback, decision: DecisionRecord, names: Sequence[str], find: Callable[[str], Any]
@@ -443,7 +443,7 @@ class Requests:
         if not _encoded(encoding, changed):
             strange = [name for name in changed if not encoding.places.get(name)]
             if strange:
-                raise ValueError(f"edit: wanted columns of the encoding, got {describe(strange[0])}")
+                raise ValueError(f"edit: expected columns of the encoding, got {describe(strange[0])}")
             whole = np.array(X[base], np.float32)
             for places in (encoding.places[name] for name in changed):
                 whole[places.start : places.stop] = row[places.start : places.stop]
@@ -458,7 +458,7 @@ class Requests:
 
     def _text_column(self) -> str:
         if self._text is None:
-            raise ValueError("edit: wanted the attributes that were changed, as the items have no or several texts")
+            raise ValueError("edit: expected the attributes that were changed, as the items have no or several texts")
         return self._text
 
     def extra(
@@ -507,7 +507,7 @@ def encoded_row(name: str, given: Any, size: int) -> npt.NDArray[np.float32]:
     """So many features that are given as they are. ValueError, by name, where they are none."""
     features = finite_array(name, given, 1, size)
     if features.size and float(np.abs(features).max()) > float(np.finfo(np.float32).max):
-        raise ValueError(f"{name}: wanted numbers that fit into float32, got one that does not")
+        raise ValueError(f"{name}: expected numbers that fit into float32, got one that does not")
     return features.astype(np.float32)
 
 
@@ -517,22 +517,22 @@ def encode_rows(encoding: Encoding, rows: Sequence[Any], unknown: Counter[str]) 
     for i, row in enumerate(rows):
         try:
             if not isinstance(row, Mapping):
-                raise ValueError(f"wanted an object, got {describe(row)}")
+                raise ValueError(f"expected an object, got {describe(row)}")
             X[i] = encode_row(encoding, row, unknown)
         except ValueError as error:
             raise ValueError(f"row {i + 1}: {error}") from None
     return X
 
 
-def wanted_rows(name: str, rows: Any) -> list[Mapping[str, Any]]:
+def check_rows(name: str, rows: Any) -> list[Mapping[str, Any]]:
     """rows as a list of objects: those of a data frame, too."""
     rows = rows_in(name, rows)
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
-        raise ValueError(f"{name}: wanted a list of objects, got {describe(rows)}")
+        raise ValueError(f"{name}: expected a list of objects, got {describe(rows)}")
     listed = list(rows)
     for i, row in enumerate(listed):
         if not isinstance(row, Mapping):
-            raise ValueError(f"{name}[{i}]: wanted an object, got {describe(row)}")
+            raise ValueError(f"{name}[{i}]: expected an object, got {describe(row)}")
     return listed
 
 
@@ -541,10 +541,10 @@ def _encoded(encoding: Encoding, row: Mapping[str, Any]) -> bool:
     return "features" in row and "features" not in encoding.places and not any(encoding.places.get(n) for n in row)
 
 
-def _wanted_few(candidates: Sequence[Any]) -> None:
+def _check_few(candidates: Sequence[Any]) -> None:
     """ValueError where there are more than may be: said before one of them is looked at."""
     if len(candidates) > wire.MOST_CANDIDATES:
-        raise ValueError(f"candidates: wanted a list of 1 to {wire.MOST_CANDIDATES}, got {len(candidates)} of them")
+        raise ValueError(f"candidates: expected a list of 1 to {wire.MOST_CANDIDATES}, got {len(candidates)} of them")
 
 
 def _objects(candidates: Any) -> bool:
@@ -573,7 +573,7 @@ def _place(form: str, name: str, place: Callable[[str], int], kept: bool) -> int
     return j
 
 
-def _wanted_shown(form: str, names: Sequence[str], chosen: Sequence[int], decision: DecisionRecord) -> None:
+def _check_shown(form: str, names: Sequence[str], chosen: Sequence[int], decision: DecisionRecord) -> None:
     for name, j in zip(names, chosen):
         if j not in decision.shown:
             raise LookupError(f"{form}: {describe(name)} was not shown")

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from heedful.core.decoding import decoder
-from heedful.core.validation import describe, is_number, wanted_count
+from heedful.core.validation import check_count, describe, is_number
 from heedful.features import Crossed, Encoding
 from heedful.learners.registry import is_packaged, learner_class
 from heedful.loop import wire
@@ -62,26 +62,26 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             value = getattr(self, name)
             if isinstance(value, np.generic):
                 msgspec.structs.force_setattr(self, name, value.item())
-        wanted_count("k", self.k, most=1024)
-        wanted_count("snapshot_every", self.snapshot_every)
-        wanted_count("seed", self.seed, least=0, most=2**63 - 1)
-        wanted_share("control", self.control, 1.0)
+        check_count("k", self.k, most=1024)
+        check_count("snapshot_every", self.snapshot_every)
+        check_count("seed", self.seed, least=0, most=2**63 - 1)
+        check_share("control", self.control, 1.0)
         if self.exploration is not None:
-            wanted_share("exploration", self.exploration, 0.5)
-        wanted_share("shrink", self.shrink, 1e9)
-        wanted_share("late_after", self.late_after, 1e12)
+            check_share("exploration", self.exploration, 0.5)
+        check_share("shrink", self.shrink, 1e9)
+        check_share("late_after", self.late_after, 1e12)
         for name in ("store_text", "keep_unshown", "repeats", "strict"):
             if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name}: wanted true or false, got {describe(getattr(self, name))}")
+                raise ValueError(f"{name}: expected true or false, got {describe(getattr(self, name))}")
         if not isinstance(self.actions, Mapping):
-            raise ValueError(f"actions: wanted a weight for each action, got {describe(self.actions)}")
+            raise ValueError(f"actions: expected a weight for each action, got {describe(self.actions)}")
         for name, value in _checked_by_kind(self).items():
             msgspec.structs.force_setattr(self, name, value)
 
     def weight(self, action: str) -> float:
         """What an action says, from -1 to 1. ValueError for one that the loop does not know."""
         if action not in self.actions:
-            raise ValueError(f"action: wanted {', '.join(self.actions)}, got {describe(action)}")
+            raise ValueError(f"action: expected {', '.join(self.actions)}, got {describe(action)}")
         return float(self.actions[action] / max(abs(weight) for weight in self.actions.values()))
 
 
@@ -102,31 +102,31 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def of(cls, learner: Any, encoding: Any, context: Any, crosses: Any, settings: Any, query: Any = None) -> Founding:
         """A founding of parts that fit each other. ValueError, by name, where they do not."""
         if not isinstance(learner, str):
-            raise ValueError(f"learner: wanted its name, such as fair-pairs, got {describe(learner)}")
+            raise ValueError(f"learner: expected its name, such as fair-pairs, got {describe(learner)}")
         if not isinstance(encoding, Encoding):
-            raise ValueError(f"encoding: wanted an Encoding, such as infer(rows), got {describe(encoding)}")
+            raise ValueError(f"encoding: expected an Encoding, such as infer(rows), got {describe(encoding)}")
         if context is not None and not isinstance(context, Encoding):
-            raise ValueError(f"context: wanted an Encoding, such as infer(rows), got {describe(context)}")
+            raise ValueError(f"context: expected an Encoding, such as infer(rows), got {describe(context)}")
         if not isinstance(settings, Settings):
-            raise ValueError(f"settings: wanted Settings(...), got {describe(settings)}")
+            raise ValueError(f"settings: expected Settings(...), got {describe(settings)}")
         from heedful.loop.interactions import interaction_type
 
         kind = interaction_type(learner, settings)
         if settings.repeats and not kind.takes_repeats:
-            raise ValueError(f"repeats: wanted false in {kind.loop}, got true")
+            raise ValueError(f"repeats: expected false in {kind.loop}, got true")
         if query is not None:
-            _wanted_query(query, encoding)
+            _check_query(query, encoding)
         if kind.by_number:
             for name, given in (("query_features", query), ("context", context)):
                 if given is not None:
-                    raise ValueError(f"{name}: wanted none in {kind.loop}, which knows items by number, got some")
+                    raise ValueError(f"{name}: expected none in {kind.loop}, which knows items by number, got some")
         if crosses != "all":
             try:
                 crosses = tuple((a, b) for a, b in crosses)
             except (TypeError, ValueError):
-                raise ValueError(f'crosses: wanted "all" or pairs of columns, got {describe(crosses)}') from None
+                raise ValueError(f'crosses: expected "all" or pairs of columns, got {describe(crosses)}') from None
         if crosses and context is None:
-            raise ValueError("crosses: wanted an encoding of the context too, whose columns are crossed")
+            raise ValueError("crosses: expected an encoding of the context too, whose columns are crossed")
         if not settings.store_text:
             encoding, context = without_texts(encoding), without_texts(context)
         about = {"context": context, "crosses": crosses, "settings": settings, "query": query}
@@ -181,10 +181,10 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             founding = decoder(Founding).decode(written)
         except (msgspec.DecodeError, RecursionError) as error:
             raise ValueError(
-                f"loop: wanted the settings of a loop, got: {error}; was it made by a newer heedful?"
+                f"loop: expected the settings of a loop, got: {error}; was it made by a newer heedful?"
             ) from None
         if founding.schema != SCHEMA:
-            raise ValueError(f"loop: wanted schema {SCHEMA}, got {founding.schema}: upgrade heedful to open it")
+            raise ValueError(f"loop: expected schema {SCHEMA}, got {founding.schema}: upgrade heedful to open it")
         return founding
 
 
@@ -196,13 +196,13 @@ def _checked_by_kind(settings: Settings) -> dict[str, Any]:
     return (interaction_made_by(settings) or Interaction).check_settings(settings)
 
 
-def _wanted_query(query: Any, encoding: Encoding) -> None:
+def _check_query(query: Any, encoding: Encoding) -> None:
     """ValueError where these cannot be the features that a request says of each candidate."""
     if not isinstance(query, Encoding) or not query.size:
-        raise ValueError(f"query_features: wanted an Encoding, such as declare(features), got {describe(query)}")
+        raise ValueError(f"query_features: expected an Encoding, such as declare(features), got {describe(query)}")
     taken = {column.name for column in encoding.columns} | {encoding.identifier or "id", "features", "query_features"}
     if twice := [column.name for column in query.columns if column.name in taken]:
-        raise ValueError(f"query_features: wanted names that no attribute of an item has, got {describe(twice[0])}")
+        raise ValueError(f"query_features: expected names that no attribute of an item has, got {describe(twice[0])}")
 
 
 def built_learner(founding: Founding, named: str | None = None) -> Any:
@@ -210,7 +210,7 @@ def built_learner(founding: Founding, named: str | None = None) -> Any:
     but does not run it. LookupError where that is missing, ValueError where it is another or does not fit a loop."""
     spec = founding.learner
     if named is not None and named != spec:
-        raise ValueError(f"learner: wanted {spec}, which this loop was made with, got {named}")
+        raise ValueError(f"learner: expected {spec}, which this loop was made with, got {named}")
     builtin = is_packaged(spec.strip().partition(":")[0])
     if named is None and not builtin:
         raise LookupError(f"learner: {spec} is not one of heedful's: name it when opening the loop, learner={spec!r}")
@@ -222,22 +222,22 @@ def built_learner(founding: Founding, named: str | None = None) -> Any:
         if "swap" in learner._fields:
             learner = learner._replace(swap=float(exploration))
         elif exploration > 0.0:
-            raise ValueError(f"exploration: wanted none or 0 for {spec}, which does not swap, got {exploration}")
+            raise ValueError(f"exploration: expected none or 0 for {spec}, which does not swap, got {exploration}")
     learner.init(np.random.default_rng(0))
     return learner
 
 
-def wanted_learner(spec: str) -> None:
+def check_learner(spec: str) -> None:
     """ValueError, by name, where `spec` names no learner, or gives it parameters that it does not have."""
     from heedful.loop.interactions import interaction_class
 
     interaction_class(learner_class(spec)).check_spec(spec)
 
 
-def wanted_share(name: str, value: Any, most: float) -> None:
+def check_share(name: str, value: Any, most: float) -> None:
     """ValueError unless value is a number from 0 to `most`."""
     if not is_number(value, int, float) or not 0.0 <= value <= most:
-        raise ValueError(f"{name}: wanted a number from 0 to {most:g}, got {describe(value)}")
+        raise ValueError(f"{name}: expected a number from 0 to {most:g}, got {describe(value)}")
 
 
 def without_texts(encoding: Any) -> Any:
@@ -259,10 +259,10 @@ def plain_json(row: Mapping[str, Any]) -> str:
     """Attributes as JSON; numpy's numbers and arrays as the numbers they are. ValueError where JSON cannot say them."""
     try:
         written = msgspec.json.encode(dict(row), enc_hook=_plain).decode()
-        _wanted_shallow(msgspec.json.decode(written), DEEPEST)
+        _check_shallow(msgspec.json.decode(written), DEEPEST)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        wanted = f"wanted what JSON can say, nested at most {DEEPEST} deep"
-        raise ValueError(f"attributes: {wanted}, got {describe(row)}: {error}") from None
+        expected = f"expected what JSON can say, nested at most {DEEPEST} deep"
+        raise ValueError(f"attributes: {expected}, got {describe(row)}: {error}") from None
     return written
 
 
@@ -272,11 +272,11 @@ def plain(row: Mapping[str, Any]) -> dict[str, Any]:
     return decoded
 
 
-def _wanted_shallow(value: Any, depth: int) -> None:
+def _check_shallow(value: Any, depth: int) -> None:
     if depth == 0:
         raise ValueError("nested too deep")
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _wanted_shallow(part, depth - 1)
+        _check_shallow(part, depth - 1)
 
 
 def _plain(value: Any) -> Any:

@@ -60,9 +60,9 @@ class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         except FileNotFoundError:
             return None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise ValueError(f"{FILE}: wanted weights by feature, and alpha, got: {error}") from None
+            raise ValueError(f"{FILE}: expected weights by feature, and alpha, got: {error}") from None
         if found.alpha is not None and not 0.0 < found.alpha <= 1.0:
-            raise ValueError(f"{FILE}: alpha: wanted a number above 0, at most 1, got {found.alpha}")
+            raise ValueError(f"{FILE}: alpha: expected a number above 0, at most 1, got {found.alpha}")
         return found
 
 
@@ -117,7 +117,7 @@ class Truth:
         names = ledger.interaction.names
         strange = [name for name in simulation.weights if name not in names]
         if strange:
-            raise ValueError(f"{FILE}: weights: wanted features of the loop, got {strange[0]!r}")
+            raise ValueError(f"{FILE}: weights: expected features of the loop, got {strange[0]!r}")
         self.simulation = simulation
         self.w_star = np.array([simulation.weights.get(name, 0.0) for name in names])
         self._learner, self._settings, self._k = ledger.learner, ledger.settings, ledger.settings.k

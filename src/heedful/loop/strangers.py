@@ -77,11 +77,11 @@ def sifted(
         return None
     scored = prior is not None
     if isinstance(prior, Mapping):
-        prior = {wire.wanted_id("prior", name): score for name, score in prior.items()}
+        prior = {wire.check_id("prior", name): score for name, score in prior.items()}
         if strange := sorted(prior.keys() - first.keys()):
-            raise ValueError(f"prior: wanted scores of candidates, got one of {describe(strange[0])}")
+            raise ValueError(f"prior: expected scores of candidates, got one of {describe(strange[0])}")
     elif scored and (isinstance(prior, str | bytes) or not hasattr(prior, "__len__") or len(prior) != len(names)):
-        raise ValueError(f"prior: wanted {len(names)} scores, one for each candidate, got {describe(prior)}")
+        raise ValueError(f"prior: expected {len(names)} scores, one for each candidate, got {describe(prior)}")
     scores = [prior.get(names[j]) if isinstance(prior, Mapping) else prior[j] for j in once] if scored else []
     number = {j: i for i, j in enumerate(kept)}
     others = [j for j in once if j not in number]
@@ -100,7 +100,7 @@ def sifted(
 
 def _heights(scores: Sequence[Any]) -> list[float]:
     """Scores, with the average for what has none: ValueError where one is no number."""
-    numbers = [None if score is None else wire.wanted_number("prior", score) for score in scores]
+    numbers = [None if score is None else wire.check_number("prior", score) for score in scores]
     there = [each for each in numbers if each is not None]
     largest = max(map(abs, there), default=0.0) or 1.0
     mean = sum(each / largest for each in there) / max(len(there), 1)
@@ -124,17 +124,17 @@ def from_hits(
     names, scores = [], []
     for j, hit in enumerate(candidates):
         if not isinstance(hit, Mapping) or HIT not in hit:
-            raise ValueError(f"candidates[{j}]: wanted a hit with _id, as the others are, got {describe(hit)}")
+            raise ValueError(f"candidates[{j}]: expected a hit with _id, as the others are, got {describe(hit)}")
         strange = sorted(str(name) for name in hit if name not in _HIT)
         if strange:
-            told = f"wanted the fields of a hit, _id, _score, _source, ..., got {describe(strange[0])}"
+            told = f"expected the fields of a hit, _id, _score, _source, ..., got {describe(strange[0])}"
             raise ValueError(f"candidates[{j}]: {told}: attributes stand in _source")
         source = hit.get("_source")
         if source is not None and not isinstance(source, Mapping):
-            raise ValueError(f"candidates[{j}]: _source: wanted an object, got {describe(source)}")
-        names.append(wire.wanted_id(f"candidates[{j}]: _id", hit[HIT]))
+            raise ValueError(f"candidates[{j}]: _source: expected an object, got {describe(source)}")
+        names.append(wire.check_id(f"candidates[{j}]: _id", hit[HIT]))
         score = hit.get("_score")
-        scores.append(None if score is None else wire.wanted_number(f"candidates[{j}]: _score", score))
+        scores.append(None if score is None else wire.check_number(f"candidates[{j}]: _score", score))
     if prior is None and any(score is not None for score in scores):
         prior = {name: score for name, score in zip(names[::-1], scores[::-1]) if score is not None}
     if query:
@@ -171,7 +171,7 @@ def about_known(
         return given, None
     told = shown_names(record, names)
     if not told:
-        raise LookupError(f"{given.form}: wanted a decision that showed something, got one that showed nothing")
+        raise LookupError(f"{given.form}: expected a decision that showed something, got one that showed nothing")
     if given.form == "choice":
         return (None, said) if any(name in unknown for name in told[:2]) else (given, None)
     if given.form == "edit":

@@ -190,7 +190,7 @@ class Feedback(NamedTuple):
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
-def wanted_id(name: str, value: Any) -> str:
+def check_id(name: str, value: Any) -> str:
     """value as an id or name: a text of 1 to 200 characters, none of them control characters; a whole number as its
     digits."""
     if type(value) is str and value.isprintable() and 1 <= len(value) <= LONGEST_ID:
@@ -198,7 +198,7 @@ def wanted_id(name: str, value: Any) -> str:
     if is_number(value, int) and abs(value) < 2**63:
         return str(value)
     if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_ID or _CONTROL.search(value):
-        raise ValueError(f"{name}: wanted a text of 1 to {LONGEST_ID} printable characters, got {describe(value)}")
+        raise ValueError(f"{name}: expected a text of 1 to {LONGEST_ID} printable characters, got {describe(value)}")
     return str(value)
 
 
@@ -235,48 +235,48 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_draw_anew)
 
 
-def wanted_text(name: str, value: Any, most: int = 1_000_000) -> str:
+def check_text(name: str, value: Any, most: int = 1_000_000) -> str:
     """value as a text that can be written in UTF-8, of at most `most` characters."""
     if not isinstance(value, str) or len(value) > most:
         got = f"{len(value)} characters" if isinstance(value, str) else describe(value)
-        raise ValueError(f"{name}: wanted a text of at most {most} characters, got {got}")
+        raise ValueError(f"{name}: expected a text of at most {most} characters, got {got}")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{name}: wanted a text, got half of a surrogate pair in {describe(value)}") from None
+        raise ValueError(f"{name}: expected a text, got half of a surrogate pair in {describe(value)}") from None
     return str(value)
 
 
-def wanted_names(name: str, value: Any, least: int = 1, most: int = MOST_CANDIDATES) -> tuple[str, ...]:
+def check_names(name: str, value: Any, least: int = 1, most: int = MOST_CANDIDATES) -> tuple[str, ...]:
     """value as a list of ids."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence) or not least <= len(value) <= most:
         got = f"{len(value)} of them" if isinstance(value, Sequence) and len(value) > most else describe(value)
-        raise ValueError(f"{name}: wanted a list of {least} to {most} names, got {got}")
+        raise ValueError(f"{name}: expected a list of {least} to {most} names, got {got}")
     try:
-        return tuple([wanted_id(name, each) for each in value])
+        return tuple([check_id(name, each) for each in value])
     except ValueError:
-        return tuple([wanted_id(f"{name}[{i}]", each) for i, each in enumerate(value)])  # says which
+        return tuple([check_id(f"{name}[{i}]", each) for i, each in enumerate(value)])  # says which
 
 
 def distinct(name: str, value: Any, least: int = 1) -> tuple[str, ...]:
     """value as a list of ids, none twice."""
-    names = wanted_names(name, value, least)
+    names = check_names(name, value, least)
     if len(set(names)) < len(names):
         [(twice, times)] = Counter(names).most_common(1)
-        raise ValueError(f"{name}: wanted each once, got {describe(twice)} {times} times")
+        raise ValueError(f"{name}: expected each once, got {describe(twice)} {times} times")
     return names
 
 
-def wanted_number(name: str, value: Any) -> float:
+def check_number(name: str, value: Any) -> float:
     """value as a finite number of at most 1e100 in size."""
     if is_number(value, np.integer, np.floating):
         value = value.item()
     if not is_number(value, int, float) or not abs(value) <= MOST:
-        raise ValueError(f"{name}: wanted a finite number, got {describe(value)}")
+        raise ValueError(f"{name}: expected a finite number, got {describe(value)}")
     return float(value)
 
 
-def wanted_time(name: str, value: Any) -> int:
+def check_time(name: str, value: Any) -> int:
     """value as microseconds since 1970, UTC: a whole number of them, or a text such as 2026-01-31T12:00:00Z."""
     if is_number(value, int) and 0 <= value < 2**53:
         return int(value)
@@ -286,8 +286,8 @@ def wanted_time(name: str, value: Any) -> int:
             return int(moment.timestamp()) * 1_000_000 + moment.microsecond
     except (TypeError, ValueError, OverflowError, OSError):
         pass
-    wanted = "wanted a time with its zone, 2026-01-31T12:00:00Z, or microseconds since 1970"
-    raise ValueError(f"{name}: {wanted}, got {describe(value)}")
+    expected = "expected a time with its zone, 2026-01-31T12:00:00Z, or microseconds since 1970"
+    raise ValueError(f"{name}: {expected}, got {describe(value)}")
 
 
 def encode(value: Any) -> str:

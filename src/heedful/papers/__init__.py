@@ -20,7 +20,7 @@ def find_figure(name: str) -> Figure:
         from heedful.learners.registry import did_you_mean
 
         raise ValueError(
-            f"figure: wanted one of those that `heedful figure` lists, got {name!r}{did_you_mean(name, FIGURES)}"
+            f"figure: expected one of those that `heedful figure` lists, got {name!r}{did_you_mean(name, FIGURES)}"
         )
     return FIGURES[name]
 

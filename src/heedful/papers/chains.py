@@ -74,7 +74,7 @@ def about_as_often(label: str, better: float, worse: float, room: float = ROOM) 
             share = (signs == sign).mean(axis=1)
             parts.append(Part(paired_t_test(share, np.full(share.size, paper)), -room, room))
             wide = reach(parts[-1].found)
-            words.append(f"{name} {share.mean():.0%} ± {wide:.0%} (paper {paper:.0%}, wanted ±{room:.0%})")
+            words.append(f"{name} {share.mean():.0%} ± {wide:.0%} (paper {paper:.0%}, expected ±{room:.0%})")
         listed = f"{', '.join(words)}, equal {(signs == 0).mean():.0%}; 95 % intervals over {len(signs)} chains"
         return Verdict(all_hold(parts), listed, weakest(parts).found)
 
@@ -95,7 +95,7 @@ def as_often_unchanged(label: str, share: float, room: float = ROOM) -> Check:
         part = Part(
             paired_t_test((same - found * cases) / cases.mean() + found, np.full(cases.size, share)), -room, room
         )
-        words = f"{found:.0%} ± {reach(part.found):.0%} of {cases.sum()} (paper {share:.0%}, wanted ±{room:.0%}); "
+        words = f"{found:.0%} ± {reach(part.found):.0%} of {cases.sum()} (paper {share:.0%}, expected ±{room:.0%}); "
         return Verdict(part.conclusion(), f"{words}95 % interval over {cases.size} chains", part.found)
 
     return check

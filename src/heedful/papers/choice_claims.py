@@ -47,7 +47,7 @@ def near(panel: str, label: str, paper: float) -> Check:
     def check(outcome: Outcome) -> Verdict:
         values = ends(outcome[panel][label])
         part = Part(paired_t_test(values, np.full(values.size, paper)), -NEAR, NEAR)
-        words = f"{with_error(values)}: {part.found.difference:+.3f}, wanted ±{NEAR:.2f}; {interval_in_words(part)}"
+        words = f"{with_error(values)}: {part.found.difference:+.3f}, expected ±{NEAR:.2f}; {interval_in_words(part)}"
         return Verdict(part.conclusion(), words, part.found)
 
     return check
@@ -73,7 +73,7 @@ def even(panel: str, a: str, b: str) -> Check:
     def check(outcome: Outcome) -> Verdict:
         u, v = (ends(outcome[panel][label]) for label in (a, b))
         part = Part(paired_t_test(u, v), -EVEN, EVEN)
-        words = f"{a} {u.mean():.3f}, {b} {v.mean():.3f}, wanted ±{EVEN:.2f}: {interval_in_words(part)}"
+        words = f"{a} {u.mean():.3f}, {b} {v.mean():.3f}, expected ±{EVEN:.2f}: {interval_in_words(part)}"
         return Verdict(part.conclusion(), words, part.found)
 
     return check
@@ -87,7 +87,7 @@ def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
         parts = {a: Part(paired_t_test(ends(outcome[panel][a]), other), high=EVEN) for a in some}
         least = min(parts, key=lambda label: parts[label].found.difference)
         words = f"{least} {other.mean() + parts[least].found.difference:.3f}, {b} {other.mean():.3f}, "
-        words += f"wanted at most {EVEN:+.2f}: {interval_in_words(parts[least])}"
+        words += f"expected at most {EVEN:+.2f}: {interval_in_words(parts[least])}"
         return Verdict(one_holds(list(parts.values())), words, parts[least].found)
 
     return check
@@ -166,7 +166,7 @@ def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Ch
         part = Part(paired_t_test(errors[:, best], errors[:, at]), high=EVEN)
         scale = float(ran.marks[best]) if ran.marks.size else float("nan")
         words = f"highest at {scale:.2g} times, error {errors[:, best].mean():.3f}; at {others:g}, "
-        words += f"{errors[:, at].mean():.3f}, wanted at most {EVEN:+.2f}: {interval_in_words(part)}"
+        words += f"{errors[:, at].mean():.3f}, expected at most {EVEN:+.2f}: {interval_in_words(part)}"
         return Verdict(part.conclusion(), words, part.found)
 
     return check

@@ -76,7 +76,7 @@ def model(name: str) -> Fit:
     """The fit of a name with its parameters. ValueError where there is none."""
     kind, _, told = name.partition(":")
     if kind not in _MODELS:
-        raise ValueError(f"model: wanted one of {', '.join(_MODELS)}, got {name!r}")
+        raise ValueError(f"model: expected one of {', '.join(_MODELS)}, got {name!r}")
     given = {key: float(value) for key, value in (part.split("=") for part in told.split(",") if part)}
     return lambda problem, rows, earlier: _MODELS[kind](problem, rows, earlier, **given)
 

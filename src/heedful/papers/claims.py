@@ -107,7 +107,7 @@ def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
         u, v = regret_at(outcome[panel][a]), regret_at(outcome[panel][b])
         room = tolerance * float(v.mean())
         part = Part(paired_t_test(u, v), -room, room)
-        words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g} ({ratio(u, v) - 1.0:+.1%}; wanted ±{tolerance:.0%}): "
+        words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g} ({ratio(u, v) - 1.0:+.1%}; expected ±{tolerance:.0%}): "
         return Verdict(part.conclusion(), words + interval_in_words(part, float(v.mean()), "+.1%"), part.found)
 
     return check

@@ -52,7 +52,7 @@ def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
         listed = ", ".join(
             f"{b} by {gap.mean(axis=0).min():+.3f} to {gap.mean(axis=0).max():+.3f}" for b, gap in gaps.items()
         )
-        words = f"rounds {rounds[0]:,} to {T:,}, {a} is ahead of {listed} (wanted {least:+.2f} throughout)"
+        words = f"rounds {rounds[0]:,} to {T:,}, {a} is ahead of {listed} (expected {least:+.2f} throughout)"
         return Verdict(all_hold(parts), f"{words}; the least: {in_words(worst)}", worst)
 
     return check

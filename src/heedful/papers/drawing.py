@@ -30,7 +30,7 @@ def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
 
     panels = [panel for panel in figure.panels if panel.key in outcome]
     if not panels:
-        raise ValueError(f"{figure.id}: wanted a panel that was run, got none")
+        raise ValueError(f"{figure.id}: expected a panel that was run, got none")
     styled = {"curves": _curves, "growth": _growth, "bars": _bars, "horizons": _horizons, "distribution": _distribution}
     plain = {"sweep": _sweep, "cells": _cells, "questions": questions, "scales": scales, "toy": toy}
     styles = _styles(dict.fromkeys(label for panel in panels for label in outcome[panel.key]))

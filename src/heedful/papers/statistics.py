@@ -101,7 +101,7 @@ def one_holds(parts: Sequence[Part]) -> Conclusion:
 def _contrary(part: Part) -> Part:
     """That a difference is not below `high`: of parts that have no `low`."""
     if part.low > -math.inf:
-        raise ValueError(f"low: wanted none, got {part.low!r}")
+        raise ValueError(f"low: expected none, got {part.low!r}")
     return Part(part.found, low=part.high)
 
 

@@ -74,5 +74,5 @@ def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, a
 
 
 def _of(learner: Any, facts: Facts, measure: Measure) -> Bound | None:
-    wanted = "CREG" if measure == QUADRATIC else "REG"
-    return next((found for found in bounds(learner, facts) if found.measure == wanted), None)
+    expected = "CREG" if measure == QUADRATIC else "REG"
+    return next((found for found in bounds(learner, facts) if found.measure == expected), None)

@@ -14,7 +14,7 @@ from heedful.core.validation import describe
 from heedful.learners.registry import is_packaged
 from heedful.loop import Loop
 from heedful.loop.loop import Unerased
-from heedful.loop.settings import wanted_learner
+from heedful.loop.settings import check_learner
 from heedful.loop.wire import plain
 from heedful.server.bodies import Headers, listed
 from heedful.server.desk import Desk
@@ -63,7 +63,7 @@ async def new_loop(asked: Asked) -> Any:
     name = loop_name("name", given.get("name"))
     if given.get("learner") is not None:
         with about_learner():
-            wanted_learner(packaged(given["learner"]))
+            check_learner(packaged(given["learner"]))
     make = found({key: value for key, value in given.items() if key != "name"})
     desk = await asked.service.loops.create(asked.caller.tenant, name, make)
     with desk:
@@ -125,7 +125,7 @@ async def withdraw(asked: Asked) -> Any:
 
 
 async def record(asked: Asked) -> Any:
-    given = wanted(asked.given, "candidates", "shown", "id")
+    given = expected(asked.given, "candidates", "shown", "id")
     decision, again = await asked.desk.once(partial(asked.loop.record, **given), given["id"])
     asked.note("decision", "duplicate" if again else decision.arm)
     if decision.unknown and not again:
@@ -133,11 +133,11 @@ async def record(asked: Asked) -> Any:
     return decision.plain()
 
 
-def wanted(given: dict[str, Any], *names: str) -> dict[str, Any]:
+def expected(given: dict[str, Any], *names: str) -> dict[str, Any]:
     """given, with none of these fields missing. ValueError where one is."""
     for name in names:
         if given.get(name) is None:
-            raise ValueError(f"{name}: wanted, got none")
+            raise ValueError(f"{name}: expected, got none")
     return given
 
 
@@ -150,14 +150,14 @@ async def rank(asked: Asked) -> Any:
 
 
 async def activate(asked: Asked) -> Any:
-    given = wanted(asked.given, "decision")
+    given = expected(asked.given, "decision")
     answer = await asked.desk.run(partial(asked.loop.activate, given["decision"], time=given.get("time")))
     asked.note("activate", outcome(answer))
     return accepted(answer)
 
 
 async def undo(asked: Asked) -> Any:
-    given = wanted(asked.given, "event")
+    given = expected(asked.given, "event")
     answer = await asked.desk.run(partial(asked.loop.undo, given["event"], id=given.get("id")))
     asked.note("undo", outcome(answer))
     return accepted(answer)
@@ -194,7 +194,7 @@ async def replay(asked: Asked) -> Any:
 
 @contextmanager
 def about_learner() -> Iterator[None]:
-    """What is refused inside, "second-order: epsilon: wanted ...", is refused of the field `learner`."""
+    """What is refused inside, "second-order: epsilon: expected ...", is refused of the field `learner`."""
     try:
         yield
     except (Closed, Damaged):
@@ -207,7 +207,7 @@ def about_learner() -> Iterator[None]:
 def packaged(learner: Any) -> str:
     """learner as the name of one of the package's: nobody names code to be run over the network. ValueError."""
     if not isinstance(learner, str) or len(learner) > 500 or not is_packaged(learner.partition(":")[0]):
-        raise ValueError(f"learner: wanted one of heedful's, such as fair-pairs, got {describe(learner)}")
+        raise ValueError(f"learner: expected one of heedful's, such as fair-pairs, got {describe(learner)}")
     return learner
 
 
@@ -217,7 +217,7 @@ def whole(query: Mapping[str, str], name: str, default: int, least: int, most: i
     if text is None:
         return default
     if not text.isascii() or not text.isdecimal() or len(text) > 19 or not least <= int(text) <= most:
-        raise ValueError(f"{name}: wanted a whole number from {least} to {most}, got {describe(text)}")
+        raise ValueError(f"{name}: expected a whole number from {least} to {most}, got {describe(text)}")
     return int(text)
 
 

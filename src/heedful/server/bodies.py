@@ -70,7 +70,7 @@ async def read(headers: Headers, receive: Receive, limits: Limits, kind: bytes =
     if (length := headers.get(b"content-length")) is not None and length.isdigit() and int(length[:20]) > most:
         raise _too_large(most, of)
     if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
-        raise Problem("unsupported", "Content-Encoding: wanted none", field="Content-Encoding")
+        raise Problem("unsupported", "Content-Encoding: expected none", field="Content-Encoding")
     message = await receive()
     body: bytes = message.get("body", b"")
     if message.get("more_body"):
@@ -83,14 +83,14 @@ async def read(headers: Headers, receive: Receive, limits: Limits, kind: bytes =
                 raise _too_large(most, of)
         body = b"".join(parts)
     if message["type"] == "http.disconnect":
-        raise Problem("malformed", "body: wanted all of it, got a part", field="body")
+        raise Problem("malformed", "body: expected all of it, got a part", field="body")
     if len(body) > most:
         raise _too_large(most, of)
     return body
 
 
 def _too_large(most: int, of: str) -> Problem:
-    told = f"body: wanted at most {most} bytes{of}, got more"
+    told = f"body: expected at most {most} bytes{of}, got more"
     return Problem("too-large", told, field="body", headers={"Connection": "close"})
 
 
@@ -103,13 +103,13 @@ def form(headers: Headers) -> bytes:
     kind = kind.strip().lower()
     if kind == JSON:
         if parameters and b"charset" in parameters.lower() and b"utf-8" not in parameters.lower():
-            raise Problem("unsupported", "Content-Type: wanted UTF-8", field="Content-Type")
+            raise Problem("unsupported", "Content-Type: expected UTF-8", field="Content-Type")
         return JSON
     if kind in _MSGPACKS:
         return MSGPACK
     if kind == FLOAT32:
         return FLOAT32
-    told = f"Content-Type: wanted application/json or application/msgpack, got {describe(kind.decode('latin-1'))}"
+    told = f"Content-Type: expected application/json or application/msgpack, got {describe(kind.decode('latin-1'))}"
     raise Problem("unsupported", told, field="Content-Type")
 
 
@@ -118,23 +118,24 @@ def decode(body: bytes | memoryview, kind: bytes) -> Any:
     if kind == FLOAT32:
         raise Problem(
             "unsupported",
-            "Content-Type: wanted application/json or application/msgpack, got raw numbers, which only decisions take",
+            "Content-Type: expected application/json or application/msgpack, got raw numbers, which only "
+            "decisions take",
             field="Content-Type",
         )
     large = len(body) > LARGE
     if large and kind == JSON and values(bytes(body)) > VALUES:
-        raise Problem("too-large", f"body: wanted at most {VALUES} values, got more: send several", field="body")
+        raise Problem("too-large", f"body: expected at most {VALUES} values, got more: send several", field="body")
     try:
         if large and kind == MSGPACK:
             return _PLAIN.decode(body)
         return msgspec.json.decode(body) if kind == JSON else msgspec.msgpack.decode(body)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, OverflowError, ValueError, TypeError) as error:
         if isinstance(error, msgspec.ValidationError) and large and kind == MSGPACK:
-            told = f"body: wanted plain values, at most {MANY} in a list, in msgpack of more than {LARGE} bytes"
+            told = f"body: expected plain values, at most {MANY} in a list, in msgpack of more than {LARGE} bytes"
             raise Problem("too-large", f"{told}, got others: {error}", field="body") from None
         name = "JSON" if kind == JSON else "msgpack"
         why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise Problem("malformed", f"body: wanted {name}, got none: {why}", field="body") from None
+        raise Problem("malformed", f"body: expected {name}, got none: {why}", field="body") from None
 
 
 def values(body: bytes) -> int:
@@ -145,19 +146,21 @@ def values(body: bytes) -> int:
 def fields(given: Any, allowed: frozenset[str], name: str = "body") -> dict[str, Any]:
     """given as an object with no other fields than these. ValueError, by name, where it is not."""
     if type(given) is not dict:
-        raise ValueError(f"{name}: wanted an object, got {describe(given)}")
+        raise ValueError(f"{name}: expected an object, got {describe(given)}")
     if not given.keys() <= allowed:
         strange = min((key for key in given if key not in allowed), key=str)
-        raise ValueError(f"{name}: wanted {', '.join(sorted(allowed))}, got another field: {describe(strange)}")
+        raise ValueError(f"{name}: expected {', '.join(sorted(allowed))}, got another field: {describe(strange)}")
     return given
 
 
 def listed(given: Any, most: int, name: str = "body") -> list[Any]:
     """given as a list of at most `most`. ValueError where it is not; Problem where it is longer."""
     if type(given) is not list:
-        raise ValueError(f"{name}: wanted a list, got {describe(given)}")
+        raise ValueError(f"{name}: expected a list, got {describe(given)}")
     if len(given) > most:
-        raise Problem("too-large", f"{name}: wanted at most {most} at once, got {len(given)}: send several", field=name)
+        raise Problem(
+            "too-large", f"{name}: expected at most {most} at once, got {len(given)}: send several", field=name
+        )
     return given
 
 
@@ -166,9 +169,9 @@ def once(pairs: Sequence[tuple[str, str]], allowed: Collection[str] | None = Non
     found: dict[str, str] = {}
     for name, value in pairs:
         if allowed is not None and name not in allowed:
-            raise ValueError(f"query: wanted {', '.join(allowed) or 'none'}, got {describe(name)}")
+            raise ValueError(f"query: expected {', '.join(allowed) or 'none'}, got {describe(name)}")
         if name in found:
-            raise ValueError(f"{name}: wanted it once, got it twice")
+            raise ValueError(f"{name}: expected it once, got it twice")
         found[name] = value
     return found
 
@@ -176,7 +179,7 @@ def once(pairs: Sequence[tuple[str, str]], allowed: Collection[str] | None = Non
 def matrix(body: bytes | memoryview, columns: int) -> np.ndarray[Any, np.dtype[np.float32]]:
     """Rows of little-endian float32 numbers, m x columns."""
     if not body or len(body) % (4 * columns):
-        raise ValueError(f"body: wanted rows of {columns} float32 numbers, {4 * columns} bytes each, got {len(body)}")
+        raise ValueError(f"body: expected rows of {columns} float32 numbers, {4 * columns} bytes each, got {len(body)}")
     return np.frombuffer(body, _LITTLE).reshape(-1, columns)
 
 
@@ -189,7 +192,7 @@ def key(headers: Headers) -> str | None:
     if len(text) >= 2 and text[0] == text[-1] == '"':
         text = text[1:-1]
     if not 1 <= len(text) <= 180 or not text.isprintable():
-        told = f"Idempotency-Key: wanted 1 to 180 printable characters, got {describe(text)}"
+        told = f"Idempotency-Key: expected 1 to 180 printable characters, got {describe(text)}"
         raise Problem("malformed", told, field="Idempotency-Key")
     return text
 
@@ -201,7 +204,7 @@ def with_key(given: dict[str, Any], key: str | None) -> dict[str, Any]:
     id = given.get("id")
     if id is not None and str(id) != key:
         raise ValueError(
-            f"Idempotency-Key: wanted none, or the id of the body, got {describe(key)} beside {describe(id)}"
+            f"Idempotency-Key: expected none, or the id of the body, got {describe(key)} beside {describe(id)}"
         )
     return given | {"id": key}
 

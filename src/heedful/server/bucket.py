@@ -28,7 +28,7 @@ class Bucket:
         self.fill(now)
         if self.tokens < 1 - 1e-9:  # the sum of many small parts of a token counts as a whole one
             seconds = max(1, ceil((1 - self.tokens) / self.rate))
-            told = f"wanted at most {self.rate:g} requests per second, got more; try again in {seconds} s"
+            told = f"expected at most {self.rate:g} requests per second, got more; try again in {seconds} s"
             raise Problem("too-many", told, headers={"Retry-After": str(seconds)})
         self.tokens -= 1
 

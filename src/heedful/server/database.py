@@ -111,7 +111,7 @@ class Database(storage.Database):
         """As every database; besides, a file without tables is Damaged unless it is empty."""
         found = super().check(connection)
         if found == 0 and os.stat(self.path).st_size:
-            raise Damaged(f"{self.path}: wanted a {self.schema.noun}, got a file of another kind or a damaged one")
+            raise Damaged(f"{self.path}: expected a {self.schema.noun}, got a file of another kind or a damaged one")
         return found
 
     @contextmanager
@@ -130,7 +130,7 @@ class Database(storage.Database):
         found = self.check(connection)
         if 0 < found < self.schema.newest:
             raise Damaged(
-                f"{self.path}: wanted a {self.schema.noun} of schema {self.schema.newest}, got {found}: open it again"
+                f"{self.path}: expected a {self.schema.noun} of schema {self.schema.newest}, got {found}: open it again"
             )
         return found > 0
 

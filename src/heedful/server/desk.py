@@ -22,7 +22,7 @@ from heedful.loop import Loop
 from heedful.loop.answering import Unknown
 from heedful.loop.deciding import Asked
 from heedful.loop.ledger import AGAIN, Draft
-from heedful.loop.wire import Answer, Decision, wanted_id
+from heedful.loop.wire import Answer, Decision, check_id
 from heedful.storage import Moved
 
 T = TypeVar("T")
@@ -109,7 +109,7 @@ class Desk:
         """The decision that `work` makes under an id, in a thread, and whether it was there before."""
 
         def done() -> tuple[Decision, bool]:
-            there = id is not None and self.ledger.known(wanted_id("id", id)) is not None
+            there = id is not None and self.ledger.known(check_id("id", id)) is not None
             return work(), there
 
         return await self.run(done)

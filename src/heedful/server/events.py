@@ -49,7 +49,7 @@ def stream(
     kinds = _kinds(query.get("kinds"))
     follow = query.get("follow", "true")
     if follow not in ("true", "false"):
-        raise ValueError(f"follow: wanted true or false, got {describe(follow)}")
+        raise ValueError(f"follow: expected true or false, got {describe(follow)}")
 
     async def goes_on() -> bool:
         return not service.stopping.is_set() and service.gate.holds(caller, "read") and await holds()
@@ -75,7 +75,7 @@ def _after(given: str | None, last: bytes | None) -> int:
     text = last.decode("latin-1") if last is not None else given if given is not None else "0"
     name = "Last-Event-ID" if last is not None else "after"
     if not text.isascii() or not text.isdecimal() or len(text) > 18:
-        raise ValueError(f"{name}: wanted the number of an event, got {describe(text)}")
+        raise ValueError(f"{name}: expected the number of an event, got {describe(text)}")
     return int(text)
 
 
@@ -84,7 +84,7 @@ def _kinds(given: str | None) -> tuple[str, ...]:
         return KINDS
     kinds = tuple(given.split(","))
     if strange := [kind for kind in kinds if kind not in KINDS]:
-        raise ValueError(f"kinds: wanted some of {', '.join(KINDS)}, got {describe(strange[0])}")
+        raise ValueError(f"kinds: expected some of {', '.join(KINDS)}, got {describe(strange[0])}")
     return kinds
 
 

@@ -78,12 +78,12 @@ class Fast:
         numbers = what == DECISIONS and kind == FLOAT32
         if query and not numbers:
             for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
-                raise ValueError(f"query: wanted none, as only raw numbers have fields there, got {describe(name)}")
+                raise ValueError(f"query: expected none, as only raw numbers have fields there, got {describe(name)}")
         if numbers:
             interaction = desk.ledger.interaction
             size = 0 if interaction.by_number else desk.loop.founding.candidates.size
             if not size:
-                raise ValueError(f"body: wanted names of items, in {interaction.loop}, got raw numbers")
+                raise ValueError(f"body: expected names of items, in {interaction.loop}, got raw numbers")
             return from_numbers(body, parameters(query), size)
         if what == DECISIONS:
             return bodies.fields(bodies.decode(body, kind) if body else {}, names(Decide))
@@ -91,7 +91,7 @@ class Fast:
         if type(given) is list:
             return bodies.listed(given, self._service.limits.batch)
         if type(given) is not dict:
-            raise ValueError(f"body: wanted an event, or a list of them, got {describe(given)}")
+            raise ValueError(f"body: expected an event, or a list of them, got {describe(given)}")
         return given
 
     async def _many(
@@ -150,7 +150,7 @@ def parameters(query: bytes) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name, text in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
         if name in given:
-            raise ValueError(f"{name}: wanted it once, got it twice")
+            raise ValueError(f"{name}: expected it once, got it twice")
         given[name] = _parameter(name, text)
     return given
 
@@ -171,15 +171,15 @@ def _parameter(name: str, text: str) -> Any:
         return text
     if name in ("deferred", "prior"):
         if text not in ("true", "false"):
-            raise ValueError(f"{name}: wanted true or false, got {describe(text)}")
+            raise ValueError(f"{name}: expected true or false, got {describe(text)}")
         return text == "true"
     if name == "show":
         if not text.isascii() or not text.isdecimal() or len(text) > 19:
-            raise ValueError(f"show: wanted a whole number above 0, got {describe(text)}")
+            raise ValueError(f"show: expected a whole number above 0, got {describe(text)}")
         return int(text)
     if name == "context":
         try:
             return msgspec.json.decode(text)
         except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-            raise ValueError(f"context: wanted JSON, got {describe(text)}: {error}") from None
-    raise ValueError(f"query: wanted {', '.join(PARAMETERS)}, got {describe(name)}")
+            raise ValueError(f"context: expected JSON, got {describe(text)}: {error}") from None
+    raise ValueError(f"query: expected {', '.join(PARAMETERS)}, got {describe(name)}")

@@ -25,33 +25,33 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
         context = _rows("context", given.get("context"))
         settings = _object("settings", given.get("settings"))
         if strange := settings.keys() - set(Settings.__struct_fields__):
-            wanted = ", ".join(Settings.__struct_fields__)
-            raise ValueError(f"settings: wanted {wanted}, got {describe(min(strange))}")
+            expected = ", ".join(Settings.__struct_fields__)
+            raise ValueError(f"settings: expected {expected}, got {describe(min(strange))}")
         kinds = _object("kinds", given.get("kinds"))
         for column, kind in kinds.items():
             if not isinstance(kind, str):
-                raise ValueError(f"kinds: {column}: wanted a kind, such as number, got {describe(kind)}")
+                raise ValueError(f"kinds: {column}: expected a kind, such as number, got {describe(kind)}")
         learner, crosses = given.get("learner"), given.get("crosses")
         if crosses is not None and crosses != "all" and not isinstance(crosses, list):
-            raise ValueError(f'crosses: wanted "all" or a list of pairs of columns, got {describe(crosses)}')
+            raise ValueError(f'crosses: expected "all" or a list of pairs of columns, got {describe(crosses)}')
         pairs = [pair for pair in crosses or () if isinstance(pair, list) and len(pair) == 2]
         identifier = given.get("identifier")
         if identifier is not None and (not isinstance(identifier, str) or not identifier):
-            raise ValueError(f"identifier: wanted the attribute that names the items, got {describe(identifier)}")
+            raise ValueError(f"identifier: expected the attribute that names the items, got {describe(identifier)}")
         with naming("context"):
             around = infer(context, identifier="", keep=[pair[0] for pair in pairs]) if context else None
         told, said = Settings(**settings), given.get("query_features")
         features = given.get("features")
         if features is not None and not isinstance(features, bool):
-            raise ValueError(f"features: wanted true or false, got {describe(features)}")
+            raise ValueError(f"features: expected true or false, got {describe(features)}")
         kind = interaction_type(default_learner(told) if learner is None else learner, told)
         if features is not None and kind.item_features != "asked":
             where = " or ".join(sorted(each.loop for each in interactions().values() if each.item_features == "asked"))
-            raise ValueError(f"features: wanted it in {where} alone, got it in another")
+            raise ValueError(f"features: expected it in {where} alone, got it in another")
         if features is False and kinds:
-            raise ValueError("kinds: wanted none where features is false, got some")
+            raise ValueError("kinds: expected none where features is false, got some")
         if kind.item_features == "none" and kinds:
-            raise ValueError(f"kinds: wanted none in {kind.loop}, which looks at no column, got some")
+            raise ValueError(f"kinds: expected none in {kind.loop}, which looks at no column, got some")
         with naming("items"):
             if not kind.looks_at_items(kinds if features is None else features):
                 encoding = encode_names(rows, identifier=identifier)
@@ -87,7 +87,7 @@ def _rows(name: str, given: Any) -> list[Mapping[str, Any]]:
     if given is None:
         return []
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
-        raise ValueError(f"{name}: wanted a list of objects, got {describe(given)}")
+        raise ValueError(f"{name}: expected a list of objects, got {describe(given)}")
     return given
 
 
@@ -95,5 +95,5 @@ def _object(name: str, given: Any) -> dict[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, dict):
-        raise ValueError(f"{name}: wanted an object, got {describe(given)}")
+        raise ValueError(f"{name}: expected an object, got {describe(given)}")
     return given

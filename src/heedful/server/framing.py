@@ -19,28 +19,28 @@ _OFFER = (b"upgrade", b"http2-settings")
 
 
 def fault(version: str, target: bytes, headers: Lines) -> str | None:
-    """What is wrong with a head, "Host: wanted ..., got ..."; None where nothing is.
+    """What is wrong with a head, "Host: expected ..., got ..."; None where nothing is.
 
     `version` is "1.1" or another, `target` the target of the request as it came.
     """
     if version not in ("1.0", "1.1"):
-        return f"request: wanted HTTP/1.1, got version {version}"
+        return f"request: expected HTTP/1.1, got version {version}"
     if b"#" in target or not (target.startswith(b"/") or _ABSOLUTE.fullmatch(target)):
-        return "request: wanted a path, or http:// and a host before it, got another target"
+        return "request: expected a path, or http:// and a host before it, got another target"
     names = [name for name, _ in headers]
     for name in _ONCE:
         if names.count(name) > 1:
-            return f"{name.decode().title()}: wanted it once, got it {names.count(name)} times"
+            return f"{name.decode().title()}: expected it once, got it {names.count(name)} times"
     if b"host" not in names and version == "1.1":  # RFC 9112, 3.2
-        return "Host: wanted the name of a host, got none"
+        return "Host: expected the name of a host, got none"
     codings = [value for name, value in headers if name == b"transfer-encoding"]
     if codings and version == "1.0":  # RFC 9112, 6.1
-        return "Transfer-Encoding: wanted none with HTTP/1.0, got one"
+        return "Transfer-Encoding: expected none with HTTP/1.0, got one"
     if codings and (len(codings) > 1 or codings[0].strip(b" \t").lower() != b"chunked"):
-        return "Transfer-Encoding: wanted chunked, and nothing else, got another"
+        return "Transfer-Encoding: expected chunked, and nothing else, got another"
     for name, value in headers:
         if name == b"host" and not _HOST.fullmatch(value.strip(b" \t")):
-            return "Host: wanted the name of a host, perhaps with a port, got something else"
+            return "Host: expected the name of a host, perhaps with a port, got something else"
     return None
 
 

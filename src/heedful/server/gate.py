@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn
 
 from heedful.core.validation import describe
 from heedful.server.bucket import Bucket
-from heedful.server.keys import SCOPES, Key, Keys, Stamp, in_order, wanted_rate
+from heedful.server.keys import SCOPES, Key, Keys, Stamp, check_rate, in_order
 from heedful.server.problems import Problem
 from heedful.storage import WAIT
 
@@ -79,7 +79,7 @@ class Gate:
         every: float = 0.5,
     ) -> None:
         """`rate` is the limit of keys that have none of their own. Errors of `keys` are raised here."""
-        self._keys, self._rate, self._clock, self._every = keys, wanted_rate("rate", rate), clock, every
+        self._keys, self._rate, self._clock, self._every = keys, check_rate("rate", rate), clock, every
         self._entries: dict[bytes, _Entry] = {}
         self._by_prefix: dict[str, _Entry] = {}
         self._anybody = _Entry(Caller("main", frozenset(SCOPES), ""), b"", self._rate, clock())
@@ -175,9 +175,9 @@ class Gate:
             told = "the keys cannot be read, so nobody is let in; the server's log says more"
             raise Problem(self._broken, told, headers={"Retry-After": "1"} if self._broken == "unavailable" else None)
         if host is None or not _HOST.fullmatch(host):
-            raise Problem("wrong-host", f"Host: wanted localhost, 127.0.0.1 or [::1], got {_shown(host)}")
+            raise Problem("wrong-host", f"Host: expected localhost, 127.0.0.1 or [::1], got {_shown(host)}")
         if origin is not None and not _ORIGIN.fullmatch(origin):
-            raise Problem("wrong-origin", f"Origin: wanted a page of this machine or none, got {_shown(origin)}")
+            raise Problem("wrong-origin", f"Origin: expected a page of this machine or none, got {_shown(origin)}")
         return self._anybody
 
     @property
@@ -243,11 +243,11 @@ def _shown(header: bytes | None) -> str:
 
 def _no_scope(caller: Caller, scope: str) -> NoReturn:
     held = ", ".join(in_order(caller.scopes))
-    told = f"wanted a key that may {scope!r}, got one that may: {held}"
+    told = f"expected a key that may {scope!r}, got one that may: {held}"
     raise Problem("no-scope", f"{told}; heedful keys scopes {caller.prefix} sets what it may")
 
 
 def _no_key() -> NoReturn:
     """The one answer to every key that is not good: it tells nothing about why."""
-    told = "wanted the header Authorization: Bearer and a key: none came, or one that is mistyped, unknown or revoked"
+    told = "expected the header Authorization: Bearer and a key: none came, or one that is mistyped, unknown or revoked"
     raise Problem("no-key", f"{told}; heedful keys create makes one", headers={"WWW-Authenticate": "Bearer"})

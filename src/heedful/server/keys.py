@@ -21,7 +21,7 @@ from types import EllipsisType
 from typing import Any, NamedTuple
 
 from heedful.core.validation import describe, is_number
-from heedful.loop.wire import wanted_id
+from heedful.loop.wire import check_id
 from heedful.server.database import Database
 from heedful.storage import Connection, Damaged
 
@@ -77,7 +77,7 @@ class Keys:
         self, name: str, *, tenant: str = "main", scopes: Iterable[str] = SCOPES, rate: float | None = None
     ) -> tuple[Key, str]:
         """Make a key: (what is kept of it, its text). The text is not to be had again."""
-        row = _name(name), tenant_name("tenant", tenant), " ".join(_scopes(scopes)), wanted_rate("rate", rate)
+        row = _name(name), tenant_name("tenant", tenant), " ".join(_scopes(scopes)), check_rate("rate", rate)
         with self._database.writing(create=True) as connection:
             while True:
                 prefix = "hk_" + "".join(secrets.choice(_LETTERS) for _ in range(8))
@@ -87,7 +87,7 @@ class Keys:
             digest = hashlib.sha256(key.encode()).digest()
             insertion = f"INSERT INTO keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, NULL)"
             connection.execute(insertion, (prefix, *row, digest, _now()))
-            return self._wanted(connection, prefix), key
+            return self._key_of(connection, prefix), key
 
     def revoke(self, prefix: str) -> Key:
         """End a key for good; once more changes nothing. LookupError where there is none of that prefix."""
@@ -95,7 +95,7 @@ class Keys:
         with self._database.writing() as connection:
             ended = "UPDATE keys SET revoked = ? WHERE prefix = ? AND revoked IS NULL"
             connection.execute(ended, (_now(), prefix))
-            return self._wanted(connection, prefix)
+            return self._key_of(connection, prefix)
 
     def change(
         self,
@@ -108,16 +108,16 @@ class Keys:
         """Change what is given of a key. LookupError where there is none of that prefix, ValueError where it was
         revoked."""
         fields: dict[str, Any] = {} if scopes is None else {"scopes": " ".join(_scopes(scopes))}
-        fields |= {} if rate is ... else {"rate": wanted_rate("rate", rate)}
+        fields |= {} if rate is ... else {"rate": check_rate("rate", rate)}
         fields |= {} if name is None else {"name": _name(name)}
         self._known(prefix)
         with self._database.writing() as connection:
-            if self._wanted(connection, prefix).revoked is not None:
-                raise ValueError(f"prefix: wanted a key that was not revoked, got {prefix!r}; make a new one")
+            if self._key_of(connection, prefix).revoked is not None:
+                raise ValueError(f"prefix: expected a key that was not revoked, got {prefix!r}; make a new one")
             if fields:
                 columns = ", ".join(f"{column} = ?" for column in fields)
                 connection.execute(f"UPDATE keys SET {columns} WHERE prefix = ?", (*fields.values(), prefix))
-            return self._wanted(connection, prefix)
+            return self._key_of(connection, prefix)
 
     def close(self) -> None:
         """Close the file."""
@@ -204,7 +204,7 @@ class Keys:
                 return Key(prefix, name, _kept_tenant(tenant), _kept_scopes(scopes), rate, digest, created, revoked)
         except (TypeError, ValueError, AttributeError):
             pass
-        told = "wanted a key as it was written, got another: the database is damaged, restore a back-up"
+        told = "expected a key as it was written, got another: the database is damaged, restore a back-up"
         raise Damaged(f"{self.path}: {told}")
 
 
@@ -222,30 +222,30 @@ def _told(value: Any) -> str:
 
 
 def _none(prefix: Any) -> LookupError:
-    return LookupError(f"prefix: wanted one that `heedful keys list` shows, such as hk_ab12cd34, got {_told(prefix)}")
+    return LookupError(f"prefix: expected one that `heedful keys list` shows, such as hk_ab12cd34, got {_told(prefix)}")
 
 
 def _name(value: Any) -> str:
     if isinstance(value, str) and _SECRET.search(value):
-        raise ValueError(f"name: wanted a text without a key in it, got {_told(value)}")
-    return wanted_id("name", value)
+        raise ValueError(f"name: expected a text without a key in it, got {_told(value)}")
+    return check_id("name", value)
 
 
 def tenant_name(name: str, value: Any) -> str:
     """value as the name of a tenant, which is that of a folder. ValueError, by `name`, where it is none."""
     if not isinstance(value, str) or not _TENANT.fullmatch(value):
-        wanted = "wanted 1 to 40 of a-z, 0-9 and -, the first of them no -"
-        raise ValueError(f"{name}: {wanted}, got {_told(value)}")
+        expected = "expected 1 to 40 of a-z, 0-9 and -, the first of them no -"
+        raise ValueError(f"{name}: {expected}, got {_told(value)}")
     return value
 
 
-def wanted_rate(name: str, value: Any) -> float | None:
+def check_rate(name: str, value: Any) -> float | None:
     """value as a limit in requests per second; None for none."""
     if value is None:
         return None
     if not is_number(value, int, float) or not RATES[0] <= value <= RATES[1]:
-        wanted = f"wanted requests per second, from {RATES[0]:g} to {RATES[1]:,.0f}, or nothing for no limit"
-        raise ValueError(f"{name}: {wanted}, got {_told(value)}")
+        expected = f"expected requests per second, from {RATES[0]:g} to {RATES[1]:,.0f}, or nothing for no limit"
+        raise ValueError(f"{name}: {expected}, got {_told(value)}")
     return float(value)
 
 
@@ -254,7 +254,7 @@ def _scopes(value: Any) -> list[str]:
     wrong = next((each for each in given if not isinstance(each, str) or each not in SCOPES), None)
     if isinstance(value, str) or wrong is not None or not given:
         got = _told(value if isinstance(value, str) else wrong) if given else "none of them"
-        raise ValueError(f"scopes: wanted a list of some of {', '.join(SCOPES)}, got {got}")
+        raise ValueError(f"scopes: expected a list of some of {', '.join(SCOPES)}, got {got}")
     return in_order(given)
 
 

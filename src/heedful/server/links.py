@@ -17,7 +17,7 @@ from hmac import new as new_hmac
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.core.validation import describe, is_number, wanted_count
+from heedful.core.validation import check_count, describe, is_number
 from heedful.server.database import Database
 
 LENGTH = 43
@@ -115,10 +115,10 @@ class Links:
     ) -> tuple[Link, str]:
         """Make a link for so many people, or one that `shows` the ranking of a segment, whatever that is called: (what
         is kept of it, its token). The token is not to be had again. ValueError, by name."""
-        segment = segment if shows else wanted_segment("segment", segment)
+        segment = segment if shows else check_segment("segment", segment)
         if not is_number(seconds, int, float) or not LASTS[0] <= seconds <= LASTS[1]:
-            raise ValueError(f"lasts: wanted a minute to a year, got {describe(seconds)} seconds")
-        wanted_count("people", people, most=MOST_PEOPLE)
+            raise ValueError(f"lasts: expected a minute to a year, got {describe(seconds)} seconds")
+        check_count("people", people, most=MOST_PEOPLE)
         token, now = secrets.token_urlsafe(32), self._now()
         handle = "".join(secrets.choice(_LETTERS) for _ in range(8))
         ends, secret = now + int(seconds * 1e6), secrets.token_bytes(32)
@@ -192,15 +192,15 @@ class Links:
         return int(self._clock() * 1e6)
 
 
-def wanted_segment(name: str, value: Any) -> str:
+def check_segment(name: str, value: Any) -> str:
     """value as the name of a segment, "" for none. ValueError where it is none."""
     if value == "":
         return ""
     if not isinstance(value, str) or not _SEGMENT.fullmatch(value):
-        told = "wanted 1 to 60 letters, digits, spaces, '.', '_' and '-', beginning with a letter or digit"
+        told = "expected 1 to 60 letters, digits, spaces, '.', '_' and '-', beginning with a letter or digit"
         raise ValueError(f"{name}: {told}, got {describe(value)}")
     if value in OTHERS:
-        raise ValueError(f"{name}: wanted another name than {' and '.join(OTHERS)}, got {describe(value)}")
+        raise ValueError(f"{name}: expected another name than {' and '.join(OTHERS)}, got {describe(value)}")
     return value
 
 

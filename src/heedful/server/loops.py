@@ -34,7 +34,7 @@ log = logging.getLogger("heedful.server")
 def loop_name(name: str, given: Any) -> str:
     """given as the name of a loop. ValueError where it is none."""
     if not isinstance(given, str) or not _NAME.fullmatch(given) or given.endswith(SUFFIX):
-        told = "wanted a name of 1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit"
+        told = "expected a name of 1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit"
         raise ValueError(f"{name}: {told}, got {given if not isinstance(given, str) else given[:120]!r}")
     return given
 

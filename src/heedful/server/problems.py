@@ -12,7 +12,7 @@ import msgspec
 
 TITLES = {
     "malformed": (400, "The request cannot be read"),
-    "no-key": (401, "A key is wanted"),
+    "no-key": (401, "A key is required"),
     "no-scope": (403, "The key may not do this"),
     "wrong-origin": (403, "Not from this page"),
     "not-found": (404, "Not found"),
@@ -93,6 +93,6 @@ def of_rows(name: str, told: str) -> str:
 
 
 def bad_input(told: str) -> Problem:
-    """A refusal of ours, "field: wanted ..., got ...", as a problem that names the field."""
+    """A refusal of ours, "field: expected ..., got ...", as a problem that names the field."""
     match = _FIELD.match(told)
     return Problem("bad-input", told, field=match[1] if match else None)

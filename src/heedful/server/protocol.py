@@ -85,7 +85,7 @@ class Protocol(HttpToolsProtocol):
             if sum(getattr(each, "shared", False) for each in self.connections) > theirs:
                 transport.abort()
         elif most is not None and len(self.connections) > most:
-            told = f"wanted at most {most} connections at once, got more: try again"
+            told = f"expected at most {most} connections at once, got more: try again"
             self.refuse(Problem("unavailable", told, headers={"Retry-After": "1"}))
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -142,7 +142,7 @@ class Protocol(HttpToolsProtocol):
         return b"\r\n".join([*head, b"", b""]) + rest
 
     def _too_large(self, field: str, most: int) -> None:
-        self.refuse(Problem("too-large", f"{field}: wanted at most {most} bytes, got more", field=field))
+        self.refuse(Problem("too-large", f"{field}: expected at most {most} bytes, got more", field=field))
 
     def _most(self) -> int:
         return self._service.limits.body if self._service is not None else 2**23
@@ -240,7 +240,7 @@ class Protocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """What is no HTTP is told so."""
-        self.refuse(Problem("malformed", "request: wanted HTTP/1.1, got something else", field="request"))
+        self.refuse(Problem("malformed", "request: expected HTTP/1.1, got something else", field="request"))
 
     def too_slow(self, seconds: float) -> None:
         """The request has not arrived in time."""
@@ -248,7 +248,7 @@ class Protocol(HttpToolsProtocol):
             self.transport.close()
             return
         field = "headers" if self._before_body > 0 else "body"
-        self.refuse(Problem("too-slow", f"{field}: wanted all of the request within {seconds:g} s", field=field))
+        self.refuse(Problem("too-slow", f"{field}: expected all of the request within {seconds:g} s", field=field))
 
     def refuse(self, problem: Problem) -> None:
         """Say what is wrong, once all requests before it are answered, and hang up."""

@@ -146,7 +146,7 @@ def listening(folder: Path, host: str, port: int, options: Options) -> Iterator[
     """
     app = create_app(folder, options)
     if host not in LOOPBACK and not app.service.keys.exist():
-        told = f"--host: wanted 127.0.0.1 until there is a key, got {host}; make one: heedful keys create NAME"
+        told = f"--host: expected 127.0.0.1 until there is a key, got {host}; make one: heedful keys create NAME"
         raise PermissionError(told)
     with listening_socket(host, port) as listener:
         yield app, listener
@@ -165,7 +165,7 @@ def serve(
     if sharing is not None:
         app.sharing = sharing.getsockname()[1]
         if app.sharing == listener.getsockname()[1]:
-            raise ValueError(f"sharing: wanted another port than that of the listener, got {app.sharing} for both")
+            raise ValueError(f"sharing: expected another port than that of the listener, got {app.sharing} for both")
     app.connections = most_connections(more_files(), app.service.options)
     # What is there now stays for good: the collector need not look at it again. And what a request leaves behind is
     # mostly gone before it would be looked at.

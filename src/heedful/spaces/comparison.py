@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, finite_array, is_number, numbers, wanted_count
+from heedful.core.validation import check_count, describe, finite_array, is_number, numbers
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -51,31 +51,31 @@ class Choice(NamedTuple):
 
     def check(self) -> None:
         """ValueError where there are too many items, or the features do not fit them."""
-        wanted_count("n_items", self.n_items, least=0, most=MOST_ITEMS)
+        check_count("n_items", self.n_items, least=0, most=MOST_ITEMS)
         if not isinstance(self.equal, bool):
-            raise ValueError(f"equal: wanted True or False, got {describe(self.equal)}")
+            raise ValueError(f"equal: expected True or False, got {describe(self.equal)}")
         X = numbers("features", self.features, "2-dimensional numbers")
         if X.size:
             finite_array("features", X, 2, X.shape[1] if X.ndim == 2 else 0)
             if len(X) != self.n_items:
-                raise ValueError(f"features: wanted {self.n_items} rows, one for each item, got {len(X)}")
+                raise ValueError(f"features: expected {self.n_items} rows, one for each item, got {len(X)}")
 
     def check_context(self, x: Any, n_features: int = 0) -> ComparisonPool:
         """x = (user, pairs) as a ComparisonPool. ValueError where it is none, or has no pair."""
         if not isinstance(x, tuple | list) or len(x) != 2:
-            raise ValueError(f"x: wanted (user, pairs), got {describe(x)}")
-        wanted_count("x: user", x[0], least=0, most=MOST - 1)
+            raise ValueError(f"x: expected (user, pairs), got {describe(x)}")
+        check_count("x: user", x[0], least=0, most=MOST - 1)
         pairs = numbers("x: pairs", x[1], "pairs of the numbers of items")
         if pairs.ndim != 2 or pairs.shape[1] < 2 or not len(pairs) or pairs.dtype.kind not in "iu":
-            wanted = "at least one pair of the numbers of items, or set of more"
-            raise ValueError(f"x: pairs: wanted {wanted}, got {describe(x[1])}")
+            expected = "at least one pair of the numbers of items, or set of more"
+            raise ValueError(f"x: pairs: expected {expected}, got {describe(x[1])}")
         wrong = pairs[(pairs < 0) | (pairs >= self.n_items)]
         if wrong.size:
-            raise ValueError(f"x: pairs: wanted items from 0 to {self.n_items - 1}, got {wrong[0]}")
+            raise ValueError(f"x: pairs: expected items from 0 to {self.n_items - 1}, got {wrong[0]}")
         ordered = np.sort(pairs, axis=1)
         same = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]
         if same.size:
-            raise ValueError(f"x: pairs: wanted different items in each, got {same[0]} twice")
+            raise ValueError(f"x: pairs: expected different items in each, got {same[0]} twice")
         return ComparisonPool(int(x[0]), np.ascontiguousarray(pairs.astype(np.int64)))
 
     def check_object(self, name: str, x: ComparisonPool, y: Any) -> int | Ints:
@@ -91,9 +91,9 @@ class Choice(NamedTuple):
         order = _order(y, k)
         if order is not None:
             return order
-        wanted = ", ".join(f"{place} ({word})" for word, place in said.items())
+        expected = ", ".join(f"{place} ({word})" for word, place in said.items())
         places = "" if k == 2 else f"the place of the best, 0 to {k - 1}, "
-        raise ValueError(f"{name}: wanted {places}{wanted}, or places from the best on, got {describe(y)}")
+        raise ValueError(f"{name}: expected {places}{expected}, or places from the best on, got {describe(y)}")
 
     def another_context(self, x: ComparisonPool) -> ComparisonPool:
         """A pool other than x, for checks: for another user, with the last pair only."""
@@ -141,8 +141,8 @@ def order_of(feedback: Any, k: int) -> Any:
     return feedback if feedback in (EQUAL, UNSURE) else np.array([feedback], np.int64)
 
 
-def wanted_choice(space: Any) -> None:
+def check_choice(space: Any) -> None:
     """ValueError unless space is a valid `Choice`."""
     if not isinstance(space, Choice):
-        raise ValueError(f"space: wanted a choice among items, such as Choice(10), got {describe(space)}")
+        raise ValueError(f"space: expected a choice among items, such as Choice(10), got {describe(space)}")
     space.check()

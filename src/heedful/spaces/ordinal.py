@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.core.validation import describe, finite_array, is_number, wanted_count
+from heedful.core.validation import check_count, describe, finite_array, is_number
 from heedful.jit.kernel import Floats
 
 MOST_RANKS = 1000
@@ -19,7 +19,7 @@ class Ranks(NamedTuple):
 
     def check(self) -> None:
         """ValueError where k is not a whole number from 2 to MOST_RANKS."""
-        wanted_count("n_ranks", self.k, least=2, most=MOST_RANKS)
+        check_count("n_ranks", self.k, least=2, most=MOST_RANKS)
 
     def check_context(self, x: Any, n_features: int) -> Floats:
         """x as a C-contiguous float array (N,). ValueError where it is not one, or is not finite."""
@@ -30,7 +30,7 @@ class Ranks(NamedTuple):
         plain = isinstance(y, np.generic | np.ndarray) and y.ndim == 0 and y.dtype.kind in "iuf"
         number = y.item() if plain and not hasattr(y, "mask") else y
         if not is_number(number, int, float) or not 1 <= number <= self.k or number != number // 1:
-            raise ValueError(f"{name}: wanted a grade, a whole number from 1 to {self.k}, got {describe(y)}")
+            raise ValueError(f"{name}: expected a grade, a whole number from 1 to {self.k}, got {describe(y)}")
         return int(number)
 
     def invalid_contexts(self, x: Floats) -> list[Any]:

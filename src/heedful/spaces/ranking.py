@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
-from heedful.core.validation import finite_array, indices, wanted_count, wanted_space
+from heedful.core.validation import check_count, check_space, finite_array, indices
 from heedful.jit.kernel import (
     DISCOUNTS,
     Floats,
@@ -86,13 +86,13 @@ class Ranking(NamedTuple):
 
     def check(self) -> None:
         """ValueError where k makes no sense."""
-        wanted_count("k", self.k, most=DISCOUNTS.size)
+        check_count("k", self.k, most=DISCOUNTS.size)
 
     def check_context(self, x: Any, n_features: int) -> Floats:
         """x as a C-contiguous float array (m x N). ValueError where it is not one, is empty, or is not finite."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] == 0:
-            raise ValueError("x: wanted at least one candidate, got an empty list (0 rows)")
+            raise ValueError("x: expected at least one candidate, got an empty list (0 rows)")
         return array
 
     def check_object(self, name: str, x: Floats, y: Any) -> Ints:
@@ -100,7 +100,9 @@ class Ranking(NamedTuple):
         m = x.shape[0]
         order = indices(name, y, m, "candidate indices, best first")
         if 1 < self.k and order.size < min(self.k, m):
-            raise ValueError(f"{name}: wanted at least the first {min(self.k, m)} of {m} candidates, got {order.size}")
+            raise ValueError(
+                f"{name}: expected at least the first {min(self.k, m)} of {m} candidates, got {order.size}"
+            )
         return order
 
 
@@ -161,14 +163,14 @@ class Assignment(NamedTuple):
 
     def check(self) -> None:
         """ValueError where the number of slots is not positive."""
-        wanted_count("slots", self.slots)
+        check_count("slots", self.slots)
 
     def check_context(self, x: Any, n_features: int) -> Floats:
         """x as a C-contiguous float array (m x slots x N). ValueError where it is not one, or has too few people."""
         array = finite_array("x", x, 3, n_features)
         if array.shape[1] != self.slots or array.shape[0] < self.slots:
             raise ValueError(
-                f"x: wanted shape (m, {self.slots}, {n_features}) with m >= {self.slots}, got {array.shape}"
+                f"x: expected shape (m, {self.slots}, {n_features}) with m >= {self.slots}, got {array.shape}"
             )
         return array
 
@@ -176,7 +178,7 @@ class Assignment(NamedTuple):
         """y as one person for every slot. ValueError where it is not."""
         people = indices(name, y, x.shape[0], "a person for every slot")
         if people.size != self.slots:
-            raise ValueError(f"{name}: wanted {self.slots} people, one a slot, got {people.size}")
+            raise ValueError(f"{name}: expected {self.slots} people, one a slot, got {people.size}")
         return people
 
 
@@ -236,10 +238,10 @@ class WithBaseScore(NamedTuple):
     def check(self) -> None:
         """ValueError where the inner space is no space, is not valid, or has a base score already."""
         if isinstance(self.space, WithBaseScore):
-            raise ValueError(f"space: wanted one without the caller's score, got {self.space!r}")
-        wanted_space(self.space)
+            raise ValueError(f"space: expected one without the caller's score, got {self.space!r}")
+        check_space(self.space)
         if not isinstance(self.adjusted, bool):
-            raise ValueError(f"adjusted: wanted True or False, got {self.adjusted!r}")
+            raise ValueError(f"adjusted: expected True or False, got {self.adjusted!r}")
 
     def check_context(self, x: Any, n_features: int) -> Floats:
         """x as the inner space checks it; the caller's score is the last of the n_features."""
@@ -274,10 +276,10 @@ def is_exact(space: Any) -> bool:
     return not (isinstance(space, WithBaseScore) or getattr(space, "approximate", False))
 
 
-def wanted_ranking(space: Any, why: str) -> None:
+def check_ranking(space: Any, why: str) -> None:
     """ValueError unless space is a valid Ranking, or a WithBaseScore around one; `why` completes the message."""
     if not isinstance(space.space if isinstance(space, WithBaseScore) else space, Ranking):
-        raise ValueError(f"space: wanted a Ranking, {why}, got {space!r}")
+        raise ValueError(f"space: expected a Ranking, {why}, got {space!r}")
     space.check()
 
 
@@ -308,7 +310,7 @@ def best_assignment(benefit: Array) -> Ints:
                     if least[p] < delta:
                         delta, nearest = least[p], p
             if nearest == 0:  # no person can be reached
-                raise ValueError("assignment: wanted finite benefits and at least as many people as slots")
+                raise ValueError("assignment: expected finite benefits and at least as many people as slots")
             for p in range(m + 1):
                 if used[p]:
                     u[holder[p]] += delta

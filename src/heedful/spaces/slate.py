@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, indices, is_number, numbers, wanted_count
+from heedful.core.validation import check_count, describe, indices, is_number, numbers
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -60,46 +60,46 @@ class Slate(NamedTuple):
 
     def check(self) -> None:
         """ValueError where the size or the range is not valid."""
-        wanted_count("size", self.size)
+        check_count("size", self.size)
         for name, value in (("low", self.low), ("high", self.high)):
             if not is_number(value, int, float) or not abs(value) <= 1e50:
-                raise ValueError(f"{name}: wanted a number from -1e50 to 1e50, got {describe(value)}")
+                raise ValueError(f"{name}: expected a number from -1e50 to 1e50, got {describe(value)}")
         if not self.low < self.high:
-            raise ValueError(f"high: wanted more than low = {self.low:g}, got {self.high:g}")
+            raise ValueError(f"high: expected more than low = {self.low:g}, got {self.high:g}")
 
     def check_context(self, x: Any, n_features: int = 0) -> SlateContext:
         """x = (user, items) as a SlateContext. ValueError where it is none, or has no item."""
         if not isinstance(x, tuple | list) or len(x) != 2:
-            raise ValueError(f"x: wanted (user, items), got {describe(x)}")
-        wanted_count("x: user", x[0], least=0, most=MOST - 1)
+            raise ValueError(f"x: expected (user, items), got {describe(x)}")
+        check_count("x: user", x[0], least=0, most=MOST - 1)
         if numbers("x: items", x[1], "the numbers of the items on offer").size == 0:
-            raise ValueError("x: items: wanted at least one on offer, got none")
+            raise ValueError("x: items: expected at least one on offer, got none")
         return SlateContext(int(x[0]), np.sort(indices("x: items", x[1], MOST, "the numbers of the items on offer")))
 
     def check_object(self, name: str, x: SlateContext, y: Any) -> SlateRatings | WeightedRatings:
         """y = (items, ratings) or (items, ratings, weights) as ratings of items on offer; one item may come as a
         number. ValueError where they do not fit."""
         if not isinstance(y, tuple | list) or len(y) not in (2, 3):
-            raise ValueError(f"{name}: wanted (items, ratings) or (items, ratings, weights), got {describe(y)}")
+            raise ValueError(f"{name}: expected (items, ratings) or (items, ratings, weights), got {describe(y)}")
         items = indices(f"{name}: items", y[0], MOST, "the numbers of items that were shown")
         strange = np.setdiff1d(items, x.items)
         if strange.size:
-            raise ValueError(f"{name}: items: wanted some of those on offer, got {strange[0]}")
+            raise ValueError(f"{name}: items: expected some of those on offer, got {strange[0]}")
         ratings = np.atleast_1d(numbers(f"{name}: ratings", y[1], "numbers")).astype(np.float64)
         if ratings.shape != items.shape:
-            raise ValueError(f"{name}: ratings: wanted {items.size}, one for each item, got {describe(y[1])}")
+            raise ValueError(f"{name}: ratings: expected {items.size}, one for each item, got {describe(y[1])}")
         wrong = ratings[~((ratings >= self.low) & (ratings <= self.high))]
         if wrong.size:
-            raise ValueError(f"{name}: ratings: wanted numbers from {self.low:g} to {self.high:g}, got {wrong[0]:g}")
+            raise ValueError(f"{name}: ratings: expected numbers from {self.low:g} to {self.high:g}, got {wrong[0]:g}")
         if len(y) == 2:
             return SlateRatings(items, ratings)
         weights = np.atleast_1d(numbers(f"{name}: weights", y[2], "numbers")).astype(np.float64)
         if weights.shape != items.shape:
-            raise ValueError(f"{name}: weights: wanted {items.size}, one for each item, got {describe(y[2])}")
+            raise ValueError(f"{name}: weights: expected {items.size}, one for each item, got {describe(y[2])}")
         wrong = weights[~((weights >= 1.0 / MOST_WEIGHT) & (weights <= MOST_WEIGHT))]
         if wrong.size:
             least = 1.0 / MOST_WEIGHT
-            raise ValueError(f"{name}: weights: wanted numbers from {least:g} to {MOST_WEIGHT:g}, got {wrong[0]:g}")
+            raise ValueError(f"{name}: weights: expected numbers from {least:g} to {MOST_WEIGHT:g}, got {wrong[0]:g}")
         return WeightedRatings(items, ratings, weights)
 
     def another_context(self, x: SlateContext) -> SlateContext:
@@ -127,8 +127,8 @@ class Slate(NamedTuple):
         return [*spoiled, y, ratings, (y, ratings, ratings, ratings), "text", None]
 
 
-def wanted_slate(space: Any) -> None:
+def check_slate(space: Any) -> None:
     """ValueError unless space is a valid `Slate`."""
     if not isinstance(space, Slate):
-        raise ValueError(f"space: wanted a slate, such as Slate(5), got {describe(space)}")
+        raise ValueError(f"space: expected a slate, such as Slate(5), got {describe(space)}")
     space.check()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, finite_array, indices, wanted_count
+from heedful.core.validation import check_count, describe, finite_array, indices
 from heedful.jit.kernel import Floats, Ints, add_rows, kernel, logistic, scores
 
 Array = npt.NDArray[np.float64]
@@ -88,28 +88,28 @@ class Path(NamedTuple):
         for name, nodes in (("tails", self.tails), ("heads", self.heads)):
             whole = isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype == np.int64
             if not whole or nodes.size == 0 or nodes.min() < 0:
-                raise ValueError(f"{name}: wanted the node of each edge, an int64 array (E,), got {describe(nodes)}")
+                raise ValueError(f"{name}: expected the node of each edge, an int64 array (E,), got {describe(nodes)}")
         if self.tails.shape != self.heads.shape:
-            raise ValueError(f"heads: wanted {self.tails.size}, one an edge, got {self.heads.size}")
+            raise ValueError(f"heads: expected {self.tails.size}, one an edge, got {self.heads.size}")
         if np.any(np.diff(self.tails) < 0):
             raise ValueError(
-                "tails: wanted the edges listed by their tails, so that they never fall, got one that does"
+                "tails: expected the edges listed by their tails, so that they never fall, got one that does"
             )
         if np.any(self.heads <= self.tails):
             e = int(np.argmax(self.heads <= self.tails))
-            raise ValueError(f"heads: wanted every edge to lead upwards, got {self.tails[e]} to {self.heads[e]}")
+            raise ValueError(f"heads: expected every edge to lead upwards, got {self.tails[e]} to {self.heads[e]}")
         reached = {int(self.tails[0])}
         for tail, head in zip(self.tails.tolist(), self.heads.tolist()):
             if tail in reached:
                 reached.add(head)
         if int(self.heads.max()) not in reached:
-            raise ValueError(f"heads: wanted a path from {self.tails[0]} to {self.heads.max()}, got none")
+            raise ValueError(f"heads: expected a path from {self.tails[0]} to {self.heads.max()}, got none")
 
     def check_context(self, x: Any, n_features: int) -> Floats:
         """x as a C-contiguous float array (E x N). ValueError where it is not one."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] != self.tails.size:
-            raise ValueError(f"x: wanted {self.tails.size} rows, one an edge, got {array.shape[0]}")
+            raise ValueError(f"x: expected {self.tails.size} rows, one an edge, got {array.shape[0]}")
         return array
 
     def check_object(self, name: str, x: Floats, y: Any) -> Ints:
@@ -119,12 +119,12 @@ class Path(NamedTuple):
         for e in edges.tolist():
             if self.tails[e] != here:
                 raise ValueError(
-                    f"{name}: wanted an edge that leaves node {here}, got {e}, which leaves {self.tails[e]}"
+                    f"{name}: expected an edge that leaves node {here}, got {e}, which leaves {self.tails[e]}"
                 )
             here = int(self.heads[e])
         if here != self.heads.max():
             raise ValueError(
-                f"{name}: wanted a path that leads to node {self.heads.max()}, got one that ends at {here}"
+                f"{name}: expected a path that leads to node {self.heads.max()}, got one that ends at {here}"
             )
         return edges
 
@@ -145,7 +145,7 @@ def best_path(s: Array, tails: Ints, heads: Ints) -> Ints:
         if reached > best[heads[e]]:
             best[heads[e]], by[heads[e]] = reached, e
     if by[last] < 0:
-        raise ValueError("path: wanted finite scores and a path to the last node")
+        raise ValueError("path: expected finite scores and a path to the last node")
     length, node = 0, last
     while node != tails[0]:
         length += 1
@@ -164,10 +164,10 @@ def grid(rows: int, columns: int) -> Path:
     Node r * columns + c is in row r, column c; its edge to the right comes before its edge down. ValueError where a
     size is not positive, or for one node only.
     """
-    wanted_count("rows", rows)
-    wanted_count("columns", columns)
+    check_count("rows", rows)
+    check_count("columns", columns)
     if rows * columns < 2:
-        raise ValueError("grid: wanted at least two nodes, got one")
+        raise ValueError("grid: expected at least two nodes, got one")
     edges = []
     for node in range(rows * columns):
         if (node + 1) % columns:
@@ -235,15 +235,15 @@ class Subset(NamedTuple):
 
     def check(self) -> None:
         """ValueError where k makes no sense."""
-        wanted_count("k", self.k)
+        check_count("k", self.k)
 
     def check_context(self, x: Any, n_features: int) -> Floats:
         """x as a C-contiguous float array (m x N), m > 0, without negative numbers. ValueError where it is not one."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] == 0:
-            raise ValueError("x: wanted at least one candidate, got an empty list (0 rows)")
+            raise ValueError("x: expected at least one candidate, got an empty list (0 rows)")
         if array.min(initial=0.0) < 0.0:
-            raise ValueError(f"x: wanted how much each candidate covers, 0 or more, got {array.min():g}")
+            raise ValueError(f"x: expected how much each candidate covers, 0 or more, got {array.min():g}")
         return array
 
     def check_object(self, name: str, x: Floats, y: Any) -> Ints:
@@ -251,7 +251,7 @@ class Subset(NamedTuple):
         chosen = indices(name, y, x.shape[0], "candidate indices, in any order")
         size = min(self.k, x.shape[0])
         if chosen.size != size:
-            raise ValueError(f"{name}: wanted {size} of {x.shape[0]} candidates, got {chosen.size}")
+            raise ValueError(f"{name}: expected {size} of {x.shape[0]} candidates, got {chosen.size}")
         return chosen
 
 

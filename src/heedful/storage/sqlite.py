@@ -77,7 +77,7 @@ class Database:
         try:
             os.close(os.open(self.path, flags, 0o600))
         except FileExistsError:
-            told = f"wanted a new {self.schema.noun}, got one that is there already"
+            told = f"expected a new {self.schema.noun}, got one that is there already"
             raise FileExistsError(errno.EEXIST, told, str(self.path)) from None
 
     def check_header(self) -> None:
@@ -85,7 +85,7 @@ class Database:
         with self.path.open("rb") as file:
             header = file.read(100)
         if header[:16] != b"SQLite format 3\0" or header[68:72] != self.schema.application.to_bytes(4, "big"):
-            told = f"wanted a {self.schema.noun}, got a file of another kind or a damaged one"
+            told = f"expected a {self.schema.noun}, got a file of another kind or a damaged one"
             raise Damaged(f"{self.path}: {told}")
 
     def connect(self, *pragmas: str, wait: float | None = None) -> Connection:
@@ -125,7 +125,7 @@ class Database:
         found = self.version(connection)
         if found > schema.newest:
             raise Damaged(
-                f"{self.path}: wanted a {schema.noun} of schema {schema.newest} or older, got {found}: "
+                f"{self.path}: expected a {schema.noun} of schema {schema.newest} or older, got {found}: "
                 "a newer heedful wrote it; upgrade heedful to open it"
             )
         there = _objects(connection)
@@ -135,7 +135,7 @@ class Database:
         wrong += [f"no table {name!r}" for name, about in known.items() if about[0] == "table" and name not in there]
         if wrong:
             more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-            told = f"wanted the tables of a {schema.noun} and nothing else, got {', '.join(wrong[:3])}{more}"
+            told = f"expected the tables of a {schema.noun} and nothing else, got {', '.join(wrong[:3])}{more}"
             raise Damaged(f"{self.path}: {told}: it was changed, restore a back-up")
         return found
 
@@ -209,10 +209,12 @@ class Database:
                 told = f"the {noun} cannot be read or written ({error}); nothing was changed"
                 raise OSError(errno.EIO, told, name) from error
             if "decode" in str(error):  # text that is none any more; what it is now is not repeated
-                raise Damaged(f"{name}: wanted a whole {noun}, got a damaged one: restore a back-up") from None
+                raise Damaged(f"{name}: expected a whole {noun}, got a damaged one: restore a back-up") from None
             # Nobody but us asks: where a question makes no sense to the database, its schema is damaged.
             if not writing or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-                told = f"wanted a whole {noun}, got a damaged file or one of another kind ({error}): restore a back-up"
+                told = (
+                    f"expected a whole {noun}, got a damaged file or one of another kind ({error}): restore a back-up"
+                )
                 raise Damaged(f"{name}: {told}") from error
             raise
 

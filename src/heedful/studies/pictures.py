@@ -29,14 +29,14 @@ _LENGTH = re.compile(r"\s*([0-9.]+)(px|pt|pc|mm|cm|in)?\s*")
 
 
 def picture_type(content: bytes) -> str:
-    """The media type of a picture that is whole. ValueError: what was wanted, and what came."""
+    """The media type of a picture that is whole. ValueError: what was expected, and what came."""
     if not content:
-        raise ValueError(f"wanted {KINDS}, got an empty file")
+        raise ValueError(f"expected {KINDS}, got an empty file")
     if len(content) > MOST:
-        raise ValueError(f"wanted at most {MOST // 2**20} MiB, got {len(content) / 2**20:.1f}")
+        raise ValueError(f"expected at most {MOST // 2**20} MiB, got {len(content) / 2**20:.1f}")
     kind = media_type(content)
     if kind is None:
-        raise ValueError(f"wanted {KINDS}, got something else")
+        raise ValueError(f"expected {KINDS}, got something else")
     if kind == "image/svg+xml":
         _svg(content)
     else:
@@ -104,10 +104,10 @@ def _check_whole(content: bytes, kind: str) -> None:
         if not end.get(kind, True):
             raise EOFError
     except DecompressionBombError:
-        raise ValueError(f"wanted 1 to {PIXELS:,} pixels, got {size}") from None
+        raise ValueError(f"expected 1 to {PIXELS:,} pixels, got {size}") from None
     except Exception as error:  # Pillow may say anything of what makes no sense to it
         name = kind.removeprefix("image/").upper().replace("WEBP", "WebP")
-        raise ValueError(f"wanted a whole {name}, got one that is cut off or damaged") from error
+        raise ValueError(f"expected a whole {name}, got one that is cut off or damaged") from error
 
 
 def _is_turned(image: Image) -> bool:
@@ -128,12 +128,12 @@ def _svg(content: bytes) -> None:
     first: dict[str, int] = {"": 0}  # id -> the first element of that id, which is the one that is used; "" is all
 
     def entity(*_: object) -> None:
-        raise ValueError("wanted an SVG without entities of its own, got one with some")
+        raise ValueError("expected an SVG without entities of its own, got one with some")
 
     def start(name: str, attributes: dict[str, str]) -> None:
         names.append(name) if not names else None
         if len(within) >= DEEP:
-            raise ValueError(f"wanted an SVG of at most {DEEP} parts within each other, got more")
+            raise ValueError(f"expected an SVG of at most {DEEP} parts within each other, got more")
         first.setdefault(attributes.get("id", ""), len(uses))
         within.append(len(uses))
         used = attributes.get("href", attributes.get("xlink:href", "")).removeprefix("#")
@@ -147,12 +147,12 @@ def _svg(content: bytes) -> None:
     def few(parts: int) -> None:
         if parts > DRAWN:
             raise ValueError(
-                f"wanted an SVG of at most {DRAWN:,} parts, those that are used again counted again, got more"
+                f"expected an SVG of at most {DRAWN:,} parts, those that are used again counted again, got more"
             )
 
     def drawn(id: str, above: tuple[str, ...] = ()) -> int:
         if id in above or len(above) > 50:
-            raise ValueError("wanted an SVG whose parts do not use themselves, got one that does")
+            raise ValueError("expected an SVG whose parts do not use themselves, got one that does")
         if id not in known:
             at = first[id]
             parts = ends[at] - at
@@ -171,9 +171,9 @@ def _svg(content: bytes) -> None:
     try:
         parser.Parse(content, True)
     except (expat.ExpatError, LookupError) as error:  # LookupError: of an encoding that nobody knows
-        raise ValueError(f"wanted a whole SVG, got one that is none: {error}") from None
+        raise ValueError(f"expected a whole SVG, got one that is none: {error}") from None
     if names[0].rpartition(":")[2] != "svg":
-        raise ValueError(f"wanted an SVG, got a document of {names[0][:40]!r}")
+        raise ValueError(f"expected an SVG, got a document of {names[0][:40]!r}")
     drawn("")
 
 

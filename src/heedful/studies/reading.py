@@ -63,11 +63,11 @@ def read_material(source: Path, identifier: str | None = None) -> Material:
         raise FileNotFoundError(f"{source}: no such file or folder")
     if source.is_dir():
         if identifier is not None:
-            raise ValueError("identifier: wanted none with a folder, whose files name the items, got one")
+            raise ValueError("identifier: expected none with a folder, whose files name the items, got one")
         found = _folder(source)
     elif source.name.removesuffix(".gz").endswith(PREFLIB):
         if identifier is not None:
-            raise ValueError("identifier: wanted none with PrefLib, which names its alternatives, got one")
+            raise ValueError("identifier: expected none with PrefLib, which names its alternatives, got one")
         rows = [{"name": name} for name in load_preflib(source).items]
         found = Material("rows", rows, encode_names(rows, identifier="name"), {}, ())
     else:
@@ -75,9 +75,9 @@ def read_material(source: Path, identifier: str | None = None) -> Material:
     if len(found.rows) < 2:
         told = "".join(f"; {each.name}: {each.why}" for each in found.left_out[:5])
         told += f"; and {len(found.left_out) - 5} more" if len(found.left_out) > 5 else ""
-        raise ValueError(f"{source.name}: wanted two things or more to compare, got {len(found.rows)}{told}")
+        raise ValueError(f"{source.name}: expected two things or more to compare, got {len(found.rows)}{told}")
     if len(found.rows) > THINGS:
-        raise ValueError(f"{source.name}: wanted at most {THINGS:,} things to compare, got {len(found.rows):,}")
+        raise ValueError(f"{source.name}: expected at most {THINGS:,} things to compare, got {len(found.rows):,}")
     return found
 
 
@@ -105,9 +105,9 @@ def _first_nameless(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -
     for where, row in placed:
         name = str(row.get(column) if row.get(column) is not None else "").strip()
         if not name:
-            return f"{where}: {column}: wanted a name, got nothing"
+            return f"{where}: {column}: expected a name, got nothing"
         if name in seen:
-            return f"{where}: {column}: wanted another name in every row, got {cut_repr(name)}, as in {seen[name]}"
+            return f"{where}: {column}: expected another name in every row, got {cut_repr(name)}, as in {seen[name]}"
         seen[name] = where
     return ""
 
@@ -118,7 +118,7 @@ def _first_nameless(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -
 def _folder(source: Path) -> Material:
     paths = sorted(path for path in source.iterdir() if not path.name.startswith(".") and not path.is_dir())
     if len(paths) > FILES:
-        raise ValueError(f"{source.name}: wanted at most {FILES:,} files, got {len(paths):,}")
+        raise ValueError(f"{source.name}: expected at most {FILES:,} files, got {len(paths):,}")
     pictures, texts = (sum(path.suffix.lower() in kind for path in paths) for kind in (PICTURES, TEXTS))
     return _pictures(paths) if pictures >= texts > 0 or (pictures and not texts) else _texts(paths)
 
@@ -129,7 +129,7 @@ def _pictures(paths: Sequence[Path]) -> Material:
     for path in paths:
         try:
             if path.suffix.lower() not in PICTURES:
-                raise ValueError(f"wanted {KINDS}, got another kind of file")
+                raise ValueError(f"expected {KINDS}, got another kind of file")
             content = _read(path, MOST, f"at most {MOST // 2**20} MiB")
             picture_type(content)
         except (ValueError, OSError) as error:
@@ -147,13 +147,13 @@ def _texts(paths: Sequence[Path]) -> Material:
     for path in paths:
         try:
             if path.suffix.lower() not in TEXTS:
-                raise ValueError(f"wanted a text ({', '.join(TEXTS)}), got another kind of file")
+                raise ValueError(f"expected a text ({', '.join(TEXTS)}), got another kind of file")
             content = _read(path, 4 * LONGEST + 3, f"at most {LONGEST:,} characters")
             text = content.decode("utf-8-sig").replace("\r\n", "\n").strip()
             if not text or len(text) > LONGEST or "\0" in text:
-                raise ValueError(f"wanted 1 to {LONGEST:,} characters of text, got {len(text):,}")
+                raise ValueError(f"expected 1 to {LONGEST:,} characters of text, got {len(text):,}")
         except UnicodeDecodeError:
-            left_out.append(LeftOut(path.name, "wanted UTF-8, got something else"))
+            left_out.append(LeftOut(path.name, "expected UTF-8, got something else"))
             continue
         except (ValueError, OSError) as error:
             left_out.append(LeftOut(path.name, _why(error)))
@@ -168,13 +168,13 @@ def _read(path: Path, most: int, told: str) -> bytes:
     # os.path.realpath, unlike Path.resolve, goes no further where a link is to itself: opening it tells of that.
     inside = Path(os.path.realpath(path.parent))
     if path.is_symlink() and inside not in Path(os.path.realpath(path)).parents:
-        raise ValueError("wanted a file of this folder, got a link to elsewhere")
+        raise ValueError("expected a file of this folder, got a link to elsewhere")
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("wanted a plain file, got another kind")
+            raise ValueError("expected a plain file, got another kind")
         content = file.read(most + 1)
     if len(content) > most:
-        raise ValueError(f"wanted {told}, got more")
+        raise ValueError(f"expected {told}, got more")
     return content
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from heedful.core.decoding import decoder
-from heedful.core.validation import describe, wanted_count
+from heedful.core.validation import check_count, describe
 from heedful.loop import Loop
 from heedful.loop.keeping import read_own
 from heedful.loop.settings import Settings
@@ -51,8 +51,8 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
         for name, most in (("ask", 300), ("consent", 4000)):
             value = getattr(self, name)
             if not isinstance(value, str) or not value.strip() or len(value) > most or "\0" in value:
-                raise ValueError(f"{name}: wanted a text of 1 to {most} characters, got {describe(value)}")
-        wanted_count("questions", self.questions, most=10_000)
+                raise ValueError(f"{name}: expected a text of 1 to {most} characters, got {describe(value)}")
+        check_count("questions", self.questions, most=10_000)
 
 
 def create_study(path: Path, material: Material, study: Study, goal: Literal["best", "ranking"]) -> Loop:
@@ -61,7 +61,7 @@ def create_study(path: Path, material: Material, study: Study, goal: Literal["be
     known = {name for row in material.rows for name in row}
     for column in study.show:
         if column not in known:
-            raise ValueError(f"show: wanted one of {', '.join(sorted(known))}, got {describe(column)}")
+            raise ValueError(f"show: expected one of {', '.join(sorted(known))}, got {describe(column)}")
     # No question is left to chance: there is nothing here that learning is compared with.
     settings = Settings(choices=goal, control=0.0, seed=secrets.randbits(62))
     if path.exists() or path.is_symlink():
@@ -88,7 +88,7 @@ def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
     has there. ValueError where it is of another kind."""
     kind = study_of(loop.path).kind
     if material.kind != kind:
-        raise ValueError(f"SOURCE: wanted {kind}, as the study began with, got {material.kind}")
+        raise ValueError(f"SOURCE: expected {kind}, as the study began with, got {material.kind}")
     _keep_pictures(loop.path, material)
     rows = _as_before(loop, material)
     named = {loop.founding.encoding.name_of(row) for row in rows}
@@ -124,7 +124,7 @@ def study_of(path: Path) -> Study:
     try:
         return decoder(Study).decode(content)
     except (msgspec.MsgspecError, ValueError) as error:
-        raise ValueError(f"{FILE}: wanted a study as it was written, got another: {error}") from None
+        raise ValueError(f"{FILE}: expected a study as it was written, got another: {error}") from None
 
 
 def picture_in(path: Path, number: str) -> tuple[bytes, str] | None:

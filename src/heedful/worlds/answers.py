@@ -43,7 +43,7 @@ def move_to_front(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
 
 @kernel
 def nth(values: Array, wanted: float, n: int) -> int:
-    """The index of the n-th (from 0) of the entries of `values` that equal `wanted`."""
+    """The index of the n-th (from 0) of the entries of `values` that equal `expected`."""
     for j in range(values.size):
         if values[j] == wanted:
             if n == 0:

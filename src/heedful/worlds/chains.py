@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import finite_array, wanted_count
+from heedful.core.validation import check_count, finite_array
 from heedful.jit.kernel import Floats, Ints, top
 from heedful.worlds.answers import move_to_front
 from heedful.worlds.clicks import PositionBiased, attraction
@@ -73,7 +73,7 @@ def chain_feedback(y: Ints, clicks: Sequence[Ints]) -> Ints:
 def degrade(ranking: Ints, condition: str) -> Ints:
     """The ranking as it is shown under one of the CONDITIONS; below the top ten nothing moves."""
     if condition not in CONDITIONS:
-        raise ValueError(f"condition: wanted {', '.join(CONDITIONS)}, got {condition!r}")
+        raise ValueError(f"condition: expected {', '.join(CONDITIONS)}, got {condition!r}")
     head = {"normal": ranking[:K], "swapped": np.append(ranking[:2][::-1], ranking[2:K]), "reversed": ranking[:K][::-1]}
     return np.append(head[condition], ranking[K:]).astype(np.int64)
 
@@ -96,8 +96,8 @@ def study(
     Chains in which nothing was shown are left out, and those in which nothing was clicked if `clicked_only`.
     """
     if not (isinstance(clicks, str) and clicks in ("documents", "positions")) and not hasattr(clicks, "rank"):
-        raise ValueError(f"clicks: wanted documents, positions or a person who clicks, got {clicks!r}")
-    wanted_count("seed", seed, least=0, most=2**128)
+        raise ValueError(f"clicks: expected documents, positions or a person who clicks, got {clicks!r}")
+    check_count("seed", seed, least=0, most=2**128)
     rng = np.random.default_rng(seed)
     differences, unchanged = [], []
     for chain in chains:
@@ -154,7 +154,7 @@ def fit_clicks(chains: Iterable[QueryChain]) -> PositionBiased:
                 shown[relevant, i] += 1.0
                 clicked[relevant, i] += j in hits
     if not clicked.any():
-        raise ValueError("chains: wanted at least one click, got none")
+        raise ValueError("chains: expected at least one click, got none")
     best, likeliest = PositionBiased(), -np.inf
     for eta in np.arange(0.0, 3.01, 0.1):
         looked = np.arange(1.0, deepest + 1.0) ** -float(eta)
@@ -217,7 +217,7 @@ def chain_stream(chains: Iterable[QueryChain], features: Sequence[Floats], *, sh
     The documents of every chain are shuffled, by the seed `shuffle`: they come in the order of their ranks.
     ValueError where features and chains do not fit together, or nothing was clicked.
     """
-    wanted_count("shuffle", shuffle, least=0)
+    check_count("shuffle", shuffle, least=0)
     rng = np.random.default_rng(shuffle)
     X, r, clicked, best = [], [], [], []
     n_features = features[0].shape[1] if len(features) and np.ndim(features[0]) == 2 else 1
@@ -225,7 +225,7 @@ def chain_stream(chains: Iterable[QueryChain], features: Sequence[Floats], *, sh
         rows = finite_array("features", rows, 2, n_features)
         m = chain.grades.size
         if rows.shape[0] != m:
-            raise ValueError(f"features: wanted a row for each of the {m} documents, got {rows.shape[0]}")
+            raise ValueError(f"features: expected a row for each of the {m} documents, got {rows.shape[0]}")
         hits = chain_feedback(np.empty(0, np.int64), chain.clicks)
         if hits.size:
             order = rng.permutation(m)
@@ -234,7 +234,7 @@ def chain_stream(chains: Iterable[QueryChain], features: Sequence[Floats], *, sh
             clicked.append(np.argsort(order)[hits])
             best.append(utility(r[-1], top(r[-1], m), K))
     if not X:
-        raise ValueError("chains: wanted at least one with a click, got none")
+        raise ValueError("chains: expected at least one with a click, got none")
     offsets, starts = (np.cumsum([0, *map(len, parts)]).astype(np.int64) for parts in (X, clicked))
     return ChainStream(
         np.concatenate(X), np.concatenate(r), offsets, np.concatenate(clicked).astype(np.int64), starts, np.array(best)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, finite_array, is_number, numbers, wanted_count
+from heedful.core.validation import check_count, describe, finite_array, is_number, numbers
 from heedful.jit.kernel import Ints, kernel
 from heedful.spaces.comparison import EQUAL, UNSURE, ComparisonPool
 
@@ -155,9 +155,9 @@ def gaussian_choosers(
     each user's own. `lapse` and `first` are those of every user; `shown` is how many items are shown at a time.
     ValueError, naming what is wrong.
     """
-    wanted_count("n_users", n_users)
-    wanted_count("n_items", n_items, least=2)
-    wanted_count("seed", seed, least=0)
+    check_count("n_users", n_users)
+    check_count("n_items", n_items, least=2)
+    check_count("seed", seed, least=0)
     for name, value, least, most in (("length", length, 1e-50, 1e50), ("amplitude", amplitude, 0.0, 1e50)):
         _number(name, value, least, most)
     _number("shared", shared, 0.0, 1.0)
@@ -168,7 +168,7 @@ def gaussian_choosers(
         array = numbers("features", features, "2-dimensional numbers")
         X = finite_array("features", array, 2, array.shape[1] if array.ndim == 2 else 0).astype(np.float64)
         if X.shape[0] != n_items or X.shape[1] < 1:
-            raise ValueError(f"features: wanted {n_items} rows, one for each item, got shape {X.shape}")
+            raise ValueError(f"features: expected {n_items} rows, one for each item, got shape {X.shape}")
         squares = ((X[:, None] - X) ** 2).sum(axis=2)
         values, vectors = np.linalg.eigh(np.exp(-0.5 * squares / (length * length)))
         Z = Z @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
@@ -194,7 +194,7 @@ def choosers_from_orders(
     array = numbers("orders", orders, "whole numbers, a row for each person")
     n = array.shape[1] if array.ndim == 2 else 0
     if array.dtype.kind not in "iu" or n < 2 or not (np.sort(array, axis=1) == np.arange(n)).all() or not array.size:
-        raise ValueError(f"orders: wanted rows with each of 0 to n - 1 once, n at least 2, got {describe(array)}")
+        raise ValueError(f"orders: expected rows with each of 0 to n - 1 once, n at least 2, got {describe(array)}")
     utilities = np.empty(array.shape)
     np.put_along_axis(utilities, array.astype(np.int64), np.arange(n - 1.0, -1.0, -1.0)[None], axis=1)
     return _choosers(utilities, noise, tie, unsure, lapse, first, repeats, shown)
@@ -208,11 +208,11 @@ def _choosers(
     for name, value in (("unsure", unsure), ("lapse", lapse), ("first", first)):
         _number(name, value, 0.0, 1.0)
     if not isinstance(repeats, bool):
-        raise ValueError(f"repeats: wanted True or False, got {describe(repeats)}")
+        raise ValueError(f"repeats: expected True or False, got {describe(repeats)}")
     users, n = utilities.shape
-    wanted_count("shown", shown, least=2, most=n)
+    check_count("shown", shown, least=2, most=n)
     if math.comb(n, shown) > MOST_SETS:
-        raise ValueError(f"shown: wanted at most {MOST_SETS} sets of items, got {math.comb(n, shown)} of {shown}")
+        raise ValueError(f"shown: expected at most {MOST_SETS} sets of items, got {math.comb(n, shown)} of {shown}")
     pairs = np.stack(np.triu_indices(n, 1), axis=1)
     if shown > 2:
         pairs = np.array(list(combinations(range(n), shown)), np.int64)
@@ -222,4 +222,4 @@ def _choosers(
 
 def _number(name: str, value: float, least: float, most: float) -> None:
     if not is_number(value, int, float) or not least <= value <= most:
-        raise ValueError(f"{name}: wanted a number from {least:g} to {most:g}, got {describe(value)}")
+        raise ValueError(f"{name}: expected a number from {least:g} to {most:g}, got {describe(value)}")

@@ -43,7 +43,7 @@ class PositionBiased(NamedTuple):
 
     def check(self) -> None:
         """ValueError where a parameter makes no sense."""
-        _wanted_between("eta", self.eta, 0.0, 100.0)
+        _check_between("eta", self.eta, 0.0, 100.0)
         _check(self)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
@@ -72,7 +72,7 @@ class Cascade(NamedTuple):
 
     def check(self) -> None:
         """ValueError where a parameter makes no sense."""
-        _wanted_between("stop", self.stop, 0.0, 1.0)
+        _check_between("stop", self.stop, 0.0, 1.0)
         _check(self)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
@@ -90,12 +90,12 @@ class Cascade(NamedTuple):
 
 def _check(user: Any) -> None:
     """ValueError where a parameter that both have makes no sense."""
-    _wanted_between("noise", user.noise, 0.0, 1.0)
-    _wanted_between("highest", user.highest, 1e-3, 100.0)
+    _check_between("noise", user.noise, 0.0, 1.0)
+    _check_between("highest", user.highest, 1e-3, 100.0)
     if not isinstance(user.clicks_only, bool):
-        raise ValueError(f"clicks_only: wanted True or False, got {user.clicks_only!r}")
+        raise ValueError(f"clicks_only: expected True or False, got {user.clicks_only!r}")
 
 
-def _wanted_between(name: str, value: Any, least: float, most: float) -> None:
+def _check_between(name: str, value: Any, least: float, most: float) -> None:
     if not is_number(value, int, float, np.integer, np.floating) or not least <= value <= most:
-        raise ValueError(f"{name}: wanted a number from {least:g} to {most:g}, got {describe(value)}")
+        raise ValueError(f"{name}: expected a number from {least:g} to {most:g}, got {describe(value)}")

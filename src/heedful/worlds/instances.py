@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, finite_array, numbers, wanted_count
+from heedful.core.validation import check_count, describe, finite_array, numbers
 from heedful.jit.kernel import Floats, Ints, fetch_row, scores
 from heedful.spaces.ordinal import Ranks
-from heedful.worlds.queries import StreamState, wanted_noise
+from heedful.worlds.queries import StreamState, check_noise
 
 Array = npt.NDArray[np.float64]
 
@@ -67,20 +67,20 @@ def instance_stream(
     rows = numbers("X", X, "2-dimensional numbers")
     features = finite_array("X", X, 2, rows.shape[1] if rows.ndim == 2 else 0)
     if features.shape[0] < 1 or features.shape[1] < 1:
-        raise ValueError(f"X: wanted at least one instance with at least one feature, got shape {features.shape}")
+        raise ValueError(f"X: expected at least one instance with at least one feature, got shape {features.shape}")
     wanted = f"a whole number from 1 to {n_ranks} for each of the {features.shape[0]} instances"
     grades = numbers("ranks", ranks, wanted)
     if grades.shape != features.shape[:1] or grades.dtype.kind == "b":
-        raise ValueError(f"ranks: wanted {wanted}, got {describe(grades)}")
+        raise ValueError(f"ranks: expected {wanted}, got {describe(grades)}")
     wrong = np.flatnonzero(~((grades >= 1) & (grades <= n_ranks) & (grades % 1 == 0)))
     if wrong.size:
-        raise ValueError(f"ranks: wanted {wanted}, got {grades[wrong[0]]} at [{wrong[0]}]")
+        raise ValueError(f"ranks: expected {wanted}, got {grades[wrong[0]]} at [{wrong[0]}]")
     if not isinstance(fixed, bool):
-        raise ValueError(f"fixed: wanted true or false, got {describe(fixed)}")
+        raise ValueError(f"fixed: expected true or false, got {describe(fixed)}")
     # A copy: what the caller does to the data later must not reach a run.
     order: Ints = np.arange(grades.size)
     if shuffle is not None:
-        wanted_count("shuffle", shuffle, least=0, most=2**128)
+        check_count("shuffle", shuffle, least=0, most=2**128)
         order = np.random.default_rng(shuffle).permutation(grades.size)
     return InstanceStream(features[order], grades[order].astype(np.int64), fixed)
 
@@ -92,7 +92,7 @@ def polynomial(X: npt.ArrayLike, degree: int = 2) -> Array:
     linear learner on them is that learner with the kernel, at a fixed cost a round. ValueError for other degrees.
     """
     if degree != 2 or isinstance(degree, bool):
-        raise ValueError(f"degree: wanted 2, got {describe(degree)}")
+        raise ValueError(f"degree: expected 2, got {describe(degree)}")
     rows = numbers("X", X, "2-dimensional numbers")
     x = finite_array("X", X, 2, rows.shape[1] if rows.ndim == 2 else 0).astype(np.float64)
     i, j = np.triu_indices(x.shape[1], 1)
@@ -106,8 +106,8 @@ def synthetic_instances(n: int, seed: int = 0) -> InstanceStream:
     x uniform on the unit square; the rank is the greatest r with 10 (x_1 - .5)(x_2 - .5) + N(0, .125^2) > b_r, where
     b = (-infinity, -1, -.1, .25, 1); the features are the `polynomial` ones of x, of degree 2.
     """
-    wanted_count("n", n)
-    wanted_count("seed", seed, least=0, most=2**128)
+    check_count("n", n)
+    check_count("seed", seed, least=0, most=2**128)
     rng = np.random.default_rng(seed)
     x = rng.random((n, 2))
     value = 10.0 * (x[:, 0] - 0.5) * (x[:, 1] - 0.5) + 0.125 * rng.standard_normal(n)
@@ -123,13 +123,13 @@ def synthetic_ordinal(
     x ~ N(0, 1)^N, and the rank is 1 + how many thresholds w* . x + `noise` N(0, 1) reaches; the thresholds part that
     value's distribution into n_ranks equal shares.
     """
-    wanted_count("n", n)
-    wanted_count("n_features", n_features)
+    check_count("n", n)
+    check_count("n_features", n_features)
     Ranks(n_ranks).check()
-    wanted_noise(noise)
-    wanted_count("seed", seed, least=0, most=2**128)
+    check_noise(noise)
+    check_count("seed", seed, least=0, most=2**128)
     if dtype not in ("float64", "float32"):
-        raise ValueError(f"dtype: wanted float64 or float32, got {dtype!r}")
+        raise ValueError(f"dtype: expected float64 or float32, got {dtype!r}")
     from scipy.special import ndtri
 
     rng = np.random.default_rng(seed)

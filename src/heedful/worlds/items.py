@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import describe, finite_array, numbers
 from heedful.jit.kernel import Floats, Ints, primitive, scores
-from heedful.worlds.users import ItemUser, rounded_ratings, wanted_user
+from heedful.worlds.users import ItemUser, check_user, rounded_ratings
 
 Array = npt.NDArray[np.float64]
 
@@ -101,7 +101,7 @@ def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike |
 
     `ratings` (m,): the actual ones; where NaN, or without any, the utility rounded half up and clipped to 1..5.
     """
-    wanted_user(user, "pick", "picks items")
+    check_user(user, "pick", "picks items")
     rows = numbers("X", X, "2-dimensional numbers")
     X = finite_array("X", X, 2, rows.shape[1] if rows.ndim == 2 else 0)
     utilities = scores(X, finite_array("w_star", w_star, 1, X.shape[1]))
@@ -109,7 +109,9 @@ def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike |
     if ratings is not None:
         given = numbers("ratings", ratings, "a number for every item, NaN where there is none").astype(np.float64)
         if given.shape != known.shape or np.isinf(given).any():
-            raise ValueError(f"ratings: wanted {known.size} of them, NaN where there is none, got {describe(ratings)}")
+            raise ValueError(
+                f"ratings: expected {known.size} of them, NaN where there is none, got {describe(ratings)}"
+            )
         known = given
     return ItemPool(X, utilities, np.where(np.isnan(known), rounded_ratings(utilities), known), user)
 

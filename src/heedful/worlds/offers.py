@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.core.validation import wanted_count
+from heedful.core.validation import check_count
 from heedful.jit.kernel import DISCOUNTS, Ints, kernel
 from heedful.spaces.slate import SlateContext, SlateRatings
 from heedful.worlds.ratings import LowRank, Replay
@@ -53,13 +53,13 @@ def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart:
     From a replay each rating comes at most once; else each is of a random user and item. ValueError where a replay
     has too few.
     """
-    wanted_count("seed", seed, least=0, most=2**128)
+    check_count("seed", seed, least=0, most=2**128)
     rng = np.random.default_rng([seed, 1])
     if isinstance(world, LowRank):
-        wanted_count("warm", count)
+        check_count("warm", count)
         n, m = world.Y.shape
         return WarmStart(world, rng.integers(n, size=count), rng.integers(m, size=count))
-    wanted_count("warm", count, most=max(world.items.size - 1, 1))
+    check_count("warm", count, most=max(world.items.size - 1, 1))
     chosen = rng.permutation(world.items.size)[:count]
     users = np.searchsorted(world.starts, chosen, side="right") - 1
     return WarmStart(world, users.astype(np.int64), world.items[chosen])

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, finite_array, is_number, numbers, wanted_count
+from heedful.core.validation import check_count, describe, finite_array, is_number, numbers
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, scores, top
 from heedful.spaces.ranking import Ranking
-from heedful.worlds.users import RankingUser, utility, wanted_user
+from heedful.worlds.users import RankingUser, check_user, utility
 
 Array = npt.NDArray[np.float64]
 
@@ -74,21 +74,21 @@ def query_stream(
     """
     Ranking(k).check()
     if k < 2:
-        raise ValueError(f"k: wanted a ranking of at least 2 positions, got {k}; items are for `item_pool`")
-    wanted_user(user, "rank", "ranks documents")
+        raise ValueError(f"k: expected a ranking of at least 2 positions, got {k}; items are for `item_pool`")
+    check_user(user, "rank", "ranks documents")
     rows = numbers("X", X, "2-dimensional numbers")
     X = finite_array("X", X, 2, rows.shape[1] if rows.ndim == 2 else 0)
     weights = finite_array("w_star", w_star, 1, X.shape[1])
     grades = finite_array("labels", labels, 1, X.shape[0]).astype(np.float64)
     edges = numbers("offsets", offsets, "whole numbers")
     if edges.ndim != 1 or edges.dtype.kind not in "iu" or edges.size < 2:
-        raise ValueError(f"offsets: wanted where each query begins, and the end, got {describe(offsets)}")
+        raise ValueError(f"offsets: expected where each query begins, and the end, got {describe(offsets)}")
     offsets = edges.astype(np.int64)
     if offsets[0] != 0 or offsets[-1] != X.shape[0] or np.any(np.diff(offsets) < 1):
         raise ValueError(
-            f"offsets: wanted them to rise from 0 to {X.shape[0]}, the rows of X, got {describe(offsets.tolist())}"
+            f"offsets: expected them to rise from 0 to {X.shape[0]}, the rows of X, got {describe(offsets.tolist())}"
         )
-    wanted_count("shuffle", shuffle, least=0, most=2**128)
+    check_count("shuffle", shuffle, least=0, most=2**128)
     rng = np.random.default_rng(shuffle)
     order = np.concatenate([lo + rng.permutation(hi - lo) for lo, hi in pairwise(offsets)])
     X, grades = X[order], grades[order]
@@ -99,10 +99,10 @@ def query_stream(
     return QueryStream(X, grades, utilities, best, offsets, int(k), user)
 
 
-def wanted_noise(noise: Any) -> None:
+def check_noise(noise: Any) -> None:
     """ValueError unless noise is a standard deviation: a number from 0 to 1e50."""
     if not is_number(noise, int, float, np.integer, np.floating) or not 0.0 <= noise <= 1e50:
-        raise ValueError(f"noise: wanted a number, 0 or more, got {describe(noise)}")
+        raise ValueError(f"noise: expected a number, 0 or more, got {describe(noise)}")
 
 
 def feature_bounds(X: Floats, offsets: Ints, space: Ranking) -> tuple[float, float]:
@@ -132,11 +132,11 @@ def synthetic_queries(
 ) -> tuple[QueryStream, Array]:
     """A linear stream and its w* (N,): normal features, |w*| = 1, grades 0..4 = round(2 + 1.2 (u + noise N(0,1)))."""
     for name, value in (("n_queries", n_queries), ("n_docs", n_docs), ("n_features", n_features)):
-        wanted_count(name, value)
-    wanted_noise(noise)
-    wanted_count("seed", seed, least=0, most=2**128)
+        check_count(name, value)
+    check_noise(noise)
+    check_count("seed", seed, least=0, most=2**128)
     if dtype not in ("float64", "float32"):
-        raise ValueError(f"dtype: wanted float64 or float32, got {dtype!r}")
+        raise ValueError(f"dtype: expected float64 or float32, got {dtype!r}")
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n_queries * n_docs, n_features), dtype=np.dtype(dtype).type)
     w_star = rng.standard_normal(n_features)

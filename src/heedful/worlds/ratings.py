@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import MOST, describe, is_number, numbers, wanted_count
+from heedful.core.validation import MOST, check_count, describe, is_number, numbers
 from heedful.jit.kernel import Ints, kernel
 from heedful.spaces.slate import MOST as MOST_ITEMS
 from heedful.spaces.slate import SlateContext, SlateRatings
@@ -94,8 +94,8 @@ def bernoulli_ratings(n_users: int = 200, n_items: int = 200, n_factors: int = 5
 
 def _generator(n_users: int, n_items: int, n_factors: int, seed: int) -> np.random.Generator:
     for name, count in (("n_users", n_users), ("n_items", n_items), ("n_factors", n_factors)):
-        wanted_count(name, count, most=MOST_ITEMS)
-    wanted_count("seed", seed, least=0)
+        check_count(name, count, most=MOST_ITEMS)
+    check_count("seed", seed, least=0)
     return np.random.default_rng(seed)
 
 
@@ -106,7 +106,7 @@ def _simplex_factors(n_users: int, n_items: int, n_factors: int, seed: int) -> t
 
 def _low_rank(A: Array, B: Array, noise: int, name: str, width: float) -> LowRank:
     if not is_number(width, int, float) or not 0.0 <= width <= 1e50:
-        raise ValueError(f"{name}: wanted a number from 0 to 1e50, got {describe(width)}")
+        raise ValueError(f"{name}: expected a number from 0 to 1e50, got {describe(width)}")
     Y = A @ B.T
     return LowRank(Y, Y.max(axis=1), np.arange(len(B)), noise, float(width))
 
@@ -220,18 +220,18 @@ def replay_ratings(
     ratings = numbers("values", values, "numbers, one for each rating").astype(np.float64)
     for name, column in (("items", what), ("values", ratings)):
         if column.shape != whose.shape:
-            raise ValueError(f"{name}: wanted {whose.size}, one for each rating, got shape {column.shape}")
+            raise ValueError(f"{name}: expected {whose.size}, one for each rating, got shape {column.shape}")
     wrong = np.flatnonzero(~(np.abs(ratings) <= MOST))
     if wrong.size:
-        raise ValueError(f"values: wanted finite numbers, got {ratings[wrong[0]]} at [{wrong[0]}]")
+        raise ValueError(f"values: expected finite numbers, got {ratings[wrong[0]]} at [{wrong[0]}]")
     if not isinstance(repeats, bool):
-        raise ValueError(f"repeats: wanted True or False, got {describe(repeats)}")
+        raise ValueError(f"repeats: expected True or False, got {describe(repeats)}")
     order = np.lexsort((what, whose))
     whose, what, ratings = whose[order], what[order], ratings[order]
     twice = np.flatnonzero((np.diff(whose) == 0) & (np.diff(what) == 0))
     if twice.size:
         i = twice[0]
-        raise ValueError(f"items: wanted each once for user {whose[i]}, got {what[i]} twice")
+        raise ValueError(f"items: expected each once for user {whose[i]}, got {what[i]} twice")
     starts = np.searchsorted(whose, np.arange(whose[-1] + 2))
     return Replay(starts, what, ratings, repeats)
 
@@ -239,8 +239,10 @@ def replay_ratings(
 def _whole(name: str, value: npt.ArrayLike) -> Ints:
     array = numbers(name, value, "whole numbers from 0, one for each rating")
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
-        raise ValueError(f"{name}: wanted whole numbers from 0, one for each rating, got {describe(array)}")
+        raise ValueError(f"{name}: expected whole numbers from 0, one for each rating, got {describe(array)}")
     wrong = np.flatnonzero((array < 0) | (array >= MOST_ITEMS))
     if wrong.size:
-        raise ValueError(f"{name}: wanted whole numbers, 0 to {MOST_ITEMS - 1}, got {array[wrong[0]]} at [{wrong[0]}]")
+        raise ValueError(
+            f"{name}: expected whole numbers, 0 to {MOST_ITEMS - 1}, got {array[wrong[0]]} at [{wrong[0]}]"
+        )
     return array.astype(np.int64)

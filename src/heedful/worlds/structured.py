@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import StructuredSpace
-from heedful.core.validation import wanted_count
+from heedful.core.validation import check_count
 from heedful.jit.kernel import Floats, Ints
 from heedful.spaces.ranking import Assignment
 from heedful.spaces.structured import Subset, grid
 from heedful.worlds.answers import gain
 from heedful.worlds.queries import StreamState
-from heedful.worlds.users import CorrectingUser, wanted_user
+from heedful.worlds.users import CorrectingUser, check_user
 
 Array = npt.NDArray[np.float64]
 
@@ -67,8 +67,8 @@ def synthetic_assignments(
     rounds: int, people: int, slots: int, n_features: int, user: CorrectingUser, seed: int = 0
 ) -> tuple[StructuredStream, Array]:
     """People for slots, and w* (N,): normal features, |w*| = 1. ValueError where there are fewer people than slots."""
-    wanted_count("slots", slots)
-    wanted_count("people", people, least=slots)
+    check_count("slots", slots)
+    check_count("people", people, least=slots)
     return _exact(Assignment(slots), rounds, (people, slots), n_features, user, seed)
 
 
@@ -88,10 +88,10 @@ def synthetic_subsets(
     The best set is found by trying all of them, not by greed. ValueError where there are fewer candidates than k, or
     more sets than MOST_SETS to try.
     """
-    wanted_count("k", k)
-    wanted_count("candidates", candidates, least=k)
+    check_count("k", k)
+    check_count("candidates", candidates, least=k)
     if comb(candidates, k) > MOST_SETS:
-        raise ValueError(f"k: wanted at most {MOST_SETS} sets to try, got {comb(candidates, k)}")
+        raise ValueError(f"k: expected at most {MOST_SETS} sets to try, got {comb(candidates, k)}")
     rng = _generator(rounds, n_features, user, seed)
     X = rng.random((rounds, candidates, n_features)) * (rng.random((rounds, candidates, n_features)) < 0.3)
     w_star = np.abs(rng.standard_normal(n_features))
@@ -117,7 +117,7 @@ def _exact(
 def _generator(rounds: int, n_features: int, user: CorrectingUser, seed: int) -> np.random.Generator:
     """What a stream is drawn with. ValueError where one of these makes no sense."""
     for name, value in (("rounds", rounds), ("n_features", n_features)):
-        wanted_count(name, value)
-    wanted_count("seed", seed, least=0, most=2**128)
-    wanted_user(user, "correct", "corrects assignments, paths and sets")
+        check_count(name, value)
+    check_count("seed", seed, least=0, most=2**128)
+    check_user(user, "correct", "corrects assignments, paths and sets")
     return np.random.default_rng(seed)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import wanted_count
+from heedful.core.validation import check_count
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -56,5 +56,5 @@ class Unlearnable(NamedTuple):
 
 def unlearnable(horizon: int) -> Unlearnable:
     """The world of Lemma 3 for so many rounds, which is also how many features there are."""
-    wanted_count("horizon", horizon)
+    check_count("horizon", horizon)
     return Unlearnable(int(horizon))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import StructuredSpace
-from heedful.core.validation import is_number, wanted_count
+from heedful.core.validation import check_count, is_number
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, kernel, top
 from heedful.worlds.answers import (
     draw_to_front,
@@ -75,7 +75,7 @@ class StrictAlpha(NamedTuple):
     def check(self) -> None:
         """ValueError where alpha makes no sense."""
         if not is_number(self.alpha, int, float, np.integer, np.floating) or not 0.0 < self.alpha <= 1.0:
-            raise ValueError(f"alpha: wanted a number above 0, at most 1, got {self.alpha!r}")
+            raise ValueError(f"alpha: expected a number above 0, at most 1, got {self.alpha!r}")
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
         """Of the first d shown, the k of greatest utility on top, for the least d >= min(k, n) that gains enough.
@@ -132,8 +132,8 @@ class ExpectedAlpha(NamedTuple):
         """ValueError where alpha is not above 0 and at most `strict`, at most 1: else no p would do."""
         StrictAlpha(self.alpha).check()
         if not is_number(self.strict, int, float, np.integer, np.floating) or not self.alpha <= self.strict <= 1.0:
-            raise ValueError(f"strict: wanted a number from alpha = {self.alpha} to 1, got {self.strict!r}")
-        wanted_count("objects", self.objects, most=1000)
+            raise ValueError(f"strict: expected a number from alpha = {self.alpha} to 1, got {self.strict!r}")
+        check_count("objects", self.objects, most=1000)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
         """The strict answer, or random candidates in the first k places."""
@@ -172,7 +172,7 @@ class Noisy(NamedTuple):
 
     def check(self) -> None:
         """ValueError where the depth makes no sense."""
-        wanted_count("depth", self.depth)
+        check_count("depth", self.depth)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
         """Labels fall from the top; the rest stays in the order shown."""
@@ -195,7 +195,7 @@ class Better(NamedTuple):
     def check(self) -> None:
         """ValueError where `exact` is neither yes nor no."""
         if not isinstance(self.exact, bool):
-            raise ValueError(f"exact: wanted True or False, got {self.exact!r}")
+            raise ValueError(f"exact: expected True or False, got {self.exact!r}")
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
         wanted = ratings[y] + 1.0 if self.exact else next_above(ratings, ratings[y])
@@ -216,7 +216,7 @@ class Best(NamedTuple):
     def check(self) -> None:
         """ValueError where `ties` is neither yes nor no."""
         if not isinstance(self.ties, bool):
-            raise ValueError(f"ties: wanted True or False, got {self.ties!r}")
+            raise ValueError(f"ties: expected True or False, got {self.ties!r}")
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
         wanted = ratings.max()
@@ -246,11 +246,11 @@ def users_that(answer: str) -> str:
     return ", ".join(name for name, user in USERS.items() if hasattr(user, answer))
 
 
-def wanted_user(user: Any, answer: str, meaning: str) -> None:
+def check_user(user: Any, answer: str, meaning: str) -> None:
     """ValueError, naming those who do, unless user answers in this way (`rank`, `pick`, `correct`), with parameters
     that make sense."""
     if isinstance(user, type) or not hasattr(user, answer):
-        raise ValueError(f"user: wanted one who {meaning} ({users_that(answer)}), got {user!r}")
+        raise ValueError(f"user: expected one who {meaning} ({users_that(answer)}), got {user!r}")
     if hasattr(user, "check"):
         user.check()
 

@@ -46,7 +46,7 @@ def fit_labels(K: Array, y: npt.ArrayLike, times: npt.ArrayLike | None = None) -
     """EP for f ~ N(0, K), K (n x n), from labels y (n,), -1 or 1, each given so many times (n,), once where None."""
     signs = np.asarray(y, np.float64)
     if signs.shape != (len(K),) or not (np.abs(signs) == 1.0).all():
-        raise ValueError(f"y: wanted {len(K)} labels, each -1 or 1, got {describe(y)}")
+        raise ValueError(f"y: expected {len(K)} labels, each -1 or 1, got {describe(y)}")
     each = np.ones(signs.size) if times is None else np.asarray(times, np.float64)
     got = infer_rows(K, np.diag(signs), each)
     sites = got.sites._replace(tau=each * got.sites.tau, nu=each * got.sites.nu)
@@ -57,9 +57,9 @@ def worth_asking(mean: Array, var: Array, rule: str, rng: np.random.Generator | 
     """What a rule gives inputs with means and variances of f (m,): bits of "bald" or "mes", any numbers of "random".
     The next to ask is the one with the most, the first of equals."""
     if rule not in RULES:
-        raise ValueError(f"rule: wanted one of {', '.join(RULES)}, got {describe(rule)}")
+        raise ValueError(f"rule: expected one of {', '.join(RULES)}, got {describe(rule)}")
     if rule == "random":
         if rng is None:
-            raise ValueError("rng: wanted a numpy.random.Generator for random questions, got None")
+            raise ValueError("rng: expected a numpy.random.Generator for random questions, got None")
         return rng.random(np.shape(mean))
     return bald(mean, var) if rule == "bald" else mes(mean, var)

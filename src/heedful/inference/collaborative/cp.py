@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import wanted_count
+from heedful.core.validation import check_count
 from heedful.inference.collaborative.fitc import PairKernel, pseudo_pairs_of
 from heedful.inference.collaborative.fitted import Fitted, of_items, of_pairs
 from heedful.inference.collaborative.priors import Items, Shared
@@ -73,11 +73,11 @@ def fit(
     `tolerance` (root of the mean square), or after `cycles`. Costs R D^2 + D n^3 a cycle, R rows. ValueError, naming
     what is wrong.
     """
-    wanted_count("D", D)
-    wanted_count("users", users)
+    check_count("D", D)
+    check_count("users", users)
     if crowd is not None and len(crowd.shared.own) != users:
-        raise ValueError(f"crowd: wanted features of {users} people, got {len(crowd.shared.own)}")
-    before = None if start is None else _wanted_start(start, users, rows, D)
+        raise ValueError(f"crowd: expected features of {users} people, got {len(crowd.shared.own)}")
+    before = None if start is None else _check_start(start, users, rows, D)
     of = cells(rows, users, len(K), None if start is None else (start.cells.first, start.cells.second))
     kernel: PairKernel | None = None
     items: Items | Shared
@@ -178,14 +178,14 @@ def _warm(of: Cells, items: Items | Shared, people: Shared | None, before: Fitte
     return Messages((t1, n1), (t2, n2), old.to_w2, (t2h, n2h), old.to_w3, (t4, n4)), factors
 
 
-def _wanted_start(start: Fitted, users: int, rows: PairRows, D: int) -> Fitted:
+def _check_start(start: Fitted, users: int, rows: PairRows, D: int) -> Fitted:
     had = start.cells.user.size
     if start.mw.shape != (users, D):
         raise ValueError(
-            f"start: wanted a fit of {users} people with D {D}, got {start.mw.shape[0]}, D {start.mw.shape[1]}"
+            f"start: expected a fit of {users} people with D {D}, got {start.mw.shape[0]}, D {start.mw.shape[1]}"
         )
     same = had <= rows.size and (start.cells.user == rows.user[:had]).all()
     winner = np.where(start.cells.sign > 0, start.cells.first[start.cells.pair], start.cells.second[start.cells.pair])
     if not same or not (winner == rows.pairs[:had, 0]).all():
-        raise ValueError(f"start: wanted a fit of the first rows of these, got one of {had} others")
+        raise ValueError(f"start: expected a fit of the first rows of these, got one of {had} others")
     return start

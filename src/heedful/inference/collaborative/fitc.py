@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import wanted_count
+from heedful.core.validation import check_count
 from heedful.inference.collaborative.priors import Shared, fitc
 from heedful.jit.kernel import Ints
 
@@ -33,7 +33,7 @@ class PairKernel(NamedTuple):
 
 def pseudo_pairs_of(K: Array, first: Ints, second: Ints, count: int, seed: int) -> PairKernel:
     """So many of the pairs as pseudo-inputs, drawn with `seed`; all where there are fewer."""
-    wanted_count("pseudo_pairs", count)
+    check_count("pseudo_pairs", count)
     P = first.size
     some = np.arange(P) if count >= P else np.sort(np.random.default_rng(seed).choice(P, count, replace=False))
     return PairKernel(K, first[some], second[some])

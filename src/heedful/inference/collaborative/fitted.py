@@ -101,7 +101,7 @@ def chance(mean: Array, var: Array) -> Array:
 def utilities(of: Functions, mw: Array, vw: Array) -> Posterior:
     """Mean and covariance of sum_d w_d f_d, weights (D,)."""
     if of.kernel is not None:
-        raise ValueError("pseudo_pairs: wanted None for utilities of items, got FITC over pairs, which has none")
+        raise ValueError("pseudo_pairs: expected None for utilities of items, got FITC over pairs, which has none")
     cov = np.tensordot(mw * mw + vw, of.cov, axes=1) + (of.mean.T * vw) @ of.mean
     return Posterior(mw @ of.mean, 0.5 * (cov + cov.T))
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import wanted_count
+from heedful.core.validation import check_count
 from heedful.inference.collaborative.distances import half_median, standardise
 from heedful.inference.collaborative.fitted import chance
 from heedful.inference.collaborative.priors import triangle
@@ -69,7 +69,7 @@ def fit_joint(
     factor and its inverse. It goes as `infer` would over people times items.
     """
     n, U = len(K_items), len(K_users)
-    wanted_count("people times items", U * n, most=MOST)
+    check_count("people times items", U * n, most=MOST)
     table, p = ready(rows, U, n), rows.size
     likelihood, both = likelihood_of(rows, np.zeros(U), np.zeros(U)), _Product(root(K_users), root(K_items))
     tau, nu = np.zeros(p), np.zeros(p)
@@ -158,7 +158,7 @@ def tune_joint(X: Any, Z: Any, rows: PairRows, *, people: int = 25, steps: int =
     from scipy.optimize import minimize
 
     X, Z = standardise(features("X", X)), standardise(features("Z", Z))
-    wanted_count("people", people)
+    check_count("people", people)
     d, q = X.shape[1], Z.shape[1]
     some = rows.user < people
     part = part_of(rows, some)

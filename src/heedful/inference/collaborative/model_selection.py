@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, is_number, wanted_count
+from heedful.core.validation import check_count, describe, is_number
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.distances import half_median
 from heedful.inference.collaborative.fitted import Fitted
@@ -60,15 +60,15 @@ def tune(
     candidates alike. Who answered once stays. Equally good answers are not held back.
     """
     if not is_number(held, int, float) or not 0.0 < held < 1.0:
-        raise ValueError(f"held: wanted a share between 0 and 1, got {describe(held)}")
-    wanted_count("folds", folds)
-    wanted_count("candidates", len(candidates))
+        raise ValueError(f"held: expected a share between 0 and 1, got {describe(held)}")
+    check_count("folds", folds)
+    check_count("candidates", len(candidates))
     scores = np.zeros((len(candidates), folds, 3))
     for k in range(folds):
         out = _holdout_mask(rows, held, np.random.default_rng([seed, k]))
         kept = part_of(rows, ~out)
         if not out.any():
-            raise ValueError("rows: wanted at least two answers of somebody, to hold one back, got none")
+            raise ValueError("rows: expected at least two answers of somebody, to hold one back, got none")
         user, (a, b), times = rows.user[out], rows.pairs[out].T, rows.times[out]
         for i, candidate in enumerate(candidates):
             model = fitted(candidate, kept)

@@ -163,7 +163,7 @@ def cells(rows: PairRows, users: int, n: int, pairs: tuple[Ints, Ints] | None = 
     """The rows of `users` people over n items. `pairs`: the first and second items of pairs that come first, in this
     order, whether they are answered or not. ValueError where rows share noise."""
     if (rows.group >= 0).any():
-        raise ValueError("rows: wanted answers that stand alone, got some of a ranking or a best of several")
+        raise ValueError("rows: expected answers that stand alone, got some of a ranking or a best of several")
     low, high = rows.pairs.min(axis=1, initial=n), rows.pairs.max(axis=1, initial=0)
     key = low * n + high
     if pairs is None:

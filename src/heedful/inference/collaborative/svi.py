@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, is_number, wanted_count
+from heedful.core.validation import check_count, describe, is_number
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.fitted import Functions, chance, gap, of_items, utilities
 from heedful.inference.collaborative.priors import Items, gaps
@@ -79,9 +79,9 @@ def stream(
     or fewer, to go on from: then nothing is fitted first. ValueError, naming what is wrong.
     """
     for name, value in (("D", D), ("batch", batch), ("passes", passes), ("users", users)):
-        wanted_count(name, value)
+        check_count(name, value)
     if not is_number(slower, int, float) or not 0.5 < slower <= 1.0:
-        raise ValueError(f"slower: wanted a number above 0.5, at most 1, got {describe(slower)}")
+        raise ValueError(f"slower: expected a number above 0.5, at most 1, got {describe(slower)}")
     of = _pairs_of(rows, len(K), start)
     items = Items(root(K), *of)
     P = of[0].size
@@ -98,7 +98,7 @@ def stream(
     else:
         had = len(start.mw)
         if start.mw.shape[1] != D or had > users:
-            raise ValueError(f"start: wanted at most {users} people and D {D}, got {had} and {start.mw.shape[1]}")
+            raise ValueError(f"start: expected at most {users} people and D {D}, got {had} and {start.mw.shape[1]}")
         mw[:had], vw[:had], steps = start.mw, start.vw, start.steps
         tau, nu = (np.pad(x, ((0, 0), (0, P - x.shape[1]))) for x in start.sites)
     mean, cov, _ = items.utilities(tau, nu)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, is_number, numbers, wanted_count, wanted_positive
+from heedful.core.validation import check_count, check_positive, describe, is_number, numbers
 from heedful.inference.collaborative.distances import half_median
 from heedful.inference.collaborative.priors import Shared, whitening
 
@@ -32,7 +32,7 @@ class Crowd(NamedTuple):
         """The prior of people with features Z (v x q), given the same z as the others'."""
         Z = features("Z", Z)
         if Z.shape[1] != self.unit.size:
-            raise ValueError(f"Z: wanted {self.unit.size} features of each person, got {Z.shape[1]}")
+            raise ValueError(f"Z: expected {self.unit.size} features of each person, got {Z.shape[1]}")
         R = self.amount * _rbf((Z - self.centre) / self.unit, self.pseudo) @ self.back
         return Shared(R, np.maximum(self.amount - np.einsum("ni,ni->n", R, R), 0.0) + self.alone)
 
@@ -57,18 +57,18 @@ def crowd(
     Z = features("Z", Z)
     U = len(Z)
     if rho is not None and not (is_number(rho, int, float) and 0.0 <= rho <= 1.0):
-        raise ValueError(f"rho: wanted a number from 0 to 1, got {describe(rho)}")
+        raise ValueError(f"rho: expected a number from 0 to 1, got {describe(rho)}")
     if not is_number(nugget, int, float) or not 0.0 <= nugget < np.inf:
-        raise ValueError(f"nugget: wanted a number, 0 or more, got {describe(nugget)}")
+        raise ValueError(f"nugget: expected a number, 0 or more, got {describe(nugget)}")
     wide = half_median(Z) if lengthscale is None else lengthscale
-    wanted_positive("lengthscale", wide)
+    check_positive("lengthscale", wide)
     amount, alone = (1.0, float(nugget)) if rho is None else (float(rho), 1.0 - float(rho))
     spread, centre = Z.std(axis=0), Z.mean(axis=0)
     constant = spread <= 1e-12 * np.abs(Z).max(axis=0, initial=0.0)
     unit = np.where(constant, np.inf, spread) * float(wide)
     at = (Z - centre) / unit
     if pseudo is not None:
-        wanted_count("pseudo", pseudo)
+        check_count("pseudo", pseudo)
     some = at if pseudo is None or pseudo >= U else at[np.random.default_rng(seed).choice(U, pseudo, replace=False)]
     back = whitening(_rbf(some, some)) / np.sqrt(max(amount, 1e-300))
     shared = Crowd(Shared(at, at[:, 0]), centre, unit, some, back, amount, alone).of(Z)
@@ -79,7 +79,7 @@ def features(name: str, value: Any) -> Array:
     """Rows of finite numbers, ValueError where they are none."""
     X = numbers(name, value, "rows of numbers").astype(np.float64)
     if X.ndim != 2 or not len(X) or not np.isfinite(X).all():
-        raise ValueError(f"{name}: wanted rows of finite numbers, at least one, got {describe(value)}")
+        raise ValueError(f"{name}: expected rows of finite numbers, at least one, got {describe(value)}")
     return X
 
 

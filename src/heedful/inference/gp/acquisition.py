@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, numbers, wanted_count
+from heedful.core.validation import check_count, describe, numbers
 from heedful.inference.gp.posterior import LowRankPosterior, Posterior
 from heedful.jit.kernel import Ints
 
@@ -110,15 +110,15 @@ def next_question(
     "random" draws from `rng`, evenly. ValueError, naming what is wrong; also where no pair is left.
     """
     n = posterior.mean.size
-    wanted_rule(rule, rng)
-    wanted_count("items", n, least=2)
+    check_rule(rule, rng)
+    check_count("items", n, least=2)
     left_out = _pairs("skip", skip, n)
     left_out = np.unique(np.sort(left_out, axis=1), axis=0)
     if pairs is not None:
         posterior = posterior.whole() if isinstance(posterior, LowRankPosterior) else posterior
         return _of_pool(posterior, rule, _pairs("pairs", pairs, n), left_out, rng)
     if n * (n - 1) // 2 == len(left_out):
-        raise ValueError(f"skip: wanted a pair left to ask, got all {len(left_out)}")
+        raise ValueError(f"skip: expected a pair left to ask, got all {len(left_out)}")
     if rng is not None and rule == "random":
         return Asked(*random_pair(n, left_out, rng), 0.0)
     return _of_all(posterior, rule, left_out)
@@ -195,7 +195,7 @@ def _of_pool(posterior: Posterior, rule: str, pairs: Ints, skip: Ints, rng: np.r
     ordered = np.sort(pairs, axis=1)
     kept = pairs[~np.isin(ordered[:, 0] * n + ordered[:, 1], skip[:, 0] * n + skip[:, 1])]
     if not len(kept):
-        raise ValueError(f"pairs: wanted one left to ask, got {len(pairs)}, all of them in skip")
+        raise ValueError(f"pairs: expected one left to ask, got {len(pairs)}, all of them in skip")
     if rng is not None and rule == "random":
         a, b = kept[rng.integers(len(kept))].tolist()
         return Asked(a, b, 0.0)
@@ -259,7 +259,7 @@ def batch(
     Greedy believer: near the best batch at the cost of `size` questions. Arguments and errors as of `next_question`;
     where fewer pairs are left than `size`, that is an error too.
     """
-    wanted_count("size", size)
+    check_count("size", size)
     n = posterior.mean.size
     gone = _pairs("skip", skip, n)
     asked: list[Asked] = []
@@ -272,22 +272,22 @@ def batch(
     return asked
 
 
-def wanted_rule(rule: str, rng: Any) -> None:
+def check_rule(rule: str, rng: Any) -> None:
     if rule not in RULES:
-        raise ValueError(f"rule: wanted one of {', '.join(RULES)}, got {describe(rule)}")
+        raise ValueError(f"rule: expected one of {', '.join(RULES)}, got {describe(rule)}")
     if rule == "random" and not isinstance(rng, np.random.Generator):
-        raise ValueError(f"rng: wanted a numpy.random.Generator for random questions, got {describe(rng)}")
+        raise ValueError(f"rng: expected a numpy.random.Generator for random questions, got {describe(rng)}")
 
 
 def _pairs(name: str, value: Any, n: int) -> Ints:
     """Pairs of two items each (p x 2), none, of n items."""
-    wanted = f"pairs of two different items, each 0 to {n - 1}"
-    array = numbers(name, value, wanted)
+    expected = f"pairs of two different items, each 0 to {n - 1}"
+    array = numbers(name, value, expected)
     if array.size == 0:
         return np.empty((0, 2), np.int64)
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        raise ValueError(f"{name}: wanted {wanted}, got {describe(array)}")
+        raise ValueError(f"{name}: expected {expected}, got {describe(array)}")
     wrong = np.flatnonzero((array < 0).any(axis=1) | (array >= n).any(axis=1) | (array[:, 0] == array[:, 1]))
     if wrong.size:
-        raise ValueError(f"{name}: wanted {wanted}, got {array[wrong[0]].tolist()} at [{wrong[0]}]")
+        raise ValueError(f"{name}: expected {expected}, got {array[wrong[0]].tolist()} at [{wrong[0]}]")
     return array.astype(np.int64)

@@ -244,7 +244,7 @@ def likelihood_of(rows: PairRows, width: Array, lapse: Array) -> Likelihood:
     each = np.where(grouped & ~rows.equal, 0.0, width[rows.user])
     [tied] = rows.equal.nonzero()
     if not (each[tied] > 0.0).all():
-        raise ValueError("width: wanted more than 0 where items are called equally good, got 0")
+        raise ValueError("width: expected more than 0 where items are called equally good, got 0")
     [lapsing] = ((lapse[rows.user] > 0.0) & ~grouped).nonzero()
     kinds = np.where(each[lapsing] > 0.0, 3.0, 2.0)
     return Likelihood(each, np.where(grouped, 0.0, 1.0), tied, lapsing, lapse[rows.user[lapsing]], kinds)

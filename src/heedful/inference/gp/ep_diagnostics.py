@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import wanted_count
+from heedful.core.validation import check_count
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.sites import ready
 from heedful.inference.gp.stopping import FEW, Seen, log_likelihoods
@@ -46,8 +46,8 @@ def trust(prior: Posterior, posterior: Posterior, seen: Seen, *, draws: int = 20
     """
     from scipy.special import ndtr
 
-    wanted_count("draws", draws, least=2)
-    wanted_count("seed", seed, least=0)
+    check_count("draws", draws, least=2)
+    check_count("seed", seed, least=0)
     if not seen.rows.size or (seen.rows.group >= 0).any():
         return Trust(True, 0.0, 0.0)
     items, inverse, often = np.unique(seen.rows.pairs, return_inverse=True, return_counts=True)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, is_number, numbers, wanted_positive
+from heedful.core.validation import check_positive, describe, is_number, numbers
 
 Array = npt.NDArray[np.float64]
 
@@ -62,11 +62,11 @@ class Kernel(NamedTuple):
         return out
 
 
-def wanted_amplitude(value: Any) -> None:
+def check_amplitude(value: Any) -> None:
     """ValueError unless value is a standard deviation of utilities that inference has the digits for."""
-    wanted_positive("amplitude", value)
+    check_positive("amplitude", value)
     if value > MOST:
-        raise ValueError(f"amplitude: wanted a number above 0, at most {MOST:.0f}, got {describe(value)}")
+        raise ValueError(f"amplitude: expected a number above 0, at most {MOST:.0f}, got {describe(value)}")
 
 
 def kernel_for(X: Array, lengthscale: Any = "median", amplitude: float = 1.0) -> Kernel:
@@ -75,20 +75,22 @@ def kernel_for(X: Array, lengthscale: Any = "median", amplitude: float = 1.0) ->
     `lengthscale`: "median", the median distance between two of the items that are not the same, as [H12] has it; a
     number; or one for each feature, in units of its standard deviation. ValueError where that is none.
     """
-    wanted_amplitude(amplitude)
+    check_amplitude(amplitude)
     d = X.shape[1]
     spread = X.std(axis=0) if len(X) else np.zeros(d)
     scale = np.where(spread > 1e-12 * np.abs(X).max(axis=0, initial=0.0), spread, np.inf)
     if isinstance(lengthscale, str):
         if lengthscale != "median":
-            raise ValueError(f"lengthscale: wanted 'median' or numbers, got {lengthscale!r}")
+            raise ValueError(f"lengthscale: expected 'median' or numbers, got {lengthscale!r}")
         return Kernel(scale, np.full(d, _median(X / scale) if d else 1.0), float(amplitude))
     if is_number(lengthscale, int, float):
-        wanted_positive("lengthscale", lengthscale)
+        check_positive("lengthscale", lengthscale)
         return Kernel(scale, np.full(d, float(lengthscale)), float(amplitude))
     each = np.atleast_1d(numbers("lengthscale", lengthscale, "numbers")).astype(np.float64)
     if each.shape != (d,) or not (each > 0.0).all() or np.isnan(each).any():
-        raise ValueError(f"lengthscale: wanted {d} numbers above 0, one for each feature, got {describe(lengthscale)}")
+        raise ValueError(
+            f"lengthscale: expected {d} numbers above 0, one for each feature, got {describe(lengthscale)}"
+        )
     return Kernel(scale, each, float(amplitude))
 
 

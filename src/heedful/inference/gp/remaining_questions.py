@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, wanted_count
+from heedful.core.validation import check_count, describe
 from heedful.inference.gp.acquisition import RULES, expected_change, worth
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.stopping import GOALS, Seen, Stop, contenders, in_order, stopping, wanted_goal, weights
+from heedful.inference.gp.stopping import GOALS, Seen, Stop, check_goal, contenders, in_order, stopping, weights
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -77,11 +77,11 @@ def questions_left(
     where that is known. ValueError, naming what is wrong.
     """
     rule = rule or GOALS.get(goal, "")
-    wanted_goal(posterior, goal, at)
+    check_goal(posterior, goal, at)
     if rule not in RULES:
-        raise ValueError(f"rule: wanted one of {', '.join(RULES)}, got {describe(rule)}")
+        raise ValueError(f"rule: expected one of {', '.join(RULES)}, got {describe(rule)}")
     for name, count, least in (("most", most, 1), ("futures", futures, 1), ("seed", seed, 0)):
-        wanted_count(name, count, least=least)
+        check_count(name, count, least=least)
     stop = stopping(posterior, goal, seen=seen, at=at, seed=seed) if stop is None else stop
     if stop.stop:
         return Left(0, 0, 0, most)

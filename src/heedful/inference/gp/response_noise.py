@@ -41,7 +41,7 @@ class NoisePrior(NamedTuple):
             ("spread", self.spread, 1e-3, 1e3), ("random", self.random, 1e-12, 0.999),
         ):  # fmt: skip
             if not is_number(value, int, float) or not least <= value <= most:
-                raise ValueError(f"{name}: wanted a number from {least:g} to {most:g}, got {describe(value)}")
+                raise ValueError(f"{name}: expected a number from {least:g} to {most:g}, got {describe(value)}")
 
     @property
     def lapse(self) -> float:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, is_number, wanted_count
+from heedful.core.validation import check_count, describe, is_number
 from heedful.inference.gp.ep import Sites
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import SAME, Posterior
@@ -25,7 +25,7 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 GOALS = {"best": "eubo", "ranking": "bald"}
-"""What can be wanted, and the questions that get there in the fewest."""
+"""What can be expected, and the questions that get there in the fewest."""
 
 NEGLIGIBLE = 1e-4
 """Items that together are best with less than this probability are left out of sampling, and of P(best)."""
@@ -74,9 +74,9 @@ def stopping(
     several), that of the Gaussian. The ranking's is that of the Gaussian, exactly. Items that are equally good, the
     same difference in every draw, count as best together, and as in order. ValueError, naming what is wrong.
     """
-    wanted_goal(posterior, goal, at)
-    wanted_count("draws", draws)
-    wanted_count("seed", seed, least=0)
+    check_goal(posterior, goal, at)
+    check_count("draws", draws)
+    check_count("seed", seed, least=0)
     if goal == "ranking":
         sure = sum(w * in_order(each.mean[None], each.cov[None])[0] for w, each in posterior.weighted())
         return Stop(bool(sure >= at), float(sure), int(posterior.mean.argmax()), 0.0)
@@ -160,9 +160,9 @@ def in_order(mean: Array, cov: Array) -> Array:
     return np.where(same, 1.0, right).mean(axis=1)  # type: ignore[no-any-return]
 
 
-def wanted_goal(posterior: Posterior | Mixture, goal: str, at: float) -> None:
+def check_goal(posterior: Posterior | Mixture, goal: str, at: float) -> None:
     if goal not in GOALS:
-        raise ValueError(f"goal: wanted one of {', '.join(GOALS)}, got {describe(goal)}")
+        raise ValueError(f"goal: expected one of {', '.join(GOALS)}, got {describe(goal)}")
     if not is_number(at, int, float) or not 0.0 < at < 1.0:
-        raise ValueError(f"at: wanted a number between 0 and 1, got {describe(at)}")
-    wanted_count("items", posterior.mean.size, least=2)
+        raise ValueError(f"at: expected a number between 0 and 1, got {describe(at)}")
+    check_count("items", posterior.mean.size, least=2)

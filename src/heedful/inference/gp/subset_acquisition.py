@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, numbers, wanted_count
-from heedful.inference.gp.acquisition import next_question, wanted_rule, worth
+from heedful.core.validation import check_count, describe, numbers
+from heedful.inference.gp.acquisition import check_rule, next_question, worth
 from heedful.inference.gp.posterior import Posterior
 from heedful.jit.kernel import Ints
 
@@ -79,21 +79,21 @@ def next_set(
     most; of more, that pair, and one after the other the item with which the set is worth most; where no set grows that
     is left, the first there is. Never a set of `skip` (q x size). "random" draws from `rng`, evenly. ValueError, naming
     what is wrong; also where no set is left."""
-    wanted_rule(rule, rng)
-    wanted_count("size", size, least=2)
+    check_rule(rule, rng)
+    check_count("size", size, least=2)
     n = posterior.mean.size
     offered = np.unique(numbers("items", np.arange(n) if items is None else items, "the numbers of items"))
     if offered.size and (offered.dtype.kind not in "iu" or offered[0] < 0 or offered[-1] >= n):
-        raise ValueError(f"items: wanted the numbers of items, 0 to {n - 1}, got {describe(items)}")
+        raise ValueError(f"items: expected the numbers of items, 0 to {n - 1}, got {describe(items)}")
     if offered.size < size:
-        raise ValueError(f"items: wanted at least {size}, got {offered.size}")
+        raise ValueError(f"items: expected at least {size}, got {offered.size}")
     offered = offered.astype(np.int64)
     gone = _skipped_sets(skip, size, n)
     if size == 2:
         return _next_pair(posterior, rule, offered, gone, rng)
     gone = {one for one in gone if set(one) <= set(offered.tolist())}
     if len(gone) == math.comb(offered.size, size):
-        raise ValueError(f"skip: wanted a set left to ask, got all {len(gone)}")
+        raise ValueError(f"skip: expected a set left to ask, got all {len(gone)}")
     if rng is not None and rule == "random":
         while True:
             drawn = np.sort(rng.choice(offered, size, replace=False))
@@ -172,14 +172,14 @@ def _bits(p: Array) -> Array:
 
 
 def _skipped_sets(skip: Any, size: int, n: int) -> set[tuple[int, ...]]:
-    wanted = f"sets of {size} different items, each 0 to {n - 1}"
-    array = numbers("skip", skip, wanted)
+    expected = f"sets of {size} different items, each 0 to {n - 1}"
+    array = numbers("skip", skip, expected)
     if array.size == 0:
         return set()
     if array.ndim != 2 or array.shape[1] != size or array.dtype.kind not in "iu" or array.min() < 0 or array.max() >= n:
-        raise ValueError(f"skip: wanted {wanted}, got {describe(array)}")
+        raise ValueError(f"skip: expected {expected}, got {describe(array)}")
     array = np.sort(array, axis=1)
     twice = np.flatnonzero((array[:, 1:] == array[:, :-1]).any(axis=1))
     if twice.size:
-        raise ValueError(f"skip: wanted {wanted}, got {array[twice[0]].tolist()} at [{twice[0]}]")
+        raise ValueError(f"skip: expected {expected}, got {array[twice[0]].tolist()} at [{twice[0]}]")
     return {tuple(row) for row in array.tolist()}

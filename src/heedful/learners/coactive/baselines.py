@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
-from heedful.core.validation import wanted_count, wanted_space
+from heedful.core.validation import check_count, check_space
 
 Array = npt.NDArray[np.float64]
 
@@ -46,8 +46,8 @@ class FixedOrder(NamedTuple):
         return True
 
     def init(self, rng: np.random.Generator) -> OrderState:
-        wanted_count("n_features", self.n_features)
-        wanted_space(self.space)
+        check_count("n_features", self.n_features)
+        check_space(self.space)
         return OrderState(np.zeros(self.n_features), 0)
 
     def propose(self, state: OrderState, x: Any, rng: np.random.Generator) -> Any:
@@ -86,8 +86,8 @@ class RandomOrder(NamedTuple):
         return True
 
     def init(self, rng: np.random.Generator) -> OrderState:
-        wanted_count("n_features", self.n_features)
-        wanted_space(self.space)
+        check_count("n_features", self.n_features)
+        check_space(self.space)
         return OrderState(np.zeros(self.n_features), 0)
 
     def propose(self, state: OrderState, x: Any, rng: np.random.Generator) -> Any:

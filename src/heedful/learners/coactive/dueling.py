@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import RankingSpace
-from heedful.core.validation import wanted_count, wanted_positive
+from heedful.core.validation import check_count, check_positive
 from heedful.jit.kernel import Ints, kernel, squared_norm
-from heedful.spaces.ranking import wanted_ranking
+from heedful.spaces.ranking import check_ranking
 
 Array = npt.NDArray[np.float64]
 
@@ -95,10 +95,10 @@ class DuelingBandit(NamedTuple):
         return True
 
     def init(self, rng: np.random.Generator) -> DuelingState:
-        wanted_count("n_features", self.n_features)
-        wanted_positive("gamma", self.gamma)
-        wanted_positive("delta", self.delta)
-        wanted_ranking(self.space, "whose objects can be interleaved")
+        check_count("n_features", self.n_features)
+        check_positive("gamma", self.gamma)
+        check_positive("delta", self.delta)
+        check_ranking(self.space, "whose objects can be interleaved")
         return DuelingState(np.zeros(self.n_features), 0)
 
     def propose(self, state: DuelingState, x: Any, rng: np.random.Generator) -> Duel:

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import RankingSpace
-from heedful.core.validation import describe, is_number, wanted_count, wanted_positive
+from heedful.core.validation import check_count, check_positive, describe, is_number
 from heedful.jit.kernel import Ints, primitive
 from heedful.learners.coactive.pairwise_logistic import adagrad_step
-from heedful.spaces.ranking import wanted_ranking
+from heedful.spaces.ranking import check_ranking
 
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -83,13 +83,13 @@ class FairPairs(NamedTuple):
         return True
 
     def init(self, rng: np.random.Generator) -> FairPairsState:
-        wanted_count("n_features", self.n_features)
-        wanted_positive("rate", self.rate)
+        check_count("n_features", self.n_features)
+        check_positive("rate", self.rate)
         if not (_between(self.swap, 0.001, 0.5) or _between(self.swap, 0.0, 0.0)):
-            raise ValueError(f"swap: wanted 0, or a number from 0.001 to 0.5, got {describe(self.swap)}")
+            raise ValueError(f"swap: expected 0, or a number from 0.001 to 0.5, got {describe(self.swap)}")
         if not _between(self.implied, 0.0, 1.0):
-            raise ValueError(f"implied: wanted a number from 0 to 1, got {describe(self.implied)}")
-        wanted_ranking(self.space, "whose neighbours can be swapped")
+            raise ValueError(f"implied: expected a number from 0 to 1, got {describe(self.implied)}")
+        check_ranking(self.space, "whose neighbours can be swapped")
         n = self.n_features
         return FairPairsState(np.zeros(n), np.zeros(n), np.zeros(n), 0)
 

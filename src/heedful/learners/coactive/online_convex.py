@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
-from heedful.core.validation import wanted_count, wanted_positive, wanted_space
+from heedful.core.validation import check_count, check_positive, check_space
 from heedful.spaces.ranking import difference
 
 Array = npt.NDArray[np.float64]
@@ -34,7 +34,7 @@ class AdaGrad(NamedTuple):
     rate: float = 1.0
 
     def init(self, n: int) -> AdaGradState:
-        wanted_positive("rate", self.rate)
+        check_positive("rate", self.rate)
         return AdaGradState(np.zeros(n), np.zeros(n))
 
     def step(self, state: AdaGradState, D: Array) -> AdaGradState:
@@ -66,13 +66,13 @@ class OnlineConvex(NamedTuple):
         return bool(getattr(self.rule, "must_interpret", False))
 
     def init(self, rng: np.random.Generator) -> Any:
-        wanted_count("n_features", self.n_features)
-        wanted_space(self.space)
+        check_count("n_features", self.n_features)
+        check_space(self.space)
         if not is_rule(type(self.rule)):
-            raise ValueError(f"rule: wanted a NamedTuple with init(n) and step(state, D), got {self.rule!r}")
+            raise ValueError(f"rule: expected a NamedTuple with init(n) and step(state, D), got {self.rule!r}")
         state = self.rule.init(self.n_features)
         if getattr(getattr(state, "w", None), "shape", None) != (self.n_features,):
-            raise ValueError(f"rule: wanted a state with weights w of shape ({self.n_features},), got {state!r}")
+            raise ValueError(f"rule: expected a state with weights w of shape ({self.n_features},), got {state!r}")
         return state
 
     def propose(self, state: Any, x: Any, rng: np.random.Generator) -> Any:

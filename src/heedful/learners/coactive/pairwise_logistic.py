@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
-from heedful.core.validation import wanted_count, wanted_positive, wanted_space
+from heedful.core.validation import check_count, check_positive, check_space
 from heedful.jit.kernel import primitive
 
 Array = npt.NDArray[np.float64]
@@ -65,9 +65,9 @@ class PairwiseLogistic(NamedTuple):
         return True
 
     def init(self, rng: np.random.Generator) -> PairwiseLogisticState:
-        wanted_count("n_features", self.n_features)
-        wanted_positive("rate", self.rate)
-        wanted_space(self.space)
+        check_count("n_features", self.n_features)
+        check_positive("rate", self.rate)
+        check_space(self.space)
         n = self.n_features
         return PairwiseLogisticState(np.zeros(n), np.zeros(n), np.zeros(n), 0)
 

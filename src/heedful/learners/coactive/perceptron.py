@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
-from heedful.core.validation import describe, wanted_count, wanted_positive, wanted_space
+from heedful.core.validation import check_count, check_positive, check_space, describe
 from heedful.jit.kernel import primitive, squared_norm
 
 Array = npt.NDArray[np.float64]
@@ -48,9 +48,9 @@ class PreferencePerceptron(NamedTuple):
         return 1
 
     def init(self, rng: np.random.Generator) -> PerceptronState:
-        wanted_count("n_features", self.n_features)
-        wanted_count("batch", self.batch)
-        wanted_space(self.space)
+        check_count("n_features", self.n_features)
+        check_count("batch", self.batch)
+        check_space(self.space)
         return PerceptronState(np.zeros(self.n_features), np.zeros(self.n_features), 0)
 
     def propose(self, state: PerceptronState, x: Any, rng: np.random.Generator) -> Any:
@@ -163,12 +163,12 @@ class ExponentiatedPerceptron(NamedTuple):
         return None if self.signed else "every feature has the weight 1 / N before the first lesson"
 
     def init(self, rng: np.random.Generator) -> ExponentiatedState:
-        wanted_count("n_features", self.n_features)
-        wanted_positive("bound", self.bound)
-        wanted_count("horizon", self.horizon, least=0)
+        check_count("n_features", self.n_features)
+        check_positive("bound", self.bound)
+        check_count("horizon", self.horizon, least=0)
         if not isinstance(self.signed, bool):
-            raise ValueError(f"signed: wanted True or False, got {describe(self.signed)}")
-        wanted_space(self.space)
+            raise ValueError(f"signed: expected True or False, got {describe(self.signed)}")
+        check_space(self.space)
         w = np.full(self.n_features, 0.0 if self.signed else 1.0 / self.n_features)
         return ExponentiatedState(np.zeros(self.n_features), w, 0)
 
@@ -244,9 +244,9 @@ class ConvexPerceptron(NamedTuple):
         return 1
 
     def init(self, rng: np.random.Generator) -> ConvexState:
-        wanted_count("n_features", self.n_features)
-        wanted_positive("radius", self.radius)
-        wanted_space(self.space)
+        check_count("n_features", self.n_features)
+        check_positive("radius", self.radius)
+        check_space(self.space)
         return ConvexState(np.zeros(self.n_features), 0)
 
     def propose(self, state: ConvexState, x: Any, rng: np.random.Generator) -> Any:

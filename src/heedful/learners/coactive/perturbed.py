@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import RankingSpace
-from heedful.core.validation import describe, is_number, wanted_count
+from heedful.core.validation import check_count, describe, is_number
 from heedful.jit.kernel import Ints
 from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking
-from heedful.spaces.ranking import difference, wanted_ranking
+from heedful.spaces.ranking import check_ranking, difference
 
 Array = npt.NDArray[np.float64]
 
@@ -61,10 +61,10 @@ class PerturbedPerceptron(NamedTuple):
         return True
 
     def init(self, rng: np.random.Generator) -> PerturbedState:
-        wanted_count("n_features", self.n_features)
+        check_count("n_features", self.n_features)
         if not (is_number(self.swap, int, float, np.integer, np.floating) and 0.001 <= self.swap <= 0.5):
-            raise ValueError(f"swap: wanted a number from 0.001 to 0.5, got {describe(self.swap)}")
-        wanted_ranking(self.space, "whose neighbours can be swapped")
+            raise ValueError(f"swap: expected a number from 0.001 to 0.5, got {describe(self.swap)}")
+        check_ranking(self.space, "whose neighbours can be swapped")
         return PerturbedState(np.zeros(self.n_features), 0)
 
     def pairs(self) -> FairPairs:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
-from heedful.core.validation import wanted_count, wanted_space
+from heedful.core.validation import check_count, check_space
 from heedful.spaces.ranking import difference
 
 Array = npt.NDArray[np.float64]
@@ -78,11 +78,11 @@ class RankingSVM(NamedTuple):
         return True
 
     def init(self, rng: np.random.Generator) -> RankingSVMState:
-        wanted_count("n_features", self.n_features)
+        check_count("n_features", self.n_features)
         if not isinstance(self.squared, bool):
-            raise ValueError(f"squared: wanted True or False, got {self.squared!r}")
-        wanted_count("capacity", self.capacity, least=2)  # cross-validation holds out one and trains on another
-        wanted_space(self.space)
+            raise ValueError(f"squared: expected True or False, got {self.squared!r}")
+        check_count("capacity", self.capacity, least=2)  # cross-validation holds out one and trains on another
+        check_space(self.space)
         try:
             import sklearn  # noqa: F401
         except ModuleNotFoundError:

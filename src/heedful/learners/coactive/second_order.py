@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
-from heedful.core.validation import wanted_count, wanted_positive, wanted_space
+from heedful.core.validation import check_count, check_positive, check_space
 from heedful.jit.blas import add_rank_one, solve_definite, solve_factored, symmetric_times
 from heedful.jit.kernel import kernel, scores, squared_norm
 
@@ -47,14 +47,14 @@ class SecondOrderPerceptron(NamedTuple):
         return 1
 
     def init(self, rng: np.random.Generator) -> SecondOrderState:
-        wanted_count("n_features", self.n_features)
-        wanted_positive("gamma", self.gamma)
+        check_count("n_features", self.n_features)
+        check_positive("gamma", self.gamma)
         # For smaller values, rounding can make A^-1 useless for the projection.
         for name, value in (("epsilon", self.epsilon), ("radius", self.radius)):
-            wanted_positive(name, value)
+            check_positive(name, value)
             if value < 1e-6:
-                raise ValueError(f"{name}: wanted a number from 1e-6 to 1e50, got {value!r}")
-        wanted_space(self.space)
+                raise ValueError(f"{name}: expected a number from 1e-6 to 1e50, got {value!r}")
+        check_space(self.space)
         n = self.n_features
         return SecondOrderState(np.zeros(n), np.eye(n) / self.epsilon, np.zeros(n), np.zeros(n), 0)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import wanted_count, wanted_positive
+from heedful.core.validation import check_count, check_positive
 from heedful.jit.kernel import Floats, Ints, add_scaled, dot, kernel
 from heedful.spaces.ordinal import Ranks
 
@@ -62,7 +62,7 @@ class PRank(NamedTuple):
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> PRankState:
-        wanted_count("n_features", self.n_features)
+        check_count("n_features", self.n_features)
         Ranks(self.n_ranks).check()
         return PRankState(np.zeros(self.n_features), np.zeros(self.n_ranks - 1), 0)
 
@@ -241,7 +241,7 @@ class WidrowHoff(NamedTuple):
 
     def init(self, rng: np.random.Generator) -> WidrowHoffState:
         PRank(self.n_features, self.n_ranks).init(rng)
-        wanted_positive("eta", self.eta)
+        check_positive("eta", self.eta)
         return WidrowHoffState(np.zeros(self.n_features), 0)
 
     def propose(self, state: WidrowHoffState, x: Floats, rng: np.random.Generator) -> int:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import wanted_count
+from heedful.core.validation import check_count
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.fitted import Functions, utilities
 from heedful.inference.collaborative.sparse_cells import cells
@@ -95,11 +95,11 @@ class CollaborativeGP(NamedTuple):
         return False
 
     def init(self, rng: np.random.Generator) -> CollaborativeGPState:
-        wanted_count("D", self.D, most=1000)
+        check_count("D", self.D, most=1000)
         start = initial_state(self)
         for name, most in MOST.items():
             if getattr(self, name) > most:
-                raise ValueError(f"{name}: wanted at most {most:g}, got {getattr(self, name):g}")
+                raise ValueError(f"{name}: expected at most {most:g}, got {getattr(self, name):g}")
         return self._prior_state(start.X, empty_buffer(), 0)
 
     def propose(self, state: CollaborativeGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:

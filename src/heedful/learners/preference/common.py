@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, finite_array, is_number, numbers, wanted_count
+from heedful.core.validation import check_count, describe, finite_array, is_number, numbers
 from heedful.inference.estimation import infer_utilities
 from heedful.inference.gp.acquisition import RULES, next_question
 from heedful.inference.gp.answer_buffer import (
@@ -21,14 +21,14 @@ from heedful.inference.gp.answer_buffer import (
 )
 from heedful.inference.gp.ep import infer_many
 from heedful.inference.gp.ep_diagnostics import Trust, trust
-from heedful.inference.gp.kernels import MOST, kernel_for, wanted_amplitude
+from heedful.inference.gp.kernels import MOST, check_amplitude, kernel_for
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.response_noise import Noise, NoisePrior, Person, at_random, improve
 from heedful.inference.gp.stopping import Seen
 from heedful.inference.gp.subset_acquisition import next_set, worth_of_sets
 from heedful.jit.kernel import Ints
-from heedful.spaces.comparison import MOST_ITEMS, ComparisonPool, order_of, wanted_choice
+from heedful.spaces.comparison import MOST_ITEMS, ComparisonPool, check_choice, order_of
 
 Array = npt.NDArray[np.float64]
 
@@ -67,21 +67,21 @@ class PreferenceGPState(NamedTuple):
 
 def initial_state(learner: Any) -> PreferenceGPState:
     """The state before anything was learned. ValueError where a hyperparameter makes no sense."""
-    wanted_choice(learner.space)
-    wanted_amplitude(learner.amplitude)
+    check_choice(learner.space)
+    check_amplitude(learner.amplitude)
     for name, most in (("width", MOST), ("lapse", 0.99), ("lengthscale", 1e50)):
         value = getattr(learner, name)
         if not is_number(value, int, float) or not 0.0 <= value <= most:
-            raise ValueError(f"{name}: wanted a number from 0 to {most:g}, got {describe(value)}")
+            raise ValueError(f"{name}: expected a number from 0 to {most:g}, got {describe(value)}")
     least = NARROW * max(1.0, float(learner.amplitude))
     if learner.space.equal and not learner.width >= least:
         told = "where 'equally good' is on offer (Choice(n, equal=False) where it is not)"
-        raise ValueError(f"width: wanted {least:g} or more {told}, got {learner.width:g}")
+        raise ValueError(f"width: expected {least:g} or more {told}, got {learner.width:g}")
     if learner.rule not in RULES:
-        raise ValueError(f"rule: wanted {', '.join(RULES)}, got {describe(learner.rule)}")
-    wanted_count("every", learner.every)
+        raise ValueError(f"rule: expected {', '.join(RULES)}, got {describe(learner.rule)}")
+    check_count("every", learner.every)
     if not isinstance(learner.learn_noise, bool):
-        raise ValueError(f"learn_noise: wanted True or False, got {describe(learner.learn_noise)}")
+        raise ValueError(f"learn_noise: expected True or False, got {describe(learner.learn_noise)}")
     n, X = learner.space.n_items, np.asarray(learner.space.features, np.float64)
     X = X.copy() if X.ndim == 2 and len(X) == n else np.empty((n, 0))
     return PreferenceGPState(np.zeros(n), prior_covariance(learner, X), X, empty_buffer(), 0, 0)
@@ -237,10 +237,10 @@ def with_new_items(learner: Any, state: PreferenceGPState, features: Any) -> tup
     if more.ndim == 2 and n == 0:
         d = more.shape[1]
     if more.ndim != 2 or more.shape[1] != d:
-        raise ValueError(f"features: wanted rows of {d}, one for each item, got {describe(features)}")
+        raise ValueError(f"features: expected rows of {d}, one for each item, got {describe(features)}")
     if d:
         more = finite_array("features", more, 2, d)
     if n + len(more) > MOST_ITEMS:
-        raise ValueError(f"features: wanted at most {MOST_ITEMS} items altogether, got {n + len(more)}")
+        raise ValueError(f"features: expected at most {MOST_ITEMS} items altogether, got {n + len(more)}")
     X = np.concatenate([state.X.reshape(n, d), more.astype(np.float64)])
     return prior_covariance(learner, X), X

@@ -174,7 +174,7 @@ class HierarchicalGP(NamedTuple):
         for name in ("nu0", "kappa0"):
             value = getattr(self, name)
             if not is_number(value, int, float) or not (0.0 <= value <= 1e50 or (name == "nu0" and value == -1.0)):
-                raise ValueError(f"{name}: wanted a number, 0 or more, got {describe(value)}")
+                raise ValueError(f"{name}: expected a number, 0 or more, got {describe(value)}")
         return initial_state(self)
 
     def propose(self, state: PreferenceGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:

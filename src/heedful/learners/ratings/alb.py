@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, is_number, wanted_count, wanted_positive
+from heedful.core.validation import check_count, check_positive, describe, is_number
 from heedful.jit.kernel import Ints, kernel, no_refcount, noinline, top
 from heedful.learners.ratings.interaction_matrix import (
     InteractionMatrix,
@@ -37,7 +37,7 @@ from heedful.learners.ratings.ridge import (
     with_items,
     with_users,
 )
-from heedful.spaces.slate import MOST, Slate, SlateContext, SlateRatings, wanted_slate
+from heedful.spaces.slate import MOST, Slate, SlateContext, SlateRatings, check_slate
 
 Array = npt.NDArray[np.float64]
 
@@ -107,18 +107,18 @@ class ALB(NamedTuple):
         return 1
 
     def init(self, rng: np.random.Generator) -> ALBState:
-        wanted_slate(self.space)
-        wanted_count("n_factors", self.n_factors, most=1000)
-        wanted_count("n_users", self.n_users, most=MOST)
-        wanted_count("n_items", self.n_items, most=MOST)
+        check_slate(self.space)
+        check_count("n_factors", self.n_factors, most=1000)
+        check_count("n_users", self.n_users, most=MOST)
+        check_count("n_items", self.n_items, most=MOST)
         for name in ("penalty", "sigma", "spread"):
-            wanted_positive(name, getattr(self, name))
+            check_positive(name, getattr(self, name))
         if not is_number(self.delta, float) or not 1e-300 <= self.delta < 1.0:
-            raise ValueError(f"delta: wanted a number between 0 and 1, got {describe(self.delta)}")
+            raise ValueError(f"delta: expected a number between 0 and 1, got {describe(self.delta)}")
         if not is_number(self.s, int, float) or not 0.0 <= self.s <= 1e50:
-            raise ValueError(f"s: wanted a number from 0 to 1e50, got {describe(self.s)}")
+            raise ValueError(f"s: expected a number from 0 to 1e50, got {describe(self.s)}")
         if not is_number(self.switching, int, float) or not 0.0 <= self.switching <= 1e50:
-            raise ValueError(f"switching: wanted a number from 0 to 1e50, got {describe(self.switching)}")
+            raise ValueError(f"switching: expected a number from 0 to 1e50, got {describe(self.switching)}")
         seed = int(rng.integers(2**62))
         k = max(self.n_factors, 4)
         columns = with_items(np.zeros((k, 0)), seed, self.spread, self.n_factors, self.n_items)
@@ -155,7 +155,7 @@ class ALB(NamedTuple):
         were learned after it: *as if never seen* is to fold the log again.
         """
         if place_of(state.pairs, user, item) < 0:
-            raise LookupError(f"item: wanted one that user {user} rated, got {item}")
+            raise LookupError(f"item: expected one that user {user} rated, got {item}")
         remove_rating(state.pairs, user, item, rating, weight)
         _mark_due(state, [user])
         return _refit(self, state, [item])

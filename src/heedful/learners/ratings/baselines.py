@@ -18,16 +18,16 @@ from heedful.learners.ratings.interaction_matrix import (
     remove_item,
     remove_rating,
 )
-from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, wanted_slate
+from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, check_slate
 
 Array = npt.NDArray[np.float64]
 
 
-def wanted_pair(pairs: InteractionMatrix, user: int, item: int) -> int:
+def check_pair(pairs: InteractionMatrix, user: int, item: int) -> int:
     """The place of the pair. LookupError where this user never rated this item."""
     p = place_of(pairs, user, item)
     if p < 0:
-        raise LookupError(f"item: wanted one that user {user} rated, got {item}")
+        raise LookupError(f"item: expected one that user {user} rated, got {item}")
     return p
 
 
@@ -137,7 +137,7 @@ def tally_without_item(tally: Tally, item: int) -> Tally:
 def tally_without_rating(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
     """The tally without one rating. It may overwrite the arrays of `tally`. LookupError where the user never rated the
     item."""
-    wanted_pair(tally.pairs, user, item)
+    check_pair(tally.pairs, user, item)
     remove_rating(tally.pairs, user, item, rating, weight)
     return subtract(tally, item, weight, weight * rating)
 
@@ -202,7 +202,7 @@ class RandomItem(NamedTuple):
         return 1
 
     def init(self, rng: np.random.Generator) -> RoundCount:
-        wanted_slate(self.space)
+        check_slate(self.space)
         return RoundCount(0)
 
     def propose(self, state: RoundCount, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -238,7 +238,7 @@ class UserGreedy(NamedTuple):
         return 1
 
     def init(self, rng: np.random.Generator) -> Tally:
-        wanted_slate(self.space)
+        check_slate(self.space)
         return empty_tally()
 
     def scores(self, state: Tally, x: SlateContext) -> Array:
@@ -279,8 +279,8 @@ class ItemMean(NamedTuple):
         return 1
 
     def init(self, rng: np.random.Generator) -> Tally:
-        wanted_slate(self.space)
-        wanted_prior(self.prior)
+        check_slate(self.space)
+        check_prior(self.prior)
         return empty_tally()
 
     def scores(self, state: Tally, x: SlateContext) -> Array:
@@ -319,8 +319,8 @@ class PairMean(NamedTuple):
         return 1
 
     def init(self, rng: np.random.Generator) -> Tally:
-        wanted_slate(self.space)
-        wanted_prior(self.prior)
+        check_slate(self.space)
+        check_prior(self.prior)
         return empty_tally()
 
     def scores(self, state: Tally, x: SlateContext) -> Array:
@@ -360,7 +360,7 @@ def empty_tally() -> Tally:
     return Tally(empty_matrix(64, 64), np.zeros(64), np.zeros(64), 0.0, 0.0, 0)
 
 
-def wanted_prior(prior: Any) -> None:
+def check_prior(prior: Any) -> None:
     """ValueError unless prior is a number from 0 on."""
     if not is_number(prior, int, float) or not 0.0 <= prior <= 1e50:
-        raise ValueError(f"prior: wanted a number from 0 to 1e50, got {describe(prior)}")
+        raise ValueError(f"prior: expected a number from 0 to 1e50, got {describe(prior)}")

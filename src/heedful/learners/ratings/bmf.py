@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, is_number, wanted_count
+from heedful.core.validation import check_count, describe, is_number
 from heedful.jit.kernel import Ints, kernel, noinline, primitive
-from heedful.learners.ratings.baselines import best_items, wanted_pair
+from heedful.learners.ratings.baselines import best_items, check_pair
 from heedful.learners.ratings.bmf_model import (
     AGAIN,
     FACTS,
@@ -48,7 +48,7 @@ from heedful.learners.ratings.interaction_matrix import (
 )
 from heedful.learners.ratings.mean_field import predictive_moments, with_rows
 from heedful.learners.ratings.ridge import cholesky
-from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, wanted_slate
+from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, check_slate
 
 Array = npt.NDArray[np.float64]
 
@@ -116,16 +116,16 @@ class BMF(NamedTuple):
         return 1
 
     def init(self, rng: np.random.Generator) -> BMFState:
-        wanted_slate(self.space)
-        wanted_count("n_factors", self.n_factors, most=1000)
+        check_slate(self.space)
+        check_count("n_factors", self.n_factors, most=1000)
         for name, width in (("width", self.width), ("growth", self.growth)):
             if not is_number(width, int, float) or not 0.0 <= width <= 1e6:
-                raise ValueError(f"{name}: wanted a number from 0 to 1e6, got {describe(width)}")
+                raise ValueError(f"{name}: expected a number from 0 to 1e6, got {describe(width)}")
         for name in ("sampled", "automatic"):
             if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name}: wanted True or False, got {describe(getattr(self, name))}")
+                raise ValueError(f"{name}: expected True or False, got {describe(getattr(self, name))}")
         if not is_number(self.gamma, int, float) or not 0.5 <= self.gamma <= 1.0:
-            raise ValueError(f"gamma: wanted a number from 0.5 to 1, got {describe(self.gamma)}")
+            raise ValueError(f"gamma: expected a number from 0.5 to 1, got {describe(self.gamma)}")
         seed = int(rng.integers(2**62))
         facts = np.zeros(FACTS)
         facts[SCALE] = 1.0
@@ -186,7 +186,7 @@ class BMF(NamedTuple):
         once, and both rows inferred anew. LookupError where the user never rated the item. The highest rating, and in
         what units variances began, stay: fold the log again for *as if never seen*."""
         pairs, facts, told = state.pairs, state.facts, state.told
-        p = wanted_pair(pairs, user, item)
+        p = check_pair(pairs, user, item)
         scale = facts[SCALE]
         c, total = scale * pairs.count[p] - weight, scale * pairs.total[p] - weight * rating
         if c <= 1e-9 * weight:

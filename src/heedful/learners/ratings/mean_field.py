@@ -142,7 +142,7 @@ def predictive_moments(
     Z: Array, C: Array, adds: Array, items: Ints, w: Array, S: Array, hyper: Array, mean: Array, var: Array
 ) -> None:
     """Mean and variance (n,) of what a user (w (K,), S (K x K)) gives items (n,), pair and noise left out; var (0,)
-    where it is not wanted. An item that nobody rated has the bias that items have."""
+    where it is not expected. An item that nobody rated has the bias that items have."""
     K = w.size
     z, s = Z[items], C[items]
     known = adds[items, K + 1] > 0.0

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, is_number, wanted_count
+from heedful.core.validation import check_count, describe, is_number
 from heedful.jit.kernel import Ints, kernel, noinline, primitive, top
-from heedful.learners.ratings.baselines import best_items, row_scores, uniform, wanted_pair
+from heedful.learners.ratings.baselines import best_items, check_pair, row_scores, uniform
 from heedful.learners.ratings.interaction_matrix import (
     InteractionMatrix,
     add_rating,
@@ -18,7 +18,7 @@ from heedful.learners.ratings.interaction_matrix import (
     remove_item,
     remove_rating,
 )
-from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, wanted_slate
+from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, check_slate
 
 Array = npt.NDArray[np.float64]
 
@@ -139,12 +139,12 @@ class NMFBandit(NamedTuple):
         return 1
 
     def init(self, rng: np.random.Generator) -> NMFState:
-        wanted_slate(self.space)
-        wanted_count("n_factors", self.n_factors, most=1000)
+        check_slate(self.space)
+        check_count("n_factors", self.n_factors, most=1000)
         if not is_number(self.theta, int, float) or not 0.0 <= self.theta <= 1e50:
-            raise ValueError(f"theta: wanted a number from 0 to 1e50, got {describe(self.theta)}")
+            raise ValueError(f"theta: expected a number from 0 to 1e50, got {describe(self.theta)}")
         for name in ("explored", "every", "sweeps"):
-            wanted_count(name, getattr(self, name))
+            check_count(name, getattr(self, name))
         seed = int(rng.integers(2**62))
         k = self.n_factors
         U, V = with_positive(np.empty((0, k)), 64, seed, 0), with_positive(np.empty((0, k)), 64, seed, 1)
@@ -210,6 +210,6 @@ class NMFBandit(NamedTuple):
     def without_rating(self, state: NMFState, user: int, item: int, rating: float, weight: float = 1.0) -> NMFState:
         """The state without one rating: counts and sums; the factors move with the next fit. LookupError where the user
         never rated the item."""
-        wanted_pair(state.pairs, user, item)
+        check_pair(state.pairs, user, item)
         remove_rating(state.pairs, user, item, rating, weight)
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, is_number, wanted_count, wanted_positive
+from heedful.core.validation import check_count, check_positive, describe, is_number
 from heedful.jit.kernel import Ints, kernel, noinline
-from heedful.learners.ratings.baselines import best_items, row_scores, uniform, wanted_pair
+from heedful.learners.ratings.baselines import best_items, check_pair, row_scores, uniform
 from heedful.learners.ratings.interaction_matrix import (
     InteractionMatrix,
     add_rating,
@@ -20,7 +20,7 @@ from heedful.learners.ratings.interaction_matrix import (
     remove_rating,
 )
 from heedful.learners.ratings.ridge import cholesky, normals_of, ridge, solve_cholesky
-from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, wanted_slate
+from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRatings, check_slate
 
 Array = npt.NDArray[np.float64]
 
@@ -154,13 +154,13 @@ class PTS(NamedTuple):
         return 1
 
     def init(self, rng: np.random.Generator) -> PTSState:
-        wanted_slate(self.space)
-        wanted_count("n_factors", self.n_factors, most=1000)
-        wanted_count("n_particles", self.n_particles, most=100_000)
-        wanted_positive("sigma", self.sigma)
-        wanted_positive("spread", self.spread)
+        check_slate(self.space)
+        check_count("n_factors", self.n_factors, most=1000)
+        check_count("n_particles", self.n_particles, most=100_000)
+        check_positive("sigma", self.sigma)
+        check_positive("spread", self.spread)
         if not is_number(self.resample, int, float) or not 0.0 <= self.resample <= 1.0:
-            raise ValueError(f"resample: wanted a number from 0 to 1, got {describe(self.resample)}")
+            raise ValueError(f"resample: expected a number from 0 to 1, got {describe(self.resample)}")
         seed = int(rng.integers(2**62))
         empty = np.empty((self.n_particles, 0, self.n_factors))
         U, V = with_factors(empty, 64, seed, 0.0), with_factors(empty, 64, seed, self.spread)
@@ -282,6 +282,6 @@ class PTS(NamedTuple):
     def without_rating(self, state: PTSState, user: int, item: int, rating: float, weight: float = 1.0) -> PTSState:
         """The state without one rating: counts and sums; the factors move with the next. LookupError where the user
         never rated the item."""
-        wanted_pair(state.pairs, user, item)
+        check_pair(state.pairs, user, item)
         remove_rating(state.pairs, user, item, rating, weight)
         return state

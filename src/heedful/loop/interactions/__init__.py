@@ -45,7 +45,7 @@ def interaction_class(cls: type) -> Any:
         return own
     name, known = named_interaction(cls), interactions()
     if name not in known:
-        raise LookupError(f"interaction: wanted {', '.join(sorted(known))}, got {name}")
+        raise LookupError(f"interaction: expected {', '.join(sorted(known))}, got {name}")
     return known[name]
 
 
@@ -66,7 +66,7 @@ def interaction_made_by(settings: Settings) -> Any:
     made = [each for each in interactions().values() if each.setting and getattr(settings, each.setting) is not None]
     if len(made) > 1:
         name = made[0].setting
-        raise ValueError(f"{name}: wanted none in {made[1].loop}, got {getattr(settings, name)}")
+        raise ValueError(f"{name}: expected none in {made[1].loop}, got {getattr(settings, name)}")
     return made[0] if made else None
 
 

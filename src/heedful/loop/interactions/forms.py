@@ -15,11 +15,11 @@ from heedful.loop.wire import (
     MOST_CANDIDATES,
     Feedback,
     FeedbackRecord,
+    check_id,
+    check_names,
+    check_number,
+    check_text,
     distinct,
-    wanted_id,
-    wanted_names,
-    wanted_number,
-    wanted_text,
 )
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ class Clicks(Form):
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
         """Clicking twice on the same thing is ordinary: the first click counts."""
         chain = given.get("chain")
-        later = () if chain is None else wanted_names("chain", chain)
-        return Feedback("clicks", tuple(dict.fromkeys(wanted_names("clicks", value, least=0))), chain=later)
+        later = () if chain is None else check_names("chain", chain)
+        return Feedback("clicks", tuple(dict.fromkeys(check_names("clicks", value, least=0))), chain=later)
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
         """The names of what was clicked, and the later decisions that showed some of it."""
@@ -237,16 +237,16 @@ class Edit(Form):
         nearest = given.get("nearest")
         nearest = False if nearest is None else nearest
         if not isinstance(nearest, bool):
-            raise ValueError(f"nearest: wanted true or false, got {describe(nearest)}")
+            raise ValueError(f"nearest: expected true or false, got {describe(nearest)}")
         item = given.get("item")
-        names = () if item is None else (wanted_id("item", item),)
+        names = () if item is None else (check_id("item", item),)
         values = (1.0,) if nearest else ()
         if isinstance(value, str):
-            return Feedback("edit", names, values, text=wanted_text("edit", value))
+            return Feedback("edit", names, values, text=check_text("edit", value))
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value) and value:
             return Feedback("edit", names, values, given=dict(value))
         raise ValueError(
-            f"edit: wanted the corrected text, or the attributes of the corrected object, got {describe(value)}"
+            f"edit: expected the corrected text, or the attributes of the corrected object, got {describe(value)}"
         )
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
@@ -286,9 +286,9 @@ class Thumb(Form):
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
         """+1 or -1."""
         if not isinstance(value, str) or value not in ("up", "down"):
-            raise ValueError(f"thumb: wanted up or down, got {describe(value)}")
+            raise ValueError(f"thumb: expected up or down, got {describe(value)}")
         item = given.get("item")
-        return Feedback("thumb", () if item is None else (wanted_id("item", item),), (1.0 if value == "up" else -1.0,))
+        return Feedback("thumb", () if item is None else (check_id("item", item),), (1.0 if value == "up" else -1.0,))
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
         """Up or down."""
@@ -317,7 +317,7 @@ class Action(Form):
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
         """The name of the action, and the item."""
-        return Feedback("action", (wanted_id("item", given.get("item")),), text=wanted_id("action", value))
+        return Feedback("action", (check_id("item", given.get("item")),), text=check_id("action", value))
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
         """The name of the action, and the item."""
@@ -352,12 +352,12 @@ class Actions(Form):
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
         """One action of an item, or several."""
         if not isinstance(value, Mapping) or not value:
-            wanted = "wanted what was done with each item, as {item: action}"
-            raise ValueError(f"actions: {wanted}, got {describe(value)}")
+            expected = "expected what was done with each item, as {item: action}"
+            raise ValueError(f"actions: {expected}, got {describe(value)}")
         done = []
         for item, names in value.items():
             where = f"actions[{describe(item)}]"
-            done.append(wanted_names(where, [names] if isinstance(names, str) else names, most=100))
+            done.append(check_names(where, [names] if isinstance(names, str) else names, most=100))
         return Feedback("actions", distinct("actions", list(value)), done=tuple(done))
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
@@ -390,8 +390,10 @@ class Numbers(Form):
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
         """A finite number for each item."""
         if not isinstance(value, Mapping) or not value:
-            raise ValueError(f"{self.name}: wanted a number for each item, as {{item: number}}, got {describe(value)}")
-        numbers = tuple(wanted_number(f"{self.name}[{describe(name)}]", number) for name, number in value.items())
+            raise ValueError(
+                f"{self.name}: expected a number for each item, as {{item: number}}, got {describe(value)}"
+            )
+        numbers = tuple(check_number(f"{self.name}[{describe(name)}]", number) for name, number in value.items())
         return Feedback(self.name, distinct(self.name, list(value)), numbers)
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
@@ -436,7 +438,7 @@ class Choice(Form):
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
         """The place of the better one; -1 where neither is."""
         if not isinstance(value, str) or value not in CHOICES:
-            raise ValueError(f"choice: wanted {', '.join(CHOICES)}, got {describe(value)}")
+            raise ValueError(f"choice: expected {', '.join(CHOICES)}, got {describe(value)}")
         return Feedback("choice", values=(float(CHOICES[value]),), text=value)
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
@@ -468,7 +470,7 @@ class Nothing(Form):
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
         """True, and nothing else."""
         if value is not True:
-            raise ValueError(f"none: wanted true, got {describe(value)}")
+            raise ValueError(f"none: expected true, got {describe(value)}")
         return Feedback("none")
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
@@ -537,11 +539,11 @@ def parse_feedback(given: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) 
         elif form is None:
             form = forms[name]
         else:
-            raise ValueError(f"feedback: wanted one of {', '.join(forms)}, got {form.name} and {name}")
+            raise ValueError(f"feedback: expected one of {', '.join(forms)}, got {form.name} and {name}")
     if form is None:
         got = f"got {describe(min(beside, key=str))}" if beside else "got none of them"
-        raise ValueError(f"feedback: wanted one of {', '.join(forms)}, {got}")
+        raise ValueError(f"feedback: expected one of {', '.join(forms)}, {got}")
     if beside and (extra := beside - form.beside.keys()):
         allowed = ", ".join((form.name, *form.beside))
-        raise ValueError(f"feedback: wanted {allowed}, got another field: {describe(min(extra, key=str))}")
+        raise ValueError(f"feedback: expected {allowed}, got another field: {describe(min(extra, key=str))}")
     return form.parse(given[form.name], given)

@@ -30,7 +30,7 @@ MUTE = "thumbs and edits, which are all that came, do not say what was wanted ra
 def check_show(show: Any, settings: Settings) -> None:
     """ValueError where a loop with k = 1 is asked for another number of items."""
     if settings.k == 1 and show != 1:
-        raise ValueError(f"show: wanted 1, as a loop with k = 1 shows a single item, got {describe(show)}")
+        raise ValueError(f"show: expected 1, as a loop with k = 1 shows a single item, got {describe(show)}")
 
 
 Draws: TypeAlias = tuple[Any, Any, Any]
@@ -138,10 +138,10 @@ def reciprocal_rank(
     name."""
     told = None
     for feedback in answers:
-        wanted = preferred(shown, feedback) if feedback.said is None else _preferred_unknown(shown, feedback, names)
-        if wanted:
-            return 1.0 / (1 + shown.index(wanted[0])) if wanted[0] in shown else 0.0
-        if wanted is not None:
+        expected = preferred(shown, feedback) if feedback.said is None else _preferred_unknown(shown, feedback, names)
+        if expected:
+            return 1.0 / (1 + shown.index(expected[0])) if expected[0] in shown else 0.0
+        if expected is not None:
             told = 0.0
     return told
 
@@ -149,15 +149,15 @@ def reciprocal_rank(
 def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, names: Sequence[str]) -> list[Any] | None:
     """The same as `preferred` of feedback that is about something unknown, as it was given."""
     said, number = feedback.said or {}, {name: j for j, name in enumerate(names)}
-    wanted = said.get("clicks") or said.get("better")
+    expected = said.get("clicks") or said.get("better")
     rated = said.get("rating") or said.get("grade")
     if rated:
-        wanted = [name for name in rated if rated[name] == max(rated.values())]
+        expected = [name for name in rated if rated[name] == max(rated.values())]
     if said.get("choice") in ("first", "second"):
         return [shown[CHOICES[said["choice"]]]]
-    if not wanted:
+    if not expected:
         return None
-    listed = [wanted] if isinstance(wanted, str) else [str(name) for name in wanted]
+    listed = [expected] if isinstance(expected, str) else [str(name) for name in expected]
     best: list[Any] = [number.get(name, name) for name in listed]
     return [j for j in shown if j in best] if rated else best
 

@@ -21,5 +21,5 @@ def loop_learner(spec: str, n_features: int, space: Any) -> Any:
     simulations alone."""
     learner = make_learner(spec, n_features=n_features, space=space)
     if (simulated := getattr(learner, "simulation_only", None)) is not None:
-        raise ValueError(f"learner: wanted one for loops, got {spec}, which is for simulations alone: {simulated}")
+        raise ValueError(f"learner: expected one for loops, got {spec}, which is for simulations alone: {simulated}")
     return learner

@@ -27,7 +27,7 @@ from heedful.loop.packing import Known
 from heedful.loop.request import Request
 from heedful.loop.settings import Founding, Settings
 from heedful.loop.shelf import Shelf
-from heedful.loop.wire import Feedback, FeedbackRecord, wanted_id, wanted_number
+from heedful.loop.wire import Feedback, FeedbackRecord, check_id, check_number
 from heedful.spaces.ranking import Ranking, WithBaseScore
 
 if TYPE_CHECKING:
@@ -233,10 +233,10 @@ class Interaction(Protocol[M]):
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
         """What the settings of a loop that a setting makes of this kind are kept as, where they are checked by the
         kind: by name. ValueError, by name, where they make no sense."""
-        weights = {wanted_id("actions", a): wanted_number(f"actions[{a}]", w) for a, w in settings.actions.items()}
+        weights = {check_id("actions", a): check_number(f"actions[{a}]", w) for a, w in settings.actions.items()}
         for name, weight in weights.items():
             if weight == 0.0:
-                raise ValueError(f"actions[{name}]: wanted a weight above or below 0, got 0")
+                raise ValueError(f"actions[{name}]: expected a weight above or below 0, got 0")
         return {"actions": weights}
 
     @classmethod
@@ -375,7 +375,7 @@ class Interaction(Protocol[M]):
     def standing(self, ledger: Ledger, person: str | None, people: Sequence[str] | None) -> Standings:
         """The ranking of all items, how sure it is, whether that is enough; ValueError where no loop of this kind
         says."""
-        raise ValueError(f"standing: wanted a loop of choices, got {self.loop}")
+        raise ValueError(f"standing: expected a loop of choices, got {self.loop}")
 
     def cuts(self, model: M, shared: Any, own: Person | None) -> list[float] | None:
         """Where the score of an item, w.x, is cut into what is predicted, as a person has it; None where it is not."""
@@ -445,11 +445,11 @@ class Interaction(Protocol[M]):
         that kind is predicted."""
         said = self.describe().prediction
         if said is None:
-            raise ValueError(f"predicted: wanted none in {self.loop}, which predicts nothing, got some")
+            raise ValueError(f"predicted: expected none in {self.loop}, which predicts nothing, got some")
         low, high = (-math.inf if said.low is None else said.low), (math.inf if said.high is None else said.high)
         for j, number in enumerate(given):
             if not low <= number <= high:
-                raise ValueError(f"predicted[{j}]: wanted a number from {low:g} to {high:g}, got {number:g}")
+                raise ValueError(f"predicted[{j}]: expected a number from {low:g} to {high:g}, got {number:g}")
         return tuple(given)
 
     # ------------------------------------------------------------------------ looking back

@@ -75,7 +75,7 @@ class LogFile:
         [value] = self._one("SELECT value FROM secret WHERE name = 'salt'") or [""]
         salt, checked = value[:-8], value[-8:]
         if checked != f"{zlib.crc32(salt.encode()):08x}":
-            raise Damaged(f"{self.path}: wanted a whole log, got one whose secret was changed: restore a back-up")
+            raise Damaged(f"{self.path}: expected a whole log, got one whose secret was changed: restore a back-up")
         return bytes.fromhex(salt)
 
     def close(self) -> None:
@@ -96,12 +96,12 @@ class LogFile:
             raise Busy(f"{self.path}: a thread is writing")
         try:
             with self._errors(writing=True), self._database.transaction(self._writer, patient=patient):
-                self._wanted_same()
+                self._check_same()
                 yield self._writer
         finally:
             self._lock.release()
 
-    def _wanted_same(self) -> None:
+    def _check_same(self) -> None:
         """Moved where the path no longer names the file that is open: events written to it would be lost."""
         try:
             there = os.stat(self.path)

@@ -144,7 +144,7 @@ class LogReader(LogFile):
             found.append(f"the database no longer refuses changes: {', '.join(missing)} missing or changed")
         [[mode]] = self._scan("PRAGMA journal_mode")
         if mode != "wal":
-            found.append(f"journal mode: wanted wal, got {mode}")
+            found.append(f"journal mode: expected wal, got {mode}")
         for row in self._pages(f"SELECT {COLUMNS} FROM event WHERE seq > ? ORDER BY seq LIMIT 5000", [], -(2**63)):
             try:
                 self._event(row)

@@ -97,8 +97,8 @@ def _check_scopes(service: Service, request: Request, caller: Caller, scopes: Se
     missing = in_order(set(scopes) - caller.scopes)
     if missing:
         told = f"this takes a key that may {join_names(missing)}; yours may {join_names(in_order(caller.scopes))}"
-        wanted = " ".join(f"--scope {scope}" for scope in in_order({*caller.scopes, *missing}))
-        command = f"heedful keys scopes {caller.prefix} {wanted} --folder {folder_for(service, request)}"
+        expected = " ".join(f"--scope {scope}" for scope in in_order({*caller.scopes, *missing}))
+        command = f"heedful keys scopes {caller.prefix} {expected} --folder {folder_for(service, request)}"
         raise Problem("no-scope", told, command=command)
 
 

@@ -70,7 +70,7 @@ def parse_placement(text: str, most: int) -> Placement:
             if len(wire.distinct("placed", list(names), 0)) > most:
                 raise ValueError(f"at most {most} cards")
     except (ValueError, RecursionError):
-        raise ValueError(f"placed: wanted what the page was given, got {describe(text)}") from None
+        raise ValueError(f"placed: expected what the page was given, got {describe(text)}") from None
     return found
 
 

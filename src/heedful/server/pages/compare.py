@@ -91,8 +91,8 @@ def _who(given: Mapping[str, str]) -> str:
     person = given.get("person", "").strip()
     if not person:
         return OWN
-    if len(wire.wanted_id("person", person)) > question_flow.LONGEST:
-        raise ValueError(f"person: wanted at most {question_flow.LONGEST} characters, got {len(person)}")
+    if len(wire.check_id("person", person)) > question_flow.LONGEST:
+        raise ValueError(f"person: expected at most {question_flow.LONGEST} characters, got {len(person)}")
     return person
 
 

@@ -111,12 +111,12 @@ def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[st
     """Feedback as a form says it of these cards. ValueError, by name, where it says nothing."""
     kind, forms = given.get("kind", ""), {form.name: form for form in loop.ledger.interaction.describe().forms}
     if kind not in forms:
-        raise ValueError(f"kind: wanted {' or '.join(forms)}, got {describe(kind)}")
+        raise ValueError(f"kind: expected {' or '.join(forms)}, got {describe(kind)}")
     if (constant := _constant(forms[kind])) is not None:
         return {kind: constant}
     found = {field.name: _value(field, names, given) for field in fields_of(forms[kind])}
     if found[kind] is None:
-        raise ValueError(f"{kind}: wanted an answer, got none")
+        raise ValueError(f"{kind}: expected an answer, got none")
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -140,7 +140,7 @@ def _value(field: Field, names: Sequence[str], given: Mapping[str, str]) -> Any:
         try:
             return msgspec.json.decode(text)
         except (msgspec.MsgspecError, RecursionError):
-            raise ValueError(f"{field.name}: wanted JSON, got {describe(text)}") from None
+            raise ValueError(f"{field.name}: expected JSON, got {describe(text)}") from None
     return text
 
 
@@ -150,7 +150,7 @@ def _number(name: str, text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ValueError(f"{name}: wanted a number, got {describe(text)}")
+        raise ValueError(f"{name}: expected a number, got {describe(text)}")
     return int(value) if value == int(value) else value
 
 

@@ -17,7 +17,7 @@ MOST = 100
 def person_of(given: Mapping[str, str]) -> str | None:
     """The person that a form or a query names; None where it names nobody. ValueError where that is no name."""
     person = given.get("person", "").strip()
-    return wire.wanted_id("person", person) if person else None
+    return wire.check_id("person", person) if person else None
 
 
 def acting(visit: Visit) -> bool:
@@ -30,9 +30,9 @@ def names_of(field: str, text: str, least: int = 1) -> list[str]:
     try:
         names = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError):
-        raise ValueError(f"{field}: wanted a list of names as JSON, got {describe(text)}") from None
+        raise ValueError(f"{field}: expected a list of names as JSON, got {describe(text)}") from None
     if isinstance(names, list) and len(names) > MOST:
-        raise ValueError(f"{field}: wanted at most {MOST} names, got {len(names)}")
+        raise ValueError(f"{field}: expected at most {MOST} names, got {len(names)}")
     return list(wire.distinct(field, names, least))
 
 

@@ -59,10 +59,10 @@ async def make(visit: Visit) -> Response:
     given = Given(visit.form.get("name", "").strip(), scopes, visit.form.get("rate", "").strip())
     try:
         if more := sorted(set(scopes) - visit.caller.scopes):
-            raise ValueError(f"scopes: wanted what your own key may, got {more[0]} too")
+            raise ValueError(f"scopes: expected what your own key may, got {more[0]} too")
         first = not visit.caller.prefix
         if first and not {"read", "admin"} <= set(scopes):
-            raise ValueError("scopes: wanted read and admin too, as the first key has to make the others")
+            raise ValueError("scopes: expected read and admin too, as the first key has to make the others")
         own, most = _limits(visit, await _all(visit))
         rate = _rate(given.rate, own, most)
         create = partial(visit.service.keys.create, given.name, tenant=visit.caller.tenant, scopes=scopes, rate=rate)
@@ -83,9 +83,9 @@ def _rate(text: str, own: float | None, most: float | None) -> float | None:
     try:
         rate = float(text) if text else own
     except ValueError:
-        raise ValueError(f"rate: wanted a number of requests a second, or nothing, got {describe(text)}") from None
+        raise ValueError(f"rate: expected a number of requests a second, or nothing, got {describe(text)}") from None
     if rate is not None and most is not None and rate > most:
-        raise ValueError(f"rate: wanted at most your own {most:g} requests a second, got {rate:g}")
+        raise ValueError(f"rate: expected at most your own {most:g} requests a second, got {rate:g}")
     return rate
 
 

@@ -69,7 +69,7 @@ class Asked(NamedTuple):
         person = given.get("person", "").strip()
         before = whole(given, "before", 0, 1) or None
         why = 1 if person and given.get("why") else None
-        return cls(wire.wanted_id("person", person) if person else None, before, why)
+        return cls(wire.check_id("person", person) if person else None, before, why)
 
     def query(self, **instead: Any) -> str:
         """As a query, "?person=ann"; "" for everything."""

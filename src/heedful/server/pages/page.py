@@ -135,7 +135,7 @@ async def form_of(request: Request, service: Service, most: int = FORM) -> dict[
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind != b"application/x-www-form-urlencoded":
-        told = f"Content-Type: wanted application/x-www-form-urlencoded, got {describe(kind.decode('latin-1'))}"
+        told = f"Content-Type: expected application/x-www-form-urlencoded, got {describe(kind.decode('latin-1'))}"
         raise Problem("unsupported", told, field="Content-Type")
     body = await bodies.read(headers, request.receive, service.limits._replace(body=min(most, service.limits.body)))
     parse = partial(parse_qsl, keep_blank_values=True, max_num_fields=FIELDS, errors="strict")
@@ -144,7 +144,7 @@ async def form_of(request: Request, service: Service, most: int = FORM) -> dict[
         large = len(body) > AT_ONCE
         pairs = await asyncio.get_running_loop().run_in_executor(service.pool, parse, text) if large else parse(text)
     except ValueError as error:
-        raise Problem("malformed", f"body: wanted a form, got none: {error}", field="body") from None
+        raise Problem("malformed", f"body: expected a form, got none: {error}", field="body") from None
     return bodies.once(pairs)
 
 

@@ -140,7 +140,7 @@ async def answer(desk: Desk, who: str, form: Mapping[str, str]) -> str:
     number, attempt = (_count(name, form.get(name, "")) for name in ("number", "attempt"))
     choice = form.get("choice", "")
     if choice not in CHOICES:
-        raise ValueError(f"choice: wanted {', '.join(CHOICES)}, got {describe(choice)}")
+        raise ValueError(f"choice: expected {', '.join(CHOICES)}, got {describe(choice)}")
     place = await desk.read(partial(place_of, desk.loop, who))
     if number > place.number:
         raise Problem("rejected", "this question was not asked yet: load the page anew")
@@ -186,7 +186,7 @@ async def take_back(desk: Desk, who: str, event: str) -> bool:
 
 def _count(name: str, given: str) -> int:
     if not given.isascii() or not given.isdecimal() or len(given) > 6:
-        raise ValueError(f"{name}: wanted a whole number, got {describe(given)}")
+        raise ValueError(f"{name}: expected a whole number, got {describe(given)}")
     return int(given)
 
 

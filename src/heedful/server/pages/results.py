@@ -31,7 +31,7 @@ from heedful.studies.answers import StudyAnswer, choices_of, study_answers
 from heedful.studies.study import study_of
 
 T = TypeVar("T")
-NO_ANSWER = "answers: wanted at least one, got none yet"
+NO_ANSWER = "answers: expected at least one, got none yet"
 DAYS = {"1": "a day", "7": "a week", "30": "a month", "365": "a year"}
 """How long a link may last."""
 TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "toi": "text/plain; charset=utf-8"}
@@ -75,19 +75,19 @@ async def make(visit: Visit) -> Response:
     _check_study(visit)
     shows, days = visit.form.get("shows", "0"), visit.form.get("days", "7")
     if shows not in ("0", "1"):
-        raise ValueError(f"shows: wanted 0 or 1, got {describe(shows)}")
+        raise ValueError(f"shows: expected 0 or 1, got {describe(shows)}")
     segment = visit.form.get("segment", "")
     if shows == "1":
         _people(await _segments(visit), segment)
     else:
         segment = " ".join(segment.split())
     if days not in DAYS:
-        raise ValueError(f"days: wanted one of {', '.join(DAYS)}, got {describe(days)}")
+        raise ValueError(f"days: expected one of {', '.join(DAYS)}, got {describe(days)}")
     when = await visit.desk.read(partial(created_at, visit.desk))
     links, tenant = visit.service.links, visit.caller.tenant
     people = visit.form.get("people", str(PEOPLE))
     if not people.isascii() or not people.isdecimal() or len(people) > 9:
-        raise ValueError(f"people: wanted a whole number, 1 to {MOST_PEOPLE}, got {describe(people)}")
+        raise ValueError(f"people: expected a whole number, 1 to {MOST_PEOPLE}, got {describe(people)}")
     seconds = float(days) * 86_400
     given: dict[str, Any] = {"segment": segment, "seconds": seconds, "people": int(people), "shows": shows == "1"}
     link, token = await _in_thread(visit, partial(links.create, tenant, visit.name, when, **given))

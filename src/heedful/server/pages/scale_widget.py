@@ -151,20 +151,20 @@ def parse(scale: Scale, given: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     kinds = [scale.form, *(["action"] if scale.actions else [])]
     kind, low, high = given.get("kind", scale.form), scale.low, scale.high
     if kind not in kinds:
-        wanted = f"wanted {' or '.join(kinds)}, as this loop learns {scale.form}s from {low:g} to {high:g}"
-        raise ValueError(f"kind: {wanted}, got {describe(kind)}")
-    item = wire.wanted_id("item", given.get("item", ""))
+        expected = f"expected {' or '.join(kinds)}, as this loop learns {scale.form}s from {low:g} to {high:g}"
+        raise ValueError(f"kind: {expected}, got {describe(kind)}")
+    item = wire.check_id("item", given.get("item", ""))
     if kind == "action":
         action = given.get("action", "")
         if action not in scale.actions:
-            raise ValueError(f"action: wanted {', '.join(scale.actions)}, got {describe(action)}")
+            raise ValueError(f"action: expected {', '.join(scale.actions)}, got {describe(action)}")
         return item, {"actions": {item: action}}
     text = given.get(scale.form, "")
     pattern, number = (_WHOLE, "a whole number") if scale.whole else (_NUMBER, "a number")
     value = float(text) if pattern.fullmatch(text.strip()) else math.nan
     if not low <= value <= high:
         raise ValueError(
-            f"{scale.form}[{describe(item)}]: wanted {number} from {low:g} to {high:g}, got {describe(text)}"
+            f"{scale.form}[{describe(item)}]: expected {number} from {low:g} to {high:g}, got {describe(text)}"
         )
     return item, {scale.form: {item: int(value) if scale.whole else value}}
 

@@ -40,9 +40,9 @@ def same_origin(request: Request) -> None:
     if request.method in ("GET", "HEAD"):
         elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
         if elsewhere and headers.get("sec-fetch-mode") != "navigate":
-            raise Problem("wrong-origin", "wanted a visit, got what a page of somewhere else asks for by itself")
+            raise Problem("wrong-origin", "expected a visit, got what a page of somewhere else asks for by itself")
     elif not _ours(*(headers.get(name) for name in ("host", "origin", "sec-fetch-site"))):
-        told = "wanted a form of a page of this server, got one of somewhere else: open the page anew, and try again"
+        told = "expected a form of a page of this server, got one of somewhere else: open the page anew, and try again"
         raise Problem("wrong-origin", told)
 
 

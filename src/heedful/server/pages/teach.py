@@ -130,9 +130,9 @@ def _board(visit: Visit, kind: Card, hand: Hand, person: str | None) -> Any:
 async def take_answer(visit: Visit) -> Response:
     """One answer, as the widget of this loop posts it."""
     assert visit.desk is not None
-    person, event = person_of(visit.form), wire.wanted_id("event", visit.form.get("event", ""))
+    person, event = person_of(visit.form), wire.check_id("event", visit.form.get("event", ""))
     if len(event) > LONGEST_EVENT:
-        raise ValueError(f"event: wanted a text of at most {LONGEST_EVENT} characters, got {len(event)}")
+        raise ValueError(f"event: expected a text of at most {LONGEST_EVENT} characters, got {len(event)}")
     await visit.desk.read(partial(look, visit))
     names, widget = on_offer(visit.loop, visit.form.get("hand", "")), widget_of(visit.loop)
     if widget.scale is not None:
@@ -203,7 +203,7 @@ async def undo(visit: Visit) -> Response:
     """One correction taken back."""
     assert visit.desk is not None
     given, person = visit.form, person_of(visit.form)
-    event = wire.wanted_id("event", given.get("back") or given.get("event", ""))  # back: of an action's own button
+    event = wire.check_id("event", given.get("back") or given.get("event", ""))  # back: of an action's own button
     accepted(await take_back(visit, event))
     hand = await hand_of(visit, visit.form, person)
     told = await visit.desk.read(partial(_lesson, visit, event))
@@ -213,12 +213,12 @@ async def undo(visit: Visit) -> Response:
 def _order(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
     """A correction as feedback."""
     if kind == "pick":  # how the others stand among themselves, nobody said
-        return {"better": [wire.wanted_id("item", given.get("item", ""))]}
+        return {"better": [wire.check_id("item", given.get("item", ""))]}
     if kind == "order":
         return {"better": names_of("order", given.get("order", ""))}
     if kind == "none":
         return {"none": True}
-    raise ValueError(f"kind: wanted pick, order or none, got {describe(kind)}")
+    raise ValueError(f"kind: expected pick, order or none, got {describe(kind)}")
 
 
 async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | None, said: Said) -> Response:

@@ -58,7 +58,9 @@ class Coactive(Interaction[Model]):
         """One that is linear in the features."""
         learner = super().make_learner(spec, founding)
         if not hasattr(learner, "weights") or not hasattr(learner, "space"):
-            raise ValueError(f"learner: wanted one with a space and weights(state), linear in the features, got {spec}")
+            raise ValueError(
+                f"learner: expected one with a space and weights(state), linear in the features, got {spec}"
+            )
         return learner
 
     def caveats(self) -> list[str]:
@@ -183,7 +185,7 @@ class Coactive(Interaction[Model]):
         """What the learner cannot use; several actions at once say nothing of what is better."""
         if refusal := model.refusal(form):
             return refusal
-        return "actions: wanted action and item, but in a loop of ratings" if form == "actions" else None
+        return "actions: expected action and item, but in a loop of ratings" if form == "actions" else None
 
     # ------------------------------------------------------------------------ looking back
 
@@ -221,8 +223,8 @@ class Coactive(Interaction[Model]):
         """How often another learner would have ranked as people did."""
         if (other := named_interaction(learner_class(spec))) != self.name:
             and_no = ", and does not fix how many grades there are" if other == "ordinal" else ""
-            wanted = "wanted one that is taught what is better"
-            raise ValueError(f"learner: {wanted}, got {spec}: this loop learns orders{and_no}")
+            expected = "expected one that is taught what is better"
+            raise ValueError(f"learner: {expected}, got {spec}: this loop learns orders{and_no}")
         return _Counterfactual(self, Model(self.make_learner(spec, self.founding), self._shrink))
 
     # ------------------------------------------------------------------------ reporting

@@ -109,7 +109,7 @@ class Model:
             and form not in ("clicks", "better", "none")
         ):
             return (
-                f"{form}: wanted clicks, better or none: {name} learns from what was chosen of its own proposal alone"
+                f"{form}: expected clicks, better or none: {name} learns from what was chosen of its own proposal alone"
             )
         if form in ("thumb", "action") and not hasattr(self.learner, "step"):
             return f"{form}: {name} has no step along a direction, which a {form} needs"

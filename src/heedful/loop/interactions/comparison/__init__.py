@@ -15,7 +15,7 @@ from heedful.jit.kernel import Ints
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
 from heedful.loop.interactions.comparison import texts
-from heedful.loop.interactions.comparison.learners import DEFAULT, chooser, wanted_purpose
+from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose, chooser
 from heedful.loop.interactions.comparison.model import ChoiceModel, Heard, unfit
 from heedful.loop.interactions.comparison.question import check_two, propose_question
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
@@ -58,7 +58,7 @@ class Comparison(Interaction[ChoiceModel]):
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
         """What choices are for."""
-        wanted_purpose(settings.choices)
+        check_purpose(settings.choices)
         return super().check_settings(settings)
 
     @classmethod
@@ -100,9 +100,9 @@ class Comparison(Interaction[ChoiceModel]):
         if names:
             told = f"What is known of one item tells of others that are like it, by {len(names):,} features"
         best = self.founding.settings.choices == "best"
-        wanted = "which item is the best" if best else "the ranking of all items"
+        expected = "which item is the best" if best else "the ranking of all items"
         asked = f"It asks which of two is better, by {self.founding.learner}{f' and {rule}' if rule else ''}"
-        return [f"{asked}, to find {wanted}. {told}."]
+        return [f"{asked}, to find {expected}. {told}."]
 
     def describe(self) -> Card:
         """The better of two; chance asks some of the questions, and the two arms are not compared."""

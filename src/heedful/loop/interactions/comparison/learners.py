@@ -27,18 +27,20 @@ def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.
     """The learner of choices that `spec` names, over items of so many features that are still to come, with the rule of
     this goal where it names none. ValueError where it does not fit."""
     if not is_choosing(learner_class(spec)):
-        raise ValueError(f"learner: wanted one of choices, such as {DEFAULT}, got {spec}, as this loop learns choices")
+        raise ValueError(
+            f"learner: expected one of choices, such as {DEFAULT}, got {spec}, as this loop learns choices"
+        )
     if goal is None:
-        wanted = "wanted what they are for, best or ranking"
-        raise ValueError(f"choices: {wanted}, as {spec} learns from choices, got none")
+        expected = "expected what they are for, best or ranking"
+        raise ValueError(f"choices: {expected}, as {spec} learns from choices, got none")
     if shrink > 0.0:
-        raise ValueError(f"shrink: wanted 0 in a loop of choices, whose learner knows people apart, got {shrink:g}")
+        raise ValueError(f"shrink: expected 0 in a loop of choices, whose learner knows people apart, got {shrink:g}")
     learner = loop_learner(spec, 0, Choice(0, features=np.empty((0, n_features))))
     if not isinstance(getattr(learner, "space", None), Choice):
-        raise ValueError(f"learner: wanted one whose space is a Choice, of what it shows, got {spec}")
+        raise ValueError(f"learner: expected one whose space is a Choice, of what it shows, got {spec}")
     for method, takes in _NEEDED.items():
         if not hasattr(learner, method):
-            raise ValueError(f"learner: wanted one with {method}({takes}), got {spec}, which has none")
+            raise ValueError(f"learner: expected one with {method}({takes}), got {spec}, which has none")
     from heedful.inference.gp.stopping import GOALS
 
     if "rule" in learner._fields and not _RULE.search(spec):
@@ -47,10 +49,10 @@ def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.
     return learner
 
 
-def wanted_purpose(given: Any) -> str:
+def check_purpose(given: Any) -> str:
     """given as what choices are for. ValueError where it is no goal."""
     from heedful.inference.gp.stopping import GOALS
 
     if not isinstance(given, str) or given not in GOALS:
-        raise ValueError(f"choices: wanted {' or '.join(GOALS)}, got {describe(given)}")
+        raise ValueError(f"choices: expected {' or '.join(GOALS)}, got {describe(given)}")
     return given

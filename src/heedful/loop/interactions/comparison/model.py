@@ -151,7 +151,7 @@ class ChoiceModel(Numbered[ChoiceState]):
         instead = {"rating": "the order as better", "grade": "the order as better", "edit": "the order as a list"}
         instead |= {"thumb": "choice", "action": "what was chosen as better", "actions": "what was chosen as better"}
         hint = f"; send {instead[form]}" if form in instead else ""
-        return f"{form}: wanted choice, better, clicks or none: this loop learns choices{hint}"
+        return f"{form}: expected choice, better, clicks or none: this loop learns choices{hint}"
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
         """Learn from one piece of feedback; whether there was anything in it to learn. Who cannot judge is not asked
@@ -219,13 +219,13 @@ def unfit(feedback: FeedbackRecord, shown: int) -> str | None:
     if form == "none":
         return None
     if feedback.chain:
-        return "chain: wanted none in a loop of choices, got some"
+        return "chain: expected none in a loop of choices, got some"
     if shown < 2:
-        return f"{form}: wanted a decision that showed two or more, got one that showed {shown}"
+        return f"{form}: expected a decision that showed two or more, got one that showed {shown}"
     if form == "choice" and shown > 2 and feedback.values[0] >= 0.0:
-        return f"choice: wanted better, as {shown} were shown, got {feedback.text}"
+        return f"choice: expected better, as {shown} were shown, got {feedback.text}"
     if form == "clicks" and named != 1:
-        return f"clicks: wanted one, the best of those shown, got {named}; send an order as better"
+        return f"clicks: expected one, the best of those shown, got {named}; send an order as better"
     return None
 
 

@@ -24,9 +24,9 @@ def check_two(asked: Question) -> None:
     if m < 2 and asked.request.strangers is not None:
         return
     if m < 2:
-        raise ValueError(f"candidates: wanted two or more, to choose between, got {m}")
+        raise ValueError(f"candidates: expected two or more, to choose between, got {m}")
     if size < 2:
-        raise ValueError(f"show: wanted two or more, to choose between, got {size}")
+        raise ValueError(f"show: expected two or more, to choose between, got {size}")
 
 
 def propose_question(
@@ -102,7 +102,7 @@ def _places(numbers: Ints, y: Ints, size: int) -> Ints:
     there twice."""
     places = np.unique(np.minimum(numbers.searchsorted(y), numbers.size - 1))
     if places.size != size or not np.array_equal(numbers[places], np.sort(y)):
-        raise ValueError(f"wanted {size} items on offer, each once, got {y.tolist()[:5]}")
+        raise ValueError(f"expected {size} items on offer, each once, got {y.tolist()[:5]}")
     return places
 
 

@@ -110,7 +110,7 @@ def standings(ledger: Ledger, person: str | None, people: Sequence[str] | None =
     goal = ledger.settings.choices or "best"
     offered = ledger.shelf.on_offer()
     if len(offered) < 2:
-        raise ValueError(f"items: wanted two or more on offer, to choose between, got {len(offered)}")
+        raise ValueError(f"items: expected two or more on offer, to choose between, got {len(offered)}")
     numbers = ledger.shelf.items_at(ledger.shelf.rows([version for _, version in offered]))
     state, own = ledger.reading_of(numbers, person or "")
     order = numbers.argsort()

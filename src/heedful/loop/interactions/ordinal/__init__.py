@@ -203,13 +203,13 @@ class Ordinal(Interaction[GradingModel]):
         for name, value in zip(given.names, given.values):
             if not 1 <= value <= self._k or value != int(value):
                 got = int(value) if value == int(value) else value
-                raise ValueError(f"grade[{describe(name)}]: wanted a whole number from 1 to {self._k}, got {got}")
+                raise ValueError(f"grade[{describe(name)}]: expected a whole number from 1 to {self._k}, got {got}")
 
     def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
         """Grades are whole numbers."""
         for j, grade in enumerate(given):
             if not 1 <= grade <= self._k or grade != int(grade):
-                raise ValueError(f"predicted[{j}]: wanted a whole number from 1 to {self._k}, got {grade}")
+                raise ValueError(f"predicted[{j}]: expected a whole number from 1 to {self._k}, got {grade}")
         return tuple(map(int, given))
 
     # ------------------------------------------------------------------------ looking back
@@ -253,12 +253,12 @@ class Ordinal(Interaction[GradingModel]):
         """How far what another learner would have predicted lies from the grades given."""
         if not is_grading(learner_class(spec)):
             raise ValueError(
-                f"learner: wanted one that predicts grades, such as averaged-prank, got {spec}: this log holds "
+                f"learner: expected one that predicts grades, such as averaged-prank, got {spec}: this log holds "
                 "grades, and nothing of what is better than what was shown"
             )
         learner = grader(spec, len(self.names), 0.0, self._k)
         if learner.space.k != self._k:
-            raise ValueError(f"learner: wanted n_ranks={self._k}, the grades of this log, got {spec}")
+            raise ValueError(f"learner: expected n_ranks={self._k}, the grades of this log, got {spec}")
         shared_only = not (hasattr(learner, "weights") and hasattr(learner, "thresholds"))  # nobody has an offset there
         shrink = 0.0 if shared_only else self.founding.settings.shrink
         return _Counterfactual(GradingModel(learner, shrink), self.names)

@@ -25,7 +25,7 @@ def is_grading(cls: type) -> bool:
 def graded_spec(spec: str, grades: int) -> str:
     """`spec` with how many grades there are. ValueError where it says so itself."""
     if _RANKS.search(spec):
-        raise ValueError(f"learner: wanted one that does not say n_ranks itself, got {spec}")
+        raise ValueError(f"learner: expected one that does not say n_ranks itself, got {spec}")
     return f"{spec}{',' if '=' in spec else ':'}n_ranks={grades}"
 
 
@@ -35,15 +35,17 @@ def grader(spec: str, n_names: int, shrink: float, grades: int | None = None) ->
     cls: Any = learner_class(spec)
     says = "n_ranks" not in cls._fields or "n_ranks" in cls._field_defaults or _RANKS.search(spec)
     if grades is None and not says:
-        wanted = "wanted n_ranks, how many grades there are"
-        raise ValueError(f"learner: {wanted}, got {spec}; write {graded_spec(spec, 5)}, or with as many as there are")
+        expected = "expected n_ranks, how many grades there are"
+        raise ValueError(f"learner: {expected}, got {spec}; write {graded_spec(spec, 5)}, or with as many as there are")
     # Features are centred, and grades are not: what has no thresholds gets one that is always 1.
     size = n_names + (not hasattr(cls, "thresholds"))
     learner = loop_learner(spec, size, None if grades is None else Ranks(grades))
     if not isinstance(getattr(learner, "space", None), Ranks):
-        raise ValueError(f"learner: wanted one whose space is Ranks(n_ranks), the grades it predicts, got {spec}")
+        raise ValueError(f"learner: expected one whose space is Ranks(n_ranks), the grades it predicts, got {spec}")
     learner.init(np.random.default_rng(0))
     if shrink > 0.0 and not (hasattr(learner, "weights") and hasattr(learner, "thresholds")):
-        wanted = f"wanted 0 for {spec}, which has no one direction with thresholds that a person's could be added to"
-        raise ValueError(f"shrink: {wanted}, got {shrink:g}")
+        expected = (
+            f"expected 0 for {spec}, which has no one direction with thresholds that a person's could be added to"
+        )
+        raise ValueError(f"shrink: {expected}, got {shrink:g}")
     return learner

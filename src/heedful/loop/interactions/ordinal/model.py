@@ -145,10 +145,10 @@ class GradingModel:
         """Why the learner cannot use a form of feedback; None where it can."""
         if form in ("grade", "none"):
             return None
-        wanted = (
-            f"{form}: wanted grade or none: this loop learns grades, whole numbers from 1 to {self.learner.space.k}"
+        expected = (
+            f"{form}: expected grade or none: this loop learns grades, whole numbers from 1 to {self.learner.space.k}"
         )
-        return f"{wanted}; where stars are such numbers, send them as grade" if form == "rating" else wanted
+        return f"{expected}; where stars are such numbers, send them as grade" if form == "rating" else expected
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
         """Learn from one piece of feedback, grade after grade; whether there was one in it. `extra` is for other forms

@@ -20,7 +20,7 @@ from heedful.loop.interactions.findings import count
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
 from heedful.loop.interactions.rating import texts
-from heedful.loop.interactions.rating.learners import DEFAULT, rater, wanted_range, wanted_table
+from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
 from heedful.loop.interactions.rating.slate import left, propose_slate
 from heedful.loop.log import Event
@@ -60,14 +60,14 @@ class Rating(Interaction[RatingModel]):
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
         """The range of ratings, and what each action stands for in it."""
-        low, high = wanted_range(settings.ratings)
-        return {"ratings": (low, high), "actions": wanted_table(settings.actions, ACTIONS_UNSAID, low, high)}
+        low, high = check_range(settings.ratings)
+        return {"ratings": (low, high), "actions": check_table(settings.actions, ACTIONS_UNSAID, low, high)}
 
     @classmethod
     def check_manifest(cls, founding: Founding) -> None:
         """Items have no features."""
         if founding.encoding.size and founding.settings.ratings is not None:
-            wanted = f"wanted none in {cls.loop}, which learns from ratings alone"
+            wanted = f"expected none in {cls.loop}, which learns from ratings alone"
             raise ValueError(f"encoding: features: {wanted}, got some")
 
     @classmethod
@@ -273,7 +273,7 @@ class Rating(Interaction[RatingModel]):
         low, high = self.span()
         for name, value in zip(given.names, given.values):
             if not low <= value <= high:
-                wanted = f"wanted a number from {low:g} to {high:g}"
+                wanted = f"expected a number from {low:g} to {high:g}"
                 raise ValueError(f"rating[{describe(name)}]: {wanted}, got {_in_full(value)}")
 
     # ------------------------------------------------------------------------ looking back

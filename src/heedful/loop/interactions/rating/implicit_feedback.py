@@ -24,28 +24,28 @@ class Action(NamedTuple):
     weight: float
 
 
-def wanted_actions(actions: Any, space: Slate) -> dict[str, Action]:
+def check_actions(actions: Any, space: Slate) -> dict[str, Action]:
     """The table of actions, by name, from (value, weight) each, or a value alone, which counts for one rating.
 
     ValueError, naming the action, where a value is not in [space.low, space.high], or a weight not above 0.
     """
     if not isinstance(actions, Mapping) or not actions:
-        raise ValueError(f"actions: wanted (value, weight) by name, such as view: (1, 0.1), got {describe(actions)}")
+        raise ValueError(f"actions: expected (value, weight) by name, such as view: (1, 0.1), got {describe(actions)}")
     table = {}
     for name, given in actions.items():
         if not isinstance(name, str) or not name:
-            raise ValueError(f"actions: wanted names, got {describe(name)}")
+            raise ValueError(f"actions: expected names, got {describe(name)}")
         pair = list(given) if isinstance(given, list | tuple) else [given, 1.0]
         if len(pair) != 2 or not all(is_number(number, int, float) for number in pair):
-            raise ValueError(f"actions: {name}: wanted (value, weight), such as (1, 0.1), got {describe(given)}")
+            raise ValueError(f"actions: {name}: expected (value, weight), such as (1, 0.1), got {describe(given)}")
         value, weight = pair
         if not space.low <= value <= space.high:
             raise ValueError(
-                f"actions: {name}: value: wanted a number from {space.low:g} to {space.high:g}, got {value!r}"
+                f"actions: {name}: value: expected a number from {space.low:g} to {space.high:g}, got {value!r}"
             )
         if not 1.0 / MOST_WEIGHT <= weight <= MOST_WEIGHT:
-            wanted = f"a number from {1.0 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}"
-            raise ValueError(f"actions: {name}: weight: wanted {wanted}, got {weight!r}")
+            expected = f"a number from {1.0 / MOST_WEIGHT:g} to {MOST_WEIGHT:g}"
+            raise ValueError(f"actions: {name}: weight: expected {expected}, got {weight!r}")
         table[name] = Action(float(value), float(weight))
     return table
 
@@ -60,7 +60,9 @@ def weighed(
     """
     numbers = np.atleast_1d(np.array(items, np.int64))
     if isinstance(done, str) or len(done) != numbers.size:
-        raise ValueError(f"feedback: actions: wanted {numbers.size}, one for each item or a list, got {describe(done)}")
+        raise ValueError(
+            f"feedback: actions: expected {numbers.size}, one for each item or a list, got {describe(done)}"
+        )
     ratings, weights = np.empty(numbers.size), np.empty(numbers.size)
     for r, names in enumerate(done):
         each = [names] if isinstance(names, str) else list(names)
@@ -68,10 +70,10 @@ def weighed(
             if name not in actions:
                 close = difflib.get_close_matches(str(name), list(actions), n=1)
                 hint = f"; did you mean {close[0]}?" if close else ""
-                wanted = ", ".join(sorted(actions))
-                raise ValueError(f"feedback: actions: wanted one of {wanted}, got {describe(name)}{hint}")
+                expected = ", ".join(sorted(actions))
+                raise ValueError(f"feedback: actions: expected one of {expected}, got {describe(name)}{hint}")
         if not each:
-            raise ValueError(f"feedback: actions: wanted at least one for item {numbers[r]}, got none")
+            raise ValueError(f"feedback: actions: expected at least one for item {numbers[r]}, got none")
         weights[r] = sum(actions[name].weight for name in each)
         ratings[r] = sum(actions[name].weight * actions[name].value for name in each) / weights[r]
     low, high = (pick(actions[name].value for name in actions) for pick in (min, max))

@@ -11,7 +11,7 @@ from heedful.core.validation import describe, is_number
 from heedful.learners.registry import learner_class
 from heedful.loop import wire
 from heedful.loop.interactions.named import loop_learner, named_interaction
-from heedful.loop.interactions.rating.implicit_feedback import wanted_actions
+from heedful.loop.interactions.rating.implicit_feedback import check_actions
 from heedful.spaces.slate import Slate
 
 DEFAULT = "bmf"
@@ -29,33 +29,35 @@ def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: flo
     """The learner of ratings that `spec` names, for slates of `size` and ratings of this range. ValueError where it
     does not fit."""
     if not is_rating(learner_class(spec)):
-        raise ValueError(f"learner: wanted one of ratings, such as {DEFAULT}, got {spec}, as this loop learns ratings")
+        raise ValueError(
+            f"learner: expected one of ratings, such as {DEFAULT}, got {spec}, as this loop learns ratings"
+        )
     if ratings is None:
-        wanted = "wanted the lowest and the highest rating there may be, such as 1 and 5"
-        raise ValueError(f"ratings: {wanted}, as {spec} learns from ratings, got none")
+        expected = "expected the lowest and the highest rating there may be, such as 1 and 5"
+        raise ValueError(f"ratings: {expected}, as {spec} learns from ratings, got none")
     if shrink > 0.0:
-        raise ValueError(f"shrink: wanted 0 in a loop of ratings, whose learner knows people apart, got {shrink:g}")
+        raise ValueError(f"shrink: expected 0 in a loop of ratings, whose learner knows people apart, got {shrink:g}")
     learner = loop_learner(spec, 0, Slate(size, *ratings))
     if not isinstance(getattr(learner, "space", None), Slate):
-        raise ValueError(f"learner: wanted one whose space is a Slate, the items that it shows, got {spec}")
+        raise ValueError(f"learner: expected one whose space is a Slate, the items that it shows, got {spec}")
     learner.init(np.random.default_rng(0))
     return learner
 
 
-def wanted_range(given: Any) -> tuple[float, float]:
+def check_range(given: Any) -> tuple[float, float]:
     """given as the lowest and the highest rating. ValueError where it is no range, or one whose squares the learners
     could not tell apart."""
     numbers = isinstance(given, tuple | list) and len(given) == 2 and all(is_number(each, int, float) for each in given)
     if not numbers or not -1e6 <= given[0] < given[1] <= 1e6:
-        wanted = "the lowest and the highest, such as (1, 5), between -1e6 and 1e6"
-        raise ValueError(f"ratings: wanted {wanted}, got {describe(given)}")
+        expected = "the lowest and the highest, such as (1, 5), between -1e6 and 1e6"
+        raise ValueError(f"ratings: expected {expected}, got {describe(given)}")
     return float(given[0]), float(given[1])
 
 
-def wanted_table(given: Mapping[str, Any], unsaid: Mapping[str, Any], low: float, high: float) -> dict[str, Any]:
+def check_table(given: Mapping[str, Any], unsaid: Mapping[str, Any], low: float, high: float) -> dict[str, Any]:
     """What actions say, (value, weight) by name: as `given`; of the ratings from `low` to `high`, where that is
     `unsaid`. ValueError, by name."""
     if given == unsaid:
         return {name: (low + share * (high - low), weight) for name, (share, weight) in _ACTIONS.items()}
-    named = {wire.wanted_id("actions", name): told for name, told in given.items()}
-    return {name: (each.value, each.weight) for name, each in wanted_actions(named, Slate(1, low, high)).items()}
+    named = {wire.check_id("actions", name): told for name, told in given.items()}
+    return {name: (each.value, each.weight) for name, each in check_actions(named, Slate(1, low, high)).items()}

@@ -110,9 +110,9 @@ class RatingModel(Numbered[RatingState]):
         if form in ("rating", "actions", "none"):
             return None
         low, high = self.learner.space.low, self.learner.space.high
-        wanted = f"{form}: wanted rating, actions or none: this loop learns ratings from {low:g} to {high:g}"
+        expected = f"{form}: expected rating, actions or none: this loop learns ratings from {low:g} to {high:g}"
         hints = {"grade": "send grades as rating", "action": "write actions={item: action}"}
-        return f"{wanted}; {hints[form]}" if form in hints else wanted
+        return f"{expected}; {hints[form]}" if form in hints else expected
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
         """Learn from one piece of feedback; whether there was anything in it to learn. What it says of items that are

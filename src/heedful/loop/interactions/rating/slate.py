@@ -24,8 +24,8 @@ def left(model: RatingModel, shared: Any, own: Person | None, asked: Question) -
         return None
     there = np.flatnonzero(~np.isin(request.x, model.consumed(shared, own)))
     if there.size == 0 and request.strangers is None:
-        wanted = f"wanted one that {asked.person} has not consumed, got {len(request.x)} that were"
-        raise ValueError(f"candidates: {wanted}; repeats shows them again")
+        expected = f"expected one that {asked.person} has not consumed, got {len(request.x)} that were"
+        raise ValueError(f"candidates: {expected}; repeats shows them again")
     return there
 
 
@@ -112,5 +112,5 @@ def _places(numbers: Ints, y: Ints) -> Ints:
     """Where each of y stands in numbers, which rise. ValueError where one is not among them, or there twice."""
     places = np.minimum(numbers.searchsorted(y), numbers.size - 1)
     if not np.array_equal(numbers[places], y) or np.unique(y).size < y.size or y.size == 0:
-        raise ValueError(f"wanted items on offer, each once, got {y.tolist()[:5]}")
+        raise ValueError(f"expected items on offer, each once, got {y.tolist()[:5]}")
     return places
