@@ -26,9 +26,9 @@ import numpy as np
 from machine import record
 
 from heedful import Loop, Settings, infer
-from heedful.loop.ledger import Draft
+from heedful.loop.projection import PendingEvent
 from heedful.loop.log import Event, now
-from heedful.loop.wire import DecisionRecord, encode
+from heedful.loop.records import DecisionRecord, encode
 
 N_FEATURES, N_ITEMS, CANDIDATES = 50, 10_000, 20
 
@@ -45,7 +45,7 @@ def new_loop(folder: Path, learner: str, snapshot_every: int = 10**9) -> Loop:
 def fill(loop: Loop, decisions: int) -> list[tuple[str, list[str]]]:
     """Decisions as `decide` writes them, written a thousand at a time; (id, names shown) of each."""
     rng = np.random.default_rng(1)
-    versions = list(loop.ledger.shelf.current.values())
+    versions = list(loop.projection.catalogue.current.values())
     names = loop.items
     step = N_ITEMS // CANDIDATES
     made: list[tuple[str, list[str]]] = []
@@ -57,9 +57,9 @@ def fill(loop: Loop, decisions: int) -> list[tuple[str, list[str]]]:
             known = DecisionRecord(
                 shown=shown, items=[versions[j] for j in chosen], learner="perceptron", probability=0.95
             )
-            drafts.append(Draft(Event(0, "decision", f"d{i}", now(), f"p{i % 997}", None, 0, encode(known))))
+            drafts.append(PendingEvent(Event(0, "decision", f"d{i}", now(), f"p{i % 997}", None, 0, encode(known))))
             made.append((f"d{i}", [names[chosen[j]] for j in shown]))
-        loop.ledger.submit(drafts)
+        loop.projection.submit(drafts)
     return made
 
 
@@ -127,7 +127,7 @@ def folding(folder: Path, learner: str, events: int) -> dict[str, float]:
         loop.feedback_many([clicks(made, i) for i in range(first, min(first + 1000, events))])
     writing = time.perf_counter() - start
     start = time.perf_counter()
-    loop.ledger.folded(loop.ledger.log.last()[0], from_scratch=True)
+    loop.projection.folded(loop.projection.log.last()[0], from_scratch=True)
     fold = time.perf_counter() - start
     loop.close()
     start = time.perf_counter()

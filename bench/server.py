@@ -39,7 +39,7 @@ from heedful.server.keys import Keys
 ITEMS, CANDIDATES, SHOW, CONNECTIONS = 10_000, 100, 10, 64
 BARE = """
 import sys, socket
-from heedful.server.running import config
+from heedful.server.main import config
 import uvicorn
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":

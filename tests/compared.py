@@ -57,7 +57,7 @@ def study_in(path: Path, source: Path, goal: Any = "best", **told: Any) -> Path:
 def link_to(path: Path, segment: str = "", seconds: float = 3600.0, people: int = 1000, shows: bool = False) -> str:
     """The path of a new link to a study in the folder of a server; one that `shows` its ranking, or one that asks."""
     with Loop.open(path) as loop:
-        first = loop.ledger.log.at(1)
+        first = loop.projection.log.at(1)
         assert first is not None
     links = Links(path.parent)
     _, token = links.create("main", path.stem, first.time, segment=segment, seconds=seconds, people=people, shows=shows)

@@ -21,8 +21,8 @@ from heedful.loop.interactions.card import Card, Prediction
 from heedful.loop.interactions.forms import ITEM, NONE, Decided, Form, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.model import Context, Person
-from heedful.loop.packing import Known
-from heedful.loop.wire import Feedback, FeedbackRecord, distinct
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.records import Feedback, FeedbackRecord, distinct
 
 QUESTION = "Which of these is the best, which the worst?"
 SCORE = "how often what was likeliest was called the best"
@@ -190,7 +190,7 @@ class BestWorstScaling(Interaction[Folding]):
         if not asked.control:
             drawn = rng.permutation(np.array([best, *[j for j in drawn.tolist() if j != best][: k - 1]])[:k])
         shown = drawn[:k].astype(np.int64)
-        control = self.founding.settings.control
+        control = self.manifest.settings.control
         chance = 1.0 / math.perm(m, k)
         ours = float(best in shown) * m / k * chance  # as many lists have the best in them as have any other item
         unknown = () if strangers is None else strangers.told(strangers.places(m, k, own=True))
@@ -207,7 +207,7 @@ class BestWorstScaling(Interaction[Folding]):
 
     # ------------------------------------------------------------------------ looking back
 
-    def explain(self, decision: Known, context: Context, past: Past[Folding]) -> Explanation:
+    def explain(self, decision: LoggedDecision, context: Context, past: Past[Folding]) -> Explanation:
         """What puts the best of what was shown before the mean of the others."""
         shown = list(decision.record.shown)
         best = max(shown, key=lambda j: float(context.x[j] @ past.model().shared.w))
@@ -241,7 +241,7 @@ class BestWorstScaling(Interaction[Folding]):
     def tally(self, model: Folding, shared: Any, people: dict[str, Person]) -> _Tally:
         return _Tally(shared)
 
-    def score(self, decision: Known, answers: Sequence[FeedbackRecord]) -> float | None:
+    def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Whether what was likeliest was called the best by the first answer that says so."""
         record = decision.record
         for feedback in answers:
@@ -340,7 +340,7 @@ class _Tally:
         best, worst = step.context.x[lesson[1]] @ self._shared.w
         return bool(worst > best)
 
-    def take(self, decision: Known, given: Any) -> None:
+    def take(self, decision: LoggedDecision, given: Any) -> None:
         """Nothing is predicted."""
 
     def measured(self) -> None:

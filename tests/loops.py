@@ -81,17 +81,17 @@ def bits_of(model: Any) -> dict[str, bytes]:
 
 def bits(loop: Loop) -> dict[str, bytes]:
     """The state of the loop's model as bytes, people included."""
-    with loop.ledger.turn:
-        return bits_of(loop.ledger.model)
+    with loop.projection.turn:
+        return bits_of(loop.projection.model)
 
 
 def bits_from_scratch(loop: Loop) -> dict[str, bytes]:
     """The same of the log folded from its first event, no snapshot used."""
-    ledger = loop.ledger
-    with ledger.turn:
-        since = ledger._since_snapshot, ledger._since_mark
-        found = bits_of(ledger.folded(ledger._head, from_scratch=True))
-        ledger._since_snapshot, ledger._since_mark = since
+    projection = loop.projection
+    with projection.turn:
+        since = projection._since_snapshot, projection._since_mark
+        found = bits_of(projection.folded(projection._head, from_scratch=True))
+        projection._since_snapshot, projection._since_mark = since
         return found
 
 

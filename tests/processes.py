@@ -21,8 +21,8 @@ import msgspec
 
 from heedful import Loop
 from heedful.server.app import App
-from heedful.server.running import Server, config, listening
-from heedful.server.service import Options
+from heedful.server.context import Options
+from heedful.server.main import Server, config, listening
 from loops import bits, bits_from_scratch, small_loop
 
 HEEDFUL = str(Path(sys.executable).with_name("heedful"))
@@ -150,11 +150,11 @@ def check(path: Path, acknowledged: list[tuple[str, int]], lessons: int | None =
     """The log has what was acknowledged, once, where it was told; the model is its fold."""
     with Loop.open(path) as loop:
         for id, seq in acknowledged:
-            event = loop.ledger.log.find("feedback", id)
+            event = loop.projection.log.find("feedback", id)
             assert event is not None, id
             assert event.seq == seq
         if lessons is not None:
-            assert loop.ledger.model.shared.t == lessons
+            assert loop.projection.model.shared.t == lessons
         assert bits(loop) == bits_from_scratch(loop)
         assert loop.verify() == []
 

@@ -158,13 +158,13 @@ KIND = re.compile(
 """A kind of feedback in words."""
 OF_KINDS = {"grades", "ratings", "choices", "chances"}
 """What only loops of one kind have: of settings, decisions, reports."""
-LOOPS = re.compile(r"(^|_)(loop|settings|ledger|decision|record|report|found|said|told)$")
+LOOPS = re.compile(r"(^|_)(loop|settings|projection|decision|record|report|found|said|told)$")
 """What such a thing may be an attribute of."""
 OWN = {"is_grading", "is_rating", "is_choosing", "GradingModel", "RatingModel", "ChoiceModel"}
 NOT_YET = {
     "cli/__init__.py",
     "cli/compare.py",
-    "cli/founding.py",
+    "cli/manifest.py",
     "cli/grid.py",
     "cli/grid_data.py",
     "cli/rank.py",

@@ -202,13 +202,13 @@ def test_what_the_server_is_to_blame_for_raises_elsewhere_than_in_decide(
 
 
 def test_a_newer_server_may_say_more() -> None:
-    from heedful.client import calls
-    from heedful.loop.comparison import Difference
+    from heedful.client import messages
+    from heedful.loop.cluster_robust import Difference
     from heedful.loop.explain import Explanation, Foreseen, Moved, Part
     from heedful.loop.interactions.comparison.standing import Left, Standing, Standings
+    from heedful.loop.records import plain
     from heedful.loop.report import Arm, Counts, Report, Window
     from heedful.loop.simulation import At, Measured
-    from heedful.loop.wire import plain
 
     def more(said: Any) -> Any:
         if isinstance(said, list):
@@ -228,11 +228,11 @@ def test_a_newer_server_may_say_more() -> None:
     left = Left(3, 1, 9, 99, "a few")
     standing = Standings(3, "best", None, 2, 7, False, 0.5, "a", left, ranking, (("a", "b"), ("b", "c")))
     for said in (report, explanation, standing):
-        reply = calls.Reply(200, {}, msgspec.json.encode(more(plain(said))))
-        assert calls.read_as(reply, type(said)) == said
+        reply = messages.Reply(200, {}, msgspec.json.encode(more(plain(said))))
+        assert messages.read_as(reply, type(said)) == said
     for wrong in ({**plain(report), "learned": [3]}, {**plain(report), "series": 5}, {"version": 1}):
         with pytest.raises(ConnectionError, match="expected an answer of heedful's, got one with other fields"):
-            calls.read_as(calls.Reply(200, {}, msgspec.json.encode(wrong)), Report)
+            messages.read_as(messages.Reply(200, {}, msgspec.json.encode(wrong)), Report)
 
 
 def test_nobody_there(connect: Connected) -> None:

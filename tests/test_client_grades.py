@@ -11,7 +11,7 @@ import pytest
 from loops import rows, small_loop
 
 pytest.importorskip("httpx")
-running = pytest.importorskip("heedful.server.running")
+running = pytest.importorskip("heedful.server.main")
 
 NAMES = [row["id"] for row in rows(12, 4)]
 

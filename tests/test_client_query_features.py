@@ -12,7 +12,7 @@ from heedful.loop.settings import Settings
 from loops import rows
 
 httpx = pytest.importorskip("httpx")
-running = pytest.importorskip("heedful.server.running")
+running = pytest.importorskip("heedful.server.main")
 
 QUERY = {"bm25": [0, 40], "source": ["web", "app"]}
 ITEMS = rows(12, 4)

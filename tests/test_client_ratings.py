@@ -12,7 +12,7 @@ import pytest
 from loops import rating_loop, small_loop
 
 pytest.importorskip("httpx")
-running = pytest.importorskip("heedful.server.running")
+running = pytest.importorskip("heedful.server.main")
 
 NAMES = [f"i{j}" for j in range(12)]
 

@@ -105,7 +105,7 @@ NAMES = [f"i{j}" for j in range(6)]
 def decisions(folder: Path) -> dict[str, tuple[str, list[str]]]:
     """(arm, what was shown) of every decision in the log, by id."""
     with Loop.open(folder / "cars.heedful") as loop:
-        known = {e.id: loop.ledger.known(e.id) for e in loop.ledger.log.events(kinds=["decision"])}
+        known = {e.id: loop.projection.known(e.id) for e in loop.projection.log.events(kinds=["decision"])}
         assert bits(loop) == bits_from_scratch(loop)
         return {id: (k.record.arm, [k.names[j] for j in k.record.shown]) for id, k in known.items() if k is not None}
 
@@ -113,7 +113,7 @@ def decisions(folder: Path) -> dict[str, tuple[str, list[str]]]:
 def lessons(folder: Path) -> list[tuple[str, str]]:
     """(event, decision) of all that was learned from, in order."""
     with Loop.open(folder / "cars.heedful") as loop:
-        return [(event.id, known.id) for event, known, _ in loop.ledger.lessons()]
+        return [(event.id, known.id) for event, known, _ in loop.projection.lessons()]
 
 
 def test_decide_never_fails_a_page(connect: Connected, server: Faulty, folder: Path) -> None:
@@ -400,7 +400,7 @@ def test_what_is_raw_and_fell_back_can_be_told(connect: Connected, server: Fault
 
 
 def test_events_come_as_they_happen(connect: Connected, folder: Path) -> None:
-    from heedful.server.running import served
+    from heedful.server.main import served
 
     with served(folder) as url:
         cars = connect(url).loop("cars")

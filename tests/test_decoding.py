@@ -9,7 +9,7 @@ from pathlib import Path
 
 import heedful
 from heedful.core.decoding import decoder
-from heedful.loop.settings import Founding
+from heedful.loop.settings import Manifest
 from loops import small_loop
 
 OPENING = """
@@ -35,7 +35,7 @@ def test_a_loop_opened_by_several_threads_of_a_new_process(tmp_path: Path) -> No
 
 
 def test_one_decoder_for_each_record() -> None:
-    assert decoder(Founding) is decoder(Founding)
+    assert decoder(Manifest) is decoder(Manifest)
     assert decoder(list[int]).decode(b"[1, 2]") == [1, 2]
 
 

@@ -57,13 +57,13 @@ def test_the_script_prints_its_tables_and_keeps_its_loops(tmp_path: Path) -> Non
     assert len(loops) == 2 * (3 + 2 + 1)
     for folder in loops:
         with Loop.open(folder) as loop:
-            counts = loop.ledger.log.counts()
+            counts = loop.projection.log.counts()
             assert (counts["decision"], counts["feedback"]) == (40, 40), folder.name
             assert loop.settings.shrink == (5.0 if "offsets" in folder.name else 0.0)
-            forms = {each.form for _, _, each in loop.ledger.lessons()}
+            forms = {each.form for _, _, each in loop.projection.lessons()}
             assert forms == {"thumb" if "thumb" in folder.name else "edit"}, folder.name
             # An edit brings an object of its own along, which the nearest candidate is not.
-            brought = [event.arrays is not None for event in loop.ledger.log.events(kinds=["feedback"])]
+            brought = [event.arrays is not None for event in loop.projection.log.events(kinds=["feedback"])]
             assert set(brought) == {"nearest" not in folder.name and "thumb" not in folder.name}, folder.name
 
 

@@ -45,14 +45,14 @@ def exported(loop: Loop) -> list[dict[str, Any]]:
 
 def twin(loop: Loop, path: Path) -> Loop:
     """A new loop like this one, with nothing in it."""
-    founding = loop.founding
+    manifest = loop.manifest
     return Loop.create(
         path,
-        encoding=founding.encoding,
-        context=founding.context,
-        crosses=founding.crosses,
-        learner=founding.learner,
-        settings=founding.settings,
+        encoding=manifest.encoding,
+        context=manifest.context,
+        crosses=manifest.crosses,
+        learner=manifest.learner,
+        settings=manifest.settings,
     )
 
 
@@ -156,7 +156,7 @@ def test_a_loop_carried_over_is_the_same_bit_for_bit(tmp_path: Path, learner: st
         with twin(one, tmp_path / "two") as two:
             outcomes = brought(two, told)
             assert set(status(outcomes)) == {"applied"}, [o for o in outcomes if o.status != "applied"][:3]
-            assert len(one.ledger.model.people) > 2  # or there is little to compare
+            assert len(one.projection.model.people) > 2  # or there is little to compare
             assert bits(two) == bits(one)
             assert two.verify() == []
             assert two.items == one.items
@@ -187,13 +187,13 @@ def test_the_same_lines_twice_change_nothing(tmp_path: Path, store_text: bool) -
     with busy(tmp_path / "one", store_text=store_text) as one, twin(one, tmp_path / "two") as two:
         told = exported(one)
         brought(two, told)
-        before, counts = bits(two), two.ledger.log.counts()
+        before, counts = bits(two), two.projection.log.counts()
         assert set(status(brought(two, told))) == {"duplicate"}
-        assert (bits(two), two.ledger.log.counts()) == (before, counts)
+        assert (bits(two), two.projection.log.counts()) == (before, counts)
         # Nor do they where they came from.
-        before, counts = bits(one), one.ledger.log.counts()
+        before, counts = bits(one), one.projection.log.counts()
         assert set(status(brought(one, told))) == {"duplicate"}
-        assert (bits(one), one.ledger.log.counts()) == (before, counts)
+        assert (bits(one), one.projection.log.counts()) == (before, counts)
 
 
 def test_what_was_exported_twice_is_the_same_but_for_its_order(tmp_path: Path) -> None:
@@ -232,14 +232,14 @@ def test_somebody_forgotten_is_in_no_export(tmp_path: Path) -> None:
 def test_a_decision_about_an_item_as_it_was_keeps_what_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     items = rows(4, 2)
     with small_loop(tmp_path / "one", "perceptron", n_items=4, n_features=2) as one:
-        submit = one.ledger.submit
+        submit = one.projection.submit
 
         def after_a_change(drafts: Any) -> Any:  # by another thread, say, between the question and its answer
             monkeypatch.undo()
             one.put_items([items[0] | {"f0": 50.0}])
             return submit(drafts)
 
-        monkeypatch.setattr(one.ledger, "submit", after_a_change)
+        monkeypatch.setattr(one.projection, "submit", after_a_change)
         one.decide(["i0", "i1"], id="d1")
         one.feedback("d1", better=["i1"])
         one.decide(["i0", "i1"], id="d2")
@@ -247,7 +247,7 @@ def test_a_decision_about_an_item_as_it_was_keeps_what_it_was(tmp_path: Path, mo
         first, second = [line for line in exported(one) if line["kind"] == "decision"]
         assert second["candidates"] == ["i0", "i1"]
         assert [candidate["id"] for candidate in first["candidates"]] == ["i0", "i1"]
-        encoded = one.founding.encoding.encode(items[0])
+        encoded = one.manifest.encoding.encode(items[0])
         assert first["candidates"][0]["features"] == encoded.tolist()
         with twin(one, tmp_path / "two") as two:
             assert set(status(brought(two, exported(one)))) == {"applied"}
@@ -271,7 +271,7 @@ def test_attributes_come_back_in_their_order_and_as_they_were(tmp_path: Path) ->
         told = exported(one)
         assert [list(line.items())[1:] for line in told] == [list(item.items()) for item in items]
         assert set(status(brought(one, told))) == {"duplicate"}
-        assert one.founding.encoding.places["note"] == range(1, 1)  # it tells nothing apart, but is kept
+        assert one.manifest.encoding.places["note"] == range(1, 1)  # it tells nothing apart, but is kept
         assert status(brought(one, [told[0] | {"note": "another"}, told[0]])) == ["applied", "applied"]
 
 
@@ -341,13 +341,13 @@ def test_somebody_elses_decision_teaches(loop: Loop) -> None:
     time = "2026-01-31T12:00:00+01:00"
     told = [DECISION | {"time": time, "person": "p", "prior": [5, 1, 3]}, CLICK | {"time": "2026-01-31 11:00:05"}]
     assert status(brought(loop, told)) == ["applied", "applied"]
-    event = loop.ledger.log.find("decision", "d")
+    event = loop.projection.log.find("decision", "d")
     assert event is not None
     assert (event.time, event.subject) == (1_769_857_200_000_000, "p")  # 2026-01-31T11:00:00Z
-    answer = loop.ledger.log.find("feedback", "e")
+    answer = loop.projection.log.find("feedback", "e")
     assert answer is not None
     assert answer.time - event.time == 5_000_000
-    known = loop.ledger.known("d")
+    known = loop.projection.known("d")
     assert known is not None
     assert (known.record.arm, known.record.probability, known.record.shown) == ("imported", None, (1, 0))
     assert np.allclose(known.record.prior, np.array([2.0, -2.0, 0.0]) / (8 / 3) ** 0.5)
@@ -365,9 +365,9 @@ def test_an_item_may_change_and_change_back(loop: Loop) -> None:
     ]
     assert status(brought(loop, told)) == ["applied"] * 5
     assert status(brought(loop, told)) == ["duplicate"] * 5
-    known = loop.ledger.known("d")
+    known = loop.projection.known("d")
     assert known is not None
-    at = [event for event in loop.ledger.log.events(kinds=["item"]) if event.subject == "new"]
+    at = [event for event in loop.projection.log.events(kinds=["item"]) if event.subject == "new"]
     assert [json.loads(event.payload)["f0"] for event in at] == [1.0, 3.0, 1.0, 1.0]
     assert known.record.items[0] == at[2].seq  # the item as it was when that was decided
     assert status(brought(loop, [{"kind": "withdraw", "id": "new"}, first])) == ["applied", "applied"]
@@ -491,10 +491,10 @@ def test_a_line_of_a_wrong_form_says_what_was_wanted(loop: Loop, record: dict[st
     with pytest.raises(ValueError) as raised:
         check_line(record)
     assert str(raised.value) == told
-    counts = loop.ledger.log.counts()
+    counts = loop.projection.log.counts()
     [outcome] = brought(loop, [record])
     assert (outcome.status, outcome.reason) == ("rejected", told)
-    assert loop.ledger.log.counts() == counts
+    assert loop.projection.log.counts() == counts
 
 
 MISFITS: list[tuple[dict[str, Any], str]] = [
@@ -521,13 +521,13 @@ MISFITS: list[tuple[dict[str, Any], str]] = [
 def test_a_line_that_does_not_fit_the_loop_is_rejected(
     loop: Loop, record: dict[str, Any], told: str, rehearsed: bool
 ) -> None:
-    counts, target = loop.ledger.log.counts(), rehearse(loop.path) if rehearsed else loop
+    counts, target = loop.projection.log.counts(), rehearse(loop.path) if rehearsed else loop
     good = DECISION | {"id": "good"}
     first, last = brought(target, [record, good])
     assert first.status == "rejected"
     assert str(first.reason).startswith(told)
     assert last.status == "applied"  # the others go on
-    assert loop.ledger.log.counts() == (counts if rehearsed else counts | {"decision": 1})
+    assert loop.projection.log.counts() == (counts if rehearsed else counts | {"decision": 1})
     if rehearsed:
         target.close()
 

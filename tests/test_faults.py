@@ -43,8 +43,8 @@ def more(loop: Loop, start: int, stop: int) -> None:
 
 def everything(loop: Loop) -> Any:
     """All that may not change when something fails."""
-    log = loop.ledger.log
-    published = loop.ledger.published
+    log = loop.projection.log
+    published = loop.projection.published
     return bits(loop), list(log.events()), published.version, published.shared.w.tobytes(), sorted(published.people)
 
 
@@ -54,7 +54,7 @@ def everything(loop: Loop) -> Any:
 @contextmanager
 def full_disk(loop: Loop, pages: int = 0) -> Iterator[None]:
     """The database may not grow by more than some pages."""
-    writer = loop.ledger.log._writer
+    writer = loop.projection.log._writer
     [size] = writer.execute("PRAGMA page_count").fetchone()
     [free] = writer.execute("PRAGMA freelist_count").fetchone()
     assert free == 0
@@ -85,23 +85,23 @@ def test_full_disk(tmp_path: Path, pages: int) -> None:
             assert "n999" not in loop.items
             assert everything(loop) == before
             assert loop.explain is not None
-            assert loop.ledger.known("d") is not None
+            assert loop.projection.known("d") is not None
         assert loop.decide(id="big", context=big).id == "big"
         assert {a.status for a in loop.feedback_many(many)} == {"applied"}
-        assert loop.ledger.model.shared.t == 4 + 1000
+        assert loop.projection.model.shared.t == 4 + 1000
         assert loop.verify() == []
     with Loop.open(tmp_path / "loop") as loop:
-        assert loop.ledger.model.shared.t == 4 + 1000
+        assert loop.projection.model.shared.t == 4 + 1000
         assert loop.verify() == []
 
 
 def test_full_disk_while_forgetting_and_undoing(tmp_path: Path) -> None:
     with taught(tmp_path / "loop") as loop:
         before = everything(loop)
-        writer = loop.ledger.log._writer
+        writer = loop.projection.log._writer
         writer.execute("PRAGMA max_page_count = 1")  # what SQLite makes of it: no page more than there are
         loop.undo("e0")
-        loop.ledger.log._writer.execute("PRAGMA max_page_count = 1073741823")
+        loop.projection.log._writer.execute("PRAGMA max_page_count = 1073741823")
         assert [e for e in everything(loop)[1] if e.kind != "undo"] == before[1]
         assert loop.verify() == []
 
@@ -155,8 +155,8 @@ def test_no_room_for_the_file(tmp_path: Path) -> None:
         assert "nothing was changed" in text
         assert "log.db" in text
     with Loop.open(tmp_path / "loop") as loop:
-        assert [[id, loop.ledger.log.find("feedback", id).seq] for id, _ in kept] == kept
-        assert loop.ledger.model.shared.t == len(kept) == loop.ledger.log.counts()["feedback"]
+        assert [[id, loop.projection.log.find("feedback", id).seq] for id, _ in kept] == kept
+        assert loop.projection.model.shared.t == len(kept) == loop.projection.log.counts()["feedback"]
         assert loop.verify() == []
 
 
@@ -173,7 +173,7 @@ def test_no_room_for_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             with pytest.raises(OSError, match="No space left"):
                 loop.snapshot()
         assert loop.snapshot().is_file()
-        assert loop.ledger.model.shared.t == 3
+        assert loop.projection.model.shared.t == 3
         assert loop.verify() == []
 
 
@@ -181,7 +181,7 @@ def test_no_room_for_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def impatient(loop: Loop, wait: float = 0.1) -> None:
-    log = loop.ledger.log
+    log = loop.projection.log
     log._wait = wait
     for connection in (log._writer, log._reader):
         connection.execute(f"PRAGMA busy_timeout = {int(1000 * wait)}")
@@ -207,12 +207,12 @@ def test_locked_by_another_process(tmp_path: Path) -> None:
                     act()
                 assert 0.05 < time.monotonic() - start < 3.0
                 assert everything(loop) == before
-            assert loop.ledger.known("d1") is not None  # reading goes on
+            assert loop.projection.known("d1") is not None  # reading goes on
             other.execute("ROLLBACK")
         for act in acts[:-1]:
             act()
         assert acts[-1]() == []
-        assert "p1" not in loop.ledger.model.people
+        assert "p1" not in loop.projection.model.people
 
 
 def test_a_commit_that_fails_after_catching_up(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_a_commit_that_fails_after_catching_up(tmp_path: Path) -> None:
         with full_disk(two), pytest.raises(OSError, match="disk is full"):
             two.feedback_many(many)
         found: list[Any] = []
-        reader = threading.Thread(target=lambda: found.append(two.ledger.reading("p1")), daemon=True)
+        reader = threading.Thread(target=lambda: found.append(two.projection.reading("p1")), daemon=True)
         reader.start()
         reader.join(5)
         two.decide(id="d", person="p1")
@@ -238,7 +238,7 @@ def test_closing_while_it_is_locked(tmp_path: Path) -> None:
         other.execute("BEGIN IMMEDIATE")
         loop.close()  # without a snapshot, if need be
     with Loop.open(tmp_path / "loop") as loop:
-        assert loop.ledger.model.shared.t == 2
+        assert loop.projection.model.shared.t == 2
 
 
 def test_waits_for_a_short_lock(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_reads_while_somebody_writes(tmp_path: Path) -> None:
         other.execute("BEGIN IMMEDIATE")
         loop = Loop.open(tmp_path / "loop")
         assert bits(loop) == whole
-        assert loop.ledger.known("d0") is not None
+        assert loop.projection.known("d0") is not None
     loop.close()
 
 
@@ -359,7 +359,7 @@ def test_a_whole_snapshot_is_used(kept: tuple[Path, dict[str, bytes]], tmp_path:
     with Loop.open(tmp_path / "loop") as loop:
         assert loop.notes == []
         assert bits(loop) == kept[1]
-        assert loop.ledger._since_snapshot == 0, "it was folded from the first event"
+        assert loop.projection._since_snapshot == 0, "it was folded from the first event"
     [snapshot] = (tmp_path / "loop").glob("snapshot-*")
     arrays, manifest = read_arrays(snapshot)
     write_arrays(snapshot, arrays | {"shared.w": arrays["shared.w"] + 1.0}, manifest)  # as if it were right
@@ -405,7 +405,7 @@ def test_every_byte_of_a_snapshot_counts(kept: tuple[Path, dict[str, bytes]], tm
         assert bits(loop) == whole, place
         # A space after the header's JSON may become another space that says the same; nothing else may be used.
         assert len(loop.notes) == 1 or content[place : place + 1] == b" ", place
-        loop.ledger.log.close()  # without keeping another one
+        loop.projection.log.close()  # without keeping another one
     assert len(places) > 60
 
 
@@ -418,7 +418,7 @@ def test_an_older_snapshot_serves(tmp_path: Path) -> None:
     with Loop.open(tmp_path / "loop") as loop:
         assert bits(loop) == whole
         assert len(loop.notes) == 1
-        assert loop.ledger._since_snapshot == 2  # only the lessons since
+        assert loop.projection._since_snapshot == 2  # only the lessons since
     assert len(list((tmp_path / "loop").glob("snapshot-*"))) <= 4
 
 
@@ -502,7 +502,7 @@ def _found(folder: Path) -> bool:
         told = str(error)
     finally:
         if loop is not None:
-            loop.ledger.log.close()
+            loop.projection.log.close()
     return any(word in told for word in ("log.db", "expected a loop", "damaged")) or pytest.fail(told)
 
 
@@ -526,8 +526,8 @@ def test_a_damaged_header(tmp_path: Path) -> None:
         elif not _found(tmp_path / "loop"):  # counters and dates of SQLite's own: everything is still there
             loop = Loop.open(tmp_path / "loop")
             assert bits(loop) == right, place
-            assert len(list(loop.ledger.log.events())) == 1 + 12 + 6, place
-            loop.ledger.log.close()
+            assert len(list(loop.projection.log.events())) == 1 + 12 + 6, place
+            loop.projection.log.close()
         for file in (tmp_path / "loop").iterdir():
             if file.name != "log.db":
                 file.unlink()
@@ -619,18 +619,18 @@ def test_clocks_do_not_order_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert a.status == "applied"
             assert a.learned
             assert a.seq == d.seq + 1
-            times = [loop.ledger.log.at(seq).time for seq in (d.seq, a.seq)]
+            times = [loop.projection.log.at(seq).time for seq in (d.seq, a.seq)]
             assert a.late == (times[1] - times[0] > 3600e6)
             told[f"e{n}"] = a.seq
         loop.undo("e3")
         whole = bits(loop)
-        assert [e.seq for e in loop.ledger.log.events()] == list(range(1, 12 + 1 + 20 + 2))
+        assert [e.seq for e in loop.projection.log.events()] == list(range(1, 12 + 1 + 20 + 2))
         assert whole == bits_from_scratch(loop)
         assert loop.forget("p1").events == 11
-        assert [e.seq for e, _, _ in loop.ledger.lessons()] == [told[f"e{n}"] for n in range(0, 10, 2)]
+        assert [e.seq for e, _, _ in loop.projection.lessons()] == [told[f"e{n}"] for n in range(0, 10, 2)]
     with Loop.open(tmp_path / "loop") as loop:
         assert loop.verify() == []
-        assert loop.ledger.model.shared.t == 5
+        assert loop.projection.model.shared.t == 5
 
 
 def test_the_clock_says_nothing_to_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -705,7 +705,7 @@ def test_a_learner_that_raises(tmp_path: Path, shrink: float) -> None:
                 assert "ZeroDivisionError: cannot take it" in a.reason
                 assert "learned nothing" in a.reason
                 assert any(f"e{n}" in note and "cannot take it" in note for note in loop.notes)
-            assert loop.ledger.log.find("feedback", f"e{n}").seq == a.seq
+            assert loop.projection.log.find("feedback", f"e{n}").seq == a.seq
         assert loop.feedback("d", id="e3", better=["i3"]).status == "duplicate"
         assert len([note for note in loop.notes if "cannot take it" in note]) == 2
         assert bits(loop) == without == bits_from_scratch(loop)
@@ -755,7 +755,7 @@ def test_no_snapshot_leaves_out_a_lesson(tmp_path: Path, monkeypatch: pytest.Mon
 def test_items_are_put_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many they are: a disk that is full half-way keeps none of them."""
     with small_loop(tmp_path / "loop") as loop:
-        commit, times = loop.ledger._commit, [0]
+        commit, times = loop.projection._commit, [0]
 
         def fails(*told: Any) -> Any:
             times[0] += 1
@@ -763,7 +763,7 @@ def test_items_are_put_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPat
                 raise OSError(errno.ENOSPC, "the disk is full")
             return commit(*told)
 
-        monkeypatch.setattr(loop.ledger._group, "_commit", fails)
+        monkeypatch.setattr(loop.projection._group, "_commit", fails)
         assert loop.put_items([{"id": f"new{j}"} for j in range(6000)]) == 6000
         assert len(loop.items) == 6012
         assert times[0] == 1
@@ -791,7 +791,7 @@ def test_who_reads_after_an_interruption_does_not_wait(tmp_path: Path, monkeypat
         reader.join(20)
         assert not reader.is_alive()
         assert bits(loop) == bits_from_scratch(loop)
-        assert loop.ledger.model.people["p"].lessons == 5
+        assert loop.projection.model.people["p"].lessons == 5
 
 
 def test_a_learner_that_raises_for_another_process(tmp_path: Path) -> None:
@@ -805,9 +805,9 @@ def test_a_learner_that_raises_for_another_process(tmp_path: Path) -> None:
         for n in range(1, 8):
             one.feedback("d", id=f"e{n}", better=[f"i{n}"])
         assert two.feedback("d", id="e9", better=["i9"]).learned
-        one.ledger.catch_up()
+        one.projection.catch_up()
         assert bits(one) == bits(two) == bits_from_scratch(two)
-        assert one.ledger.model.shared.t == 6
+        assert one.projection.model.shared.t == 6
 
 
 def test_items_that_came_after_what_another_process_could_not_learn(tmp_path: Path) -> None:
@@ -822,7 +822,7 @@ def test_items_that_came_after_what_another_process_could_not_learn(tmp_path: Pa
         assert not one.feedback("d", id="e3", better=["i3"]).learned
         one.put_items([{"id": "new"}])
         one.withdraw("i5")
-        two.ledger.catch_up()
+        two.projection.catch_up()
         assert two.items == one.items
         assert two.decide(["new"]).shown == ("new",)
 
@@ -830,22 +830,22 @@ def test_items_that_came_after_what_another_process_could_not_learn(tmp_path: Pa
 def test_items_that_another_process_puts_while_this_one_folds_anew(tmp_path: Path) -> None:
     """Between a commit and the fold anew that it asks for, as an undo does: the fold has what came in between."""
     with taught(tmp_path / "loop", 2) as one, Loop.open(tmp_path / "loop") as two:
-        learn = one.ledger._learn
+        learn = one.projection._learn
 
         def late(*told: Any) -> None:
-            one.ledger._learn = learn  # type: ignore[method-assign]
+            one.projection._learn = learn  # type: ignore[method-assign]
             two.put_items([{"id": "new"}])
             two.withdraw("i5")
             two.forget("p1")
             learn(*told)
 
-        one.ledger._learn = late  # type: ignore[method-assign]
+        one.projection._learn = late  # type: ignore[method-assign]
         assert one.undo("e0").status == "applied"
         assert one.items == two.items
         assert one.decide(["new"]).shown == ("new",)
         answer = one.feedback("d1", better=["i3"])
         assert (answer.status, answer.reason) == ("rejected", "decision d1 was forgotten")
-        assert one.ledger.log.is_forgotten("decision", "d1")
+        assert one.projection.log.is_forgotten("decision", "d1")
         assert one.verify() == two.verify() == []
 
 
@@ -863,8 +863,8 @@ def test_an_interruption_while_it_is_learned(tmp_path: Path) -> None:
             with pytest.raises(KeyboardInterrupt):
                 loop.feedback_many(events)
             assert {a.status for a in loop.feedback_many(events)} == {"duplicate"}
-            assert loop.ledger.reading("p")[0].shared.t == 4
-            assert loop.ledger.model.shared.t == 4
+            assert loop.projection.reading("p")[0].shared.t == 4
+            assert loop.projection.model.shared.t == 4
             whole = bits(loop)
             assert whole == bits_from_scratch(loop)
         with Loop.open(path, learner=spec) as loop:
@@ -880,7 +880,7 @@ def test_a_failure_does_not_spread_in_its_group(tmp_path: Path) -> None:
         answers = loop.feedback_many({"decision": "d", "id": f"e{n}", "better": [f"i{n}"]} for n in (1, 3, 4, 6))
         assert [(a.status, a.learned) for a in answers] == [("applied", n != 3) for n in (1, 3, 4, 6)]
         whole = bits(loop)
-        assert loop.ledger.model.shared.t == 3
+        assert loop.projection.model.shared.t == 3
     with Loop.open(tmp_path / "loop", learner=spec) as loop:
         assert bits(loop) == whole == bits_from_scratch(loop)
 
@@ -909,7 +909,11 @@ def test_a_folder_that_is_read_only(nobody: Path) -> None:
     taught(nobody / "loop", 3).close()
     before = {file.name: file.read_bytes() for file in (nobody / "loop").iterdir()}
     os.chmod(nobody / "loop", 0o500)
-    with pytest.raises(OSError, match=r"log\.db"), closing(Loop.open(nobody / "loop").ledger.log) as log, log.writing():
+    with (
+        pytest.raises(OSError, match=r"log\.db"),
+        closing(Loop.open(nobody / "loop").projection.log) as log,
+        log.writing(),
+    ):
         log.append([])  # to read may be allowed; to write is refused
     with pytest.raises(OSError, match="other"):
         small_loop(nobody / "loop" / "other")
@@ -929,9 +933,9 @@ def test_open_in_two_places(tmp_path: Path) -> None:
         two.put_items([{"id": "new", "f0": 1.0}])
         more(one, 6, 7)
         assert "new" in one.items
-        two.ledger.catch_up()
+        two.projection.catch_up()
         assert bits(one) == bits(two) == bits_from_scratch(one)
-        assert one.ledger.model.shared.t == 6
+        assert one.projection.model.shared.t == 6
         assert one.verify() == two.verify() == []
 
 
@@ -951,7 +955,7 @@ def test_nothing_works_after_closing(tmp_path: Path) -> None:
         with pytest.raises((ValueError, OSError, RuntimeError), match="closed"):
             act()
     with Loop.open(tmp_path / "loop") as again:
-        assert again.ledger.model.shared.t == 2
+        assert again.projection.model.shared.t == 2
         assert again.verify() == []
 
 

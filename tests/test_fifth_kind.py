@@ -28,9 +28,9 @@ from heedful.data.jsonl import Line
 from heedful.experiments.trials import trial
 from heedful.io import export_lines, import_lines, rehearse
 from heedful.learners.registry import learner_class
-from heedful.loop.wire import plain
-from heedful.server.running import served
-from heedful.server.service import Options
+from heedful.loop.records import plain
+from heedful.server.context import Options
+from heedful.server.main import served
 from loops import bits, rows
 
 FIFTH = f"{Path(__file__).with_name('fifth.py')}:BestWorst"
@@ -56,9 +56,9 @@ def loop(tmp_path: Path) -> Iterator[Loop]:
 
 def encoded(loop: Loop, decision: str) -> dict[str, Any]:
     """The features of a decision's candidates, by name."""
-    known = loop.ledger.known(decision)
+    known = loop.projection.known(decision)
     assert known is not None
-    return dict(zip(known.names, loop.ledger.requests.context(known).x))
+    return dict(zip(known.names, loop.projection.requests.context(known).x))
 
 
 class Person:
@@ -197,13 +197,13 @@ def test_the_loop_folds_the_learner(loop: Loop) -> None:
     learner = BestWorst(4)
     state = learner.init(np.random.default_rng(0))
     for told in reversed(loop.lessons()):
-        shown = loop.ledger.known(told.decision)
+        shown = loop.projection.known(told.decision)
         assert shown is not None
-        context = loop.ledger.requests.context(shown)
+        context = loop.projection.requests.context(shown)
         worst = next(e["worst"] for e in export_lines(loop) if e.get("id") == told.event)
         pair = np.array([shown.names.index(told.chosen[0]), shown.names.index(worst)])
         state = learner.update(state, context.x, np.array(shown.record.shown), pair)
-    assert identical(loop.ledger.model.shared, state)
+    assert identical(loop.projection.model.shared, state)
     assert loop.verify() == []
 
 
@@ -214,7 +214,7 @@ def test_undone_and_forgotten_is_as_if_it_had_never_been(tmp_path: Path) -> None
         taught(loop, 5, "bob", seed=1)
         assert loop.undo("bobe2").status == "applied"
         assert loop.forget("bob").events == 11
-        assert identical(loop.ledger.model.shared, other.ledger.model.shared)
+        assert identical(loop.projection.model.shared, other.projection.model.shared)
         before = loop.weights
         assert loop.undo("anne5").status == "applied"
         assert loop.weights != before
@@ -257,7 +257,7 @@ def test_explained_replayed_reported(loop: Loop) -> None:
     assert found.difference is None
     right = 0
     for told in loop.lessons():
-        known = loop.ledger.known(told.decision)
+        known = loop.projection.known(told.decision)
         assert known is not None
         chance = {known.names[j]: p for j, p in zip(known.record.shown, known.record.predicted)}
         right += all(chance[told.chosen[0]] >= p for p in chance.values())
@@ -285,7 +285,7 @@ def test_exported_and_imported_it_is_the_same_loop(tmp_path: Path) -> None:
         with rehearse(tmp_path / "b", learner=FIFTH) as dry:
             assert {each.status for each in import_lines(dry, numbered)} <= {"applied", "duplicate"}
         assert {each.status for each in import_lines(other, numbered) if each.kind != "item"} == {"applied"}
-        assert identical(other.ledger.model.shared, loop.ledger.model.shared)
+        assert identical(other.projection.model.shared, loop.projection.model.shared)
         assert {each.status for each in import_lines(other, numbered)} == {"duplicate"}
         wrong = [Line(1, {**one, "id": "new", "worst": None}, None)]
         [outcome] = import_lines(other, wrong)
@@ -300,11 +300,11 @@ def test_what_was_asked_for_and_is_not_on_offer(loop: Loop) -> None:
 
 
 def test_how_it_speaks_of_itself(loop: Loop) -> None:
-    card = loop.ledger.interaction.describe()
+    card = loop.projection.interaction.describe()
     assert (card.name, card.title, card.loop) == ("best-worst", "Best and worst", "a loop of extremes")
     assert [form.name for form in card.forms] == ["best", "none"]
     decision = loop.decide()
-    _, example = loop.ledger.interaction.example(loop.ledger.model, decision.shown)
+    _, example = loop.projection.interaction.example(loop.projection.model, decision.shown)
     assert loop.feedback(decision.id, **example).status == "applied"
 
 
@@ -337,9 +337,9 @@ class Living(RuleBasedStateMachine):
         answer = self.loop.feedback(decision.id, best=best, worst=worst)
         assert answer.status == "applied"
         x = np.zeros((size, 4))  # the caller's score is the last
-        known = self.loop.ledger.known(decision.id)
+        known = self.loop.projection.known(decision.id)
         assert known is not None
-        x[:] = self.loop.ledger.requests.context(known).x
+        x[:] = self.loop.projection.requests.context(known).x
         at = {name: j for j, name in enumerate(NAMES[:size])}
         shown = np.array([at[name] for name in decision.shown])
         self.given[answer.event] = person, x, shown, np.array([at[best], at[worst]])
@@ -370,7 +370,7 @@ class Living(RuleBasedStateMachine):
         state = learner.init(np.random.default_rng(0))
         for _, x, shown, pair in self.given.values():
             state = learner.update(state, x, shown, pair)
-        assert identical(self.loop.ledger.model.shared, state)
+        assert identical(self.loop.projection.model.shared, state)
 
     def teardown(self) -> None:
         if hasattr(self, "loop"):
@@ -492,7 +492,7 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     got = heedful("import other all.jsonl --json {} {}", *own)
     assert (got.code, got.json["counts"]["feedback"]) == (0, {"applied": 2, "duplicate": 0, "rejected": 0})
     with Loop.open("best.heedful", learner=FIFTH) as loop, Loop.open("other.heedful", learner=FIFTH) as other:
-        assert identical(loop.ledger.model.shared, other.ledger.model.shared)
+        assert identical(loop.projection.model.shared, other.projection.model.shared)
     assert heedful("undo best e1 {} {}", *own).code == 0
     got = heedful("forget best ann --yes --json {} {}", *own)
     assert (got.code, got.json["events"]) == (0, 2)

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from heedful import Loop
-from heedful.loop.keeping import snapshots
 from heedful.loop.log import Log, checksum
 from heedful.loop.simulation import Simulation
+from heedful.loop.snapshots import snapshots
 from heedful.studies.study import picture_in, study_of
 from loops import bits, small_loop
 

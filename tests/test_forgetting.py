@@ -15,9 +15,9 @@ import pytest
 
 from heedful import Loop, Settings
 from heedful.features import infer
-from heedful.loop import wire
-from heedful.loop.ledger import Draft, Ledger
+from heedful.loop import records
 from heedful.loop.log import Event
+from heedful.loop.projection import PendingEvent, Projection
 from loops import bits, bits_from_scratch, rows, small_loop, specs
 
 NAMES = [f"i{j}" for j in range(12)]
@@ -48,7 +48,7 @@ SHOWN = NAMES[:8]
 @pytest.fixture(autouse=True)
 def marks(monkeypatch: pytest.MonkeyPatch) -> None:
     """States to undo from are remembered after every second lesson: a test has few of them."""
-    monkeypatch.setattr("heedful.loop.ledger.BETWEEN", 2)
+    monkeypatch.setattr("heedful.loop.projection.BETWEEN", 2)
 
 
 def decided(loop: Loop, people: list[str]) -> None:
@@ -67,7 +67,7 @@ def form_of(name: str, person: str) -> dict[str, Any]:
     return form
 
 
-def answer(loop: Loop, person: str, name: str, id: str, where: str = "shown") -> wire.Answer:
+def answer(loop: Loop, person: str, name: str, id: str, where: str = "shown") -> records.Answer:
     return loop.feedback(f"{person}-{where}", id=id, **form_of(name, person))
 
 
@@ -150,7 +150,7 @@ def test_undoing_everything_is_the_beginning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot_every: int, between: int
 ) -> None:
     """However the states to undo from lie: in memory, in files, just after the event, or nowhere."""
-    monkeypatch.setattr("heedful.loop.ledger.BETWEEN", between)
+    monkeypatch.setattr("heedful.loop.projection.BETWEEN", between)
     with small_loop(tmp_path / "loop", shrink=1.0, control=0.0, snapshot_every=snapshot_every) as loop:
         decided(loop, ["annemarie", "bob"])
         empty = bits(loop)
@@ -163,7 +163,7 @@ def test_undoing_everything_is_the_beginning(
                 loop.undo(f"new {n}")
             assert bits(loop) == bits_from_scratch(loop)
         assert bits(loop) == empty
-        assert list(loop.ledger.lessons()) == []
+        assert list(loop.projection.lessons()) == []
 
 
 # ---------------------------------------------------------------------------- forgetting
@@ -250,13 +250,13 @@ def test_no_byte_is_left(tmp_path: Path) -> None:
         before = {marker for _, marker in traces(folder, "annemarie")}
         assert before == set(markers("annemarie"))
         assert any(name.startswith("snapshot-") for name, _ in traces(folder, "annemarie"))
-        there = len(list(loop.ledger.log.events()))
+        there = len(list(loop.projection.log.events()))
         found = loop.forget("annemarie")
         assert found.exports == ()
-        assert found.events == there - (len(list(loop.ledger.log.events())) - 2)
+        assert found.events == there - (len(list(loop.projection.log.events())) - 2)
         assert traces(folder, "annemarie") == set()
-        assert "annemarie" not in loop.ledger.model.people
-        assert "annemarie" not in loop.ledger.published.people
+        assert "annemarie" not in loop.projection.model.people
+        assert "annemarie" not in loop.projection.published.people
         assert loop.verify() == []
         one = bits(loop)
     assert traces(folder, "annemarie") == set()
@@ -269,8 +269,8 @@ def test_the_record_says_that_and_not_who(tmp_path: Path) -> None:
     with texts_loop(tmp_path / "loop") as loop:
         live(loop, "annemarie")
         found = loop.forget("annemarie")
-        [forget] = loop.ledger.log.events(kinds=["forget"])
-        [erased] = loop.ledger.log.events(kinds=["erased"])
+        [forget] = loop.projection.log.events(kinds=["forget"])
+        [erased] = loop.projection.log.events(kinds=["erased"])
         said = json.loads(forget.payload)
         assert said["events"] == found.events > 10
         assert (forget.subject, forget.target, erased.target) == (None, None, forget.seq)
@@ -280,7 +280,7 @@ def test_the_record_says_that_and_not_who(tmp_path: Path) -> None:
         with texts_loop(tmp_path / "other") as other:
             live(other, "annemarie")
             other.forget("annemarie")
-            [elsewhere] = other.ledger.log.events(kinds=["forget"])
+            [elsewhere] = other.projection.log.events(kinds=["forget"])
         assert json.loads(elsewhere.payload)["person"] != said["person"]
 
 
@@ -325,7 +325,7 @@ def test_late_retries_of_what_was_forgotten(tmp_path: Path) -> None:
         whole = bits(loop)
     for _ in range(2):  # as it is, and opened again
         with Loop.open(folder) as loop:
-            head = loop.ledger.log.head()
+            head = loop.projection.log.head()
             retries = [
                 loop.feedback("annemarie-decision-0", id="annemarie-event-0", clicks=["i3"]),  # her event, her decision
                 loop.feedback("annemarie-decision-0", id="a new one", clicks=["i3"]),  # another event, her decision
@@ -348,7 +348,7 @@ def test_late_retries_of_what_was_forgotten(tmp_path: Path) -> None:
                     loop.record(NAMES, NAMES, id=name)
             chained = loop.feedback("bob-shown", id="c", clicks=["i3", "x"], chain=["annemarie-decision-0"])
             assert chained.status == "rejected"
-            assert loop.ledger.log.head() == head
+            assert loop.projection.log.head() == head
             assert bits(loop) == whole
             assert traces(folder, "annemarie") == set()
 
@@ -361,18 +361,18 @@ def test_she_may_come_back(tmp_path: Path) -> None:
         empty = bits(loop)
         d = loop.decide(NAMES, person="annemarie", id="back")
         assert loop.feedback("back", id="back-1", clicks=[d.shown[2]]).learned
-        assert "annemarie" in loop.ledger.model.people
+        assert "annemarie" in loop.projection.model.people
         assert loop.forget("annemarie").events == 2
         assert bits(loop) == empty == bits_from_scratch(loop)
         assert loop.feedback("back", id="back-1", clicks=["i3"]).status == "rejected"
-        assert len(list(loop.ledger.log.events(kinds=["forget"]))) == 2
-        assert len(list(loop.ledger.log.events(kinds=["erased"]))) == 2
+        assert len(list(loop.projection.log.events(kinds=["forget"]))) == 2
+        assert len(list(loop.projection.log.events(kinds=["erased"]))) == 2
 
 
 def test_nobody_there(tmp_path: Path) -> None:
     with texts_loop(tmp_path / "loop") as loop:
         live(loop, "annemarie")
-        before = list(loop.ledger.log.events()), bits(loop), sorted(f.name for f in loop.path.glob("snap*"))
+        before = list(loop.projection.log.events()), bits(loop), sorted(f.name for f in loop.path.glob("snap*"))
         assert loop.forget("nobody")[:2] == (0, ())
         assert loop.forget("annemari")[:2] == (0, ())
         assert loop.forget("Annemarie")[:2] == (0, ())
@@ -380,12 +380,12 @@ def test_nobody_there(tmp_path: Path) -> None:
         assert loop.forget("i3")[:2] == (0, ()), "an item is nobody"
         with pytest.raises(ValueError, match="person: expected"):
             loop.forget("")
-        after = list(loop.ledger.log.events()), bits(loop), sorted(f.name for f in loop.path.glob("snap*"))
+        after = list(loop.projection.log.events()), bits(loop), sorted(f.name for f in loop.path.glob("snap*"))
         assert after == before
         assert loop.forget("annemarie").events > 0
-        after = list(loop.ledger.log.events())
+        after = list(loop.projection.log.events())
         assert loop.forget("annemarie")[:2] == (0, ()), "once is enough"
-        assert list(loop.ledger.log.events()) == after
+        assert list(loop.projection.log.events()) == after
 
 
 def test_only_hers_goes(tmp_path: Path) -> None:
@@ -393,12 +393,12 @@ def test_only_hers_goes(tmp_path: Path) -> None:
         live(loop, "bob")
         loop.decide(NAMES, id="nobody's")  # without a person
         loop.feedback("nobody's", id="n", better=["i3"])
-        before = list(loop.ledger.log.events())
+        before = list(loop.projection.log.events())
         live(loop, "annemarie")
         live(loop, "annemarie2")
-        both = list(loop.ledger.log.events())
+        both = list(loop.projection.log.events())
         loop.forget("annemarie")
-        after = list(loop.ledger.log.events())
+        after = list(loop.projection.log.events())
         assert after[: len(before)] == before
         assert [e for e in after if e.kind not in ("forget", "erased")] == [
             e
@@ -407,7 +407,7 @@ def test_only_hers_goes(tmp_path: Path) -> None:
             and not e.id.startswith(("annemarie-", "activate-annemarie-"))
             and not _about(e, both)
         ]
-        assert "annemarie2" in loop.ledger.model.people
+        assert "annemarie2" in loop.projection.model.people
 
 
 def _about(event: Event, events: list[Event]) -> bool:
@@ -446,20 +446,20 @@ def test_undone_and_then_forgotten(tmp_path: Path) -> None:
         assert bits(loop) == without
         assert loop.forget("annemarie").events == 4 + 5 + 5
         assert bits(loop) == without == bits_from_scratch(loop)
-        assert loop.ledger.log.targets("undo") == []
+        assert loop.projection.log.targets("undo") == []
         loop.undo("b4")
         loop.forget("bob")
-        assert loop.ledger.model.shared.t == 0
-        assert loop.ledger.model.people == {}
+        assert loop.projection.model.shared.t == 0
+        assert loop.projection.model.people == {}
 
 
 def test_exports_are_named(tmp_path: Path) -> None:
     with texts_loop(tmp_path / "loop") as loop:
         live(loop, "annemarie")
-        log = loop.ledger.log
+        log = loop.projection.log
         for n, path in enumerate(("/somewhere/one.jsonl", "two.jsonl")):
             with log.writing():
-                payload = wire.encode(wire.ExportRecord(path))
+                payload = records.encode(records.ExportRecord(path))
                 log.append([Event(log.head() + 1, "export", f"x{n}", 0, None, None, loop.version, payload)])
         found = loop.forget("annemarie")
         assert found.exports == ("/somewhere/one.jsonl", "two.jsonl")
@@ -490,16 +490,16 @@ def test_nothing_is_forgotten_where_it_cannot_be_written(tmp_path: Path, monkeyp
     with small_loop(tmp_path / "loop", shrink=2.0, control=0.0) as loop:
         decided(loop, ["annemarie"])
         usual(loop, "annemarie", "a")
-        before = list(loop.ledger.log.events()), bits(loop)
+        before = list(loop.projection.log.events()), bits(loop)
 
         def fails(*_: Any) -> None:
             raise OSError(28, "full")
 
         with monkeypatch.context() as patched:
-            patched.setattr(loop.ledger.log, "append", fails)
+            patched.setattr(loop.projection.log, "append", fails)
             with pytest.raises(OSError, match="full"):
                 loop.forget("annemarie")
-        assert (list(loop.ledger.log.events()), bits(loop)) == before
+        assert (list(loop.projection.log.events()), bits(loop)) == before
         assert loop.verify() == [], "the triggers are back too"
         assert loop.forget("annemarie").events == 4 + 5
 
@@ -541,7 +541,7 @@ def test_forgotten_while_everybody_is_at_work(tmp_path: Path) -> None:
         loop.forget("person-1")
         assert bits(loop) == bits_from_scratch(loop)
         assert loop.verify() == []
-        assert sorted(loop.ledger.model.people) == ["person-2", "person-3"]
+        assert sorted(loop.projection.model.people) == ["person-2", "person-3"]
         for file in loop.path.iterdir():
             for marker in (b"person-0", b"person-1"):
                 assert marker not in file.read_bytes(), file
@@ -593,7 +593,7 @@ def test_another_process_notices(tmp_path: Path) -> None:
     usual(two, "bob", "b")
     without = bits(two)
     usual(two, "annemarie", "a")
-    assert "annemarie" in two.ledger.model.people
+    assert "annemarie" in two.projection.model.people
     one.forget("annemarie")
     # Its next answer comes from the model without her, whatever is asked.
     refused = two.feedback("annemarie-shown", id="late", clicks=["i3"])
@@ -602,7 +602,7 @@ def test_another_process_notices(tmp_path: Path) -> None:
     assert two.undo("a1").status == "rejected"
     two.decide(NAMES, id="next", person="bob")
     assert bits(two) == without == bits_from_scratch(two)
-    assert "annemarie" not in two.ledger.published.people
+    assert "annemarie" not in two.projection.published.people
     assert two.version == one.version
     answer(two, "bob", "pick", "later")
     two.close()
@@ -610,7 +610,7 @@ def test_another_process_notices(tmp_path: Path) -> None:
     for file in folder.iterdir():
         assert b"annemarie" not in file.read_bytes(), file
     with Loop.open(folder) as loop:
-        assert "annemarie" not in loop.ledger.model.people
+        assert "annemarie" not in loop.projection.model.people
         assert loop.verify() == []
         loop.undo("later")
         assert bits(loop) == without
@@ -627,10 +627,10 @@ def test_another_process_forgets_while_this_one_is_about_to_write(tmp_path: Path
         [a] = two._submit([draft])
         assert a.status == "rejected"
         assert "forgotten" in a.reason
-        [a] = two.ledger.submit([Draft(Event(0, "undo", "u", 0, None, undo, 0, "{}"))])
+        [a] = two.projection.submit([PendingEvent(Event(0, "undo", "u", 0, None, undo, 0, "{}"))])
         assert a.status == "rejected"
         assert "forgotten" in a.reason
-        assert {event.kind for event in one.ledger.log.events(one.version)} <= {"erased"}
+        assert {event.kind for event in one.projection.log.events(one.version)} <= {"erased"}
         assert one.verify() == two.verify() == []
 
 
@@ -655,7 +655,7 @@ def test_another_process_knows_it_after_a_failure(tmp_path: Path, monkeypatch: p
             def fails(*_: Any) -> None:
                 raise OSError(5, "input/output error")
 
-            patched.setattr(two.ledger, "_learn", fails)
+            patched.setattr(two.projection, "_learn", fails)
             with pytest.raises(OSError, match="input/output"):
                 two.feedback("his", id="e", clicks=["i3"])
         assert one.forget("ann").events == 1
@@ -669,7 +669,7 @@ def test_forgotten_twice(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", control=0.0) as loop:
         loop.decide(NAMES, id="hers", person="ann")
         loop.forget("ann")
-        loop.ledger.log._any_forgotten = False
+        loop.projection.log._any_forgotten = False
         loop.decide(NAMES, id="hers", person="ann")
         assert loop.forget("ann").events == 1
         assert loop.verify() == []
@@ -699,20 +699,20 @@ def test_another_process_keeps_no_snapshot_of_her(tmp_path: Path, monkeypatch: p
         two.snapshot()
         assert not [file for file in folder.iterdir() if b"annemarie" in file.read_bytes()]
         two.record(NAMES, SHOWN, id="annemarie-again", person="annemarie")
-        keep = Ledger.keep
+        keep = Projection.keep
 
-        def late(self: Ledger) -> Any:
-            if self is not two.ledger:
+        def late(self: Projection) -> Any:
+            if self is not two.projection:
                 return keep(self)
-            monkeypatch.setattr(Ledger, "keep", keep)
+            monkeypatch.setattr(Projection, "keep", keep)
             one.forget("annemarie")
             return keep(self)
 
-        monkeypatch.setattr(Ledger, "keep", late)
+        monkeypatch.setattr(Projection, "keep", late)
         for n in range(3):
             two.feedback("annemarie-again", id=f"annemarie-{n + 5}", better=["i4"])
-        assert Ledger.keep is keep, "nothing was about to be kept"
-        assert one.ledger.log.counts()["forget"] == 2
+        assert Projection.keep is keep, "nothing was about to be kept"
+        assert one.projection.log.counts()["forget"] == 2
     assert not [file for file in folder.iterdir() if b"annemarie" in file.read_bytes()]
 
 
@@ -721,16 +721,16 @@ def test_opened_by_another_process_while_she_is_forgotten(tmp_path: Path, monkey
     with small_loop(tmp_path / "loop", control=0.0) as loop:
         decided(loop, ["annemarie"])
         usual(loop, "annemarie", "a")
-        tidy = Ledger.forget_derived
+        tidy = Projection.forget_derived
 
-        def meanwhile(self: Ledger) -> None:
+        def meanwhile(self: Projection) -> None:
             tidy(self)
-            monkeypatch.setattr(Ledger, "forget_derived", tidy)
+            monkeypatch.setattr(Projection, "forget_derived", tidy)
             Loop.open(tmp_path / "loop").close()
 
-        monkeypatch.setattr(Ledger, "forget_derived", meanwhile)
+        monkeypatch.setattr(Projection, "forget_derived", meanwhile)
         assert loop.forget("annemarie").events == 4 + 5
-        assert loop.ledger.log.counts()["erased"] == 1
+        assert loop.projection.log.counts()["erased"] == 1
         assert loop.verify() == []
 
 
@@ -742,16 +742,16 @@ def test_a_reader_holds_up_the_erasing(tmp_path: Path) -> None:
         usual(loop, "bob", "b")
         without = bits(loop)
         usual(loop, "annemarie", "a")
-        loop.ledger.log._writer.execute("PRAGMA busy_timeout = 100")
+        loop.projection.log._writer.execute("PRAGMA busy_timeout = 100")
         with closing(sqlite3.connect(tmp_path / "loop" / "log.db", isolation_level=None)) as reader:
             reader.execute("BEGIN")
             reader.execute("SELECT count(*) FROM event").fetchall()
             with pytest.raises(TimeoutError, match="another process is reading"):
                 loop.forget("annemarie")
             assert bits(loop) == without
-            assert "annemarie" not in loop.ledger.published.people
+            assert "annemarie" not in loop.projection.published.people
         loop.forget("annemarie")
-        assert loop.ledger.log.counts()["erased"] == 1
+        assert loop.projection.log.counts()["erased"] == 1
         for file in loop.path.iterdir():
             assert b"annemarie" not in file.read_bytes(), file
 
@@ -763,4 +763,4 @@ def test_a_folder_in_place_of_a_snapshot(tmp_path: Path) -> None:
         (loop.path / "snapshot-000000000099.safetensors").mkdir()
         assert loop.forget("annemarie").events == 4 + 5
     with Loop.open(tmp_path / "loop") as loop:
-        assert loop.ledger.model.shared.t == 0
+        assert loop.projection.model.shared.t == 0

@@ -17,7 +17,7 @@ from goldens import asked, folds, logs, make
 from heedful import Loop
 from heedful.data.jsonl import Line
 from heedful.io import import_lines
-from heedful.server.running import served
+from heedful.server.main import served
 
 KINDS = sorted(logs.MAKERS)
 
@@ -39,7 +39,7 @@ def same_state(kind: str, found: str) -> list[str]:
 def test_a_loop_of_before_opens_and_decides_as_it_did(kind: str, snapshot: bool, tmp_path: Path) -> None:
     with Loop.open(logs.place(kind, tmp_path, snapshot=snapshot)) as loop:
         assert loop.notes == []
-        assert (loop.ledger._since_snapshot == 0) is snapshot, "nothing is learned anew of what the snapshot has"
+        assert (loop.projection._since_snapshot == 0) is snapshot, "nothing is learned anew of what the snapshot has"
         assert same_state(kind, asked.state(loop)) == []
         expected = json.loads(golden(kind, "decisions.json"))
         found = json.loads(asked.decisions(kind, loop))
@@ -53,15 +53,15 @@ def test_a_loop_of_before_opens_and_decides_as_it_did(kind: str, snapshot: bool,
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_export_of_before_makes_the_same_loop(kind: str, tmp_path: Path) -> None:
     with Loop.open(logs.place(kind, tmp_path)) as loop:
-        founding, offered = loop.founding, loop.items
+        manifest, offered = loop.manifest, loop.items
     lines = [Line(i, json.loads(line), None) for i, line in enumerate(golden(kind, "before.jsonl").splitlines(), 1)]
     again = Loop.create(
         tmp_path / "again",
-        encoding=founding.encoding,
-        learner=founding.learner,
-        settings=founding.settings,
-        context=founding.context,
-        crosses=founding.crosses,
+        encoding=manifest.encoding,
+        learner=manifest.learner,
+        settings=manifest.settings,
+        context=manifest.context,
+        crosses=manifest.crosses,
     )
     with again:
         assert {outcome.status for outcome in import_lines(again, lines)} == {"applied"}

@@ -16,7 +16,7 @@ from heedful.learners.registry import learner_class
 from heedful.loop.interactions.ordinal.learners import graded_spec, grader, is_grading
 from heedful.loop.interactions.ordinal.model import GradingModel, Offset, ranks
 from heedful.loop.model import Context
-from heedful.loop.wire import DecisionRecord, FeedbackRecord
+from heedful.loop.records import DecisionRecord, FeedbackRecord
 from loops import specs
 
 N = 3  # two features and the caller's score

@@ -24,13 +24,13 @@ import msgspec
 import pytest
 
 from heedful.server import schema
-from heedful.server.bodies import LARGE, MANY, VALUES, Limits
-from heedful.server.gate import Gate
+from heedful.server.auth import Gate
+from heedful.server.codecs import LARGE, MANY, VALUES, Limits
+from heedful.server.context import Options
 from heedful.server.keys import SCOPES, Keys
+from heedful.server.main import served
 from heedful.server.problems import TITLES
 from heedful.server.routes import description
-from heedful.server.running import served
-from heedful.server.service import Options
 from loops import small_loop
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "http.md"
@@ -199,7 +199,7 @@ class Page:
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
     # The clock of the rates goes slowly: a machine with much to do may not fill a bucket between two blocks.
     slow = partial(Gate, clock=lambda: time.monotonic() / 100, every=0.0)
-    monkeypatch.setattr("heedful.server.service.Gate", slow)
+    monkeypatch.setattr("heedful.server.context.Gate", slow)
     with ExitStack() as stack:
         yield Page(tmp_path, stack)
 

@@ -13,7 +13,7 @@ from heedful.loop.interactions.coactive.model import Model
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.interactions.rating.model import RatingModel
-from heedful.loop.settings import Founding, Settings, built_learner
+from heedful.loop.settings import Manifest, Settings, built_learner
 
 KINDS: dict[str, tuple[str, Settings, type]] = {
     "coactive": ("fair-pairs", Settings(k=2), Model),
@@ -23,10 +23,10 @@ KINDS: dict[str, tuple[str, Settings, type]] = {
 }
 
 
-def founded(kind: str) -> tuple[Founding, Any]:
+def founded(kind: str) -> tuple[Manifest, Any]:
     spec, settings, _ = KINDS[kind]
-    founding = Founding.of(spec, UNSEEN, None, (), settings)
-    return founding, built_learner(founding)
+    manifest = Manifest.of(spec, UNSEEN, None, (), settings)
+    return manifest, built_learner(manifest)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -39,30 +39,30 @@ def test_a_learner_names_its_interaction(kind: str) -> None:
 
 
 def test_a_learner_that_names_none_is_coactive() -> None:
-    founding, learner = founded("coactive")
+    manifest, learner = founded("coactive")
     plain = type("Plain", (type(learner),), {"__doc__": "Nothing is said."})
-    assert interaction_of(founding, plain(*learner)).name == "coactive"
+    assert interaction_of(manifest, plain(*learner)).name == "coactive"
 
 
 def test_a_learner_may_bring_its_interaction_along() -> None:
     """Whatever its docstring says: a kind that heedful does not know has no name in it."""
 
     class Own:
-        def __init__(self, founding: Founding, learner: Any) -> None:
-            self.given = founding, learner
+        def __init__(self, manifest: Manifest, learner: Any) -> None:
+            self.given = manifest, learner
 
-    founding, learner = founded("coactive")
+    manifest, learner = founded("coactive")
     brings = type("Brings", (type(learner),), {"interaction": Own, "__doc__": "Interaction: ordinal."})(*learner)
-    found = interaction_of(founding, brings)
+    found = interaction_of(manifest, brings)
     assert type(found) is Own
-    assert found.given == (founding, brings)
+    assert found.given == (manifest, brings)
 
 
 def test_an_interaction_that_nobody_has_is_refused_by_name() -> None:
-    founding, learner = founded("coactive")
+    manifest, learner = founded("coactive")
     strange = type("Strange", (type(learner),), {"__doc__": "Interaction: telepathic."})
     with pytest.raises(LookupError, match="expected coactive, ordinal, pairwise, rating, got telepathic"):
-        interaction_of(founding, strange(*learner))
+        interaction_of(manifest, strange(*learner))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -115,11 +115,13 @@ def check(path: Path, told: Acknowledged) -> None:
     assert {places["feedback", id] for id in told.undone} <= undone
     with Loop.open(path) as loop:
         assert not [note for note in loop.notes if "damaged" in note]
-        model = loop.ledger.model
+        model = loop.projection.model
         learned = model.shared if loop.ratings is None and loop.choices is None else model.shared.learned
         assert learned.t == len(feedback.keys() - undone), "counted twice, or not"
         assert sum(person.lessons for person in model.people.values()) == learned.t
-        assert {event.id for event, _, _ in loop.ledger.lessons()} == {feedback[s] for s in feedback.keys() - undone}
+        assert {event.id for event, _, _ in loop.projection.lessons()} == {
+            feedback[s] for s in feedback.keys() - undone
+        }
         assert bits(loop) == bits_from_scratch(loop)
 
 
@@ -200,7 +202,7 @@ for n, folder in enumerate(folders):
     if pid == 0:
         die_at = n
         loop = Loop.open(folder)
-        loop.ledger.log._writer = Stepped(loop.ledger.log._writer)
+        loop.projection.log._writer = Stepped(loop.projection.log._writer)
         pathlib.Path.unlink = stepped(pathlib.Path.unlink)
         os.replace, os.fsync = stepped(os.replace), stepped(os.fsync)
         opened = os.fdopen
@@ -277,11 +279,11 @@ def test_killed_at_every_step_of_forgetting(tmp_path: Path) -> None:
         with Loop.open(folder) as loop:
             assert loop.verify() == []
             if stage == "before":  # nothing of it happened: she is there, whole
-                assert PERSON in loop.ledger.model.people
-                assert loop.ledger.log.counts()["feedback"] == 7
+                assert PERSON in loop.projection.model.people
+                assert loop.projection.log.counts()["feedback"] == 7
                 loop.forget(PERSON)
             assert bits(loop) == without == bits_from_scratch(loop)
-            assert loop.ledger.log.counts()["erased"] == 1
+            assert loop.projection.log.counts()["erased"] == 1
             assert loop.feedback("marker-decision", id="late", clicks=["i2"]).reason.endswith("was forgotten")
             assert traces(folder) == []
         assert traces(folder) == []
@@ -332,8 +334,8 @@ def test_a_write_ahead_file_that_ends_early(tmp_path: Path, cut: int) -> None:
         snapshot.unlink()
     loop.close()
     with Loop.open(copy) as loop:
-        assert loop.ledger.log.find("feedback", "e0") is not None
-        assert loop.ledger.log.find("feedback", "e1") is None
+        assert loop.projection.log.find("feedback", "e0") is not None
+        assert loop.projection.log.find("feedback", "e1") is None
         assert loop.verify() == []
         assert loop.feedback("d", id="e1", better=["i4"]).status == "applied"
-        assert loop.ledger.model.shared.t == 2
+        assert loop.projection.model.shared.t == 2

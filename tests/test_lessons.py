@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful import Loop
-from heedful.loop.deciding import Asked
+from heedful.loop.decide import Asked
+from heedful.loop.history import LessonTold
 from heedful.loop.interactions.forms import BETTER
-from heedful.loop.lessons import LessonTold
 from heedful.loop.log import Log
-from heedful.loop.wire import FeedbackRecord, plain
+from heedful.loop.records import FeedbackRecord, plain
 from loops import bits, small_loop, specs
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]
@@ -30,7 +30,7 @@ def loop(tmp_path: Path) -> Any:
 
 def said(loop: Loop, shown: Sequence[str] = FIVE, **given: Any) -> LessonTold:
     """What is told of feedback on a list."""
-    number = loop.ledger.log.last()[0]
+    number = loop.projection.log.last()[0]
     loop.record(FIVE, shown, id=f"d{number}", person="ann")
     assert loop.feedback(f"d{number}", id=f"e{number}", **given).status == "applied"
     [told] = loop.lessons(1)
@@ -81,7 +81,7 @@ def test_what_was_not_shown_was_put_before_all_that_was(loop: Loop) -> None:
 
 
 def test_an_edit_that_is_the_nearest_item_names_it(loop: Loop) -> None:
-    X = {row: loop.ledger.shelf.features(loop.ledger.shelf.versions([row]))[0] for row in FIVE}
+    X = {row: loop.projection.catalogue.features(loop.projection.catalogue.versions([row]))[0] for row in FIVE}
     told = said(loop, edit={"id": "mine", "features": X["i3"].tolist()}, nearest=True)
     assert (told.chosen, told.over, told.learned) == (("i3",), ("i0",), True)
     same = said(loop, edit={"id": "mine", "features": X["i0"].tolist()}, nearest=True)
@@ -146,7 +146,7 @@ def test_what_became_of_it(loop: Loop) -> None:
         ("e0", True, True),
     ]
     assert not said(loop, none=True).learned
-    known = loop.ledger.known(loop.decide(FIVE, id="mail", deferred=True).id)
+    known = loop.projection.known(loop.decide(FIVE, id="mail", deferred=True).id)
     assert known is not None
     loop.activate("mail", time=known.since + 7200 * 1_000_000)
     loop.feedback("mail", time=known.since + 7201 * 1_000_000, none=True)
@@ -203,7 +203,7 @@ def test_a_later_page_knows_what_was_undone(loop: Loop) -> None:
     for i in range(300):
         loop.feedback("d", id=f"n{i}", none=True)
     loop.undo("e")
-    [told] = loop.lessons(before=loop.ledger.log.find("feedback", "n0").seq)  # type: ignore[union-attr]
+    [told] = loop.lessons(before=loop.projection.log.find("feedback", "n0").seq)  # type: ignore[union-attr]
     assert (told.event, told.undone) == ("e", True)
 
 
@@ -236,7 +236,7 @@ def grown(loop: Loop, n: int, start: int) -> None:
     """n more decisions, each answered, in few commits."""
     for first in range(start, start + n, 500):
         asked = [loop.deciding.asked(FIVE, id=f"d{i}") for i in range(first, first + 500)]
-        loop.ledger.submit([loop.deciding.proposed(each) for each in asked if isinstance(each, Asked)])
+        loop.projection.submit([loop.deciding.proposed(each) for each in asked if isinstance(each, Asked)])
         loop.feedback_many({"decision": f"d{i}", "id": f"e{i}", "better": ["i1"]} for i in range(first, first + 500))
 
 
@@ -263,7 +263,7 @@ def test_the_newest_of_a_long_log_take_no_more_reading_than_of_a_short_one(
         grown(loop, n, start)
         loop.undo(f"e{start + 10}")
         loop.undo(f"e{start + n - 3}")
-        loop.ledger.forget_cached()
+        loop.projection.forget_cached()
         read["rows"] = 0
         found = loop.lessons(50)
         counts.append(read["rows"])
@@ -282,11 +282,11 @@ def test_few_lessons_are_found_among_many_other_events(loop: Loop, monkeypatch: 
     monkeypatch.setattr(Log, "_event", lambda self, row: read.append(row[0]) or event(self, row))
     assert [told.event for told in loop.lessons(50)] == ["e2", "e1", "e0"]
     assert len(read) < 20
-    head = loop.ledger.log.last()[0]
-    by_index = list(loop.ledger.log.newest_first(head + 1, "feedback"))
+    head = loop.projection.log.last()[0]
+    by_index = list(loop.projection.log.newest_first(head + 1, "feedback"))
     monkeypatch.setattr("heedful.loop.log.reader.FEW", 2)
-    assert list(loop.ledger.log.newest_first(head + 1, "feedback")) == by_index
-    assert [one.id for one in loop.ledger.log.newest_first(by_index[0].seq, "feedback")] == ["e1", "e0"]
+    assert list(loop.projection.log.newest_first(head + 1, "feedback")) == by_index
+    assert [one.id for one in loop.projection.log.newest_first(by_index[0].seq, "feedback")] == ["e1", "e0"]
 
 
 # ---------------------------------------------------------------------------- the order of the model
@@ -296,15 +296,17 @@ def test_the_order_of_the_model_is_by_its_weights_and_changes_nothing(loop: Loop
     for i in range(4):
         loop.decide(FIVE, id=f"d{i}")
         loop.feedback(f"d{i}", better=["i3", "i1"])
-    before = bits(loop), loop.ledger.log.last()
+    before = bits(loop), loop.projection.log.last()
     w = np.array(list(loop.weights.values()))
-    X = np.array([loop.ledger.shelf.features(loop.ledger.shelf.versions([name]))[0] for name in loop.items])
+    X = np.array(
+        [loop.projection.catalogue.features(loop.projection.catalogue.versions([name]))[0] for name in loop.items]
+    )
     utilities = dict(zip(loop.items, (X @ w[:-1]).tolist()))
     assert loop.rank() == tuple(sorted(loop.items, key=lambda name: -utilities[name]))
     assert loop.rank(["i4", "i0"]) == tuple(sorted(["i4", "i0"], key=lambda name: -utilities[name]))
     assert loop.rank(FIVE) == loop.decide(FIVE, id="next").shown  # no control, no exploration here
     assert bits(loop) == before[0]
-    assert loop.ledger.log.last()[0] == before[1][0] + 1  # that decision
+    assert loop.projection.log.last()[0] == before[1][0] + 1  # that decision
 
 
 def test_without_lessons_it_is_the_callers_order(tmp_path: Path) -> None:
@@ -339,10 +341,10 @@ def test_the_order_is_the_one_that_a_decision_shows_without_exploration_and_cont
             for i in range(5):
                 loop.record(FIVE, FIVE, id=f"d{i}", person=f"p{i % 2}")
                 loop.feedback(f"d{i}", id=f"e{i}", **{form: {"i3": 5, "i0": 1 + i % 2, "i1": 3}})
-            before = bits(loop), loop.ledger.log.last(), plain(loop.report())
+            before = bits(loop), loop.projection.log.last(), plain(loop.report())
             people = (None, "p0", "p1", "new")
             orders.append([loop.rank(FIVE, person=person, prior=prior) for person in people])
-            assert (bits(loop), loop.ledger.log.last(), plain(loop.report())) == before
+            assert (bits(loop), loop.projection.log.last(), plain(loop.report())) == before
             for person, order in zip(people, orders[0]) if not control else ():
                 d = loop.decide(FIVE, person=person, prior=prior)
                 if d.probability is None:  # it draws all the same, and cannot say how

@@ -496,8 +496,8 @@ def test_the_order_of_the_log_is_the_order_of_the_answers(tmp_path: Path) -> Non
         for i, each in answers.items():
             assert [a.seq for a in each] == sorted(a.seq for a in each)
             assert all(a.version >= a.seq for a in each)
-            assert all(loop.ledger.log.at(a.seq).id == f"{i}-{n}" for n, a in enumerate(each))
-        assert loop.ledger.model.shared.t == 160
+            assert all(loop.projection.log.at(a.seq).id == f"{i}-{n}" for n, a in enumerate(each))
+        assert loop.projection.model.shared.t == 160
         assert bits(loop) == bits_from_scratch(loop)
 
 
@@ -513,7 +513,7 @@ def _appends(path: Path, name: str, n: int, begin: Any, out: Any) -> None:
                 seqs.append(loop.undo(f"e-{name}-{i}").seq)
             loop.feedback("shared", id=f"shared-{i}", clicks=["i3"])  # both send it: it counts once
         begin.wait(30)  # both have written all there is
-        loop.ledger.catch_up()
+        loop.projection.catch_up()
         out.put((name, seqs, bits(loop), loop.verify()))
 
 
@@ -536,9 +536,9 @@ def test_two_processes_with_one_log(tmp_path: Path) -> None:
     assert found[0][2] == found[1][2]
     assert [problems for *_, problems in found] == [[], []]
     with Loop.open(tmp_path / "loop") as loop:
-        assert loop.ledger.model.shared.t == 2 * (n - n // 10) + n
+        assert loop.projection.model.shared.t == 2 * (n - n // 10) + n
         assert bits(loop) == bits_from_scratch(loop) == found[0][2]
-        order = [event.seq for event in loop.ledger.log.events()]
+        order = [event.seq for event in loop.projection.log.events()]
         assert order == sorted(set(order))
         assert set(both) < set(order)
 
@@ -572,13 +572,13 @@ def test_opened_beside_a_process_that_writes(tmp_path: Path) -> None:
                 beside.feedback("d", id=f"b{n}", better=["i4"])
                 if n % 3 == 2:
                     beside.undo(f"b{n}")
-                ledger = beside.ledger
-                with ledger.turn, ledger.log.writing():  # the other waits meanwhile
-                    ledger._catch_up()
-                    lessons = ledger.log.counts()["feedback"] - len(ledger.log.targets("undo"))
-                    assert ledger.model.shared.t == lessons
+                projection = beside.projection
+                with projection.turn, projection.log.writing():  # the other waits meanwhile
+                    projection._catch_up()
+                    lessons = projection.log.counts()["feedback"] - len(projection.log.targets("undo"))
+                    assert projection.model.shared.t == lessons
                     assert bits(beside) == bits_from_scratch(beside)
-                ledger.log.close()
+                projection.log.close()
         finally:
             child.kill()
 
@@ -598,7 +598,7 @@ def test_what_is_appended_while_the_log_is_folded(tmp_path: Path, monkeypatch: p
         monkeypatch.setattr(Log, "last", late)
         with Loop.open(tmp_path / "loop") as two:
             two.feedback("d", id="e2", better=["i5"])
-            assert two.ledger.model.shared.t == 3
+            assert two.projection.model.shared.t == 3
             assert bits(two) == bits_from_scratch(two)
 
 
@@ -619,9 +619,9 @@ def test_catching_up_that_fails_half_way(tmp_path: Path, monkeypatch: pytest.Mon
         with monkeypatch.context() as patched:
             patched.setattr(Log, "at", fails_once)
             with pytest.raises(OSError, match="disk"):
-                two.ledger.catch_up()
-        two.ledger.catch_up()
-        assert two.ledger.model.shared.t == 4
+                two.projection.catch_up()
+        two.projection.catch_up()
+        assert two.projection.model.shared.t == 4
         assert bits(two) == bits(one) == bits_from_scratch(two)
 
 
@@ -652,7 +652,7 @@ def test_what_another_process_appends_just_before_the_log_is_folded_anew_counts_
         one.decide(id="d")
         one.feedback("d", id="e0", better=["i3"])
         one.feedback("d", id="e1", better=["i4"])
-        rebuild = one.ledger.rebuild
+        rebuild = one.projection.rebuild
         came: list[int] = []
 
         def late() -> None:
@@ -661,11 +661,11 @@ def test_what_another_process_appends_just_before_the_log_is_folded_anew_counts_
                 came[0] = two.feedback("d", id="between", better=["i5"]).seq or 0
             rebuild()
 
-        monkeypatch.setattr(one.ledger, "rebuild", late)
+        monkeypatch.setattr(one.projection, "rebuild", late)
         one.undo("e0")
         assert came[0] > 0
-        assert one.ledger.model.shared.t == 2
+        assert one.projection.model.shared.t == 2
         one.decide(id="d2")
-        assert one.ledger.model.shared.t == 2
+        assert one.projection.model.shared.t == 2
         assert bits(one) == bits_from_scratch(one)
         assert one.version == came[0]

@@ -39,12 +39,12 @@ def perturbs(learner: str) -> bool:
 
 
 def counts(loop: Loop) -> dict[str, int]:
-    return loop.ledger.log.counts()
+    return loop.projection.log.counts()
 
 
 def learned(loop: Loop) -> Any:
     """The weights of what all share, the caller's score last."""
-    return np.array(loop.learner.weights(loop.ledger.model.shared))
+    return np.array(loop.learner.weights(loop.projection.model.shared))
 
 
 def threaded(f: Any, values: Any) -> list[Any]:
@@ -218,8 +218,8 @@ def test_an_item_goes_back_to_what_it_was(folder: Path) -> None:
         assert loop.put_items([old]) == 1
         assert loop.put_items([old]) == 0
         assert counts(loop)["item"] == 4
-        features = loop.ledger.shelf.features([loop.ledger.shelf.current["i0"]])[0]
-        assert features.tolist() == loop.founding.encoding.encode(old).astype(float).tolist()
+        features = loop.projection.catalogue.features([loop.projection.catalogue.current["i0"]])[0]
+        assert features.tolist() == loop.manifest.encoding.encode(old).astype(float).tolist()
 
 
 def test_unknown_categories_are_counted(folder: Path) -> None:
@@ -510,7 +510,7 @@ def test_a_chain_of_queries(folder: Path) -> None:
         answer = loop.feedback("d1", clicks=["y", "i5", "i2"], chain=["d2", "d3"])
         assert answer.learned
         got = learned(loop)
-        X = np.array([loop.founding.encoding.encode(row) for row in items], float)
+        X = np.array([loop.manifest.encoding.encode(row) for row in items], float)
         priors = np.array([3.0, 2.0, 1.0])
         i5 = np.append(X[5], ((priors - priors.mean()) / priors.std())[2])
         plain = [np.append(x, 0.0) for x in X]
@@ -529,8 +529,8 @@ def test_an_edit_names_what_was_wanted(folder: Path) -> None:
             d = loop.decide(["i0", "i1", "i2"], prior=[3, 2, 1])
             answer = loop.feedback(d.id, edit={"f1": 2.5}, item=item)
             assert answer.learned
-            X = [loop.founding.encoding.encode(row).astype(float) for row in items]
-            edited = loop.founding.encoding.encode({**items[base], "f1": 2.5}).astype(float)
+            X = [loop.manifest.encoding.encode(row).astype(float) for row in items]
+            edited = loop.manifest.encoding.encode({**items[base], "f1": 2.5}).astype(float)
             priors = (np.array([3.0, 2, 1]) - 2) / np.std([3.0, 2, 1])
             wanted = np.append(edited, priors[base]) - np.append(X[base], priors[base])
             assert learned(loop) == pytest.approx(wanted, abs=1e-9)
@@ -646,7 +646,7 @@ def test_a_restart_at_any_point_changes_nothing(folder: Path, learner: str) -> N
         if t % 2:
             loop.close()
         else:
-            loop.ledger.log.close()  # without a snapshot: as if the process had ended
+            loop.projection.log.close()  # without a snapshot: as if the process had ended
     with Loop.open(folder / "parts") as parts:
         assert bits(parts) == bits(whole)
         assert parts.notes == []
@@ -668,7 +668,7 @@ def test_a_snapshot_saves_the_folding(folder: Path, monkeypatch: pytest.MonkeyPa
         if t == 2:
             loop.snapshot()
     last, kept = loop.version, bits(loop)
-    loop.ledger.log.close()  # as if the process had ended
+    loop.projection.log.close()  # as if the process had ended
     taught.clear()
     with Loop.open(folder / "l") as loop:
         assert taught == [last]
@@ -803,7 +803,7 @@ def test_an_explanation_adds_up(folder: Path, learner: str) -> None:
         before = bits(loop), counts(loop)
         told = loop.explain("asked")
         assert (told.decision, told.first, told.second) == ("asked", *asked.shown[:2])
-        x = {row["id"]: loop.founding.encoding.encode(row).astype(float) for row in rows(12, 4)}
+        x = {row["id"]: loop.manifest.encoding.encode(row).astype(float) for row in rows(12, 4)}
         prior = dict(zip(["i0", "i1", "i2"], np.array([1.0, -1.0, 0.0]) / np.std([3, 1, 2])))
         gap = np.append(x[told.first] - x[told.second or ""], prior[told.first] - prior[told.second or ""])
         assert told.margin == pytest.approx(float(gap @ np.array(list(w.values()))))
@@ -932,7 +932,7 @@ def test_what_was_not_shown_need_not_be_kept(tmp_path: Path, learner: str) -> No
     whole, less = loops
     assert bits(whole) == bits(less) == bits_from_scratch(less)
     assert [loop.explain("d7").margin for loop in loops] == [whole.explain("d7").margin] * 2
-    known = less.ledger.known("d5")
+    known = less.projection.known("d5")
     assert known is not None
     assert len(known.names) == 4
     assert known.record.of == 9
@@ -943,7 +943,7 @@ def test_what_was_not_shown_need_not_be_kept(tmp_path: Path, learner: str) -> No
     assert less.decide(again, person="p2", show=4, id="d5").shown == whole.decide(again, person="p2", id="d5").shown
     with pytest.raises(ValueError, match="other candidates"):
         less.decide(again[:8], person="p2", id="d5")
-    size = [sum(len(event.arrays or b"") for event in loop.ledger.log.events(0, ["decision"])) for loop in loops]
+    size = [sum(len(event.arrays or b"") for event in loop.projection.log.events(0, ["decision"])) for loop in loops]
     assert size[0] == 9 / 4 * size[1]
     for loop in loops:
         assert loop.verify() == []

@@ -23,7 +23,7 @@ from heedful.inference.standing import standing
 from heedful.io import export_lines, import_lines, rehearse
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.loop.interactions.comparison.standing import Standings
-from heedful.loop.wire import plain
+from heedful.loop.records import plain
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, rows, small_loop
 
 BOTH = ["preference-gp", "hierarchical-gp"]
@@ -96,8 +96,8 @@ def test_a_loop_begins_with_nothing(folder: Path, spec: str) -> None:
 
 def test_what_learns_and_asks_where_nobody_says(folder: Path) -> None:
     with choice_loop(folder / "best") as loop, choice_loop(folder / "all", choices="ranking") as other:
-        assert (loop.founding.learner, loop.learner.rule) == ("hierarchical-gp", "eubo")
-        assert (other.founding.learner, other.learner.rule) == ("hierarchical-gp", "bald")
+        assert (loop.manifest.learner, loop.learner.rule) == ("hierarchical-gp", "eubo")
+        assert (other.manifest.learner, other.learner.rule) == ("hierarchical-gp", "bald")
     with choice_loop(folder / "said", "preference-gp:rule=mes") as loop:
         assert loop.learner.rule == "mes"
     with Loop.open(folder / "best") as loop:
@@ -119,10 +119,10 @@ def test_choices_find_the_best(folder: Path, spec: str) -> None:
         assert [each.utility for each in ours.ranking] == sorted((each.utility for each in ours.ranking), reverse=True)
         assert not ours.ranking[-1].level
         assert sum(each.utility for each in ours.ranking) == pytest.approx(0.0, abs=1e-9)
-        before = loop.ledger.log.counts()
+        before = loop.projection.log.counts()
         assert (ours.stop, ours.left.about == 0) == (ours.sure >= 0.9, ours.stop)
         assert ours.left.told == "no questions left" or not ours.stop
-        assert loop.ledger.log.counts() == before  # a look is not logged
+        assert loop.projection.log.counts() == before  # a look is not logged
 
 
 def test_somebody_of_whom_nothing_is_known(folder: Path) -> None:
@@ -144,10 +144,10 @@ def test_how_things_stand_is_of_what_is_believed(folder: Path, spec: str) -> Non
     with choice_loop(folder / "l", spec, control=0.0) as loop:
         taught(loop, 40)
         loop.withdraw("i7")
-        model = loop.ledger.model
+        model = loop.projection.model
         assert isinstance(model, ChoiceModel)
-        users = np.array([loop.ledger.published.people[f"p{i}"].state.user for i in range(3)])
-        state = model.ready(loop.ledger.published.shared)
+        users = np.array([loop.projection.published.people[f"p{i}"].state.user for i in range(3)])
+        state = model.ready(loop.projection.published.shared)
         for person, whose in ("p1", users[1:2]), (None, users):
             part, told = model.learner.group_posterior(state, whose).of_items(np.arange(7)), loop.standing(person)
             found = standing(part)
@@ -170,11 +170,11 @@ def test_what_readers_have_stays_as_it_was(folder: Path, spec: str) -> None:
     with choice_loop(folder / "l", spec, control=0.0) as loop:
         taught(loop, 10)
         for t in range(30):
-            published = loop.ledger.published.shared
+            published = loop.projection.published.shared
             before = copy_arrays(published)
             loop.feedback(loop.decide(person="p0", id=f"more{t}").id, choice="first")
             assert identical(published, before)
-            assert not identical(loop.ledger.published.shared, before)
+            assert not identical(loop.projection.published.shared, before)
 
 
 def test_nobody_in_particular_is_one_person(folder: Path) -> None:
@@ -201,7 +201,9 @@ def test_only_loops_of_choices_speak_of_them(folder: Path) -> None:
         assert "choices" not in plain(loop.report())
         assert "choice" not in plain(loop.explain(d.id))
         assert loop.feedback(d.id, choice="first").status == "applied"
-        assert all(b"predicted" not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
+        assert all(
+            b"predicted" not in event.payload.encode() for event in loop.projection.log.events(kinds=["decision"])
+        )
         with pytest.raises(ValueError, match="standing: expected a loop of choices, got a loop of rankings"):
             loop.standing()
         with pytest.raises(ValueError, match="edit: expected the corrected text"):
@@ -215,14 +217,14 @@ def test_what_is_predicted_is_how_likely_each_is_to_be_chosen(folder: Path) -> N
     """Of any that are shown together, as a decision says it, to six digits; nothing is asked by that."""
     with choice_loop(folder / "l") as loop:
         taught(loop, 12)
-        before = loop.ledger.log.counts()
+        before = loop.projection.log.counts()
         for id, show in (("two", 2), ("three", 3)):
             d = loop.decide(person="p0", id=id, show=show)
             told = loop.predict(d.shown, person="p0")
             assert d.predicted == pytest.approx([told[name].value for name in d.shown], rel=1e-5)
             assert sum(each.value for each in told.values()) == pytest.approx(1.0)
             assert list(told) == list(loop.rank(d.shown, person="p0"))
-        assert loop.ledger.log.counts() == before | {"decision": before["decision"] + 2}
+        assert loop.projection.log.counts() == before | {"decision": before["decision"] + 2}
 
 
 def test_no_pair_is_asked_twice_before_all_were(folder: Path) -> None:
@@ -403,7 +405,7 @@ def test_items_with_features_tell_of_each_other(folder: Path, spec: str) -> None
 def test_an_item_whose_features_change_is_another_one(folder: Path) -> None:
     with choice_loop(folder / "l", n_features=2, control=0.0) as loop:
         taught(loop, 20, people=1)
-        model = loop.ledger.model
+        model = loop.projection.model
         assert isinstance(model, ChoiceModel)
         n = model.shared.n
         loop.put_items([{"id": "i3", "f0": 9.0, "f1": 9.0}])
@@ -419,7 +421,7 @@ def test_an_item_whose_features_change_is_another_one(folder: Path) -> None:
         assert (bits(loop), bits_from_scratch(loop)) == (kept, kept)
     with choice_loop(folder / "plain", control=0.0) as loop:
         loop.put_items([{"id": "i3", "title": "another title"}])
-        shared: Any = loop.ledger.model.shared
+        shared: Any = loop.projection.model.shared
         assert shared.n == 8  # without features an item is its name
 
 
@@ -496,11 +498,11 @@ def test_what_is_no_choice_is_refused(folder: Path, form: dict[str, Any], reason
     with choice_loop(folder / "l") as loop:
         loop.record(loop.items, ["i0", "i1"], id="d", person="p")
         loop.record(loop.items, ["i0", "i2"], id="d2", person="p")
-        before = loop.ledger.log.counts(), bits(loop)
+        before = loop.projection.log.counts(), bits(loop)
         got = loop.feedback("d", **form)
         assert got.status == "rejected"
         assert (got.reason or "").startswith(reason)
-        assert (loop.ledger.log.counts(), bits(loop)) == before
+        assert (loop.projection.log.counts(), bits(loop)) == before
 
 
 def test_what_does_not_fit_what_was_shown(folder: Path) -> None:
@@ -603,8 +605,8 @@ def test_the_report_says_how_often_it_foretold(folder: Path) -> None:
         assert (told.answers, told.equal, told.unsure, told.guess) == (80, 1, 1, 0.5)
         rights = []
         for t in range(80):
-            record = loop.ledger.known(f"d{t}").record  # type: ignore[union-attr]
-            names = loop.ledger.known(f"d{t}").names  # type: ignore[union-attr]
+            record = loop.projection.known(f"d{t}").record  # type: ignore[union-attr]
+            names = loop.projection.known(f"d{t}").names  # type: ignore[union-attr]
             best = max(names, key=lambda name: liking(name, t % 3))
             chance = record.predicted[names.index(best)]
             rights.append(0.5 if chance == 0.5 else float(chance > 0.5))
@@ -695,8 +697,8 @@ def test_two_processes_teach_one_loop(folder: Path) -> None:
             assert (two, one)[t % 2].feedback("x" if t < 0 else d.id, better=max(d.shown, key=liking)).learned
             if t == 10:
                 two.put_items([{"id": "new"}])
-        one.ledger.catch_up()
-        two.ledger.catch_up()
+        one.projection.catch_up()
+        two.projection.catch_up()
         assert bits(one) == bits(two) == bits_from_scratch(one)
         assert one.items == two.items
         assert one.verify() == two.verify() == []
@@ -772,19 +774,19 @@ def test_a_lesson_that_the_learner_raises_on_is_left_out(folder: Path) -> None:
             loop.record(loop.items, ["i0", "i1"], id=f"d{t}", person="p")
             got = loop.feedback(f"d{t}", id=f"e{t}", choice=choice)
             assert (got.status, got.learned) == ("applied", choice == "first")
-        shared: Any = loop.ledger.model.shared
+        shared: Any = loop.projection.model.shared
         assert shared.learned.wins.tolist() == [2.0, *[0.0] * 7]
         assert loop.verify() == []
 
 
 def test_what_is_asked_while_new_items_are_taken_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They stand on the shelf before the state that knows them is published: who reads waits for that."""
+    """They stand on the catalogue before the state that knows them is published: who reads waits for that."""
     with choice_loop(tmp_path / "loop") as one, Loop.open(tmp_path / "loop") as two:
         d = one.decide(person="p")
         one.feedback(d.id, id="e", choice="first")
         two.undo("e")
         two.put_items([{"id": "new", "title": "x"}])
-        rebuild, told, readers = one.ledger.rebuild, list[str](), list[threading.Thread]()
+        rebuild, told, readers = one.projection.rebuild, list[str](), list[threading.Thread]()
 
         def asked(name: str, ask: Callable[[], Any]) -> None:
             try:
@@ -806,8 +808,8 @@ def test_what_is_asked_while_new_items_are_taken_in(tmp_path: Path, monkeypatch:
                 time.sleep(0.2)
             rebuild()
 
-        monkeypatch.setattr(one.ledger, "rebuild", slow)
-        one.ledger.catch_up()
+        monkeypatch.setattr(one.projection, "rebuild", slow)
+        one.projection.catch_up()
         for reader in readers:
             reader.join(20)
         assert sorted(told) == ["decide", "rank", "standing"]

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-import heedful.loop.ledger
+import heedful.loop.projection
 from budget import FACTOR
 from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
@@ -104,7 +104,7 @@ class Living(RuleBasedStateMachine):
 
     def loop(self, which: int) -> Loop:
         loop = self.loops[which % len(self.loops)]
-        loop.ledger.catch_up()
+        loop.projection.catch_up()
         return loop
 
     def new(self, kind: str) -> str:
@@ -132,10 +132,10 @@ class Living(RuleBasedStateMachine):
     def decide(self, which: int, order: Any, size: int, person: Any, show: Any) -> None:
         names, id, loop = [name for name in order[:size] if name not in self.gone], self.new("d"), self.loop(which)
         if len(names) < 2:
-            before = loop.ledger.log.counts()
+            before = loop.projection.log.counts()
             with pytest.raises(ValueError, match="candidates: expected"):
                 loop.decide(names, id=id, person=person, show=show, strict=True)
-            assert loop.ledger.log.counts() == before
+            assert loop.projection.log.counts() == before
             return
         d = loop.decide(names, id=id, person=person, show=show)
         assert set(d.shown) <= set(names)
@@ -223,7 +223,7 @@ class Living(RuleBasedStateMachine):
         before = bits(loop), loop.version
         if snapshot:
             loop.snapshot()
-        (loop if clean else loop.ledger.log).close()
+        (loop if clean else loop.projection.log).close()
         self.loops[at] = loop = Loop.open(self.folder / "l")
         assert (bits(loop), loop.version) == before
         assert loop.notes == []
@@ -251,8 +251,8 @@ class Living(RuleBasedStateMachine):
             return
         told = self.fold()
         for loop in self.loops:
-            loop.ledger.catch_up()
-            model: Any = loop.ledger.model
+            loop.projection.catch_up()
+            model: Any = loop.projection.model
             assert model.shared.users == len(told.users)
             assert model.shared.n == len(told.numbers)
             assert {name: person.state.user for name, person in model.people.items()} == told.users
@@ -266,7 +266,7 @@ class Living(RuleBasedStateMachine):
 @pytest.fixture(autouse=True)
 def _small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few decisions in memory, marks every few lessons: what a long life has, in a short one."""
-    monkeypatch.setattr(heedful.loop.ledger, "CACHED", 3)
+    monkeypatch.setattr(heedful.loop.projection, "CACHED", 3)
     monkeypatch.setattr(Comparison, "mark_every", 3)
 
 

@@ -13,9 +13,9 @@ import pytest
 from heedful import Loop, Settings, infer
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines
-from heedful.loop.comparison import paired
+from heedful.loop.cluster_robust import paired
+from heedful.loop.records import plain
 from heedful.loop.simulation import Simulation
-from heedful.loop.wire import plain
 from loops import bits, bits_from_scratch, diverged, rows, small_loop, specs, values
 
 K = 5
@@ -38,7 +38,7 @@ def graded(loop: Loop, shown: Any, strict: float = 0.0) -> dict[str, int]:
     """The grades of somebody who likes f0 and not f1."""
     found = {}
     for name in shown:
-        x = loop.ledger.shelf.features([loop.ledger.shelf.current[name]])[0]
+        x = loop.projection.catalogue.features([loop.projection.catalogue.current[name]])[0]
         found[name] = int(np.clip(round(3.0 + x[0] - x[1] - strict), 1, K))
     return found
 
@@ -109,7 +109,7 @@ def test_the_control_keeps_the_callers_order_and_is_predicted_all_the_same(folde
             assert d.predicted == tuple(named[name] for name in d.shown)
             assert d.shown == (("i0", "i1", "i2", "i3") if d.arm == "control" else tuple(named))
             assert d.probability == pytest.approx(0.4 if d.arm == "control" else 0.6)
-            assert loop.ledger.known(d.id).record.predicted == d.predicted  # type: ignore[union-attr]
+            assert loop.projection.known(d.id).record.predicted == d.predicted  # type: ignore[union-attr]
         assert arms == {"control", "learned"}
 
 
@@ -143,7 +143,9 @@ def test_only_grading_loops_speak_of_grades(folder: Path) -> None:
             ValueError, match="predict: expected a loop that predicts something, got one of pairwise-logistic"
         ):
             loop.predict(["i0"])
-        assert all(b'"predicted"' not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
+        assert all(
+            b'"predicted"' not in event.payload.encode() for event in loop.projection.log.events(kinds=["decision"])
+        )
 
 
 # ---------------------------------------------------------------------------- grades, and what is none
@@ -170,14 +172,14 @@ def test_what_is_no_grade_is_refused_by_name_and_changes_nothing(
     """Where one of several is none, none is taken."""
     with small_loop(folder / "l", spec, shrink=1.0) as loop:
         loop.decide(["i0", "i1"], id="d", person="p")
-        before = bits(loop), loop.ledger.log.counts()
+        before = bits(loop), loop.projection.log.counts()
         with pytest.raises(ValueError, match="grade") as refused:
             loop.feedback("d", **form)
         assert told in str(refused.value)
         [answer] = loop.feedback_many([{"decision": "d", **form}])
         assert (answer.status, answer.learned) == ("rejected", False)
         assert told in str(answer.reason)
-        assert (bits(loop), loop.ledger.log.counts()) == before
+        assert (bits(loop), loop.projection.log.counts()) == before
 
 
 @pytest.mark.parametrize(
@@ -195,12 +197,12 @@ def test_what_is_no_grade_is_refused_by_name_and_changes_nothing(
 def test_other_forms_are_rejected_with_the_form_that_is_taken(folder: Path, form: dict[str, Any]) -> None:
     with small_loop(folder / "l", "prank:n_ranks=5") as loop:
         loop.decide(["i0", "i1"], id="d")
-        before = bits(loop), loop.ledger.log.counts()
+        before = bits(loop), loop.projection.log.counts()
         answer = loop.feedback("d", **form)
         assert answer.status == "rejected"
         assert f"{next(iter(form))}: expected grade or none: this loop learns grades" in str(answer.reason)
         assert ("send them as grade" in str(answer.reason)) == ("rating" in form)
-        assert (bits(loop), loop.ledger.log.counts()) == before
+        assert (bits(loop), loop.projection.log.counts()) == before
 
 
 def test_grades_of_what_was_not_shown_or_not_there(folder: Path) -> None:
@@ -268,7 +270,7 @@ def test_the_model_is_the_fold_whatever_happened(folder: Path, spec: str, shrink
                 continue
             shown = None
             with Loop.open(folder / "l") as other:
-                known = other.ledger.known(f"d{t}")
+                known = other.projection.known(f"d{t}")
                 assert known is not None
                 shown = [known.names[j] for j in known.record.shown]
             loop.record(names, shown, id=f"d{t}", person=f"p{t % 5}")
@@ -284,7 +286,7 @@ def test_offsets_come_back_from_a_snapshot(folder: Path) -> None:
         kept, hers = bits(loop), loop.weights_of("p1")
         assert hers != loop.weights
     with Loop.open(folder / "l") as loop:
-        assert loop.ledger._since_snapshot == 0
+        assert loop.projection._since_snapshot == 0
         assert (bits(loop), loop.weights_of("p1"), loop.notes) == (kept, hers, [])
 
 
@@ -324,7 +326,7 @@ def test_lines_with_grades_that_do_not_fit_are_rejected(folder: Path, spec: str,
         [outcome] = import_lines(loop, [Line(1, line, None)])
         assert outcome.status == "rejected"
         assert told in str(outcome.reason)
-        assert "decision" not in loop.ledger.log.counts()
+        assert "decision" not in loop.projection.log.counts()
 
 
 # ---------------------------------------------------------------------------- looking back
@@ -339,7 +341,7 @@ def test_a_grade_is_explained_by_its_score(folder: Path, spec: str, shrink: floa
     with small_loop(folder / "l", spec, shrink=shrink, control=0.2) as loop:
         taught(loop, 40)
         for t in range(0, 40, 3):
-            known = loop.ledger.known(f"d{t}")
+            known = loop.projection.known(f"d{t}")
             assert known is not None
             told = loop.explain(f"d{t}")
             assert (told.first, told.second) == (known.names[known.record.shown[0]], None)
@@ -527,7 +529,7 @@ def test_the_interval_of_paired_differences() -> None:
     assert paired(np.zeros(40), np.arange(40), 4.0) is None
 
 
-# ---------------------------------------------------------------------------- founding
+# ---------------------------------------------------------------------------- manifest
 
 
 @pytest.mark.parametrize(
@@ -577,7 +579,7 @@ def test_weights_that_overflow_are_a_caveat(folder: Path) -> None:
         assert early.between is not None
         assert early.because != told
         json.dumps(plain(late), allow_nan=False)
-        said = plain(loop.replay(loop.founding.learner))
+        said = plain(loop.replay(loop.manifest.learner))
         assert None in said["weights"].values()
         assert said["lessons"] == 30
         assert loop.verify() == []

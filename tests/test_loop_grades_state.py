@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-import heedful.loop.ledger
+import heedful.loop.projection
 from budget import FACTOR
 from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
@@ -103,7 +103,7 @@ class Living(RuleBasedStateMachine):
 
     def loop(self, which: int) -> Loop:
         loop = self.loops[which % len(self.loops)]
-        loop.ledger.catch_up()
+        loop.projection.catch_up()
         return loop
 
     def new(self, kind: str) -> str:
@@ -132,7 +132,7 @@ class Living(RuleBasedStateMachine):
         names, id, loop = list(order[:size]), self.new("d"), self.loop(which)
         scores = None if prior is None else [float(score) for score in prior[:size]]
         d = loop.decide(names, id=id, person=person, prior=scores, show=None if self.k == 1 else show)
-        known = loop.ledger.known(id)
+        known = loop.projection.known(id)
         assert known is not None
         kept = known.record.prior or [0.0] * size
         x = {name: np.append(self.x[name], p) for name, p in zip(names, kept)}
@@ -177,10 +177,10 @@ class Living(RuleBasedStateMachine):
     )
     def refused(self, which: int, pick: int, bad: Any) -> None:
         id, loop = list(self.decisions)[pick % len(self.decisions)], self.loop(which)
-        before = bits(loop), loop.ledger.log.counts()
+        before = bits(loop), loop.projection.log.counts()
         [got] = loop.feedback_many([{"decision": id, "id": self.new("e"), **bad}])
         assert got.status == "rejected"
-        assert (bits(loop), loop.ledger.log.counts()) == before
+        assert (bits(loop), loop.projection.log.counts()) == before
 
     @precondition(lambda self: self.feedback)
     @rule(which=SOME, pick=SOME)
@@ -206,7 +206,7 @@ class Living(RuleBasedStateMachine):
         before = bits(loop), loop.version
         if snapshot:
             loop.snapshot()
-        (loop if clean else loop.ledger.log).close()
+        (loop if clean else loop.projection.log).close()
         self.loops[at] = loop = Loop.open(self.folder / "l")
         assert (bits(loop), loop.version) == before
         assert loop.notes == []
@@ -223,8 +223,8 @@ class Living(RuleBasedStateMachine):
         told = self.fold()
         for at in range(len(self.loops)):
             loop = self.loop(at)
-            model = loop.ledger.model
-            assert loop.ledger.failed == {}
+            model = loop.projection.model
+            assert loop.projection.failed == {}
             assert identical(model.shared, told.shared)
             assert set(model.people) == set(told.own)
             for person, (v, a, n) in told.own.items():
@@ -241,8 +241,8 @@ class Living(RuleBasedStateMachine):
 @pytest.fixture(autouse=True)
 def _small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few decisions in memory, marks every few lessons: what a long life has, in a short one."""
-    monkeypatch.setattr(heedful.loop.ledger, "CACHED", 3)
-    monkeypatch.setattr(heedful.loop.ledger, "BETWEEN", 3)
+    monkeypatch.setattr(heedful.loop.projection, "CACHED", 3)
+    monkeypatch.setattr(heedful.loop.projection, "BETWEEN", 3)
 
 
 Living.TestCase.settings = settings(

@@ -14,9 +14,9 @@ from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines, rehearse
-from heedful.loop.ledger import Draft
 from heedful.loop.log import Event, now
-from heedful.loop.wire import plain
+from heedful.loop.projection import PendingEvent
+from heedful.loop.records import plain
 from loops import bits, bits_from_scratch, rating_loop, rows, small_loop, specs
 
 RATERS = specs("rating")
@@ -75,7 +75,7 @@ def test_a_loop_begins_with_nothing(folder: Path, spec: str) -> None:
 
 def test_bmf_is_what_learns_where_nobody_says(folder: Path) -> None:
     with rating_loop(folder / "l") as loop:
-        assert (loop.founding.learner, loop.founding.encoding.size) == ("bmf", 0)
+        assert (loop.manifest.learner, loop.manifest.encoding.size) == ("bmf", 0)
     with small_loop(folder / "other") as loop:
         assert loop.ratings is None
         with pytest.raises(
@@ -139,10 +139,10 @@ def test_the_model_is_compared_with_what_is_most_popular(folder: Path, spec: str
 
 def test_an_item_that_was_never_put_is_unknown(folder: Path) -> None:
     with rating_loop(folder / "l") as loop:
-        before = loop.ledger.log.counts(), bits(loop)
+        before = loop.projection.log.counts(), bits(loop)
         with pytest.raises(LookupError, match="candidates: 'x' is not on offer"):
             loop.decide(["i0", "x"], person="p", strict=True)
-        assert (loop.ledger.log.counts(), bits(loop)) == before
+        assert (loop.projection.log.counts(), bits(loop)) == before
 
 
 def test_only_loops_of_ratings_speak_of_them(folder: Path) -> None:
@@ -155,7 +155,9 @@ def test_only_loops_of_ratings_speak_of_them(folder: Path) -> None:
         assert "rating" not in plain(loop.explain(d.id))
         loop.feedback(d.id, rating={"i0": 1, "i1": 7})
         assert plain(loop.replay("perceptron")).keys().isdisjoint({"error", "rated"})
-        assert all(b"redicted" not in event.payload.encode() for event in loop.ledger.log.events(kinds=["decision"]))
+        assert all(
+            b"redicted" not in event.payload.encode() for event in loop.projection.log.events(kinds=["decision"])
+        )
         with pytest.raises(ValueError, match="repeats: expected none in a loop of rankings, got True"):
             loop.decide(["i0"], repeats=True)
         answer = loop.feedback(d.id, actions={"i0": "buy"})
@@ -179,13 +181,13 @@ def test_what_was_consumed_is_not_shown_again_unless_it_is_said(folder: Path, sp
         loop.feedback("d1", rating={second.shown[0]: 4})
         assert loop.decide(person="p", show=4).shown == second.shown[1:]
         loop.feedback("d1", rating={second.shown[1]: 4})
-        before = loop.ledger.log.counts(), bits(loop)
+        before = loop.projection.log.counts(), bits(loop)
         wanted = "candidates: expected one that p has not consumed, got 4 that were; repeats shows them again"
         with pytest.raises(ValueError, match=wanted):
             loop.decide(person="p")
         with pytest.raises(ValueError, match="got 1 that were"):
             loop.decide([first.shown[0]], person="p")
-        assert (loop.ledger.log.counts(), bits(loop)) == before
+        assert (loop.projection.log.counts(), bits(loop)) == before
         assert len(loop.decide(person="p", repeats=True, show=4).shown) == 4
         loop.undo("e0")
         assert sorted(loop.decide(person="p", show=4).shown) == sorted(first.shown)
@@ -204,11 +206,11 @@ def test_who_has_no_name_is_a_stranger_every_time(folder: Path) -> None:
             d = loop.decide(id=f"d{t}")
             assert sorted(d.shown) == ["i0", "i1"]
             assert loop.feedback(d.id, rating={"i0": 5, "i1": 1}).learned
-        assert (loop.ledger.model.shared.users, loop.ledger.model.people) == (3, {})
+        assert (loop.projection.model.shared.users, loop.projection.model.people) == (3, {})
         assert loop.decide().shown == ("i0", "i1")
         loop.decide(person="p", id="d")
         loop.feedback("d", rating={"i0": 1})
-        assert loop.ledger.model.people["p"].state.user == 3
+        assert loop.projection.model.people["p"].state.user == 3
 
 
 def test_how_many_are_shown(folder: Path) -> None:
@@ -218,7 +220,7 @@ def test_how_many_are_shown(folder: Path) -> None:
         assert len(loop.decide(person="p").shown) == 3
         d = loop.decide([f"i{j}" for j in range(8)], person="p", show=5, id="d")
         assert len(d.shown) == 5
-        known = loop.ledger.known("d")
+        known = loop.projection.known("d")
         assert known is not None
         assert (known.names, known.record.of, len(known.record.items)) == (d.shown, 8, 5)
         assert len(loop.decide(["i0", "i1"], person="p", show=5).shown) == 2
@@ -316,14 +318,14 @@ def test_what_is_no_rating_is_refused_by_name_and_changes_nothing(
     """Where one of several is none, none is taken."""
     with rating_loop(folder / "l") as loop:
         loop.decide(["i0", "i1"], id="d", person="p")
-        before = bits(loop), loop.ledger.log.counts()
+        before = bits(loop), loop.projection.log.counts()
         with pytest.raises(ValueError, match="wanted") as refused:
             loop.feedback("d", **form)
         assert told in str(refused.value)
         [answer] = loop.feedback_many([{"decision": "d", **form}])
         assert (answer.status, answer.learned) == ("rejected", False)
         assert told in str(answer.reason)
-        assert (bits(loop), loop.ledger.log.counts()) == before
+        assert (bits(loop), loop.projection.log.counts()) == before
 
 
 @pytest.mark.parametrize(
@@ -341,13 +343,13 @@ def test_what_is_no_rating_is_refused_by_name_and_changes_nothing(
 def test_other_forms_are_rejected_with_the_form_that_is_taken(folder: Path, form: dict[str, Any]) -> None:
     with rating_loop(folder / "l") as loop:
         loop.decide(["i0", "i1"], id="d", person="p")
-        before = bits(loop), loop.ledger.log.counts()
+        before = bits(loop), loop.projection.log.counts()
         answer = loop.feedback("d", **form)
         assert answer.status == "rejected"
         assert f"{next(iter(form))}: expected rating, actions or none" in str(answer.reason)
         assert ("send grades as rating" in str(answer.reason)) == ("grade" in form)
         assert ("write actions={item: action}" in str(answer.reason)) == ("action" in form)
-        assert (bits(loop), loop.ledger.log.counts()) == before
+        assert (bits(loop), loop.projection.log.counts()) == before
 
 
 def test_what_was_not_shown_cannot_be_rated(folder: Path) -> None:
@@ -432,7 +434,7 @@ def test_an_item_that_is_withdrawn_takes_with_it_what_was_rated(folder: Path, sp
         taught(loop, 8)
         loop.decide(person="new", id="late")
         assert loop.withdraw("i1")
-        model = loop.ledger.model
+        model = loop.projection.model
         if spec == "item-mean":
             assert (model.shared.learned.counts[1], model.shared.learned.totals[1]) == (0.0, 0.0)
         assert model.shared.said.of_item[1] == -1
@@ -468,7 +470,7 @@ def test_an_item_event_is_a_version_of_the_model(folder: Path) -> None:
         with Loop.open(folder / "l") as other:
             assert other.version == 4
             other.put_items([{"id": "z"}])
-            loop.ledger.catch_up()
+            loop.projection.catch_up()
             assert loop.version == other.version == 6
 
 
@@ -484,11 +486,11 @@ def test_the_model_is_the_fold_whatever_happened(folder: Path, spec: str) -> Non
         assert loop.undo("e7").status == loop.undo("e39").status == "applied"
         loop.forget("p0")  # the first: everybody else gets another number
         loop.forget("p2")
-        assert loop.ledger.model.people["p1"].state.user == 0
+        assert loop.projection.model.people["p1"].state.user == 0
         assert bits(loop) == bits_from_scratch(loop)
         assert loop.verify() == []
         kept = bits(loop)
-        shown = {f"d{t}": loop.ledger.known(f"d{t}") for t in range(40)}
+        shown = {f"d{t}": loop.projection.known(f"d{t}") for t in range(40)}
     with Loop.open(folder / "l") as loop:
         assert loop.notes == []
         assert bits(loop) == kept
@@ -525,7 +527,7 @@ def test_without_an_item_it_is_a_log_that_never_had_it(folder: Path, spec: str) 
                     loop.feedback(f"d{t}", id=f"x{t}", rating={"i11": rated.pop("i11")})
                     loop.feedback(f"d{t}", id=f"e{t}", rating=rated)
             for t in range(12):
-                if not never and loop.ledger.log.find("feedback", f"x{t}"):
+                if not never and loop.projection.log.find("feedback", f"x{t}"):
                     loop.undo(f"x{t}")
             found.append(bits(loop))
             assert loop.verify() == []
@@ -539,17 +541,17 @@ def test_what_readers_have_is_not_written_to(folder: Path) -> None:
 
     with rating_loop(folder / "l") as loop:
         taught(loop, 5)
-        state = loop.ledger.published
+        state = loop.projection.published
         kept = copy_arrays(state.shared)
         loop.put_items([{"id": f"n{j}"} for j in range(200)])
         loop.decide(["n199"], person="new", id="d")
         loop.feedback("d", rating={"n199": 5})
         loop.withdraw("i3")
         assert identical(state.shared, kept)
-        assert not identical(loop.ledger.published.shared, kept)
-        after = loop.ledger.published.shared
+        assert not identical(loop.projection.published.shared, kept)
+        after = loop.projection.published.shared
         loop.decide(person="new")
-        assert loop.ledger.published.shared is after  # what did not change is not copied
+        assert loop.projection.published.shared is after  # what did not change is not copied
 
 
 def test_two_processes_teach_one_loop(folder: Path) -> None:
@@ -566,8 +568,8 @@ def test_two_processes_teach_one_loop(folder: Path) -> None:
                 other.undo("e3")
             if t == 10:
                 other.forget("p1")
-            one.ledger.catch_up()
-            two.ledger.catch_up()
+            one.projection.catch_up()
+            two.projection.catch_up()
             assert bits(one) == bits(two)
         assert one.verify() == two.verify() == []
 
@@ -594,7 +596,7 @@ def test_out_as_lines_and_into_another_loop(folder: Path) -> None:
         taught(loop, 20)
         loop.withdraw("i2")
         loop.decide(person="p1", id="x", repeats=True)
-        loop.feedback("x", id="ex", actions={next(iter(loop.ledger.known("x").names)): ["view", "buy"]})  # type: ignore[union-attr]
+        loop.feedback("x", id="ex", actions={next(iter(loop.projection.known("x").names)): ["view", "buy"]})  # type: ignore[union-attr]
         loop.put_items([{"id": "i2", "title": "back"}])
         loop.decide(["i2"], person="p0", id="y")
         loop.feedback("y", id="ey", rating={"i2": 5})
@@ -705,9 +707,9 @@ def test_explain_begins_at_a_snapshot(folder: Path, monkeypatch: pytest.MonkeyPa
         taught(loop, 20)
         told = loop.explain("d15")
         loop.snapshot()
-        taught_ = loop.ledger.teach
+        taught_ = loop.projection.teach
         steps: list[int] = []
-        monkeypatch.setattr(loop.ledger, "teach", lambda *given: steps.append(1) or taught_(*given))
+        monkeypatch.setattr(loop.projection, "teach", lambda *given: steps.append(1) or taught_(*given))
         loop.decide(person="p0", id="last", repeats=True)
         loop.explain("last")
         assert steps == []
@@ -727,7 +729,7 @@ def test_another_learner_is_asked_before_it_learns(folder: Path, spec: str) -> N
         state = learner.init(np.random.default_rng(np.random.SeedSequence(0).spawn(3)[2]))
         off = []
         for t in range(30):
-            known = loop.ledger.known(f"d{t}")
+            known = loop.projection.known(f"d{t}")
             assert known is not None
             items = np.array([int(name[1:]) for name in known.names])
             ratings = np.array([liking(name, t % 5) for name in known.names])
@@ -790,8 +792,8 @@ def test_the_report_by_hand(folder: Path) -> None:
         loop.decide(person="p2", id="d2")
         loop.feedback("d2", none=True)
         # Nothing is known at first: the middle. Then (5 + 3) / 2 and (1 + 3) / 2.
-        assert loop.ledger.known("d0").record.predicted == (3.0, 3.0)  # type: ignore[union-attr]
-        assert loop.ledger.known("d1").record.predicted == (4.0, 2.0)  # type: ignore[union-attr]
+        assert loop.projection.known("d0").record.predicted == (3.0, 3.0)  # type: ignore[union-attr]
+        assert loop.projection.known("d1").record.predicted == (4.0, 2.0)  # type: ignore[union-attr]
         found = loop.report()
         assert found.ratings is not None
         assert (found.ratings.ratings, found.ratings.mean) == (4, 3.0)
@@ -829,7 +831,7 @@ def test_learned_against_chance(folder: Path) -> None:
         assert found.series[-1].learned.mean == 5.0
 
 
-# ---------------------------------------------------------------------------- founding
+# ---------------------------------------------------------------------------- manifest
 
 
 @pytest.mark.parametrize(
@@ -925,7 +927,7 @@ def test_a_learner_of_ones_own_that_knows_no_more_than_it_must(folder: Path) -> 
         loop.withdraw("i0")
         assert any("failed to unlearn it" in note for note in loop.notes)
         assert loop.decide(person="p").shown == ("i2", "i3", "i4")
-        assert loop.ledger.model.shared.learned.n == 2
+        assert loop.projection.model.shared.learned.n == 2
         assert (loop.explain("d").features, loop.explain("d").lessons) == ((), ())
         found = loop.report().ratings
         assert found is not None
@@ -968,11 +970,11 @@ def test_nothing_is_learned_of_what_is_withdrawn_beside_an_undo(tmp_path: Path) 
         loop.record(["i0", "i1"], ["i0", "i1"], id="d", person="p")
         loop.feedback("d", id="e", rating={"i1": 4})
         loop.withdraw("i0")
-        first = loop.ledger.log.find("feedback", "e")
+        first = loop.projection.log.find("feedback", "e")
         assert first is not None
-        undo = Draft(Event(0, "undo", "u", now(), None, first.seq, 0, "{}"))
+        undo = PendingEvent(Event(0, "undo", "u", now(), None, first.seq, 0, "{}"))
         given = [
             loop.answering.drafted("d", id, None, {"rating": {item: 3}}) for id, item in (("f", "i0"), ("g", "i1"))
         ]
-        answers = loop.ledger.submit([undo, *[draft for draft in given if isinstance(draft, Draft)]])
+        answers = loop.projection.submit([undo, *[draft for draft in given if isinstance(draft, PendingEvent)]])
         assert [answer.learned for answer in answers] == [True, False, True]

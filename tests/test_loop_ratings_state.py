@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-import heedful.loop.ledger
+import heedful.loop.projection
 from budget import FACTOR
 from heedful import Loop, Settings
 from heedful.core.conformance import identical
@@ -105,7 +105,7 @@ class Living(RuleBasedStateMachine):
 
     def loop(self, which: int) -> Loop:
         loop = self.loops[which % len(self.loops)]
-        loop.ledger.catch_up()
+        loop.projection.catch_up()
         return loop
 
     def new(self, kind: str) -> str:
@@ -138,10 +138,10 @@ class Living(RuleBasedStateMachine):
         again = self.repeats if repeats is None else repeats
         left = [name for name in names if again or told.said.get((person, name), 0.0) < 1.0 - 1e-9]
         if not left:
-            before = loop.ledger.log.counts()
+            before = loop.projection.log.counts()
             with pytest.raises(ValueError, match="candidates: expected"):
                 loop.decide(names, id=id, person=person, show=show, repeats=repeats, strict=True)
-            assert loop.ledger.log.counts() == before
+            assert loop.projection.log.counts() == before
             return
         d = loop.decide(names, id=id, person=person, show=show, repeats=repeats)
         assert len(set(d.shown)) == len(d.shown) == min(show or 2, len(left))
@@ -190,10 +190,10 @@ class Living(RuleBasedStateMachine):
     )
     def refused(self, which: int, pick: int, bad: Any) -> None:
         id, loop = list(self.decisions)[pick % len(self.decisions)], self.loop(which)
-        before = bits(loop), loop.ledger.log.counts()
+        before = bits(loop), loop.projection.log.counts()
         [got] = loop.feedback_many([{"decision": id, "id": self.new("e"), **bad}])
         assert got.status == "rejected"
-        assert (bits(loop), loop.ledger.log.counts()) == before
+        assert (bits(loop), loop.projection.log.counts()) == before
 
     @rule(which=SOME, name=st.sampled_from(NAMES))
     def withdraw(self, which: int, name: str) -> None:
@@ -244,7 +244,7 @@ class Living(RuleBasedStateMachine):
         before = bits(loop), loop.version
         if snapshot:
             loop.snapshot()
-        (loop if clean else loop.ledger.log).close()
+        (loop if clean else loop.projection.log).close()
         self.loops[at] = loop = Loop.open(self.folder / "l")
         assert (bits(loop), loop.version) == before
         assert loop.notes == []
@@ -261,8 +261,8 @@ class Living(RuleBasedStateMachine):
         told = self.fold()
         for at in range(len(self.loops)):
             loop = self.loop(at)
-            model = loop.ledger.model
-            assert loop.ledger.failed == {}
+            model = loop.projection.model
+            assert loop.projection.failed == {}
             assert identical(model.shared.learned, told.state)
             assert model.shared.users == told.users
             assert {name: person.state.user for name, person in model.people.items()} == told.numbers
@@ -279,8 +279,8 @@ class Living(RuleBasedStateMachine):
 @pytest.fixture(autouse=True)
 def _small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few decisions in memory, marks every few lessons: what a long life has, in a short one."""
-    monkeypatch.setattr(heedful.loop.ledger, "CACHED", 3)
-    monkeypatch.setattr(heedful.loop.ledger, "BETWEEN", 3)
+    monkeypatch.setattr(heedful.loop.projection, "CACHED", 3)
+    monkeypatch.setattr(heedful.loop.projection, "BETWEEN", 3)
 
 
 Living.TestCase.settings = settings(

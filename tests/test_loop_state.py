@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-import heedful.loop.ledger
+import heedful.loop.projection
 from budget import FACTOR
 from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
@@ -129,7 +129,7 @@ class Living(RuleBasedStateMachine):
     def loop(self, which: int) -> Loop:
         """One of those that have it open. What another wrote, it takes in at its next commit; here, now."""
         loop = self.loops[which % len(self.loops)]
-        loop.ledger.catch_up()
+        loop.projection.catch_up()
         return loop
 
     def new(self, kind: str) -> str:
@@ -207,10 +207,14 @@ class Living(RuleBasedStateMachine):
         assert set(d.shown) <= set(names)
         x = np.zeros((len(names), N))
         x[:, :-1] = self.encoded(rows)
-        x[:, -1] = self.checked(loop.ledger.known(id).record.prior, scores) or 0.0
+        x[:, -1] = self.checked(loop.projection.known(id).record.prior, scores) or 0.0
         self.counts["decision"] += 1
         self.decisions[id] = {"names": names, "x": x, "shown": [names.index(name) for name in d.shown], "arm": d.arm}
-        self.decisions[id] |= {"person": person, "waits": deferred, "proposal": loop.ledger.known(id).record.proposal}
+        self.decisions[id] |= {
+            "person": person,
+            "waits": deferred,
+            "proposal": loop.projection.known(id).record.proposal,
+        }
         if d.arm == "control":
             caller = sorted(range(len(names)), key=lambda j: -x[j, -1])
             assert self.decisions[id]["shown"] == caller[: len(d.shown)]
@@ -410,7 +414,7 @@ class Living(RuleBasedStateMachine):
         answers = [e for e, f in self.feedback.items() if f["decision"] in hers]
         undos = [e for e in answers if e in self.undone]
         loop = self.loop(which)
-        shown = [event for event in loop.ledger.log.events(kinds=["activate"]) if event.id in hers]
+        shown = [event for event in loop.projection.log.events(kinds=["activate"]) if event.id in hers]
         assert loop.forget(person).events == len(hers) + len(answers) + len(undos) + len(shown)
         if hers:
             self.counts += Counter(forget=1, erased=1)
@@ -449,7 +453,7 @@ class Living(RuleBasedStateMachine):
         before = bits(loop), loop.version, loop.items
         if snapshot:
             loop.snapshot()
-        (loop if clean else loop.ledger.log).close()
+        (loop if clean else loop.projection.log).close()
         self.loops[at] = loop = Loop.open(self.folder / "l")
         assert (bits(loop), loop.version, loop.items) == before
         assert loop.notes == []
@@ -468,9 +472,9 @@ class Living(RuleBasedStateMachine):
         for at in range(len(self.loops)):
             loop = self.loop(at)
             assert loop.items == list(self.items)
-            counted = loop.ledger.log.counts()
+            counted = loop.projection.log.counts()
             assert counted == {kind: n for kind, n in self.counts.items() if n}
-            assert loop.ledger.failed == {}
+            assert loop.projection.failed == {}
             if self.plain:
                 self.folded(loop)
         assert all(bits(loop) == bits(self.loops[0]) for loop in self.loops)
@@ -481,7 +485,7 @@ class Living(RuleBasedStateMachine):
         for event, kept in self.feedback.items():
             if event not in self.undone and kept["lesson"] is not None:
                 fold.learn(self.decisions[kept["decision"]]["person"], kept["lesson"])
-        model = loop.ledger.model
+        model = loop.projection.model
         assert identical(model.shared, fold.shared)
         assert {name: (own.lessons) for name, own in model.people.items()} == {
             n: c for n, (_, c) in fold.people.items()
@@ -496,8 +500,8 @@ class Living(RuleBasedStateMachine):
 @pytest.fixture(autouse=True)
 def _small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few decisions in memory, marks every few lessons: what a long life has, in a short one."""
-    monkeypatch.setattr(heedful.loop.ledger, "CACHED", 3)
-    monkeypatch.setattr(heedful.loop.ledger, "BETWEEN", 3)
+    monkeypatch.setattr(heedful.loop.projection, "CACHED", 3)
+    monkeypatch.setattr(heedful.loop.projection, "BETWEEN", 3)
 
 
 Living.TestCase.settings = settings(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import heedful.io.exports
-import heedful.loop.ledger
+import heedful.loop.projection
 from heedful import Loop, Settings
 from heedful.features import infer
 from loops import rows, small_loop
@@ -37,7 +37,7 @@ def size_of(thing: Any, seen: set[int]) -> int:
 
 
 def held(loop: Loop) -> int:
-    return size_of(loop.ledger._decisions, set())
+    return size_of(loop.projection._decisions, set())
 
 
 def ways(loop: Loop, k: int) -> dict[str, Any]:
@@ -55,12 +55,12 @@ def ways(loop: Loop, k: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("way", ["all", "names", "objects", "array", "prior", "long names"])
 def test_the_limit_is_of_bytes_that_are_really_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
-    monkeypatch.setattr(heedful.loop.ledger, "HELD", 60_000)
+    monkeypatch.setattr(heedful.loop.projection, "HELD", 60_000)
     with small_loop(tmp_path / "loop", n_items=200) as loop:
         asked = [loop.decide(**ways(loop, k)[way]).id for k in range(80)]
-        assert 5_000 < held(loop) <= 60_000 + sys.getsizeof(loop.ledger._decisions)
-        assert loop.ledger.known(asked[0]) is not None  # read from the log again
-        assert held(loop) <= 60_000 + sys.getsizeof(loop.ledger._decisions)
+        assert 5_000 < held(loop) <= 60_000 + sys.getsizeof(loop.projection._decisions)
+        assert loop.projection.known(asked[0]) is not None  # read from the log again
+        assert held(loop) <= 60_000 + sys.getsizeof(loop.projection._decisions)
 
 
 def test_what_an_entry_takes_is_counted(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_what_an_entry_takes_is_counted(tmp_path: Path) -> None:
         some = [f"i{j}" for j in range(6)]
         for k in range(20):
             loop.decide(some, id=f"before{k}")
-        loop.ledger.forget_cached()
+        loop.projection.forget_cached()
         tracemalloc.start()
         try:
             before = tracemalloc.get_traced_memory()[0]
@@ -78,7 +78,7 @@ def test_what_an_entry_takes_is_counted(tmp_path: Path) -> None:
             taken = tracemalloc.get_traced_memory()[0] - before
         finally:
             tracemalloc.stop()
-        assert taken <= 1.1 * loop.ledger._held <= 2.0 * taken
+        assert taken <= 1.1 * loop.projection._held <= 2.0 * taken
 
 
 def test_asking_about_all_that_is_on_offer_keeps_a_reference_to_it(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_asking_about_all_that_is_on_offer_keeps_a_reference_to_it(tmp_path: Pat
         loop.feedback(few.id, better=[few.shown[7]])
         learned = loop.decide()
         assert held(loop) < 2_000 + 2 * 25_000
-        size = sum(len(e.payload) + len(e.arrays or b"") for e in loop.ledger.log.events(kinds=["decision"]))
+        size = sum(len(e.payload) + len(e.arrays or b"") for e in loop.projection.log.events(kinds=["decision"]))
         assert size < 1_000 + 2 * 25_000
     with Loop.open(tmp_path / "loop") as loop:
         assert loop.decide(id=whole.id) == whole
@@ -136,7 +136,7 @@ def test_what_was_on_offer_once_is_known_for_good(tmp_path: Path, seed: int) -> 
                 among[loop.decide(candidates, id=f"d{k}", show=1).id] = list(there.values())
         assert set(loop.items) == set(there)
         _same_candidates(loop, among)
-        loop.ledger.forget_cached()
+        loop.projection.forget_cached()
         _same_candidates(loop, dict(reversed(among.items())))
     with Loop.open(tmp_path / "loop") as loop:
         _same_candidates(loop, among)
@@ -145,8 +145,8 @@ def test_what_was_on_offer_once_is_known_for_good(tmp_path: Path, seed: int) -> 
 def _same_candidates(loop: Loop, among: dict[str, list[dict[str, Any]]]) -> None:
     assert len(among) > 10
     for id, candidates in among.items():
-        known = loop.ledger.known(id)
+        known = loop.projection.known(id)
         assert known is not None
         assert known.names == tuple(row["id"] for row in candidates)
-        x = loop.ledger.requests.context(known).x
-        assert np.array_equal(x[:, :-1], loop.founding.encoding.encode_many(candidates))
+        x = loop.projection.requests.context(known).x
+        assert np.array_equal(x[:, :-1], loop.manifest.encoding.encode_many(candidates))

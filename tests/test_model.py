@@ -16,7 +16,7 @@ from heedful.learners.registry import make_learner
 from heedful.loop.interactions.coactive.model import Model
 from heedful.loop.interactions.lists import order_shown
 from heedful.loop.model import Context
-from heedful.loop.wire import DecisionRecord, FeedbackRecord
+from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.spaces.ranking import Ranking, WithBaseScore
 
 N = 3  # two features and the caller's score

@@ -28,7 +28,7 @@ def test_impressions_of_one_item_move_nothing_and_that_is_said(tmp_path: Path) -
             loop.feedback(f"d{i}", **form)
             assert bool(loop.unmoved) == (i >= 19)
         assert weights(loop) == before
-        assert loop.ledger.moves == Moves(30, 0)
+        assert loop.projection.moves == Moves(30, 0)
         told = (
             "30 feedback moved the model 0 times: each list showed a single item, and a click or an action on the only "
         )
@@ -39,7 +39,7 @@ def test_impressions_of_one_item_move_nothing_and_that_is_said(tmp_path: Path) -
         assert loop.unmoved in loop.caveats
         assert loop.feedback("d0", thumb="up").learned  # what it says would move it does
         assert weights(loop) != before
-        assert (loop.ledger.moves, loop.unmoved) == (Moves(31, 1), "")
+        assert (loop.projection.moves, loop.unmoved) == (Moves(31, 1), "")
 
 
 @pytest.mark.parametrize("spec", specs())
@@ -55,40 +55,40 @@ def test_what_is_counted_is_what_changed(tmp_path: Path, spec: str) -> None:
             before = weights(loop), weights(loop, person)
             loop.feedback(f"d{i}", id=f"e{i}", **form)
             moved += (weights(loop), weights(loop, person)) != before
-            assert loop.ledger.moves == Moves(i + 1, moved)
+            assert loop.projection.moves == Moves(i + 1, moved)
         assert moved > 0 or spec in ("random-order", "prior-order")
 
 
 def test_the_count_survives_snapshots_marks_and_undoing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.loop.ledger.BETWEEN", 5)
+    monkeypatch.setattr("heedful.loop.projection.BETWEEN", 5)
     with small_loop(tmp_path / "l", "perceptron", control=0.0) as loop:
         for i in range(20):
             d = loop.decide(FIVE, id=f"d{i}")
             loop.feedback(f"d{i}", id=f"e{i}", better=[d.shown[-1]] if i % 4 == 0 else list(d.shown))
-        assert loop.ledger.moves == Moves(20, 5)
+        assert loop.projection.moves == Moves(20, 5)
         assert loop.verify() == []
-        assert loop.ledger.moves == Moves(20, 5)
+        assert loop.projection.moves == Moves(20, 5)
         assert loop.undo("e17").status == "applied"  # said what the model said already
-        assert loop.ledger.moves == Moves(19, 5)
+        assert loop.projection.moves == Moves(19, 5)
         assert loop.undo("e2").status == "applied"
-        kept = loop.ledger.moves
+        kept = loop.projection.moves
         bits_from_scratch(loop)
-        assert loop.ledger.moves == kept
+        assert loop.projection.moves == kept
         loop.snapshot()
     with Loop.open(tmp_path / "l") as loop:
-        assert loop.ledger.moves == kept
+        assert loop.projection.moves == kept
         loop.decide(FIVE, id="more")
         loop.feedback("more", none=True)
         with Loop.open(tmp_path / "l") as other:
-            assert other.ledger.moves == Moves(kept.given + 1, kept.moved)
+            assert other.projection.moves == Moves(kept.given + 1, kept.moved)
             other.decide(FIVE, id="other")
             other.feedback("other", better=[other.rank(FIVE)[-1]])
-        loop.ledger.look()
-        assert loop.ledger.moves == Moves(kept.given + 2, kept.moved + 1)
+        loop.projection.look()
+        assert loop.projection.moves == Moves(kept.given + 2, kept.moved + 1)
     for path in (tmp_path / "l").glob("snapshot-*"):
         path.unlink()
     with Loop.open(tmp_path / "l") as loop:
-        assert loop.ledger.moves == Moves(kept.given + 2, kept.moved + 1)
+        assert loop.projection.moves == Moves(kept.given + 2, kept.moved + 1)
 
 
 @pytest.mark.parametrize(
@@ -120,16 +120,16 @@ def test_other_kinds_of_loops(tmp_path: Path) -> None:
         grade = values(loop.predict(["i0"]))["i0"]
         loop.decide(["i0"], id="d")
         assert loop.feedback("d", grade={"i0": grade}).learned
-        assert loop.ledger.moves == Moves(1, 0)
+        assert loop.projection.moves == Moves(1, 0)
         loop.feedback("d", grade={"i0": 1 if grade > 2 else 5})
-        assert loop.ledger.moves == Moves(2, 1)
+        assert loop.projection.moves == Moves(2, 1)
     with rating_loop(tmp_path / "r") as loop:
         loop.decide(["i0"], person="p", id="d")
         loop.feedback("d", rating={"i0": 3})
         loop.feedback("d", none=True)
-        assert loop.ledger.moves == Moves(2, 1)
+        assert loop.projection.moves == Moves(2, 1)
     with choice_loop(tmp_path / "c") as loop:
         loop.decide(["i0", "i1"], person="p", id="d")
         loop.feedback("d", choice="cannot_judge")
         loop.feedback("d", choice="first")
-        assert loop.ledger.moves == Moves(2, 1)
+        assert loop.projection.moves == Moves(2, 1)

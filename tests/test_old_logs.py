@@ -56,20 +56,20 @@ def test_an_old_log_and_the_same_events_written_today_fold_to_the_same_bits(
 ) -> None:
     folder, _ = old
     with Loop.open(folder) as loop:
-        founding = loop.founding
+        manifest = loop.manifest
         lines = [Line(i, json.loads(json.dumps(line)), None) for i, line in enumerate(export_lines(loop), 1)]
         again = Loop.create(
             tmp_path / "new",
-            encoding=founding.encoding,
-            learner=founding.learner,
-            settings=founding.settings,
-            context=founding.context,
-            crosses=founding.crosses,
+            encoding=manifest.encoding,
+            learner=manifest.learner,
+            settings=manifest.settings,
+            context=manifest.context,
+            crosses=manifest.crosses,
         )
         with again:
             assert {outcome.status for outcome in import_lines(again, lines)} == {"applied"}
             assert again.verify() == []
-            assert bits_of(again.ledger.model) == bits_of(loop.ledger.model)
+            assert bits_of(again.projection.model) == bits_of(loop.projection.model)
             for person in (None, "p0", "p1"):
                 ours, theirs = (each.decide(person=person, id=f"then-{person}") for each in (again, loop))
                 assert (ours.shown, ours.probability) == (theirs.shown, theirs.probability)

@@ -28,7 +28,7 @@ from heedful.cli import app, command
 from heedful.loop.log.schema import SCHEMA
 from heedful.server import database
 from heedful.server.keys import Keys
-from heedful.server.running import served
+from heedful.server.main import served
 from loops import bits, rows, small_loop
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -155,7 +155,7 @@ def test_a_back_up_under_load_is_whole_and_can_be_restored(tmp_path: Path) -> No
     result = CliRunner().invoke(app, ["import", str(restored / "cars.heedful"), str(file)])
     assert result.exit_code == 0, result.output
     with Loop.open(restored / "cars.heedful") as loop, Loop.open(folder / "cars.heedful") as was:
-        assert loop.ledger.log.counts() == was.ledger.log.counts()
+        assert loop.projection.log.counts() == was.projection.log.counts()
         assert loop.weights == was.weights
         assert bits(loop).keys() == bits(was).keys()
     with served(restored) as url:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.loop.packing import LONG, pack, unpack
-from heedful.loop.wire import DecisionRecord
+from heedful.loop.records import DecisionRecord
 from loops import small_loop
 
 NUMBERS = st.lists(st.integers(0, 2**40), max_size=40).map(tuple)

@@ -62,9 +62,9 @@ def test_an_item_and_what_the_request_says_of_it_are_one_candidate(tmp_path: Pat
         prior = [float(j % 3) for j in range(8)]
         d = loop.decide(said(0), person="p", prior=prior, id="d")
         assert set(d.shown) == {each["id"] for each in said(0)}
-        known = loop.ledger.known("d")
+        known = loop.projection.known("d")
         assert known is not None
-        x = loop.ledger.requests.context(known).x
+        x = loop.projection.requests.context(known).x
         assert np.array_equal(x[:, :-1], by_hand(said(0), there))
         assert loop.unknown["source=post"] == sum(each["source"] == "post" for each in said(0))
         assert loop.feedback("d", better=[d.shown[4]]).learned
@@ -73,7 +73,7 @@ def test_an_item_and_what_the_request_says_of_it_are_one_candidate(tmp_path: Pat
         loop.withdraw("i4")
         with pytest.raises(LookupError, match="'i4' is not on offer"):
             loop.decide([{**said(0)[0], "id": "i4"}], strict=True)
-        assert np.array_equal(loop.ledger.requests.context(known).x, x)  # as it was then
+        assert np.array_equal(loop.projection.requests.context(known).x, x)  # as it was then
 
 
 def test_what_decides_learns_and_explains_is_the_same_as_of_whole_objects(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_what_decides_learns_and_explains_is_the_same_as_of_whole_objects(tmp_pa
             for each in (loop, other):
                 form: dict[str, Any] = {"clicks": [both[0].shown[2]]} if t % 4 else {"better": [both[0].shown[3]]}
                 each.feedback(f"d{t}", id=f"e{t}", **form)
-        assert bits_of(loop.ledger.model) == bits_of(other.ledger.model)
+        assert bits_of(loop.projection.model) == bits_of(other.projection.model)
         assert loop.weights == other.weights
         ours, theirs = (each.explain("d29") for each in (loop, other))
         assert [moved._replace(seq=0) for moved in ours.lessons] == [moved._replace(seq=0) for moved in theirs.lessons]
@@ -115,7 +115,7 @@ def test_it_is_in_the_log_and_comes_out_of_it(tmp_path: Path) -> None:
         first = loop.decide(said(3), id="d3", person="p")
         loop.undo("e4")
         loop.forget("gone")
-        assert bits_of(loop.ledger.model)["shared.w"] == bits_of(without.ledger.model)["shared.w"]
+        assert bits_of(loop.projection.model)["shared.w"] == bits_of(without.projection.model)["shared.w"]
         open_one = loop.decide(said(20), person="p", id="open")
         before, verified = bits(loop), loop.verify()
         assert verified == []
@@ -144,7 +144,7 @@ def test_export_and_import_give_the_same_model(tmp_path: Path, settings: dict[st
             assert {told.status for told in import_lines(rehearsal, lines)} <= {"applied", "duplicate"}
         told = list(import_lines(again, lines))
         assert {(each.status, each.reason) for each in told} <= {("applied", None), ("duplicate", None)}
-        assert bits_of(again.ledger.model) == bits_of(loop.ledger.model)
+        assert bits_of(again.projection.model) == bits_of(loop.projection.model)
         assert again.verify() == []
         assert {each.status for each in import_lines(again, lines)} == {"duplicate"}
 
@@ -162,7 +162,7 @@ def test_with_a_context_and_crosses(tmp_path: Path) -> None:
     )
     with loop:
         d = loop.decide(said(0), context={"hour": 5.0}, id="d")
-        x = loop.ledger.requests.context(loop.ledger.known("d")).x  # type: ignore[arg-type]
+        x = loop.projection.requests.context(loop.projection.known("d")).x  # type: ignore[arg-type]
         plain = by_hand(said(0), {row["id"]: row for row in ITEMS})
         hour = context.encode({"hour": 5.0})[0]
         crossed = np.column_stack([plain, hour * plain[:, 4], hour * plain[:, 1]])
@@ -215,7 +215,7 @@ BAD: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize(("candidate", "told"), BAD.values(), ids=BAD.keys())
 def test_bad_candidates_are_said_by_name_and_change_nothing(tmp_path: Path, candidate: Any, told: str) -> None:
     with shop(tmp_path / "loop") as loop:
-        before = loop.ledger.log.counts()
+        before = loop.projection.log.counts()
         with pytest.raises(ValueError, match=f"^{told}"):
             loop.decide([{**GOOD, "id": "i0"}, candidate])
         with pytest.raises(ValueError, match=r"^candidates: 'i0': bm25: expected a value, got nothing"):
@@ -226,7 +226,7 @@ def test_bad_candidates_are_said_by_name_and_change_nothing(tmp_path: Path, cand
             loop.decide(np.zeros((2, 8)))
         with pytest.raises(LookupError, match="'x' is not on offer"):
             loop.decide([{**GOOD, "id": "x"}], strict=True)
-        assert loop.ledger.log.counts() == before
+        assert loop.projection.log.counts() == before
 
 
 def test_an_item_that_is_not_on_offer_keeps_the_place_of_its_score(tmp_path: Path) -> None:
@@ -247,15 +247,15 @@ def test_what_is_optional_may_be_missing_and_a_feature_says_so(tmp_path: Path) -
     with shop(tmp_path / "loop", optional) as loop:
         assert loop.feature_names[4:6] == ["bm25", "bm25 missing"]
         loop.decide(["i0", {"id": "i1"}][:1], id="d")
-        known = loop.ledger.known("d")
+        known = loop.projection.known("d")
         assert known is not None
-        assert loop.ledger.requests.context(known).x[0, 4:6].tolist() == [0.0, 1.0]
+        assert loop.projection.requests.context(known).x[0, 4:6].tolist() == [0.0, 1.0]
         assert set(loop.decide().shown) == set(loop.items)
     with shop(tmp_path / "both", query) as loop:
         loop.decide([{"id": "i0", "v": [1, 2]}], id="d")
-        known = loop.ledger.known("d")
+        known = loop.projection.known("d")
         assert known is not None
-        assert loop.ledger.requests.context(known).x[0, 4:8].tolist() == [0.0, 1.0, 1.0, 2.0]
+        assert loop.projection.requests.context(known).x[0, 4:8].tolist() == [0.0, 1.0, 1.0, 2.0]
 
 
 DECLARATIONS: dict[str, tuple[Any, str]] = {
@@ -321,7 +321,7 @@ def test_their_log_is_small(tmp_path: Path) -> None:
                 for j in rng.choice(500, 50, replace=False).tolist()
             ]
             loop.decide(candidates, id=f"d{t}")
-        events = list(loop.ledger.log.events(kinds=["decision"]))
+        events = list(loop.projection.log.events(kinds=["decision"]))
         assert max(len(event.payload) + len(event.arrays or b"") for event in events) < 1_400
 
 

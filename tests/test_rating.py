@@ -15,7 +15,7 @@ from heedful.loop.interactions.rating.learners import check_range, check_table, 
 from heedful.loop.interactions.rating.model import RatingModel
 from heedful.loop.interactions.rating.slate import Watched, _places
 from heedful.loop.model import Context
-from heedful.loop.wire import DecisionRecord, FeedbackRecord
+from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.spaces.slate import Slate
 
 ACTIONS = {"look": (3.0, 0.25), "buy": (5.0, 1.0), "hide": (1.0, 2.0)}

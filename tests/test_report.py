@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 
 from heedful import Loop, Settings, infer
-from heedful.loop.comparison import Difference, difference
+from heedful.loop.cluster_robust import Difference, difference
 from heedful.loop.report import Arm, Counts
 from heedful.loop.simulation import Simulation
 from loops import rows, small_loop
@@ -92,7 +92,7 @@ def test_what_was_preferred_but_not_shown_scores_nothing(tmp_path: Path) -> None
         loop.feedback("d2", clicks=[elsewhere], chain=["d3"])  # what she expected she found in a later list
         assert loop.report().learned == Arm(3, 2, 0.0)
         loop.decide(FIVE, id="d4", person="ann", show=2)
-        last = loop.ledger.known("d4")
+        last = loop.projection.known("d4")
         assert last is not None
         seen = last.names[last.record.shown[1]]
         loop.decide(FIVE, id="d5", person="ann")
@@ -147,7 +147,7 @@ def test_only_the_newest_are_looked_at_and_that_is_said(tmp_path: Path) -> None:
             loop.feedback(f"d{i}", clicks=[shown[0]] if i < 20 else [shown[1]])
         loop.feedback("d0", thumb="up")  # of today, but on a list that is not looked at
         some, all_of_them = loop.report(10), loop.report(30)
-        first = loop.ledger.known("d20")
+        first = loop.projection.known("d20")
         assert first is not None
         assert (some.decisions, some.whole, some.since) == (10, False, first.since)
         assert (some.learned, some.feedback.given) == (Arm(10, 10, 0.5), 10)
@@ -178,7 +178,7 @@ def test_windows_follow_each_other_and_sum_to_the_whole(tmp_path: Path) -> None:
             assert sum(arm.answered * (arm.mean or 0.0) for arm in arms) == pytest.approx(whole.answered * whole.mean)
         assert [window.seq for window in report.series] == sorted({window.seq for window in report.series})
         assert {window.learned.shown + window.control.shown for window in report.series} == {12, 13}
-        last = loop.ledger.known("d1204")
+        last = loop.projection.known("d1204")
         assert last is not None
         assert (report.series[-1].seq, report.series[-1].time) == (last.seq, last.since)
 
@@ -264,7 +264,7 @@ def test_empty_and_late(two: Loop) -> None:
         two.feedback(f"d{i}", time=start + minute + (i == 5), **given)  # a minute is not late yet
     assert two.report().feedback == Counts(7, 4, 0, 1, 0)
     deferred = two.decide(id="mail", deferred=True)
-    known = two.ledger.known(deferred.id)
+    known = two.projection.known(deferred.id)
     assert known is not None
     two.activate("mail", time=known.since + 10 * minute)
     two.feedback("mail", time=known.since + 11 * minute, none=True)
@@ -450,7 +450,7 @@ FOUR = ["i8", "i5", "i6", "i7"]
 def utilities(loop: Loop, names: Sequence[str]) -> dict[str, float]:
     X = {row["id"]: [row[f"f{i}"] for i in range(4)] for row in rows(12, 4)}
     encoded = [
-        loop.founding.encoding.encode({"id": name, **dict(zip(("f0", "f1", "f2", "f3"), X[name]))}) for name in names
+        loop.manifest.encoding.encode({"id": name, **dict(zip(("f0", "f1", "f2", "f3"), X[name]))}) for name in names
     ]
     return {name: float(np.float64(row) @ W) for name, row in zip(names, encoded)}
 
@@ -501,7 +501,7 @@ def test_regret_by_trying_every_order_and_the_bound_beside_it(tmp_path: Path) ->
         # Theorem 1: 2 R |w*| / (alpha sqrt T), R the longest phi can be: of the two longest rows, the longer first.
         lengths = [
             np.sort(
-                [float(np.linalg.norm(loop.founding.encoding.encode(row))) for row in rows(12, 4) if row["id"] in names]
+                [float(np.linalg.norm(loop.manifest.encoding.encode(row))) for row in rows(12, 4) if row["id"] in names]
             )
             for names in (FIVE, FOUR)
         ]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from budget import examples
 from heedful import TEXTS, Encoding, Loop, Settings, infer
 from heedful.loop.interactions.forms import parse_feedback
+from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.request import Requests
-from heedful.loop.wire import DecisionRecord, FeedbackRecord
 from loops import rows, small_loop
 
 ITEMS = [{**row, "colour": ["red", "blue", "green"][j % 3]} for j, row in enumerate(rows(9, 2))]
@@ -39,7 +39,7 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
 
 
 def requests(loop: Loop) -> Requests:
-    return loop.ledger.requests
+    return loop.projection.requests
 
 
 def resolved(loop: Loop, decision: DecisionRecord, names: Any, later: Any = None, **form: Any) -> Any:
@@ -113,7 +113,7 @@ def test_what_the_log_gives_back_is_what_was_asked(
     assert request.x.shape == (size, len(loop.feature_names))
     assert request.x[:, : X.shape[1]].tolist() == X[list(order[:size])].tolist()
     d = loop.decide(given, context=context, prior=request.prior or None)
-    known = loop.ledger.known(d.id)
+    known = loop.projection.known(d.id)
     assert known is not None
     out = requests(loop).context(known)
     assert out.x[:, :-1].tobytes() == request.x[:, :-1].tobytes()
@@ -124,11 +124,11 @@ def test_what_the_log_gives_back_is_what_was_asked(
 def test_a_context_is_crossed_by_hand(loop: Loop) -> None:
     """Products of the columns named, and no others; without a context they are 0."""
     names = loop.feature_names
-    context = loop.founding.context
+    context = loop.manifest.context
     assert context is not None
     encoded = dict(zip(context.names, context.encode(CONTEXTS[3])))
     row = requests(loop).parsed(["i7"], CONTEXTS[3], None, None).x[0]
-    plain = dict(zip(loop.founding.encoding.names, X[7]))
+    plain = dict(zip(loop.manifest.encoding.names, X[7]))
     crossed = {name: value for name, value in zip(names, row) if " × " in name}
     assert set(crossed) == {
         f"{c} × {i}"
@@ -214,7 +214,7 @@ def test_what_was_not_there_is_said(loop: Loop) -> None:
 def encoded(loop: Loop, **changed: Any) -> list[float]:
     """i1 or another item with changed columns."""
     base = changed.pop("base", 1)
-    return [float(v) for v in loop.founding.encoding.encode({**ITEMS[base], **changed})]
+    return [float(v) for v in loop.manifest.encoding.encode({**ITEMS[base], **changed})]
 
 
 def test_an_edit_changes_the_columns_it_names(loop: Loop) -> None:
@@ -233,7 +233,7 @@ def test_an_edit_changes_the_columns_it_names(loop: Loop) -> None:
 def test_an_edit_keeps_the_callers_score_of_what_it_was_made_of(loop: Loop) -> None:
     d = loop.decide(["i0", "i1"], prior=[1.0, 3.0], id="edited", context=CONTEXTS[1])
     loop.feedback(d.id, edit={"f0": 0.5}, item="i0", id="the edit")
-    [(event, known, record)] = [each for each in loop.ledger.lessons() if each[0].id == "the edit"]
+    [(event, known, record)] = [each for each in loop.projection.lessons() if each[0].id == "the edit"]
     context = requests(loop).context(known)
     extra = requests(loop).extra(record, event.arrays, context, lambda *_: pytest.fail("no chain"), known.arrays)
     wanted = requests(loop).parsed([{**ITEMS[0], "f0": 0.5}], CONTEXTS[1], None, None).x
@@ -269,7 +269,7 @@ def test_a_text_is_an_edit_of_the_only_text(tmp_path: Path) -> None:
     with Loop.create(tmp_path / "one", encoding=TEXTS, settings=Settings(control=0.0)) as loop:
         loop.decide([{"id": "a", "text": "One."}, {"id": "b", "text": "Two, perhaps."}], id="d")
         loop.feedback("d", edit="One, or two.", id="e")
-        [(event, _, record)] = list(loop.ledger.lessons())
+        [(event, _, record)] = list(loop.projection.lessons())
         assert record.text == "One, or two."
         assert np.frombuffer(event.arrays or b"", "<f4").tolist() == TEXTS.encode({"text": "One, or two."}).tolist()
 
@@ -310,7 +310,7 @@ def test_numbers_whose_squares_are_beyond_float32_are_numbers_all_the_same(tmp_p
     """Warnings are errors here: 1e30 squared is one that nobody is to hear of."""
     with small_loop(tmp_path / "loop") as loop, warnings.catch_warnings():
         warnings.simplefilter("error")
-        size = loop.founding.candidates.size
+        size = loop.manifest.candidates.size
         for value in (1e30, -3e38):
             features = np.full((3, size), value, np.float32)
             assert loop.decide(features).shown == ("0", "1", "2")

@@ -11,7 +11,7 @@ import pytest
 
 from heedful import TEXTS, PreferencePerceptron, Settings, infer
 from heedful.loop.interactions import interactions
-from heedful.loop.settings import ACTIONS, SCHEMA, Founding, built_learner
+from heedful.loop.settings import ACTIONS, SCHEMA, Manifest, built_learner
 from heedful.spaces.ranking import Ranking, WithBaseScore
 from loops import specs
 
@@ -35,9 +35,9 @@ NO_NUMBERS = [
 ]
 
 
-def founding(**given: Any) -> Founding:
+def manifest(**given: Any) -> Manifest:
     fields: dict[str, Any] = {"learner": "perceptron", "encoding": ENCODING, "settings": Settings()}
-    return Founding(**(fields | given))
+    return Manifest(**(fields | given))
 
 
 # ---------------------------------------------------------------------------- settings
@@ -89,7 +89,7 @@ def test_settings_are_refused_by_name(field: str, values: list[Any]) -> None:
 )
 def test_the_bounds_themselves_are_settings(given: dict[str, Any]) -> None:
     chosen = Settings(**given)
-    again = Founding.from_json(founding(settings=chosen).to_json("v")).settings
+    again = Manifest.from_json(manifest(settings=chosen).to_json("v")).settings
     assert again == chosen
 
 
@@ -103,7 +103,7 @@ def test_an_action_is_weighed_by_the_loudest() -> None:
     assert Settings().actions is not Settings().actions
 
 
-# ---------------------------------------------------------------------------- the founding
+# ---------------------------------------------------------------------------- the manifest
 
 
 @pytest.mark.parametrize("context", [None, CONTEXT])
@@ -111,8 +111,8 @@ def test_an_action_is_weighed_by_the_loudest() -> None:
 def test_a_founding_comes_back_from_the_log(context: Any, crosses: Any) -> None:
     if crosses and context is None:
         return
-    made = founding(context=context, crosses=crosses, settings=Settings(k=3, seed=7, actions={"buy": 2.0}))
-    again = Founding.from_json(made.to_json("abc"))
+    made = manifest(context=context, crosses=crosses, settings=Settings(k=3, seed=7, actions={"buy": 2.0}))
+    again = Manifest.from_json(made.to_json("abc"))
     assert again.learner_version == "abc"
     assert again.schema == SCHEMA
     assert (again.learner, again.encoding, again.context, again.crosses, again.settings) == (
@@ -129,23 +129,23 @@ def test_a_founding_comes_back_from_the_log(context: Any, crosses: Any) -> None:
 @pytest.mark.parametrize("written", ["", "{}", "[]", "null", "not json", '{"learner": 5}', "[" * 100_000])
 def test_what_is_no_founding_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match="loop: expected"):
-        Founding.from_json(written)
+        Manifest.from_json(written)
 
 
 def test_a_newer_schema_and_newer_fields_are_refused() -> None:
-    written = founding().to_json("v")
+    written = manifest().to_json("v")
     with pytest.raises(ValueError, match=f"loop: expected schema {SCHEMA}, got 99"):
-        Founding.from_json(written.replace(f'"schema":{SCHEMA}', '"schema":99'))
+        Manifest.from_json(written.replace(f'"schema":{SCHEMA}', '"schema":99'))
     with pytest.raises(ValueError, match="newer heedful"):
-        Founding.from_json(written.replace('"seed"', '"later":1,"seed"'))
+        Manifest.from_json(written.replace('"seed"', '"later":1,"seed"'))
 
 
 def test_the_last_feature_is_the_callers_score() -> None:
     names = interactions()["coactive"].feature_names
-    assert names(founding()) == [*ENCODING.names, "the caller's score"]
-    crossed = founding(context=CONTEXT, crosses=(("hour", "f0"),))
+    assert names(manifest()) == [*ENCODING.names, "the caller's score"]
+    crossed = manifest(context=CONTEXT, crosses=(("hour", "f0"),))
     assert names(crossed) == [*ENCODING.names, "hour × f0", "the caller's score"]
-    assert names(founding(context=CONTEXT)) == names(founding())
+    assert names(manifest(context=CONTEXT)) == names(manifest())
 
 
 @pytest.mark.parametrize(
@@ -173,22 +173,22 @@ def test_the_last_feature_is_the_callers_score() -> None:
 )
 def test_parts_that_do_not_fit_are_refused(given: dict[str, Any], message: str) -> None:
     parts = {"learner": "perceptron", "encoding": ENCODING, "context": None, "crosses": (), "settings": Settings()}
-    Founding.of(**parts)
+    Manifest.of(**parts)
     with pytest.raises(ValueError, match=message):
-        Founding.of(**(parts | given))
+        Manifest.of(**(parts | given))
 
 
 def test_every_pair_of_features_may_be_crossed() -> None:
-    made = Founding.of("perceptron", ENCODING, CONTEXT, "all", Settings())
+    made = Manifest.of("perceptron", ENCODING, CONTEXT, "all", Settings())
     assert len(made.candidate_names) == 2 * ENCODING.size
-    assert Founding.from_json(made.to_json("v")).candidate_names == made.candidate_names
+    assert Manifest.from_json(made.to_json("v")).candidate_names == made.candidate_names
 
 
 def test_an_encoding_keeps_no_words_where_texts_are_not_stored() -> None:
     """What tells a reader what a bucket is about is text too, and so are examples; the features are the same."""
     words = [{"id": f"x{j}", "note": f"sesame word{j} of {j}", "tone": "Open, now!"} for j in range(9)]
     encoding = infer(words, identifier="id", kinds={"note": "text", "tone": "prose"})
-    kept, less = (Founding.of("perceptron", encoding, None, (), Settings(store_text=s)) for s in (True, False))
+    kept, less = (Manifest.of("perceptron", encoding, None, (), Settings(store_text=s)) for s in (True, False))
     assert "sesame" in kept.to_json("v")
     assert "sesame" not in less.to_json("v")
     assert "Open" not in less.to_json("v")
@@ -200,46 +200,46 @@ def test_numbers_of_numpy_are_settings() -> None:
     """They come back from the log as plain numbers."""
     chosen = Settings(k=np.int64(3), control=np.float64(0.5), seed=np.int64(2), store_text=np.bool_(False))  # type: ignore[arg-type]
     chosen = msgspec.structs.replace(chosen, actions={"buy": np.float64(2.0)}, exploration=np.float64(0.25))
-    again = Founding.from_json(founding(settings=chosen).to_json("v")).settings
+    again = Manifest.from_json(manifest(settings=chosen).to_json("v")).settings
     assert (
         again == chosen == Settings(k=3, control=0.5, seed=2, store_text=False, actions={"buy": 2.0}, exploration=0.25)
     )
 
 
-# ---------------------------------------------------------------------------- the learner of a founding
+# ---------------------------------------------------------------------------- the learner of a manifest
 
 
 @pytest.mark.parametrize("spec", specs())
 def test_every_learner_of_loops_can_be_founded_on(spec: str) -> None:
-    learner = built_learner(founding(learner=spec, settings=Settings(k=4)))
+    learner = built_learner(manifest(learner=spec, settings=Settings(k=4)))
     assert learner.n_features == ENCODING.size + 1
     assert learner.space == WithBaseScore(Ranking(4))
 
 
 def test_exploration_is_the_share_of_swaps() -> None:
-    assert built_learner(founding(learner="fair-pairs", settings=Settings(exploration=0.5))).swap == 0.5
-    assert built_learner(founding(learner="fair-pairs", settings=Settings(exploration=0))).swap == 0.0
-    assert built_learner(founding(learner="fair-pairs:swap=0.1")).swap == 0.1
-    assert built_learner(founding(settings=Settings(exploration=0.0))) == built_learner(founding())
+    assert built_learner(manifest(learner="fair-pairs", settings=Settings(exploration=0.5))).swap == 0.5
+    assert built_learner(manifest(learner="fair-pairs", settings=Settings(exploration=0))).swap == 0.0
+    assert built_learner(manifest(learner="fair-pairs:swap=0.1")).swap == 0.1
+    assert built_learner(manifest(settings=Settings(exploration=0.0))) == built_learner(manifest())
     with pytest.raises(ValueError, match="exploration: expected none or 0 for perceptron"):
-        built_learner(founding(settings=Settings(exploration=0.1)))
+        built_learner(manifest(settings=Settings(exploration=0.1)))
     with pytest.raises(ValueError, match="swap"):
-        built_learner(founding(learner="fair-pairs", settings=Settings(exploration=0.0001)))
+        built_learner(manifest(learner="fair-pairs", settings=Settings(exploration=0.0001)))
 
 
 def test_a_learner_is_the_one_that_the_log_names() -> None:
-    assert built_learner(founding(learner="batch")).batch == 10
-    assert built_learner(founding(learner="perceptron"), "perceptron") == PreferencePerceptron(
+    assert built_learner(manifest(learner="batch")).batch == 10
+    assert built_learner(manifest(learner="perceptron"), "perceptron") == PreferencePerceptron(
         ENCODING.size + 1, WithBaseScore(Ranking(10))
     )
     with pytest.raises(
         ValueError, match="learner: expected perceptron, which this loop was made with, got second-order"
     ):
-        built_learner(founding(), "second-order")
+        built_learner(manifest(), "second-order")
     with pytest.raises(LookupError, match="name it when opening the loop"):
-        built_learner(founding(learner="mine.py:Mine"))
+        built_learner(manifest(learner="mine.py:Mine"))
     with pytest.raises(ValueError, match="radius"):
-        built_learner(founding(learner="convex:radius=-1"))
+        built_learner(manifest(learner="convex:radius=-1"))
 
 
 # ---------------------------------------------------------------------------- what is kept of texts
@@ -247,24 +247,24 @@ def test_a_learner_is_the_one_that_the_log_names() -> None:
 
 def test_texts_are_kept_or_not() -> None:
     row = {"id": "a", "f0": 1, "colour": "red", "note": "a secret", "other": "too"}
-    whole, less = founding(), founding(settings=Settings(store_text=False))
+    whole, less = manifest(), manifest(settings=Settings(store_text=False))
     assert whole.item_payload(row) == '{"id":"a","f0":1,"colour":"red","note":"a secret","other":"too"}'
     assert less.item_payload(row) == '{"id":"a","f0":1,"colour":"red"}'
     assert whole.kept(row, ENCODING) == row
     assert less.kept(row, ENCODING) is None
     assert whole.kept(None, ENCODING) is None
-    assert founding(encoding=TEXTS, settings=Settings(store_text=False)).item_payload({"id": "a", "text": "x"}) == (
+    assert manifest(encoding=TEXTS, settings=Settings(store_text=False)).item_payload({"id": "a", "text": "x"}) == (
         '{"id":"a"}'
     )
 
 
 def test_numbers_of_numpy_are_kept_as_numbers() -> None:
     row = {"id": "a", "f0": np.float32(1.5), "v": np.arange(2), "n": np.int64(3), "missing": math.nan}
-    assert founding().kept(row, ENCODING) == {"id": "a", "f0": 1.5, "v": [0, 1], "n": 3, "missing": None}
+    assert manifest().kept(row, ENCODING) == {"id": "a", "f0": 1.5, "v": [0, 1], "n": 3, "missing": None}
     for strange in (object(), 1j, len):
         with pytest.raises(ValueError, match="attributes: expected what JSON can say"):
-            founding().kept({"id": "a", "x": strange}, ENCODING)
+            manifest().kept({"id": "a", "x": strange}, ENCODING)
     loop: list[Any] = []
     loop.append(loop)
     with pytest.raises(ValueError, match="attributes: expected what JSON can say"):
-        founding().kept({"id": "a", "x": loop}, ENCODING)
+        manifest().kept({"id": "a", "x": loop}, ENCODING)

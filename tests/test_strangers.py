@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from heedful import TEXTS, Loop, Settings
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines
+from heedful.loop.records import plain
 from heedful.loop.strangers import sifted
-from heedful.loop.wire import plain
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]
@@ -94,14 +94,14 @@ def test_what_comes_twice_counts_once_and_none_are_an_empty_list(loop: Loop) -> 
 def test_strictness_is_an_option_of_a_request_and_of_a_loop(loop: Loop, tmp_path: Path) -> None:
     with small_loop(tmp_path / "strict", "perceptron", strict=True) as strict:
         for among, error in ((["i0", "x"], LookupError), (["i0", "i0"], ValueError), ([], ValueError)):
-            before = loop.ledger.log.last()
+            before = loop.projection.log.last()
             for refused in (loop.decide, loop.rank):
                 with pytest.raises(error, match=r"^'?candidates: "):
                     refused(among, strict=True)
                 refused(among)
             with pytest.raises(error, match=r"^'?candidates: "):
                 strict.decide(among)
-            assert loop.ledger.log.last()[0] == before[0] + 1
+            assert loop.projection.log.last()[0] == before[0] + 1
             assert len(strict.decide(among, strict=False).shown) == len(set(among))
         with pytest.raises(ValueError, match=r"^strict: expected true or false, got 1"):
             loop.decide(["i0"], strict=1)  # type: ignore[arg-type]
@@ -147,7 +147,7 @@ def test_the_probability_is_that_of_the_list_as_shown(tmp_path: Path, prior: Any
             asked = loop.deciding.asked(["i0", "x", "i3", "i1", "y"], prior=prior, show=show, id=f"d{i}", looked=True)
             drafts.append(loop.deciding.proposed(asked))  # type: ignore[arg-type]
         for draft in drafts:
-            from heedful.loop.deciding import told
+            from heedful.loop.decide import told
 
             d = told(draft.event.id, draft.decision, 1)  # type: ignore[arg-type]
             assert d.probability is not None

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from budget import examples
 from heedful import TEXTS, Loop, Settings
 from heedful.loop.interactions.forms import CHOICES, FORMS, parse_feedback
-from heedful.loop.wire import LONGEST_ID, Answer, Decision, check_time, plain
+from heedful.loop.records import LONGEST_ID, Answer, Decision, check_time, plain
 from loops import bits, small_loop
 
 LONG = "x" * (LONGEST_ID + 1)
@@ -77,7 +77,7 @@ def loop() -> Iterator[Loop]:
 def standing(loop: Loop) -> Any:
     """All that must not change: events, model, what is on offer, the bytes of the files."""
     files = {f.name: f.read_bytes() for f in sorted(loop.path.iterdir()) if not f.name.endswith("-shm")}
-    return loop.ledger.log.last(), loop.ledger.log.counts(), bits(loop), loop.items, loop.version, files
+    return loop.projection.log.last(), loop.projection.log.counts(), bits(loop), loop.items, loop.version, files
 
 
 def refused(loop: Loop, call: Callable[[], Any], field: str = "") -> str:
@@ -390,7 +390,7 @@ def test_the_good_of_many_go_on(loop: Loop, tmp_path: Path) -> None:
         events = [event for pair in zip([{**good, "id": f"e{j}"} for j in range(len(bad))], bad) for event in pair]
         answers = small.feedback_many(events)
         assert [a.status for a in answers] == ["applied", "rejected"] * len(bad)
-        assert small.ledger.log.counts()["feedback"] == len(bad)
+        assert small.projection.log.counts()["feedback"] == len(bad)
         assert small.verify() == []
 
 
@@ -454,14 +454,14 @@ FIELDS = st.sampled_from([*FORMS, "item", "chain", "nearest", "id", "decision", 
 
 def tried(loop: Loop, call: Callable[[], Any]) -> Any:
     """What came of it: the answer, or a refusal that changed nothing; never another exception."""
-    before = loop.ledger.log.last(), bits(loop), loop.items
+    before = loop.projection.log.last(), bits(loop), loop.items
     try:
         outcome = call()
     except (ValueError, LookupError):
         outcome = None
     answers = outcome if isinstance(outcome, list) else [outcome]
     if all(answer is None or getattr(answer, "status", "") == "rejected" for answer in answers):
-        assert (loop.ledger.log.last(), bits(loop), loop.items) == before
+        assert (loop.projection.log.last(), bits(loop), loop.items) == before
     return outcome
 
 
@@ -472,7 +472,7 @@ def test_any_json_as_feedback(loop: Loop, event: dict[str, Any]) -> None:
     tried(loop, lambda: loop.feedback_many([event]))
     form = {name: value for name, value in event.items() if name not in ("id", "decision")}  # with the time
     tried(loop, lambda: loop.feedback(event["decision"], id=event.get("id"), **form))
-    assert loop.ledger.failed == {}
+    assert loop.projection.failed == {}
 
 
 @examples(150)
@@ -480,7 +480,7 @@ def test_any_json_as_feedback(loop: Loop, event: dict[str, Any]) -> None:
 def test_any_json_as_any_form(loop: Loop, form: str, value: Any) -> None:
     tried(loop, lambda: loop.feedback("d", **{form: value}))
     tried(loop, lambda: loop.feedback("d", **{form: value, "item": "i0"}))
-    assert loop.ledger.failed == {}
+    assert loop.projection.failed == {}
 
 
 @examples(150)
@@ -513,7 +513,7 @@ def test_any_json_elsewhere(loop: Loop, value: Any) -> None:
 def test_after_all_that_the_log_is_whole(loop: Loop) -> None:
     """Runs last in this file: whatever was let in is the fold of the log."""
     assert loop.verify() == []
-    assert json.loads(json.dumps(loop.ledger.log.counts()))["loop"] == 1
+    assert json.loads(json.dumps(loop.projection.log.counts()))["loop"] == 1
 
 
 def test_what_only_some_loops_have_to_say_is_left_out_where_it_is_none() -> None:
@@ -532,5 +532,5 @@ def test_what_only_some_loops_have_to_say_is_left_out_where_it_is_none() -> None
 def test_a_number_of_numpy_is_a_number(loop: Loop, value: Any) -> None:
     d = loop.decide(["i0", "i1"])
     assert loop.feedback(d.id, rating={"i0": value, "i1": 1.0}).status == "applied"
-    *_, event = loop.ledger.log.events(kinds=["feedback"])
+    *_, event = loop.projection.log.events(kinds=["feedback"])
     assert '"values":[3.0,1.0]' in event.payload

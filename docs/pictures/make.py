@@ -25,7 +25,7 @@ sys.path[:0] = [str(HERE.parents[1] / "tests"), str(HERE.parents[1] / "tests" / 
 
 import chromium  # noqa: E402
 from cars import cars, loop_of_cars  # noqa: E402
-from heedful.server.service import Options  # noqa: E402
+from heedful.server.context import Options  # noqa: E402
 from processes import here  # noqa: E402
 from teaching import Teaching, middle  # noqa: E402
 from watching import come  # noqa: E402

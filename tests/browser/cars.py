@@ -53,4 +53,4 @@ def copied(template: Path, path: Path) -> Path:
 def told(path: Path, *kinds: str) -> list[tuple[str, str]]:
     """(kind, id) of every event of these kinds in the log of a loop, in order; of all, where none are named."""
     with Loop.open(path) as loop:
-        return [(event.kind, event.id) for event in loop.ledger.log.events(kinds=kinds)]
+        return [(event.kind, event.id) for event in loop.projection.log.events(kinds=kinds)]

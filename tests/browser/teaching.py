@@ -134,7 +134,7 @@ def lessons(loop: Served) -> list[tuple[list[str], ...]]:
     """(what was shown, what was put first or in order) of every correction in the log, in order."""
     found = []
     with Loop.open(loop.path) as opened:
-        log = opened.ledger.log
+        log = opened.projection.log
         for event in log.events(kinds=["feedback"]):
             assert event.target is not None
             decision = log.at(event.target)

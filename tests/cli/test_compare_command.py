@@ -155,13 +155,13 @@ def test_where_participants_are_waited_for(
     given: str | None, address: str | None, found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Never at every address of this machine, unless that is said."""
-    monkeypatch.setattr("heedful.server.running.own_address", lambda: "198.51.100.7")
+    monkeypatch.setattr("heedful.server.main.own_address", lambda: "198.51.100.7")
     assert listening_host(given, address) == found
 
 
 @pytest.mark.parametrize(("listen", "url"), [("0.0.0.0", "198.51.100.7"), ("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
 def test_what_links_begin_with_where_nobody_says(listen: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.server.running.own_address", lambda: "198.51.100.7")
+    monkeypatch.setattr("heedful.server.main.own_address", lambda: "198.51.100.7")
     assert link_base(listen, 8711) == f"http://{url}:8711"
 
 
@@ -228,7 +228,7 @@ def test_links_are_made_for_all_segments_or_for_none(tmp_path: Path) -> None:
     assert got.code == 2
     assert "--segment: expected 1 to 60 letters" in got.err
     with Loop.open(path) as loop:
-        first = loop.ledger.log.at(1)
+        first = loop.projection.log.at(1)
     assert first is not None
     assert Links(tmp_path).all("main", "words", first.time) == []
 

@@ -109,7 +109,7 @@ def test_whether_it_helps_can_be_told_after_a_demo_of_usual_length(tmp_path: Pat
                 hand = [names[j] for j in rng.choice(len(names), 8, replace=False).tolist()]
                 wish = person.wish(hand) if rng.random() >= demo_once.MISTAKES else hand[int(rng.integers(8))]
                 loop.feedback(loop.decide(hand, id=f"list-{n}").id, id=f"lesson-{n}", better=[wish])
-            clear += loop.ledger.interaction.findings(loop.report()).verdict.kind == "good"
+            clear += loop.projection.interaction.findings(loop.report()).verdict.kind == "good"
     assert clear >= 4
 
 
@@ -237,7 +237,7 @@ def test_once_keeps_nothing_and_serves_nobody(line: str, option: str) -> None:
 def test_without_a_package_it_says_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = __import__("importlib.util").util.find_spec
     monkeypatch.setattr(
-        "heedful.cli.terminal.importlib.util.find_spec", lambda name: None if name == package else found(name)
+        "heedful.cli.console.importlib.util.find_spec", lambda name: None if name == package else found(name)
     )
     got = heedful("demo --once")
     told = f"heedful: the demo needs {package}, which is not installed: pip install 'heedful[demo]'\n"

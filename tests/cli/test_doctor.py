@@ -61,7 +61,7 @@ def log(statement: str, *values: Any) -> None:
 
 
 def when(loop: Loop) -> int:
-    event = loop.ledger.log.find("decision", "d2")
+    event = loop.projection.log.find("decision", "d2")
     assert event is not None
     return event.time
 
@@ -249,7 +249,7 @@ def test_categories_that_the_encoding_does_not_know() -> None:
         one.put_items([{"id": "new", "make": "audi", "size": 3}, {"id": "newer", "make": "audi", "size": 4}])
         one.decide(context={"day": "sun"})
         one.decide([{"id": "x", "make": "saab", "size": 1}, {"id": "y", "make": "vw", "size": 1}])
-        one.decide([{"id": "x", "features": [0.0] * one.founding.encoding.size}])
+        one.decide([{"id": "x", "features": [0.0] * one.manifest.encoding.size}])
     found = looked()
     assert statuses(found) == {"categories": "warning"}
     told = found["categories"][0]["told"]
@@ -265,7 +265,7 @@ def test_what_the_settings_make_impossible_to_prove() -> None:
 
 
 def test_a_note_of_the_loop_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.loop.ledger.learner_version", lambda learner: "another")
+    monkeypatch.setattr("heedful.loop.projection.learner_version", lambda learner: "another")
     found = looked()
     assert statuses(found)["note"] == "warning"
     assert "problem" not in statuses(found).values()

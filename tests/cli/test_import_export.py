@@ -70,12 +70,12 @@ def test_import_counts_what_became_of_the_lines() -> None:
     assert (got.json["lines"], got.json["reasons"]) == (8, [])
     with Loop.open("cars.heedful") as loop:
         assert got.json["version"] == loop.version > 0
-        before = bits(loop), loop.ledger.log.counts()
+        before = bits(loop), loop.projection.log.counts()
     again = heedful("import cars good.jsonl --json")
     assert (again.code, again.err) == (0, "")
     assert again.json["counts"] == counts(**{kind: (0, n, 0) for kind, n in ALL.items()})
     with Loop.open("cars.heedful") as loop:
-        assert (bits(loop), loop.ledger.log.counts()) == before
+        assert (bits(loop), loop.projection.log.counts()) == before
 
 
 def test_import_in_words() -> None:
@@ -189,7 +189,7 @@ def test_import_refuses() -> None:
     assert (got.code, got.out) == (2, "")
     assert got.err.startswith("heedful: cut.jsonl.gz: gzip: expected a whole stream")
     with Loop.open("cars.heedful") as loop:
-        assert set(loop.ledger.log.counts()) == {"loop", "item"}
+        assert set(loop.projection.log.counts()) == {"loop", "item"}
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_file_of_another_kind_is_refused_once(text: str) -> None:
     bad(heedful("validate cars more.txt"), f"more.txt: {told}")
     bad(heedful("validate more.txt"), f"more.txt: {told}")
     with Loop.open("cars.heedful") as loop:
-        assert set(loop.ledger.log.counts()) == {"loop", "item"}  # nothing of good.jsonl either
+        assert set(loop.projection.log.counts()) == {"loop", "item"}  # nothing of good.jsonl either
 
 
 def test_a_torn_first_line_is_a_line_that_was_rejected() -> None:
@@ -272,9 +272,9 @@ def test_ubi_logs_are_imported(ubi: None) -> None:
     assert got.json["ubi"]["dropped"] == {"event of an unknown query": 1, "not a choice": 1}
     assert got.json["ubi"]["examples"]["not a choice"].startswith("events.jsonl:5: ")
     with Loop.open("cars.heedful") as loop:
-        forms = [(record.form, record.text) for _, _, record in loop.ledger.lessons()]
+        forms = [(record.form, record.text) for _, _, record in loop.projection.lessons()]
         assert forms == [("clicks", None), ("clicks", None), ("action", "buy")]  # what the loop calls a purchase
-        assert loop.ledger.known("q1") is not None
+        assert loop.projection.known("q1") is not None
     again = heedful("import cars events.jsonl --ubi queries.jsonl --json")
     assert again.json["counts"] == counts(decision=(0, 3, 0), feedback=(0, 3, 0))
 
@@ -306,7 +306,7 @@ def test_ubi_chains(ubi: None) -> None:
     got = heedful("import cars events.jsonl --ubi queries.jsonl --chains --json")
     assert (got.code, got.json["counts"]) == (0, counts(decision=(2, 0, 0), feedback=(1, 0, 0)))
     with Loop.open("cars.heedful") as loop:
-        [(_, _, record)] = loop.ledger.lessons()
+        [(_, _, record)] = loop.projection.lessons()
         assert (len(record.chosen), len(record.chain)) == (2, 1)
 
 
@@ -315,7 +315,7 @@ def test_a_loop_that_knows_a_purchase_by_its_name_keeps_it(ubi: None) -> None:
     assert heedful("init shop items.csv --action purchase=1 --action buy=0.5").code == 0
     heedful("import shop events.jsonl --ubi queries.jsonl")
     with Loop.open("shop.heedful") as loop:
-        assert [record.text for _, _, record in loop.ledger.lessons()][-1] == "purchase"
+        assert [record.text for _, _, record in loop.projection.lessons()][-1] == "purchase"
 
 
 # ---------------------------------------------------------------------------- export
@@ -342,7 +342,7 @@ def test_export_and_import_give_the_same_model(folder: Path) -> None:
     with Loop.open("new.heedful") as loop:
         assert bits(loop) == wanted
     with Loop.open("cars.heedful") as loop:
-        [event] = loop.ledger.log.events(kinds=["export"])
+        [event] = loop.projection.log.events(kinds=["export"])
         assert json.loads(event.payload) == {"path": str(folder / "out.jsonl")}
 
 
@@ -363,7 +363,7 @@ def test_export_to_stdout() -> None:
     assert (got.code, got.err) == (0, "heedful: 4 lines: 4 item\n")
     assert [json.loads(line)["id"] for line in got.out.splitlines()] == ["i0", "i1", "i2", "i3"]
     with Loop.open("cars.heedful") as loop:
-        [event] = loop.ledger.log.events(kinds=["export"])
+        [event] = loop.projection.log.events(kinds=["export"])
         assert json.loads(event.payload) == {"path": "-"}
 
 
@@ -374,7 +374,7 @@ def test_export_refuses() -> None:
     assert (got.code, got.out) == (2, "")
     assert got.err.startswith("heedful: none/out.jsonl: expected a file in a folder that is there, got none at ")
     with Loop.open("cars.heedful") as loop:
-        assert "export" not in loop.ledger.log.counts()
+        assert "export" not in loop.projection.log.counts()
 
 
 def test_export_goes_where_a_link_points_and_replaces_no_device(folder: Path) -> None:

@@ -17,7 +17,7 @@ import typer
 from command import Ended, heedful
 
 from heedful import Loop
-from heedful.cli.finding import place
+from heedful.cli.common import place
 
 CARS = """name,make,hp,mpg,note
 beetle,vw,44,30,small round car
@@ -161,7 +161,7 @@ def test_init_gives_the_very_command_that_takes_ignored_texts_in() -> None:
     assert "Ignored, though" not in got.out
     with Loop.open("my shop.heedful") as loop, Loop.open("before.heedful") as before:
         assert loop.settings == before.settings
-        assert {"category", "text"} < {column.kind for column in loop.founding.encoding.describe()}
+        assert {"category", "text"} < {column.kind for column in loop.manifest.encoding.describe()}
 
 
 def test_init_as_json() -> None:
@@ -216,7 +216,7 @@ def test_init_settings_and_all_crosses() -> None:
             False,
             {"watch": 0.5, "skip": -1},
         )
-        assert loop.founding.learner == "fair-pairs:rate=0.2"
+        assert loop.manifest.learner == "fair-pairs:rate=0.2"
 
 
 def test_a_column_may_have_a_colon_in_its_name() -> None:
@@ -302,7 +302,7 @@ def test_decide_prints_the_order_with_what_is_known_of_it(cars: str) -> None:
     assert {row[1]: row[2:] for row in rows[3:5]} == cells
     assert rows[5] == ["decision", "d1"]
     with Loop.open("cars.heedful") as loop:
-        known = loop.ledger.known("d1")
+        known = loop.projection.known("d1")
         assert known is not None
         assert known.person == "ann"
         assert f"probability of just this {known.record.probability:#.3g}; arm learned; model version 0" in got.out
@@ -335,7 +335,7 @@ def test_decide_as_json(cars: str) -> None:
     assert (told["id"], len(told["shown"]), told["version"], told["arm"]) == ("d1", 3, 0, "learned")
     assert decided("decide cars --id d1 --show 3 --deferred") == told  # the same again
     with Loop.open("cars.heedful") as loop:
-        known = loop.ledger.known("d1")
+        known = loop.projection.known("d1")
         assert known is not None
         assert known.record.deferred
         assert len(known.names) == 6
@@ -353,7 +353,7 @@ def test_decide_in_a_context() -> None:
     heedful(f"{INIT} --context requests.csv --cross day:hp")
     decided("decide cars --id d1 --context {}", '{"day": "mon", "hurry": 2}')
     with Loop.open("cars.heedful") as loop:
-        known = loop.ledger.known("d1")
+        known = loop.projection.known("d1")
         assert known is not None
         assert known.record.context == {"day": "mon", "hurry": 2}
 
@@ -448,7 +448,7 @@ def test_every_form_of_feedback(cars: str, options: list[str], form: dict[str, A
     assert (got.json["status"], got.json["event"], got.json["late"]) == ("applied", "e1", False)
     assert set(got.json) == {"status", "event", "seq", "version", "late", "learned", "reason"}
     with Loop.open("cars.heedful") as loop:
-        [(_, _, record)], known = loop.ledger.lessons(), loop.ledger.known("d1")
+        [(_, _, record)], known = loop.projection.lessons(), loop.projection.known("d1")
         assert known is not None
         kept = {name: getattr(record, name) for name in form}
         if "chosen" in kept:
@@ -540,7 +540,7 @@ def test_feedback_refuses(cars: str, options: str, told: str) -> None:
     assert got.err.startswith(f"heedful: {told}")
     assert got.err.count("\n") == 1
     with Loop.open("cars.heedful") as loop:
-        assert "feedback" not in loop.ledger.log.counts()
+        assert "feedback" not in loop.projection.log.counts()
 
 
 # ---------------------------------------------------------------------------- undo, forget
@@ -578,10 +578,10 @@ def test_forget_asks_first(cars: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bad(heedful("forget cars ann"), "stopped", 130)
     assert asked[0] == ("Erase all that was decided for and learned from 'ann'?", {"abort": True, "err": True})
     with Loop.open("cars.heedful") as loop:
-        assert loop.ledger.known("d1") is not None
+        assert loop.projection.known("d1") is not None
     assert heedful("forget cars ann").code == 0
     with Loop.open("cars.heedful") as loop:
-        assert loop.ledger.known("d1") is None
+        assert loop.projection.known("d1") is None
 
 
 def test_forget_says_what_is_gone_and_what_is_out_of_reach(cars: str, folder: Path) -> None:
@@ -693,10 +693,10 @@ def test_that_the_disk_is_full_is_no_fault_of_the_input(cars: str, monkeypatch: 
     def busy(*_: Any, **__: Any) -> None:
         raise TimeoutError("cars.heedful/log.db: another process is writing")
 
-    monkeypatch.setattr("heedful.loop.ledger.Ledger.submit", full)
+    monkeypatch.setattr("heedful.loop.projection.Projection.submit", full)
     told = "cars.heedful/log.db: the disk is full; nothing was changed: make room and try again"
     bad(heedful("decide cars"), told, 1)
-    monkeypatch.setattr("heedful.loop.ledger.Ledger.submit", busy)
+    monkeypatch.setattr("heedful.loop.projection.Projection.submit", busy)
     bad(heedful("decide cars"), "cars.heedful/log.db: another process is writing", 1)
 
 

@@ -11,10 +11,10 @@ import pytest
 from command import Ended, heedful
 
 from heedful import Loop
-from heedful.loop.comparison import paired
+from heedful.loop.cluster_robust import paired
+from heedful.loop.records import plain
 from heedful.loop.report import Report
 from heedful.loop.simulation import Simulation
-from heedful.loop.wire import plain
 from loops import small_loop
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]
@@ -174,7 +174,7 @@ def test_where_the_truth_is_known() -> None:
         assert "A simulated person teaches this loop: no learned list was answered so far." in told(
             heedful("report cars")
         )
-        value = loop.ledger.shelf.features(loop.ledger.shelf.versions(FIVE))[:, 0]
+        value = loop.projection.catalogue.features(loop.projection.catalogue.versions(FIVE))[:, 0]
         for i in range(10):
             loop.decide(FIVE, id=f"d{i}")
             loop.feedback(f"d{i}", id=f"e{i}", better=[FIVE[j] for j in (-value).argsort()])

@@ -24,7 +24,7 @@ from goldens.logs import LAST, LATER, LEARNERS, MAKERS, clock, place, place_all
 from heedful import Loop
 from heedful.core.serialization import arrays_of
 from heedful.io import export_lines
-from heedful.server.running import served
+from heedful.server.main import served
 
 FEEDBACK: dict[str, Any] = {
     "ranking": lambda shown: {"clicks": [shown[1]]},
@@ -40,13 +40,13 @@ PEOPLE = (None, "p0", "p1", "p3", "p9")
 
 def state(loop: Loop) -> str:
     """The state of the model, of all and of each person, as JSON."""
-    with loop.ledger.turn:
-        model = loop.ledger.model
+    with loop.projection.turn:
+        model = loop.projection.model
         found = list(arrays_of(model.shared, "shared").items())
         for name, person in sorted(model.people.items()):
             found += arrays_of(person.state, name).items()
             found += arrays_of((person.lessons,), f"{name}.lessons").items()
-        return folds.as_json(loop.ledger.learner_version, found)
+        return folds.as_json(loop.projection.learner_version, found)
 
 
 def differences(kind: str, expected: str, found: str) -> list[str]:
@@ -67,7 +67,7 @@ def values(decision: Any) -> dict[str, Any]:
 
 def decisions(kind: str, loop: Loop) -> str:
     """Those in the log, told again; new ones; and new ones after one more feedback, as JSON."""
-    log = loop.ledger.log
+    log = loop.projection.log
     known = {event.id: event.subject for event in log.events(kinds=["decision"])}
     again = [values(loop.decide(id=id, person=person)) for id, person in known.items()]
     fresh = [values(loop.decide(id=f"next-{person}", person=person)) for person in PEOPLE]
@@ -189,7 +189,7 @@ def texts(folder: Path) -> dict[str, str]:
         with served(folder / "served") as url:
             for kind in MAKERS:
                 numbers = itertools.count()
-                with mock.patch("heedful.loop.wire.new_id", lambda n=numbers: f"{next(n):032x}"):
+                with mock.patch("heedful.loop.records.new_id", lambda n=numbers: f"{next(n):032x}"):
                     found[f"{kind}/pages.txt"] = pages(kind, url, key, folder / "served")
                     found[f"{kind}/http.txt"] = answers(kind, url, key, folder / "served")
     return found

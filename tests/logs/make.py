@@ -144,7 +144,7 @@ MAKERS: dict[str, Callable[[Path], Loop]] = {
 
 def seen(loop: Loop) -> dict[str, Any]:
     """What a loop makes of its log: the model, every decision told again, what it decides next, what it exports."""
-    model = loop.ledger.model
+    model = loop.projection.model
     numbers = {name: np.asarray(value) for name, value in arrays_of(model.shared, "shared").items()}
     lines = [json.dumps(as_then(loop, line), sort_keys=True) for line in export_lines(loop)]
     found: dict[str, Any] = {
@@ -153,7 +153,7 @@ def seen(loop: Loop) -> dict[str, Any]:
         "sums": {name: float(np.abs(value.astype(np.float64)).sum()) for name, value in numbers.items()},
         "people": {name: person.lessons for name, person in sorted(model.people.items())},
         "export": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
-        "again": {event.id: told(loop, event.id) for event in loop.ledger.log.events(kinds=["decision"])},
+        "again": {event.id: told(loop, event.id) for event in loop.projection.log.events(kinds=["decision"])},
     }
     found["next"] = [
         as_then(loop, loop.decide(person=person, id=f"next{j}", prior=prior).plain())
@@ -168,7 +168,7 @@ def _prior(loop: Loop) -> list[float] | None:
 
 def told(loop: Loop, id: str) -> dict[str, Any]:
     """A decision that is in the log, as `decide` tells it again."""
-    known = loop.ledger.known(id)
+    known = loop.projection.known(id)
     assert known is not None
     return as_then(loop, loop.decide(id=id, person=known.person).plain())
 
@@ -176,7 +176,7 @@ def told(loop: Loop, id: str) -> dict[str, Any]:
 def as_then(loop: Loop, line: dict[str, Any]) -> dict[str, Any]:
     """A decision with what was predicted under the name that each kind of loop had for it then."""
     names = {"ordinal": "grades", "rating": "ratings", "pairwise": "chances"}
-    return {names[loop.ledger.interaction.name] if name == "predicted" else name: line[name] for name in line}
+    return {names[loop.projection.interaction.name] if name == "predicted" else name: line[name] for name in line}
 
 
 def answer(loop: Loop) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def answer(loop: Loop) -> dict[str, Any]:
         "choices": {"choice": "second"},
     }.get(kind, {"better": [shown[-1]]})
     told_back = loop.feedback(id, id="late", **form)
-    numbers = arrays_of(loop.ledger.model.shared, "shared").items()
+    numbers = arrays_of(loop.projection.model.shared, "shared").items()
     return {
         "status": told_back.status,
         "learned": told_back.learned,

@@ -183,7 +183,7 @@ def request(method: str, path: str, body: bytes | None = None, *lines: str, host
     return "\r\n".join([*head, "", ""]).encode("latin-1") + (body or b"")
 
 
-# ---------------------------------------------------------------------------- streams, meters, files
+# ---------------------------------------------------------------------------- streams, metrics, files
 
 
 class Event(NamedTuple):

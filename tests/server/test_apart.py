@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from budget import examples
 from heedful import Loop
-from heedful.server import meters
+from heedful.server import metrics
 from heedful.server.keys import SCOPES, Keys
-from heedful.server.running import served
+from heedful.server.main import served
 from loops import rows, small_loop
 
 
@@ -333,7 +333,7 @@ def test_what_one_does_changes_nothing_for_another(site: Site) -> None:
     after = files(acme)
     assert after == before  # not a byte, not even opened
     with Loop.open(acme / "cars.heedful") as loop:
-        assert loop.ledger.log.counts() == {"loop": 1, "item": 12}
+        assert loop.projection.log.counts() == {"loop": 1, "item": 12}
     with closing(Caller(site.url, site.keys["acme"])) as caller:
         assert caller.get("/v1/loops").value == {"loops": ["cars", "theirs"]}
         for route in ROUTES:
@@ -364,7 +364,7 @@ def test_a_tenant_without_a_folder_has_no_loops_until_it_makes_one(site: Site) -
 
 
 def test_the_meters_of_one_say_nothing_of_another(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meters, "EVERY", 0.0)
+    monkeypatch.setattr(metrics, "EVERY", 0.0)
     for name in ("main", "acme", "none", "wrong"):
         for route in ROUTES:
             ask(site, site.keys[name], route)

@@ -14,7 +14,7 @@ from browsing import Visitor
 
 from compared import answers, link_to, logos, study_in, study_of_rows
 from heedful import Loop
-from heedful.server.running import served
+from heedful.server.main import served
 
 PAGE = "/loops/words/compare"
 

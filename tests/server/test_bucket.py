@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from heedful.server.bucket import Bucket, Buckets
 from heedful.server.problems import Problem
+from heedful.server.rate_limit import Bucket, Buckets
 
 
 def test_a_bucket_is_emptied_and_fills_again() -> None:

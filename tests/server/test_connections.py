@@ -22,16 +22,16 @@ from asking import FLOAT32, MSGPACK, Caller, Said, Wire, is_problem, raw_numbers
 
 from heedful import Loop
 from heedful.loop.log import Log
-from heedful.loop.wire import Decision
-from heedful.server import protocol, running
+from heedful.loop.records import Decision
+from heedful.server import main, protocol
 from heedful.server.app import App
-from heedful.server.bodies import Limits
-from heedful.server.desk import Desk
+from heedful.server.codecs import Limits
+from heedful.server.context import Options
 from heedful.server.keys import Keys
+from heedful.server.loop_worker import LoopWorker
+from heedful.server.main import Server, config, listening, listening_socket, served
 from heedful.server.pages.page import static_url
 from heedful.server.protocol import Protocol
-from heedful.server.running import Server, config, listening, listening_socket, served
-from heedful.server.service import Options
 from loops import bits, bits_from_scratch, small_loop
 
 SECONDS = 0.8
@@ -161,7 +161,7 @@ def test_the_log_and_the_model_are_the_same(folder: Path, tmp_path_factory: pyte
         with served(home) as url:
             told = rounds(url, alone)
         with Loop.open(home / "cars.heedful") as loop:
-            log = [event._replace(time=0) for event in loop.ledger.log.events()][1:]
+            log = [event._replace(time=0) for event in loop.projection.log.events()][1:]
             assert bits(loop) == bits_from_scratch(loop)
             found.append((told, log, bits(loop)))
     assert found[0] == found[1]
@@ -223,14 +223,14 @@ def test_what_comes_while_one_is_worked_on(url: str, monkeypatch: pytest.MonkeyP
     contents = [request("POST", DECIDE, b'{"id":"b%02d","candidates":["i1","i2"]}' % n) for n in range(30)]
     with Wire(url) as wire:
         warm(wire, contents[0])
-        go, was = threading.Event(), Desk.decide_once
+        go, was = threading.Event(), LoopWorker.decide_once
 
-        async def decide_once(self: Desk, *given: Any) -> tuple[Decision, bool]:
+        async def decide_once(self: LoopWorker, *given: Any) -> tuple[Decision, bool]:
             while not go.is_set():
                 await asyncio.sleep(0.01)
             return await was(self, *given)
 
-        monkeypatch.setattr(Desk, "decide_once", decide_once)
+        monkeypatch.setattr(LoopWorker, "decide_once", decide_once)
         for content in contents[1:]:
             wire.send(content)
             time.sleep(0.002)
@@ -261,16 +261,16 @@ def test_a_body_that_looks_like_a_request_is_none(url: str) -> None:
 
 def test_one_that_is_slow_is_answered_first(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     content = request("POST", DECIDE, b'{"id":"second","candidates":["i1","i2"]}')
-    go, was = threading.Event(), Desk.decide_once
+    go, was = threading.Event(), LoopWorker.decide_once
     with Wire(url) as wire:
         warm(wire, content)
 
-        async def decide_once(self: Desk, *given: Any) -> tuple[Decision, bool]:
+        async def decide_once(self: LoopWorker, *given: Any) -> tuple[Decision, bool]:
             while not go.is_set():
                 await asyncio.sleep(0.01)
             return await was(self, *given)
 
-        monkeypatch.setattr(Desk, "decide_once", decide_once)
+        monkeypatch.setattr(LoopWorker, "decide_once", decide_once)
         wire.send(request("POST", DECIDE, b'{"candidates":["i1","i2"]}', "Idempotency-Key: first"))
         time.sleep(0.1)
         wire.send(content)
@@ -498,7 +498,7 @@ def test_events_end_with_their_connection_whatever_was_asked_behind_them(
     with shared(folder) as (app, own, _):
         with Wire(own) as wire:
             wire.send(request("GET", f"{CARS}/events") + request("GET", "/healthz"))
-            until(lambda: app.service.loops.desks and app.service.loops.at("main", "cars").users == 1)
+            until(lambda: app.service.loops.workers and app.service.loops.at("main", "cars").users == 1)
         until(lambda: app.service.loops.at("main", "cars").users == 0)
 
 
@@ -572,14 +572,14 @@ def test_the_end_waits_for_the_answer(folder: Path, monkeypatch: pytest.MonkeyPa
         idle = Wire(url)
         warm(idle, content)
 
-        async def decide_once(self: Desk, *given: Any) -> tuple[Decision, bool]:
+        async def decide_once(self: LoopWorker, *given: Any) -> tuple[Decision, bool]:
             under_way.set()
             while not go.is_set():
                 await asyncio.sleep(0.01)
             return await was(self, *given)
 
-        was = Desk.decide_once
-        monkeypatch.setattr(Desk, "decide_once", decide_once)
+        was = LoopWorker.decide_once
+        monkeypatch.setattr(LoopWorker, "decide_once", decide_once)
         wire.send(content)
         under_way.wait(10)
         closed = pool.submit(idle.closed)
@@ -591,7 +591,7 @@ def test_the_end_waits_for_the_answer(folder: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_idle_connections_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "KEEP_ALIVE", 1)
+    monkeypatch.setattr(main, "KEEP_ALIVE", 1)
     with served(folder, Options(limits=Limits(seconds=SECONDS))) as url, Wire(url) as wire:
         for _ in range(8):  # not while something comes
             assert asked(wire, request("POST", DECIDE, b"{}")).status == 200

@@ -1,4 +1,4 @@
-"""The desk alone: many at once on one event loop are as if one by one; nobody is lost."""
+"""The worker alone: many at once on one event loop are as if one by one; nobody is lost."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ import pytest
 
 from compared import study_of_rows
 from heedful import Loop
-from heedful.loop.deciding import Asked
-from heedful.loop.ledger import AGAIN, Published
-from heedful.server import desk as module
-from heedful.server.desk import Desk
+from heedful.loop.decide import Asked
+from heedful.loop.projection import AGAIN, Published
+from heedful.server import loop_worker as module
+from heedful.server.loop_worker import LoopWorker
 from loops import bits, bits_from_scratch, small_loop
 
 NAMES = [f"i{n}" for n in range(12)]
 
 
 @asynccontextmanager
-async def desk_of(loop: Loop) -> AsyncIterator[Desk]:
+async def desk_of(loop: Loop) -> AsyncIterator[LoopWorker]:
     with ThreadPoolExecutor(4) as pool:
-        desk = Desk(loop, pool)
-        yield desk
-        while desk.busy:
+        worker = LoopWorker(loop, pool)
+        yield worker
+        while worker.busy:
             await asyncio.sleep(0.001)
 
 
-def at_desk(loop: Loop, work: Callable[[Desk], Awaitable[Any]]) -> Any:
-    """What `work` gives with a desk for that loop."""
+def at_desk(loop: Loop, work: Callable[[LoopWorker], Awaitable[Any]]) -> Any:
+    """What `work` gives with a worker for that loop."""
 
     async def run() -> Any:
-        async with desk_of(loop) as desk:
-            return await asyncio.wait_for(work(desk), 30)
+        async with desk_of(loop) as worker:
+            return await asyncio.wait_for(work(worker), 30)
 
     return asyncio.run(run())
 
 
 def in_order(loop: Loop) -> list[Any]:
     """What is in the log, without the time that it took."""
-    return [event._replace(time=0) for event in loop.ledger.log.events()]
+    return [event._replace(time=0) for event in loop.projection.log.events()]
 
 
-def threads_of(desk: Desk) -> list[str]:
+def threads_of(worker: LoopWorker) -> list[str]:
     """The threads in which a loop is asked from now on, as they come."""
     found: list[str] = []
     for name in ("decide", "feedback", "feedback_many"):
-        was = getattr(desk.loop, name)
+        was = getattr(worker.loop, name)
 
         def noted(*args: Any, _was: Any = was, _name: str = name, **more: Any) -> Any:
             found.append(f"{_name} {threading.current_thread() is not threading.main_thread()}")
             return _was(*args, **more)
 
-        setattr(desk.loop, name, noted)
+        setattr(worker.loop, name, noted)
     return found
 
 
@@ -79,10 +79,10 @@ def test_many_decisions_at_once_are_those_one_by_one(tmp_path: Path, learner: st
         log = in_order(loop)[1:]
     with small_loop(tmp_path / "many", learner, **settings) as loop:
 
-        async def work(desk: Desk) -> Any:
-            answers = await asyncio.gather(*(desk.decide(each) for each in asked))
-            assert desk.groups == 1  # and one commit for all of them
-            assert desk.committed == 100
+        async def work(worker: LoopWorker) -> Any:
+            answers = await asyncio.gather(*(worker.decide(each) for each in asked))
+            assert worker.groups == 1  # and one commit for all of them
+            assert worker.committed == 100
             return answers
 
         assert at_desk(loop, work) == one_by_one
@@ -104,17 +104,19 @@ def test_many_answers_at_once_are_those_one_by_one(tmp_path: Path, shrink: float
         one_by_one = [loop.feedback(each) for each in events]
         log, whole = in_order(loop)[1:], bits(loop)
     with begun(tmp_path / "many") as loop:
-        many = at_desk(loop, lambda desk: asyncio.gather(*(desk.feedback(each) for each in events)))
+        many = at_desk(loop, lambda worker: asyncio.gather(*(worker.feedback(each) for each in events)))
         assert [each._replace(version=0) for each in many] == [each._replace(version=0) for each in one_by_one]
         assert in_order(loop)[1:] == log
         assert bits(loop) == whole == bits_from_scratch(loop)
     with begun(tmp_path / "batch") as loop:  # a batch beside single events: in the order in which they came
 
-        async def work(desk: Desk) -> Any:
+        async def work(worker: LoopWorker) -> Any:
             first, second, *others = await asyncio.gather(
-                desk.feedback_many(events[:50]), desk.feedback_many(events[50:100]), *map(desk.feedback, events[100:])
+                worker.feedback_many(events[:50]),
+                worker.feedback_many(events[50:100]),
+                *map(worker.feedback, events[100:]),
             )
-            assert desk.groups == 1
+            assert worker.groups == 1
             return first + second + others
 
         assert [(a.status, a.seq) for a in at_desk(loop, work)] == [(a.status, a.seq) for a in one_by_one]
@@ -125,35 +127,37 @@ def test_many_answers_at_once_are_those_one_by_one(tmp_path: Path, shrink: float
 def test_deciding_and_answering_at_once_is_the_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks that decide and answer for themselves: every decision is the one that the model of its version makes."""
 
-    async def one(desk: Desk, i: int) -> None:
+    async def one(worker: LoopWorker, i: int) -> None:
         for n in range(12):
-            d = await desk.decide({"id": f"d{i}-{n}", "person": f"p{i % 3}"})
-            a = await desk.feedback({"decision": d.id, "id": f"e{i}-{n}", "clicks": [d.shown[3]]})
+            d = await worker.decide({"id": f"d{i}-{n}", "person": f"p{i % 3}"})
+            a = await worker.feedback({"decision": d.id, "id": f"e{i}-{n}", "clicks": [d.shown[3]]})
             assert a.status == "applied"
             assert a.learned
             assert a.seq is not None
             assert a.seq > d.seq
-            again = await desk.decide({"id": f"e{i}-{n}-next", "person": f"p{i % 3}"})
+            again = await worker.decide({"id": f"e{i}-{n}-next", "person": f"p{i % 3}"})
             assert again.version >= a.seq, "what was answered is not there for the next request"
 
     with small_loop(tmp_path / "loop", control=0.1, shrink=2.0, snapshot_every=25) as loop:
 
-        async def all_of_them(desk: Desk) -> None:
-            await asyncio.gather(*(one(desk, i) for i in range(12)))
-            assert desk.groups < desk.committed / 4
+        async def all_of_them(worker: LoopWorker) -> None:
+            await asyncio.gather(*(one(worker, i) for i in range(12)))
+            assert worker.groups < worker.committed / 4
 
         at_desk(loop, all_of_them)
         assert bits(loop) == bits_from_scratch(loop)
         assert loop.verify() == []
         # Each by itself: what the model of its version, folded from the first event, makes of the same request.
-        decisions = [event for event in loop.ledger.log.events() if event.kind == "decision"]
+        decisions = [event for event in loop.projection.log.events() if event.kind == "decision"]
         versions = sorted({event.version for event in decisions})
         assert 10 < len(versions) < len(decisions)
         for version in versions:
-            model = loop.ledger.folded(version, from_scratch=True)
+            model = loop.projection.folded(version, from_scratch=True)
             state = Published(version, model.shared, model.people)
             with monkeypatch.context() as patched:
-                patched.setattr(loop.ledger, "reading", lambda person, state=state: (state, state.people.get(person)))
+                patched.setattr(
+                    loop.projection, "reading", lambda person, state=state: (state, state.people.get(person))
+                )
                 for event in decisions:
                     if event.version == version:
                         request = loop.deciding.parsed(None, None, None, None)
@@ -165,16 +169,16 @@ def test_the_order_of_the_log_is_the_order_of_learning(tmp_path: Path) -> None:
     """The log of many at once, its events given one by one to another loop: the same model, bit for bit."""
     with small_loop(tmp_path / "loop", control=0.0, shrink=2.0) as loop:
 
-        async def one(desk: Desk, i: int) -> None:
+        async def one(worker: LoopWorker, i: int) -> None:
             for n in range(10):
                 record = {"id": f"d{i}-{n}", "person": f"p{i % 3}"}
-                d = await desk.decide(record)
-                await desk.feedback({"decision": d.id, "id": f"e{i}-{n}", "clicks": [d.shown[(i + n) % 5 + 1]]})
+                d = await worker.decide(record)
+                await worker.feedback({"decision": d.id, "id": f"e{i}-{n}", "clicks": [d.shown[(i + n) % 5 + 1]]})
 
-        at_desk(loop, lambda desk: asyncio.gather(*(one(desk, i) for i in range(10))))
-        whole, events = bits(loop), list(loop.ledger.log.events())
-        shown = {e.seq: (e.id, e.subject, loop.ledger.known(e.id)) for e in events if e.kind == "decision"}
-        lessons = [(e.id, e.target, loop.ledger.log.at(e.seq)) for e in events if e.kind == "feedback"]
+        at_desk(loop, lambda worker: asyncio.gather(*(one(worker, i) for i in range(10))))
+        whole, events = bits(loop), list(loop.projection.log.events())
+        shown = {e.seq: (e.id, e.subject, loop.projection.known(e.id)) for e in events if e.kind == "decision"}
+        lessons = [(e.id, e.target, loop.projection.log.at(e.seq)) for e in events if e.kind == "feedback"]
     with small_loop(tmp_path / "again", control=0.0, shrink=2.0) as again:
         for event in events:
             if event.kind == "decision":
@@ -185,7 +189,7 @@ def test_the_order_of_the_log_is_the_order_of_learning(tmp_path: Path) -> None:
             elif event.kind == "feedback":
                 [target] = [id for seq, (id, _, _) in shown.items() if seq == event.target]
                 i, n = map(int, event.id[1:].split("-"))
-                clicked = again.ledger.known(target)
+                clicked = again.projection.known(target)
                 assert clicked is not None
                 name = clicked.names[clicked.record.shown[(i + n) % 5 + 1]]
                 assert again.feedback(target, id=event.id, clicks=[name]).seq == event.seq
@@ -196,31 +200,33 @@ def test_the_order_of_the_log_is_the_order_of_learning(tmp_path: Path) -> None:
 def test_the_same_id_at_once_is_one_event(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", control=0.0) as loop:
 
-        async def work(desk: Desk) -> None:
-            same = await asyncio.gather(*(desk.decide({"id": "d"}) for _ in range(20)))
+        async def work(worker: LoopWorker) -> None:
+            same = await asyncio.gather(*(worker.decide({"id": "d"}) for _ in range(20)))
             assert len(set(same)) == 1
             event = {"decision": "d", "id": "e", "clicks": ["i3"]}
-            answers = await asyncio.gather(*(desk.feedback(event) for _ in range(10)), desk.feedback_many([event] * 3))
+            answers = await asyncio.gather(
+                *(worker.feedback(event) for _ in range(10)), worker.feedback_many([event] * 3)
+            )
             flat = [*answers[:10], *answers[10]]
             assert [each.status for each in flat] == ["applied"] + 12 * ["duplicate"]
             assert len({each.seq for each in flat}) == 1
             other = event | {"clicks": ["i4"]}
-            mixed = await asyncio.gather(desk.feedback(other | {"id": "f"}), desk.feedback(event | {"id": "f"}))
+            mixed = await asyncio.gather(worker.feedback(other | {"id": "f"}), worker.feedback(event | {"id": "f"}))
             assert [each.status for each in mixed] == ["applied", "rejected"]
 
         at_desk(loop, work)
-        assert loop.ledger.model.shared.t == 2
+        assert loop.projection.model.shared.t == 2
         assert loop.verify() == []
 
 
 def test_all_who_come_at_once_are_one_group(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", control=0.0) as loop:
 
-        async def work(desk: Desk) -> None:
-            answers = await asyncio.gather(*(desk.decide({"id": f"d{n}"}) for n in range(50)))
+        async def work(worker: LoopWorker) -> None:
+            answers = await asyncio.gather(*(worker.decide({"id": f"d{n}"}) for n in range(50)))
             assert [each.id for each in answers] == [f"d{n}" for n in range(50)]
             assert sorted(each.seq for each in answers) == list(range(14, 64))
-            assert desk.groups == 1
+            assert worker.groups == 1
 
         at_desk(loop, work)
 
@@ -231,8 +237,8 @@ def test_all_who_come_at_once_are_one_group(tmp_path: Path) -> None:
 def test_who_goes_away_takes_nobody_along(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", control=0.0) as loop:
 
-        async def work(desk: Desk) -> None:
-            tasks = [asyncio.create_task(desk.decide({"id": f"d{n}"})) for n in range(20)]
+        async def work(worker: LoopWorker) -> None:
+            tasks = [asyncio.create_task(worker.decide({"id": f"d{n}"})) for n in range(20)]
             await asyncio.sleep(0)  # all have drafted, nothing is committed
             for task in tasks[::3]:
                 task.cancel()
@@ -243,11 +249,11 @@ def test_who_goes_away_takes_nobody_along(tmp_path: Path) -> None:
                 else:
                     assert not isinstance(each, BaseException)
                     assert each.id == f"d{n}"
-            assert (await desk.decide({"id": "d0"})).id == "d0"  # written all the same, or anew: once
-            assert not desk.busy
+            assert (await worker.decide({"id": "d0"})).id == "d0"  # written all the same, or anew: once
+            assert not worker.busy
 
         at_desk(loop, work)
-        ids = [event.id for event in loop.ledger.log.events() if event.kind == "decision"]
+        ids = [event.id for event in loop.projection.log.events() if event.kind == "decision"]
         assert len(ids) == len(set(ids))
         assert {f"d{n}" for n in range(20) if n % 3} <= set(ids)
         assert loop.verify() == []
@@ -256,22 +262,22 @@ def test_who_goes_away_takes_nobody_along(tmp_path: Path) -> None:
 def test_who_goes_away_while_a_thread_waits(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", control=0.0) as loop:
 
-        async def work(desk: Desk) -> None:
+        async def work(worker: LoopWorker) -> None:
             free, there = threading.Event(), threading.Event()
 
             def hold() -> None:  # as if it were folding anew
-                with loop.ledger.turn:
+                with loop.projection.turn:
                     there.set()
                     free.wait(10)
 
             other = threading.Thread(target=hold)
             other.start()
             there.wait(10)
-            tasks = [asyncio.create_task(desk.decide({"id": f"d{n}"})) for n in range(6)]
+            tasks = [asyncio.create_task(worker.decide({"id": f"d{n}"})) for n in range(6)]
             await asyncio.sleep(0.05)
-            more = [asyncio.create_task(desk.decide({"id": f"m{n}"})) for n in range(6)]
+            more = [asyncio.create_task(worker.decide({"id": f"m{n}"})) for n in range(6)]
             await asyncio.sleep(0.05)
-            assert desk.busy
+            assert worker.busy
             assert not any(task.done() for task in [*tasks, *more])
             tasks[0].cancel()
             more[0].cancel()
@@ -281,7 +287,7 @@ def test_who_goes_away_while_a_thread_waits(tmp_path: Path) -> None:
             assert [isinstance(each, asyncio.CancelledError) for each in found] == 2 * [True, *5 * [False]]
 
         at_desk(loop, work)
-        ids = {event.id for event in loop.ledger.log.events() if event.kind == "decision"}
+        ids = {event.id for event in loop.projection.log.events() if event.kind == "decision"}
         assert ids >= {f"{kind}{n}" for kind in "dm" for n in range(1, 6)}
         assert loop.verify() == []
 
@@ -293,21 +299,21 @@ def test_what_one_commit_raises_all_of_it_get_and_the_next_works(
         loop.decide(id="before")
         whole = bits(loop), in_order(loop)
 
-        async def work(desk: Desk) -> None:
+        async def work(worker: LoopWorker) -> None:
             with monkeypatch.context() as patched:
-                patched.setattr(loop.ledger.log, "append", lambda _: (_ for _ in ()).throw(OSError(28, "full")))
+                patched.setattr(loop.projection.log, "append", lambda _: (_ for _ in ()).throw(OSError(28, "full")))
                 lesson = {"decision": "before", "id": "e", "clicks": ["i3"]}
                 found = await asyncio.gather(
-                    *(desk.decide({"id": f"d{n}"}) for n in range(5)),
-                    desk.feedback(lesson),
-                    desk.feedback_many([lesson]),
+                    *(worker.decide({"id": f"d{n}"}) for n in range(5)),
+                    worker.feedback(lesson),
+                    worker.feedback_many([lesson]),
                     return_exceptions=True,
                 )
                 assert all(isinstance(each, OSError) for each in found)
                 assert (bits(loop), in_order(loop)) == whole
-            answers = await asyncio.gather(*(desk.decide({"id": f"d{n}"}) for n in range(5)), desk.feedback(lesson))
+            answers = await asyncio.gather(*(worker.decide({"id": f"d{n}"}) for n in range(5)), worker.feedback(lesson))
             assert [each.seq for each in answers] == list(range(15, 21))
-            assert desk.groups == 1
+            assert worker.groups == 1
 
         at_desk(loop, work)
         assert loop.verify() == []
@@ -316,13 +322,15 @@ def test_what_one_commit_raises_all_of_it_get_and_the_next_works(
 def test_what_a_thread_raises_all_of_its_group_get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with small_loop(tmp_path / "loop", control=0.0) as loop:
 
-        async def work(desk: Desk) -> None:
+        async def work(worker: LoopWorker) -> None:
             with monkeypatch.context() as patched:
-                patched.setattr(loop.ledger, "attempt", lambda _: None)
-                patched.setattr(loop.ledger.log, "append", lambda _: (_ for _ in ()).throw(TimeoutError("locked")))
-                found = await asyncio.gather(*(desk.decide({"id": f"d{n}"}) for n in range(5)), return_exceptions=True)
+                patched.setattr(loop.projection, "attempt", lambda _: None)
+                patched.setattr(loop.projection.log, "append", lambda _: (_ for _ in ()).throw(TimeoutError("locked")))
+                found = await asyncio.gather(
+                    *(worker.decide({"id": f"d{n}"}) for n in range(5)), return_exceptions=True
+                )
                 assert all(isinstance(each, TimeoutError) for each in found)
-            answers = await asyncio.gather(*(desk.decide({"id": f"d{n}"}) for n in range(5)))
+            answers = await asyncio.gather(*(worker.decide({"id": f"d{n}"}) for n in range(5)))
             assert len({each.seq for each in answers}) == 5
 
         at_desk(loop, work)
@@ -332,14 +340,14 @@ def test_what_a_thread_raises_all_of_its_group_get(tmp_path: Path, monkeypatch: 
 def test_what_is_wrong_with_one_is_its_own(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", control=0.0) as loop:
 
-        async def work(desk: Desk) -> Any:
+        async def work(worker: LoopWorker) -> Any:
             return await asyncio.gather(
-                desk.decide({"id": "d"}),
-                desk.decide({"candidates": ["nowhere"], "strict": True}),
-                desk.decide({"show": 0}),
-                desk.feedback({"decision": "nowhere", "clicks": ["i1"]}),
-                desk.feedback({"decision": "nowhere", "clicks": "i1", "thumb": "up"}),
-                desk.feedback_many([{"decision": "nowhere", "clicks": ["i1"]}, 5, {}]),
+                worker.decide({"id": "d"}),
+                worker.decide({"candidates": ["nowhere"], "strict": True}),
+                worker.decide({"show": 0}),
+                worker.feedback({"decision": "nowhere", "clicks": ["i1"]}),
+                worker.feedback({"decision": "nowhere", "clicks": "i1", "thumb": "up"}),
+                worker.feedback_many([{"decision": "nowhere", "clicks": ["i1"]}, 5, {}]),
                 return_exceptions=True,
             )
 
@@ -371,10 +379,10 @@ def test_another_process_changes_the_model_between(tmp_path: Path, monkeypatch: 
 
         monkeypatch.setattr(loop.deciding, "proposed", noted)
 
-        async def work(desk: Desk) -> Any:
-            await desk.decide({"id": "first"})  # takes in what is there
-            tasks = [asyncio.create_task(desk.decide({"id": f"d{n}", "person": "p"})) for n in range(4)]
-            tasks.append(asyncio.create_task(desk.feedback({"decision": "first", "id": "e", "clicks": ["i2"]})))  # type: ignore[arg-type]
+        async def work(worker: LoopWorker) -> Any:
+            await worker.decide({"id": "first"})  # takes in what is there
+            tasks = [asyncio.create_task(worker.decide({"id": f"d{n}", "person": "p"})) for n in range(4)]
+            tasks.append(asyncio.create_task(worker.feedback({"decision": "first", "id": "e", "clicks": ["i2"]})))  # type: ignore[arg-type]
             await asyncio.sleep(0)
             assert proposed[-4:] == [f"d{n}" for n in range(4)]
             answer = other.feedback("before", id="o", clicks=["i4"])
@@ -387,7 +395,7 @@ def test_another_process_changes_the_model_between(tmp_path: Path, monkeypatch: 
 
         found = at_desk(loop, work)
         assert bits(loop) == bits_from_scratch(loop)
-        other.ledger.catch_up()
+        other.projection.catch_up()
         assert bits(other) == bits(loop)
         for decision in found[:4]:
             assert other.decide(id=decision.id, person="p") == decision
@@ -396,20 +404,20 @@ def test_another_process_changes_the_model_between(tmp_path: Path, monkeypatch: 
 def test_another_process_puts_an_item_and_makes_a_decision(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", control=0.0) as loop, Loop.open(tmp_path / "loop") as other:
 
-        async def work(desk: Desk) -> None:
+        async def work(worker: LoopWorker) -> None:
             other.put_items([{"id": "new", "f0": 1.0, "f1": 0.0, "f2": 0.0, "f3": 0.0}])
-            d = await desk.decide({"candidates": ["new", "i1"]})
+            d = await worker.decide({"candidates": ["new", "i1"]})
             assert set(d.shown) == {"new", "i1"}
             theirs = other.decide(id="theirs")
             a, [b] = await asyncio.gather(
-                desk.feedback({"decision": "theirs", "id": "a", "clicks": [theirs.shown[1]]}),
-                desk.feedback_many([{"decision": "theirs", "id": "b", "clicks": [theirs.shown[2]]}]),
+                worker.feedback({"decision": "theirs", "id": "a", "clicks": [theirs.shown[1]]}),
+                worker.feedback_many([{"decision": "theirs", "id": "b", "clicks": [theirs.shown[2]]}]),
             )
             assert (a.status, b.status) == ("applied", "applied")
             other.withdraw("new")
             with pytest.raises(LookupError, match="new"):
-                await desk.decide({"id": "then", "candidates": ["new", "i1", "nowhere"], "strict": True})
-            then = await desk.decide({"id": "then", "candidates": ["new", "i1", "nowhere"]})
+                await worker.decide({"id": "then", "candidates": ["new", "i1", "nowhere"], "strict": True})
+            then = await worker.decide({"id": "then", "candidates": ["new", "i1", "nowhere"]})
             assert (then.shown, then.unknown) == (("i1", "new", "nowhere"), ("new", "nowhere"))
 
         at_desk(loop, work)
@@ -421,8 +429,8 @@ def test_what_is_large_is_done_in_a_thread(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(module, limit, 10)
     with small_loop(tmp_path / "loop", control=0.0, n_items=9) as loop:
 
-        async def work(desk: Desk) -> None:
-            called = threads_of(desk)
+        async def work(worker: LoopWorker) -> None:
+            called = threads_of(worker)
             ticks = 0
 
             async def tick() -> None:
@@ -432,20 +440,22 @@ def test_what_is_large_is_done_in_a_thread(tmp_path: Path, monkeypatch: pytest.M
                     await asyncio.sleep(0)
 
             ticking = asyncio.create_task(tick())
-            d = await desk.decide({"id": "d"})
+            d = await worker.decide({"id": "d"})
             assert called == []
-            await desk.decide({"id": "large", "candidates": [{f"f{i}": 1.0 * n for i in range(4)} for n in range(11)]})
+            await worker.decide(
+                {"id": "large", "candidates": [{f"f{i}": 1.0 * n for i in range(4)} for n in range(11)]}
+            )
             assert called == ["decide True"]
             event = {"decision": "d", "clicks": [d.shown[3]]}
-            await desk.feedback_many([event | {"id": f"s{n}"} for n in range(10)])
+            await worker.feedback_many([event | {"id": f"s{n}"} for n in range(10)])
             assert called == ["decide True"]
-            answers = await desk.feedback_many([event | {"id": f"e{n}"} for n in range(11)])
+            answers = await worker.feedback_many([event | {"id": f"e{n}"} for n in range(11)])
             assert called == ["decide True", "feedback_many True"]
             assert [each.status for each in answers] == 11 * ["applied"]
             assert ticks > 10
             ticking.cancel()
             # Many small ones together are large as well: they are still all answered, in a thread.
-            found = await asyncio.gather(*(desk.decide({"id": f"m{n}"}) for n in range(25)))
+            found = await asyncio.gather(*(worker.decide({"id": f"m{n}"}) for n in range(25)))
             assert len({each.seq for each in found}) == 25
 
         at_desk(loop, work)
@@ -458,12 +468,12 @@ def test_what_is_large_is_done_in_a_thread(tmp_path: Path, monkeypatch: pytest.M
 def test_watchers_are_told_of_every_group(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", control=0.0) as loop:
 
-        async def work(desk: Desk) -> None:
+        async def work(worker: LoopWorker) -> None:
             async def watch() -> list[int]:
                 seen = [0]
                 while seen[-1] < 17:
-                    changed = desk.changed
-                    seen.append(loop.ledger.log.last()[0])
+                    changed = worker.changed
+                    seen.append(loop.projection.log.last()[0])
                     if seen[-1] < 17:
                         await changed.wait()
                 return seen[1:]
@@ -471,18 +481,18 @@ def test_watchers_are_told_of_every_group(tmp_path: Path) -> None:
             watchers = [asyncio.create_task(watch()) for _ in range(3)]
             await asyncio.sleep(0)
             for n in range(3):
-                changed = desk.changed
+                changed = worker.changed
                 if n == 1:
-                    await desk.run(lambda: loop.record(NAMES, NAMES[:3], id="r"))
+                    await worker.run(lambda: loop.record(NAMES, NAMES[:3], id="r"))
                 else:
-                    await desk.decide({"id": f"d{n}"})
+                    await worker.decide({"id": f"d{n}"})
                 assert changed.is_set()
-                assert not desk.changed.is_set()
+                assert not worker.changed.is_set()
                 await asyncio.sleep(0)
-            changed = desk.changed
-            assert await desk.read(lambda: loop.ledger.log.last()[0]) == 16
+            changed = worker.changed
+            assert await worker.read(lambda: loop.projection.log.last()[0]) == 16
             assert not changed.is_set()  # nothing was written
-            await desk.decide({"id": "last"})
+            await worker.decide({"id": "last"})
             found = await asyncio.wait_for(asyncio.gather(*watchers), 5)
             assert found == 3 * [[13, 14, 15, 16, 17]]
 
@@ -492,17 +502,17 @@ def test_watchers_are_told_of_every_group(tmp_path: Path) -> None:
 def test_snapshots_are_kept_beside_the_commits(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", control=0.0, snapshot_every=10) as loop:
 
-        async def one(desk: Desk, i: int) -> None:
+        async def one(worker: LoopWorker, i: int) -> None:
             for n in range(10):
-                d = await desk.decide({"id": f"d{i}-{n}"})
-                assert (await desk.feedback({"decision": d.id, "id": f"e{i}-{n}", "clicks": [d.shown[3]]})).learned
+                d = await worker.decide({"id": f"d{i}-{n}"})
+                assert (await worker.feedback({"decision": d.id, "id": f"e{i}-{n}", "clicks": [d.shown[3]]})).learned
 
-        async def work(desk: Desk) -> None:
-            await asyncio.gather(*(one(desk, i) for i in range(8)))
+        async def work(worker: LoopWorker) -> None:
+            await asyncio.gather(*(one(worker, i) for i in range(8)))
 
         at_desk(loop, work)
         assert len(list(loop.path.glob("snapshot-*"))) > 1
-        assert not loop.ledger.due
+        assert not loop.projection.due
         assert loop.notes == []
         whole = bits(loop)
     with Loop.open(tmp_path / "loop") as loop:
@@ -516,7 +526,7 @@ def test_what_cannot_be_kept_up_is_told_and_tried_again(
     monkeypatch.setattr(module, "WRITE_AHEAD", 10)
     with small_loop(tmp_path / "loop", control=0.0) as loop:
 
-        async def work(desk: Desk) -> None:
+        async def work(worker: LoopWorker) -> None:
             tries = 0
 
             def fails() -> None:
@@ -525,14 +535,14 @@ def test_what_cannot_be_kept_up_is_told_and_tried_again(
                 raise OSError(5, "no")
 
             with monkeypatch.context() as patched:
-                patched.setattr(loop.ledger.log, "move_write_ahead", fails)
+                patched.setattr(loop.projection.log, "move_write_ahead", fails)
                 for n in range(3):
-                    await desk.decide({"id": f"d{n}"})
-                    while desk.busy:
+                    await worker.decide({"id": f"d{n}"})
+                    while worker.busy:
                         await asyncio.sleep(0.001)
             assert tries == 3
             assert "could not be moved" in caplog.text
-            assert (await desk.decide({"id": "d"})).seq == 17
+            assert (await worker.decide({"id": "d"})).seq == 17
 
         at_desk(loop, work)
         assert loop.verify() == []
@@ -541,14 +551,14 @@ def test_what_cannot_be_kept_up_is_told_and_tried_again(
 def test_users_keep_it_open(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop") as loop:
 
-        async def work(desk: Desk) -> None:
-            assert not desk.busy
-            with desk, desk:
-                assert desk.busy
-            assert not desk.busy
-            task = asyncio.create_task(desk.decide({}))
+        async def work(worker: LoopWorker) -> None:
+            assert not worker.busy
+            with worker, worker:
+                assert worker.busy
+            assert not worker.busy
+            task = asyncio.create_task(worker.decide({}))
             await asyncio.sleep(0)
-            assert desk.busy
+            assert worker.busy
             await task
 
         at_desk(loop, work)
@@ -559,9 +569,9 @@ def test_a_loop_of_choices_takes_one_core(tmp_path: Path) -> None:
     path = study_of_rows(tmp_path / "words.heedful", 4)
     code = (
         "import asyncio; from concurrent.futures import ThreadPoolExecutor; from threadpoolctl import threadpool_info\n"
-        "from heedful import Loop; from heedful.server.desk import Desk\n"
+        "from heedful import Loop; from heedful.server.loop_worker import LoopWorker\n"
         "async def opened():\n"
-        "    Desk(loop, ThreadPoolExecutor(1))\n"
+        "    LoopWorker(loop, ThreadPoolExecutor(1))\n"
         f"with Loop.open({str(path)!r}) as loop:\n"
         "    asyncio.run(opened())\n"
         "threads = [each['num_threads'] for each in threadpool_info() if each['user_api'] == 'blas']\n"

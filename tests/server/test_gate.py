@@ -23,7 +23,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.server.gate import Caller, Gate, _Entry
+from heedful.server.auth import Caller, Gate, _Entry
 from heedful.server.keys import SCOPES, Key, Keys
 from heedful.server.problems import Problem
 

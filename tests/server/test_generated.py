@@ -19,9 +19,9 @@ from oddities import CASES
 
 from budget import FACTOR
 from heedful import TEXTS, Loop
+from heedful.server.main import served
 from heedful.server.pages import PAGES
 from heedful.server.routes import description
-from heedful.server.running import served
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop
 
 N = 1000 * FACTOR

@@ -15,12 +15,12 @@ from asking import MSGPACK, Caller, Wire, is_problem, request, until
 import processes
 from heedful import Loop
 from heedful.loop.settings import Settings
-from heedful.server import running
+from heedful.server import main
 from heedful.server.app import create_app
+from heedful.server.context import Options
 from heedful.server.keys import Keys
+from heedful.server.main import served
 from heedful.server.pages.page import static_url
-from heedful.server.running import served
-from heedful.server.service import Options
 from loops import small_loop
 from processes import Process, here
 
@@ -215,7 +215,7 @@ def test_a_process_with_few_files_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
 def test_how_many_connections_there_may_be(tmp_path: Path) -> None:
     """What the process may open, less six files a loop and some of its own; but at least half."""
     for files, most_open, most in ((100_000, 200, 98_700), (1024, 200, 512), (1024, 10, 864), (64, 200, 32)):
-        assert running.most_connections(files, Options(most_open=most_open)) == most
+        assert main.most_connections(files, Options(most_open=most_open)) == most
     assert create_app(tmp_path).connections is None
 
 

@@ -31,10 +31,10 @@ from hypothesis import strategies as st
 from budget import FACTOR, examples
 from heedful import TEXTS, Loop
 from heedful.server import schema
-from heedful.server.bodies import LARGE, Limits
+from heedful.server.codecs import LARGE, Limits
+from heedful.server.context import Options
+from heedful.server.main import served
 from heedful.server.problems import TITLES
-from heedful.server.running import served
-from heedful.server.service import Options
 from loops import bits, bits_from_scratch, small_loop
 
 SECONDS = 0.8
@@ -928,7 +928,7 @@ def test_who_goes_away_finds_it_learned_once_or_not_at_all(tmp_path: Path) -> No
         assert found["applied"] >= n // 2 - 1  # what was not all there was not learned
         assert ask.get(CARS).value["events"]["feedback"] == n
     with Loop.open(tmp_path / "cars.heedful") as loop:
-        assert loop.ledger.log.counts()["feedback"] == n
+        assert loop.projection.log.counts()["feedback"] == n
         assert loop.verify() == []
         assert bits(loop) == bits_from_scratch(loop)
 

@@ -40,11 +40,11 @@ from hypothesis import strategies as st
 from budget import FACTOR, examples
 from heedful import Loop
 from heedful.loop.log import Log
-from heedful.server import meters
-from heedful.server.bodies import Limits
+from heedful.server import metrics as server_metrics
+from heedful.server.codecs import Limits
+from heedful.server.context import Options
 from heedful.server.keys import Keys
-from heedful.server.running import served
-from heedful.server.service import Options
+from heedful.server.main import served
 from loops import bits, bits_from_scratch, choice_loop, rows, small_loop
 
 ITEMS = rows(12, 4)
@@ -132,7 +132,7 @@ def test_a_loop_is_made(ask: Caller, folder: Path) -> None:
     assert loop["names"][-1] == "the caller's score"
     with Loop.open(folder / f"{name}.heedful") as held:
         assert held.feature_names == loop["names"]
-        assert (held.items, held.founding.encoding.size) == (["a", "b"], loop["features"])
+        assert (held.items, held.manifest.encoding.size) == (["a", "b"], loop["features"])
     assert name in ok(ask.get("/v1/loops"))["loops"]
     is_problem(ask.post("/v1/loops", given), "exists")
 
@@ -280,7 +280,7 @@ def test_odd_names_go_through_the_path(plain: Caller, cars: str, odd: str, folde
         assert (found.status, found.value["events"]) == (200, 1)
     with opened(folder, cars) as loop:
         assert odd not in loop.items
-        assert loop.ledger.known(odd) is None
+        assert loop.projection.known(odd) is None
 
 
 # ---------------------------------------------------------------------------- deciding, learning
@@ -714,7 +714,7 @@ def test_everything_may_be_sent_again(ask: Caller, cars: str, folder: Path) -> N
             assert kept.items() <= first.items()
             assert again.get("status", "duplicate") == "duplicate"
     with opened(folder, cars) as loop:
-        assert loop.ledger.log.counts() == {"loop": 1, "item": 12, "decision": 2, "feedback": 1, "undo": 1}
+        assert loop.projection.log.counts() == {"loop": 1, "item": 12, "decision": 2, "feedback": 1, "undo": 1}
     is_problem(ask.post(f"{cars}/decisions", {**decision, "person": "q"}), "bad-input", "id")
     is_problem(ask.post(f"{cars}/decisions", {**decision, "candidates": ["i0"]}), "bad-input", "id")
     is_problem(ask.post(f"{cars}/records", {**record, "shown": ["i0"]}), "bad-input", "id")
@@ -748,7 +748,7 @@ def test_an_idempotency_key_is_the_id(ask: Caller, cars: str, folder: Path, rout
         answer = ask.post(f"{cars}/{route}", body, idempotency_key=wrong)
         is_problem(answer, "malformed", "Idempotency-Key")
     with opened(folder, cars) as loop:
-        counts = loop.ledger.log.counts()
+        counts = loop.projection.log.counts()
         found = {"decisions": "decision", "records": "decision"}.get(route, route)
         assert counts[found] == 3 + (found in ("decision", "feedback"))
 
@@ -1162,7 +1162,7 @@ def test_the_events_are_those_of_export(plain: Caller, cars: str, folder: Path) 
     assert [event.id for event in told] == [event.data["seq"] for event in told] == list(range(2, 21))
     with opened(folder, cars) as loop:
         exporter = Exporter(loop, by_name=True)
-        lines = [exporter.line(event) for event in loop.ledger.log.events()]
+        lines = [exporter.line(event) for event in loop.projection.log.events()]
         assert [{"seq": e.id, **json.loads(json.dumps(line))} for e, line in zip(told, [x for x in lines if x])] == [
             e.data for e in told
         ]
@@ -1368,7 +1368,7 @@ def test_what_is_sent_again_is_counted_as_that(tmp_path: Path, make: Any) -> Non
 
 
 def test_the_series_do_not_grow_with_what_strangers_ask(plain: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meters, "EVERY", 0.0)
+    monkeypatch.setattr(server_metrics, "EVERY", 0.0)
 
     def series() -> int:
         for i in range(30):
@@ -1431,7 +1431,7 @@ def test_another_process_writes_at_the_same_time(url: str, cars: str, folder: Pa
     assert failures == []
     with closing(Caller(url)) as caller, opened(folder, cars) as loop:
         assert ok(caller.post(f"{cars}/decisions", {"id": "last"}))["version"] == loop.version
-        assert loop.ledger.log.counts()["feedback"] == 4 * n
+        assert loop.projection.log.counts()["feedback"] == 4 * n
         assert loop.verify() == []
         assert bits(loop) == bits_from_scratch(loop)
         assert ok(caller.get(f"{cars}/weights"))["weights"] == loop.weights
@@ -1468,14 +1468,14 @@ def test_people_are_forgotten_while_others_are_answered(url: str, cars: str, fol
     assert failures == []
     with opened(folder, cars) as loop:
         assert loop.verify() == []
-        assert {event.subject for event in loop.ledger.log.events(kinds=["decision"])} == {"p0"}
+        assert {event.subject for event in loop.projection.log.events(kinds=["decision"])} == {"p0"}
 
 
 # ---------------------------------------------------------------------------- open and closed
 
 
 def test_what_nobody_asks_for_is_closed_and_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meters, "EVERY", 0.0)
+    monkeypatch.setattr(server_metrics, "EVERY", 0.0)
     small_loop(tmp_path / "cars.heedful", snapshot_every=10_000).close()
     with served(tmp_path, Options(idle=0.1)) as url, closing(Caller(url)) as caller:
         for i in range(4):
@@ -1532,7 +1532,7 @@ def test_no_more_are_kept_open_than_may_be(tmp_path: Path, most: int) -> None:
     for name in names:
         with Loop.open(tmp_path / f"{name}.heedful") as loop:
             assert loop.verify() == []
-            total += loop.ledger.log.counts()["feedback"]
+            total += loop.projection.log.counts()["feedback"]
     assert total == 100
 
 

@@ -14,10 +14,10 @@ from asking import Caller, Said, is_problem
 
 from heedful import Loop
 from heedful.loop.interactions import schemas as kinds
-from heedful.loop.wire import plain as told
+from heedful.loop.records import plain as told
 from heedful.server import schema
+from heedful.server.main import served
 from heedful.server.routes import description
-from heedful.server.running import served
 from loops import bits, diverged, rows, small_loop
 
 ITEMS = rows(12, 4)

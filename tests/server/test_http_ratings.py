@@ -13,9 +13,9 @@ from asking import FLOAT32, Caller, Said, is_problem, raw_numbers
 
 from heedful import Loop
 from heedful.loop.interactions import schemas as kinds
-from heedful.loop.wire import plain as told
+from heedful.loop.records import plain as told
 from heedful.server import schema
-from heedful.server.running import served
+from heedful.server.main import served
 from loops import bits, rating_loop
 
 NAMES = [f"i{j}" for j in range(12)]

@@ -366,7 +366,7 @@ def test_a_process_that_stopped_halfway_made_no_key(keys: Keys, tmp_path: Path) 
 
 
 def test_a_key_that_fails_halfway_is_no_key(keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Keys, "_wanted", lambda *_: 1 / 0)
+    monkeypatch.setattr(Keys, "_key_of", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         keys.create("ci")
     assert (keys.all(), keys.exist()) == ([], False)

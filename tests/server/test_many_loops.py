@@ -14,7 +14,7 @@ import pytest
 from budget import FACTOR
 from heedful import Loop
 from heedful.loop.log import Log
-from heedful.server.service import Options
+from heedful.server.context import Options
 from loops import bits, small_loop
 from processes import Process, here, until
 
@@ -82,7 +82,7 @@ def test_a_start_reads_no_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert names == sorted(names)
         assert client.get("/metrics").status_code == 200
         assert asked == []
-        assert not app.service.loops.desks
+        assert not app.service.loops.workers
         assert client.get("/v1/loops/loop7/weights").status_code == 200
         assert asked == ["loop7"]
     after = {path: (path.stat().st_mtime_ns, path.stat().st_ctime_ns) for path in folder.glob("*/*")}
@@ -129,7 +129,7 @@ def test_loops_that_nobody_uses_are_closed(folder: Path) -> None:
     for n in (1, 200, TOUCHED - 1):
         with Loop.open(folder / f"loop{n}.heedful") as loop:
             assert loop.verify() == []
-            assert loop.ledger.model.shared.t >= 6
+            assert loop.projection.model.shared.t >= 6
 
 
 def test_what_an_open_loop_costs(folder: Path) -> None:
@@ -165,6 +165,6 @@ def test_opened_and_closed_it_stays_the_same(folder: Path) -> None:
         with ThreadPoolExecutor(8) as pool:
             found = pool.map(lambda n: client.get(f"/v1/loops/loop{n % 20}/weights").status_code, range(100))
             assert set(found) == {200}
-        until(lambda: not app.service.loops.desks and not app.service.loops._moving)
+        until(lambda: not app.service.loops.workers and not app.service.loops._moving)
     with Loop.open(folder / "loop3.heedful") as loop:
         assert bits(loop) == before

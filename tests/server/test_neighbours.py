@@ -24,17 +24,17 @@ from hypothesis import strategies as st
 
 from heedful import Loop
 from heedful.features.encoding import Encoding
-from heedful.loop.deciding import Deciding
+from heedful.loop.decide import Deciding
 from heedful.loop.log import Log
-from heedful.server import bodies, meters, running, service
+from heedful.server import codecs, context, main, metrics
 from heedful.server import events as events_module
-from heedful.server.bodies import Limits
+from heedful.server.codecs import Limits
+from heedful.server.context import Options
 from heedful.server.events import Round
 from heedful.server.keys import Keys
+from heedful.server.main import served
 from heedful.server.problems import Problem
 from heedful.server.protocol import Protocol
-from heedful.server.running import served
-from heedful.server.service import Options
 from loops import small_loop
 
 CARS = "/v1/loops/cars"
@@ -116,16 +116,16 @@ def test_metrics_are_written_beside_the_event_loop_and_once_a_second(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However often a tenant asks, and whoever waits for its text: others are answered meanwhile."""
-    may, made, was = threading.Event(), list[str | None](), meters.exposition
+    may, made, was = threading.Event(), list[str | None](), metrics.exposition
 
-    def slow(counts: meters.Meters, desks: Any, at: Path, tenant: str | None) -> bytes:
+    def slow(counts: metrics.Metrics, workers: Any, at: Path, tenant: str | None) -> bytes:
         made.append(tenant)
         assert may.wait(20), "nobody was answered meanwhile"
-        return was(counts, desks, at, tenant)
+        return was(counts, workers, at, tenant)
 
     now = [100.0]
-    monkeypatch.setattr(meters, "exposition", slow)
-    monkeypatch.setattr(meters, "clock", lambda: now[0])
+    monkeypatch.setattr(metrics, "exposition", slow)
+    monkeypatch.setattr(metrics, "clock", lambda: now[0])
     with closing(Keys(folder)) as keys:
         acme, reader, everything = (
             keys.create("a", tenant="acme", scopes=["read"])[1],
@@ -165,7 +165,7 @@ def test_metrics_that_fail_are_tried_again(folder: Path, monkeypatch: pytest.Mon
 
     with served(folder) as url, closing(Caller(url)) as caller:
         with monkeypatch.context() as broken:
-            broken.setattr(meters, "exposition", fails)
+            broken.setattr(metrics, "exposition", fails)
             is_problem(caller.send("GET", "/metrics"), "damaged")
         assert caller.send("GET", "/metrics").status == 200
 
@@ -248,14 +248,14 @@ def packed_list(n: int, of: bytes) -> bytes:
 
 N = 8 * MIB - 100
 CROWDS = {
-    "objects": (crowd(2_790_000), bodies.JSON),
-    "lists": (b'{"context":{"a":[' + b"[]," * 2_700_000 + b"[]]}}", bodies.JSON),
-    "lists within lists": (b"[" * 800 + b"[[]," * 1_500_000, bodies.JSON),
-    "numbers": (b"[" + b"1," * 4_000_000 + b"1]", bodies.JSON),
-    "msgpack": (b"\x81\xaacandidates" + packed_list(N, b"\x80"), bodies.MSGPACK),
-    "msgpack, in one candidate": (b"\x81\xaacandidates\x91\x81\xa1a" + packed_list(N, b"\x80"), bodies.MSGPACK),
-    "msgpack, in objects": (b"\x81\xa7context" + b"\x81\xa1a" * 9 + packed_list(90_000, b"\x90" * 80), bodies.MSGPACK),
-    "msgpack, a list": (packed_list(N, b"\x80"), bodies.MSGPACK),
+    "objects": (crowd(2_790_000), codecs.JSON),
+    "lists": (b'{"context":{"a":[' + b"[]," * 2_700_000 + b"[]]}}", codecs.JSON),
+    "lists within lists": (b"[" * 800 + b"[[]," * 1_500_000, codecs.JSON),
+    "numbers": (b"[" + b"1," * 4_000_000 + b"1]", codecs.JSON),
+    "msgpack": (b"\x81\xaacandidates" + packed_list(N, b"\x80"), codecs.MSGPACK),
+    "msgpack, in one candidate": (b"\x81\xaacandidates\x91\x81\xa1a" + packed_list(N, b"\x80"), codecs.MSGPACK),
+    "msgpack, in objects": (b"\x81\xa7context" + b"\x81\xa1a" * 9 + packed_list(90_000, b"\x90" * 80), codecs.MSGPACK),
+    "msgpack, a list": (packed_list(N, b"\x80"), codecs.MSGPACK),
 }
 
 
@@ -263,7 +263,7 @@ CROWDS = {
 def test_a_crowd_is_refused_by_its_bytes(crowded: str) -> None:
     """Before it takes memory, sixty bytes for one that was sent."""
     body, kind = CROWDS[crowded]
-    assert peak(lambda: bodies.decode(body, kind)) < MIB
+    assert peak(lambda: codecs.decode(body, kind)) < MIB
 
 
 @given(
@@ -277,7 +277,7 @@ def test_no_more_values_are_there_than_are_counted(value: Any) -> None:
         inside = of.values() if isinstance(of, dict) else of if isinstance(of, list) else ()
         return 1 + sum(map(values, inside))
 
-    assert bodies.values(msgspec.json.encode(value)) >= values(value)
+    assert codecs.values(msgspec.json.encode(value)) >= values(value)
 
 
 ROW = {"id": "a", "n": 1.5, "flag": True, "none": None, "features": [0.5] * 9, "about": {"deep": {"tags": ["x"]}}}
@@ -292,8 +292,8 @@ LARGE = [
 
 @pytest.mark.parametrize("value", LARGE, ids=range(len(LARGE)))
 def test_what_is_large_and_plain_is_read(value: Any) -> None:
-    assert bodies.decode(msgspec.msgpack.encode(value), bodies.MSGPACK) == value
-    assert bodies.decode(msgspec.json.encode(value), bodies.JSON) == value
+    assert codecs.decode(msgspec.msgpack.encode(value), codecs.MSGPACK) == value
+    assert codecs.decode(msgspec.json.encode(value), codecs.JSON) == value
 
 
 def test_large_bodies_are_read_one_at_a_time_beside_the_event_loop(
@@ -303,7 +303,7 @@ def test_large_bodies_are_read_one_at_a_time_beside_the_event_loop(
     small_loop(folder / "acme" / "cars.heedful").close()
     with closing(Keys(folder)) as keys:
         main, acme = keys.create("m")[1], keys.create("a", tenant="acme")[1]
-    began, at_once, may, was = list[int](), list[int](), threading.Event(), bodies.decode
+    began, at_once, may, was = list[int](), list[int](), threading.Event(), codecs.decode
     reading = 0
 
     def slow(body: Any, kind: bytes) -> Any:
@@ -319,7 +319,7 @@ def test_large_bodies_are_read_one_at_a_time_beside_the_event_loop(
         finally:
             reading -= 1
 
-    monkeypatch.setattr(bodies, "decode", slow)
+    monkeypatch.setattr(codecs, "decode", slow)
     body = b'{"candidates":["i1","i2"]}' + b" " * 200_000
     with served(folder) as url, ThreadPoolExecutor(8) as pool, closing(Caller(url, acme)) as other:
 
@@ -371,10 +371,10 @@ def test_large_bodies_leave_the_others_a_share(monkeypatch: pytest.MonkeyPatch, 
         return 7
 
     clock = lambda: now[0]  # noqa: E731
-    monkeypatch.setattr(service, "time", SimpleNamespace(perf_counter=clock, thread_time=clock, sleep=sleep))
+    monkeypatch.setattr(context, "time", SimpleNamespace(perf_counter=clock, thread_time=clock, sleep=sleep))
 
     async def both() -> None:
-        serving = service.Service(tmp_path)
+        serving = context.Service(tmp_path)
         try:
             assert [await serving.read(work) for _ in range(3)] == [7, 7, 7]
             now[0] += 1.0
@@ -408,10 +408,10 @@ def test_threads_that_work_for_others_let_go_soon(folder: Path, monkeypatch: pyt
     """The thread of the server waits for the interpreter several times a request, each time for so long."""
     found: list[float] = []
     before, thresholds = sys.getswitchinterval(), gc.get_threshold()
-    monkeypatch.setattr(running.Server, "run", lambda *_: found.append(sys.getswitchinterval()))
+    monkeypatch.setattr(main.Server, "run", lambda *_: found.append(sys.getswitchinterval()))
     try:
-        with running.listening(folder, "127.0.0.1", 0, Options()) as (app, listener):
-            running.serve(app, listener)
+        with main.listening(folder, "127.0.0.1", 0, Options()) as (app, listener):
+            main.serve(app, listener)
     finally:
         sys.setswitchinterval(before)
         gc.set_threshold(*thresholds)
@@ -429,8 +429,8 @@ def test_the_slow_are_hung_up_on_a_few_at_a_time(folder: Path, monkeypatch: pyte
     monkeypatch.setattr(Protocol, "hang_up_unread", lambda self: None)
 
     async def work() -> None:
-        app = running.create_app(folder, Options(limits=Limits(seconds=0.1)))
-        server = running.Server(running.config(app), app)
+        app = main.create_app(folder, Options(limits=Limits(seconds=0.1)))
+        server = main.Server(main.config(app), app)
         for _ in range(1000):
             connection = Protocol.__new__(Protocol)
             connection.began = -1000.0

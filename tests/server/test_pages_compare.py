@@ -25,9 +25,9 @@ from heedful.data.comparisons import Comparison, ComparisonTable
 from heedful.data.preflib import load_preflib
 from heedful.features import infer
 from heedful.server.keys import Keys
+from heedful.server.main import served
 from heedful.server.pages import standing
 from heedful.server.pages.plates import MARGIN, SHAPES, plates
-from heedful.server.running import served
 
 
 @pytest.fixture

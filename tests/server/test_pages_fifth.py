@@ -13,10 +13,10 @@ from browsing import Seen, Visitor, words
 
 from heedful import Loop, Settings, infer
 from heedful.loop.interactions.forms import ACTIONS, BETTER, CHOICE, CLICKS, EDIT, ITEM, NONE, RATING, Form
+from heedful.server.context import Options
+from heedful.server.main import served
 from heedful.server.pages import fields_widget
 from heedful.server.pages.fields_widget import PREFIX
-from heedful.server.running import served
-from heedful.server.service import Options
 from loops import rows
 
 FIFTH = f"{Path(__file__).parents[1] / 'fifth.py'}:BestWorst"
@@ -80,7 +80,7 @@ def test_an_answer_teaches_and_brings_other_cards_and_is_taken_back(visitor: Vis
     with Loop.open(folder / "cars.heedful", learner=FIFTH) as loop:
         [lesson] = loop.lessons()
         assert (lesson.form, lesson.chosen, lesson.learned) == ("best", (best,), True)
-        assert loop.ledger.log.counts()["feedback"] == 1
+        assert loop.projection.log.counts()["feedback"] == 1
         event = lesson.event
     told = words(visitor.get(BASE).one("ul[@class='lessons']/li"))
     assert told.startswith(f"Best: {best}, not ")
@@ -184,7 +184,7 @@ class _Loop:
 
     def __init__(self, *forms: Form) -> None:
         self.forms = forms
-        self.ledger = self.interaction = self
+        self.projection = self.interaction = self
 
     def describe(self) -> Any:
         return self

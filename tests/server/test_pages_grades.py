@@ -13,16 +13,16 @@ import pytest
 from browsing import Seen, Visitor, words
 
 from heedful import Loop
-from heedful.loop.comparison import Difference
+from heedful.loop.cluster_robust import Difference
 from heedful.loop.interactions.findings import Findings
 from heedful.loop.interactions.ordinal import texts as ordinal_texts
 from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.interactions.ordinal.prediction_report import Accuracy, Stretch
 from heedful.loop.report import Arm, Counts, Report
+from heedful.server.main import served
 from heedful.server.pages import scale_widget
 from heedful.server.pages.charts import chart
 from heedful.server.pages.score_line import score_line
-from heedful.server.running import served
 from loops import bits, diverged, small_loop, values
 
 CALM: dict[str, Any] = {"control": 0.0, "exploration": 0.0}
@@ -91,7 +91,7 @@ def test_every_card_has_what_is_predicted_and_a_button_for_each_grade(visitor: V
     seen = visitor.get(BASE)
     with Loop.open(path) as loop:
         predicted = values(loop.predict(names(seen)))
-        decision = loop.ledger.known(state(seen)["decision"])
+        decision = loop.projection.known(state(seen)["decision"])
         assert decision is not None
         assert decision.record.predicted == tuple(predicted.values())
     assert list(predicted) == names(seen)  # the highest first
@@ -147,7 +147,7 @@ def test_a_grade_is_one_lesson_and_the_card_says_what_came_of_it(visitor: Visito
     other = grades(visitor, then, names(seen)[5], 4, "e2")
     assert state(other)["decision"] == state(seen)["decision"]  # both answer the one list
     with Loop.open(path) as loop:
-        counts, found = loop.ledger.log.counts(), loop.report().grades
+        counts, found = loop.projection.log.counts(), loop.report().grades
         assert (counts["decision"], counts["feedback"]) == (1, 2)
         assert found is not None
         assert found.grades == 2
@@ -162,7 +162,7 @@ def test_sent_again_it_counts_once(visitor: Visitor, folder: Path) -> None:
     assert (once.status, twice.status, marks(once)) == (200, 200, marks(twice))
     assert (grades(visitor, seen, item, 4, "same").status, lessons(twice)) == (409, {"same": True})
     with Loop.open(path) as loop:
-        assert loop.ledger.log.counts()["feedback"] == 1
+        assert loop.projection.log.counts()["feedback"] == 1
 
 
 def test_a_second_grade_of_a_card_stands_in_place_of_the_first(visitor: Visitor, folder: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_second_grade_of_a_card_stands_in_place_of_the_first(visitor: Visitor,
     grades(visitor, seen, one, 3, "e3")
     with Loop.open(path) as loop:
         left = bits(loop)
-        assert loop.ledger.log.counts()["undo"] == 1
+        assert loop.projection.log.counts()["undo"] == 1
         assert loop.verify() == []
     plain = made(folder, name="plain")
     with Loop.open(plain) as loop:
@@ -203,7 +203,7 @@ def test_an_answer_that_grades_several_is_not_taken_back_for_one(visitor: Visito
     assert lessons(then) == {"e1": True, "both": True}
     assert [marks(then)[name][:10] for name in (one, other)] == ["You said 3", "You said 4"]
     with Loop.open(path) as loop:
-        assert "undo" not in loop.ledger.log.counts()
+        assert "undo" not in loop.projection.log.counts()
 
 
 def test_undo_is_as_if_it_had_never_been(visitor: Visitor, folder: Path) -> None:
@@ -327,14 +327,14 @@ def test_bad_input_teaches_nothing(visitor: Visitor, folder: Path, form: Form, t
         "decision": kept["decision"],
     }
     with Loop.open(path) as loop:
-        before = loop.ledger.log.counts(), bits(loop)
+        before = loop.projection.log.counts(), bits(loop)
     for headers in ({"hx_request": "true"}, {}):
         answer = visitor.post(f"{BASE}/teach", good | form, **headers)
         assert answer.status in (409, 422), answer.html
         assert told.format(item=item) in words(answer.tree)
         assert ("<html" in answer.html) is not bool(headers)
     with Loop.open(path) as loop:
-        assert (loop.ledger.log.counts(), bits(loop)) == before
+        assert (loop.projection.log.counts(), bits(loop)) == before
 
 
 def test_a_loop_that_learns_no_grades_takes_none(visitor: Visitor, folder: Path) -> None:
@@ -363,7 +363,10 @@ def test_names_are_only_ever_text(visitor: Visitor, folder: Path) -> None:
 def taught(path: Path, learner: str = "averaged-prank:n_ranks=5", lists: int = 40, **settings: Any) -> Loop:
     """A loop of which the grade grows with f0; three people, the third of whom is strict."""
     loop = small_loop(path, learner, **{"control": 0.1} | settings)
-    x = {name: loop.ledger.shelf.features([version])[0][0] for name, version in loop.ledger.shelf.on_offer()}
+    x = {
+        name: loop.projection.catalogue.features([version])[0][0]
+        for name, version in loop.projection.catalogue.on_offer()
+    }
     for n in range(lists):
         decision = loop.decide(id=f"d{n}", person=f"p{n % 3}", show=4)
         grade = {name: min(max(round(3 + 1.5 * float(x[name]) - (n % 3 == 2)), 1), 5) for name in decision.shown}
@@ -398,13 +401,15 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
 
 def test_thresholds_are_drawn_where_they_lie(visitor: Visitor, folder: Path) -> None:
     with taught(folder / "films.heedful", shrink=3.0) as loop:
-        state, own = loop.ledger.reading("p2")
+        state, own = loop.projection.reading("p2")
         b = [float(each) for each in loop.learner.thresholds(state.shared)]
         assert own is not None
-        assert isinstance(loop.ledger.model, GradingModel)
-        level = loop.ledger.model.level(own)
+        assert isinstance(loop.projection.model, GradingModel)
+        level = loop.projection.model.level(own)
         for person, shift in ((None, 0.0), ("p2", level)):
-            line = score_line(loop.ledger.interaction.cuts(loop.ledger.model, state.shared, own if person else None))
+            line = score_line(
+                loop.projection.interaction.cuts(loop.projection.model, state.shared, own if person else None)
+            )
             assert line is not None
             spots = [part.left for part in line.parts[1:]]
             assert spots == sorted(spots)
@@ -414,8 +419,8 @@ def test_thresholds_are_drawn_where_they_lie(visitor: Visitor, folder: Path) -> 
             # what is told of a grade is where the model predicts it
             for name, grade in values(loop.predict(person=person)).items():
                 weights = list(loop.weights_of(person).values())[:-1]
-                version = loop.ledger.shelf.current[name]
-                score = float(loop.ledger.shelf.features([version])[0] @ weights)
+                version = loop.projection.catalogue.current[name]
+                score = float(loop.projection.catalogue.features([version])[0] @ weights)
                 cuts = [each + shift for each in b]
                 assert grade == 1 + sum(score >= cut for cut in cuts)
     assert abs(level) > 0.01

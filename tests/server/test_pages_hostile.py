@@ -17,10 +17,10 @@ from asking import NO_TLS, Wire, request
 from browsing import Visitor
 
 from heedful.loop import Loop
+from heedful.server.context import Options
 from heedful.server.keys import Keys
+from heedful.server.main import served
 from heedful.server.pages.session import cookies
-from heedful.server.running import served
-from heedful.server.service import Options
 from heedful.server.sessions import MOST, Sessions
 from loops import small_loop
 

@@ -13,9 +13,9 @@ import pytest
 from asking import until
 from browsing import Visitor, words
 
+from heedful.server.context import Options
 from heedful.server.keys import SCOPES, SHAPE, Keys
-from heedful.server.running import served
-from heedful.server.service import Options
+from heedful.server.main import served
 
 BOTH = {"scope-read": "yes", "scope-admin": "yes"}
 """What a first key has to be allowed."""

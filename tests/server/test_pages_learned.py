@@ -13,18 +13,18 @@ import pytest
 from browsing import Seen, Visitor, words
 
 from heedful import Loop
-from heedful.loop.comparison import Difference
+from heedful.loop.cluster_robust import Difference
+from heedful.loop.history import LessonTold
 from heedful.loop.interactions import findings
 from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.forms import FORMS
-from heedful.loop.lessons import LessonTold
 from heedful.loop.report import Arm, Counts, Report, Window
 from heedful.loop.simulation import Simulation
+from heedful.server.context import Options
 from heedful.server.keys import Keys
+from heedful.server.main import served
 from heedful.server.pages import formatting
 from heedful.server.pages.learned import LESSONS
-from heedful.server.running import served
-from heedful.server.service import Options
 from loops import bits, small_loop
 
 
@@ -43,7 +43,10 @@ def visitor(folder: Path) -> Iterator[Visitor]:
 def taught(path: Path, lists: int = 30, **settings: Any) -> Loop:
     """A loop of which mostly what has little f0 is wanted; a list in three is left alone."""
     loop = small_loop(path, **({"control": 0.3, "k": 5} | settings))
-    weight = {row: loop.ledger.shelf.features([version])[0][0] for row, version in loop.ledger.shelf.on_offer()}
+    weight = {
+        row: loop.projection.catalogue.features([version])[0][0]
+        for row, version in loop.projection.catalogue.on_offer()
+    }
     for n in range(lists):
         decision = loop.decide(id=f"d{n}", person=f"p{n % 3}" if n % 4 else None, show=6)
         wanted = decision.shown[n % 6] if n % 7 == 6 else min(decision.shown, key=weight.__getitem__)
@@ -68,7 +71,7 @@ def test_weights_lessons_and_events_in_words(visitor: Visitor, folder: Path) -> 
     assert [row.attrib["data-event"] for row in rows] == [each.event for each in told]
     assert all(known_forms_tell(each) in words(row) for each, row in zip(told, rows))
     assert words(page.all("ol/li")[0]).endswith(f"Answer: would rather have {told[0].chosen[0]}")
-    head, _ = loop.ledger.log.last()
+    head, _ = loop.projection.log.last()
     assert [int(each.attrib["data-seq"]) for each in page.all("ol/li")] == list(range(head, head - 50, -1))
     loop.close()
 
@@ -343,7 +346,10 @@ def test_regret_is_told_where_a_simulation_knows_it_and_nowhere_else(visitor: Vi
     for name in ("real", "simulated"):
         loop = small_loop(folder / f"{name}.heedful", "perceptron", control=0.0, k=3)
         w = np.array([1.0, -2.0, 0.5, 0.0])
-        worth = {row: float(loop.ledger.shelf.features([v])[0] @ w) for row, v in loop.ledger.shelf.on_offer()}
+        worth = {
+            row: float(loop.projection.catalogue.features([v])[0] @ w)
+            for row, v in loop.projection.catalogue.on_offer()
+        }
         if name == "simulated":
             Simulation(dict(zip(loop.feature_names, w.tolist())), 1.0).write(loop.path)
         for n in range(20):
@@ -452,7 +458,7 @@ def test_it_is_asked_for_again_when_something_happens(visitor: Visitor, folder: 
     assert all(len(page.all(f"*[@id='{part}']")) == 1 for part in parts)
     address, _, after = live.attrib["data-live"].partition("?after=")
     with Loop.open(folder / "cars.heedful") as loop:
-        assert int(after) == loop.ledger.log.last()[0]
+        assert int(after) == loop.projection.log.last()[0]
     with visitor.http.stream("GET", f"{address}?after={int(after) - 1}") as stream:
         assert stream.status_code == 200
         assert any(line.startswith("event: feedback") for line in stream.iter_lines())

@@ -14,8 +14,8 @@ from browsing import Visitor, words
 
 from heedful import Loop
 from heedful.server.keys import Keys
+from heedful.server.main import served
 from heedful.server.pages.loops import AT_ONCE
-from heedful.server.running import served
 from loops import small_loop
 
 

@@ -14,8 +14,8 @@ import pytest
 from browsing import Seen, Visitor, words
 
 from heedful import Loop, Settings
+from heedful.server.main import served
 from heedful.server.pages.prediction_summary import format_number
-from heedful.server.running import served
 from loops import bits, rating_loop
 
 BASE = "/loops/films"
@@ -74,7 +74,7 @@ def said(seen: Seen) -> str:
 
 def counts(path: Path) -> dict[str, int]:
     with Loop.open(path) as loop:
-        return loop.ledger.log.counts()
+        return loop.projection.log.counts()
 
 
 # ---------------------------------------------------------------------------- who rates, and what is shown
@@ -103,7 +103,7 @@ def test_the_cards_are_what_the_loop_would_show_now(visitor: Visitor, folder: Pa
         expected = loop.predict(person="ann")
     seen = visitor.get(ANN)
     with Loop.open(path) as loop:
-        known = loop.ledger.known(state(seen)["decision"])
+        known = loop.projection.known(state(seen)["decision"])
         assert known is not None
         assert (known.person, list(known.names), known.record.of) == ("ann", names(seen), 11)
         assert known.record.predicted == pytest.approx([expected[name].value for name in names(seen)], abs=1e-5)
@@ -372,13 +372,13 @@ def test_bad_input_teaches_nothing(visitor: Visitor, folder: Path, form: Form, t
     item = names(seen)[0]
     good = {"kind": "rating", "item": item, "rating": "3", "event": "e1", "person": "ann", **state(seen)}
     with Loop.open(path) as loop:
-        before = loop.ledger.log.counts(), bits(loop)
+        before = loop.projection.log.counts(), bits(loop)
     for headers in ({"hx_request": "true"}, {}):
         answer = visitor.post(f"{BASE}/teach", good | form, **headers)
         assert answer.status in (409, 422), answer.html
         assert told.format(item=item) in words(answer.tree)
     with Loop.open(path) as loop:
-        assert (loop.ledger.log.counts(), bits(loop)) == before
+        assert (loop.projection.log.counts(), bits(loop)) == before
 
 
 def test_names_are_only_ever_text(visitor: Visitor, folder: Path) -> None:

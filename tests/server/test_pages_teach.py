@@ -16,14 +16,14 @@ from asking import NO_TLS, Caller, events
 from heedful import TEXTS, Loop, Settings, infer
 from heedful.features import Crossed
 from heedful.loop.interactions import interaction_type
-from heedful.loop.settings import Founding
+from heedful.loop.settings import Manifest
+from heedful.server.context import Options
+from heedful.server.main import served
 from heedful.server.pages.card_order import Placement, ordinal
 from heedful.server.pages.card_selection import HAND
 from heedful.server.pages.cards import value
 from heedful.server.pages.feature_phrases import STRONG, Phrases, level
 from heedful.server.pages.forms import MOST
-from heedful.server.running import served
-from heedful.server.service import Options
 from loops import rows
 
 CARS = [
@@ -218,7 +218,7 @@ def test_sent_again_it_counts_once(page: Page, folder: Path) -> None:
     other = page.post("/teach", **form | {"item": "mustang"})
     assert (other.status, "with other content" in other.text) == (409, True)
     with Loop.open(folder / "cars.heedful") as loop:
-        counts = loop.ledger.log.counts()
+        counts = loop.projection.log.counts()
         assert (counts["feedback"], counts["decision"]) == (2, 2)
 
 
@@ -318,7 +318,7 @@ def test_lessons_tell_the_titles_that_are_on_the_cards(folder: Path, url: str) -
 def test_of_a_corrected_text_its_first_words_are_told(folder: Path, url: str) -> None:
     with Loop.create(folder / "letters.heedful", encoding=TEXTS) as loop:
         loop.decide([{"id": "a", "text": "Parcel is here."}, {"id": "b", "text": "It is here."}], id="d")
-        loop.feedback("d", edit="Your parcel has arrived, and it waits for you at the desk.")
+        loop.feedback("d", edit="Your parcel has arrived, and it waits for you at the worker.")
     told = Page(url, "letters").get().text
     assert "Corrected what was shown to “Your parcel has arrived, and it waits for …”" in told
 
@@ -444,7 +444,7 @@ def test_bad_input_teaches_nothing(page: Page, folder: Path, form: dict[str, str
         assert ("<html" in answer.text) is not part
         assert 'class="problem" role="alert"' in answer.text or not part
     with Loop.open(folder / "cars.heedful") as loop:
-        assert "feedback" not in loop.ledger.log.counts()
+        assert "feedback" not in loop.projection.log.counts()
 
 
 def test_what_is_no_form_is_refused(page: Page) -> None:
@@ -470,10 +470,10 @@ def test_a_strange_query_is_refused_by_name(page: Page) -> None:
 # ---------------------------------------------------------------------------- words
 
 
-def phrases(encoding: Any, **founding: Any) -> Phrases:
-    made = Founding.of("fair-pairs", encoding, founding.get("context"), founding.get("crosses", ()), Settings())
+def phrases(encoding: Any, **manifest: Any) -> Phrases:
+    made = Manifest.of("fair-pairs", encoding, manifest.get("context"), manifest.get("crosses", ()), Settings())
     names = interaction_type(made.learner, made.settings).feature_names(made)
-    return Phrases(made, names, founding.get("words", {}))
+    return Phrases(made, names, manifest.get("words", {}))
 
 
 def test_weights_in_words() -> None:

@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from budget import FACTOR
-from heedful.server.bodies import Limits
+from heedful.server.codecs import Limits
+from heedful.server.context import Options
 from heedful.server.keys import Keys
+from heedful.server.main import served
 from heedful.server.problems import TITLES
 from heedful.server.routes import description
-from heedful.server.running import served
-from heedful.server.service import Options
 from loops import small_loop
 
 schemathesis = pytest.importorskip("schemathesis")

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from heedful import Loop
-from heedful.server.service import Options
+from heedful.server.context import Options
 from processes import Asker, Process, check, here, made, taught, until
 
 
@@ -91,7 +91,7 @@ def test_told_to_end_it_ends_in_order(tmp_path: Path) -> None:
     assert not list((folder / "b.heedful").glob("snapshot-*"))
     assert not list(folder.glob("*/log.db-wal"))
     with Loop.open(folder / "a.heedful") as loop:
-        assert loop.ledger._since_snapshot == 0
+        assert loop.projection._since_snapshot == 0
     check(folder / "a.heedful", told)
     followed = [each["seq"] for each in watchers[0].told]
     assert followed == list(range(followed[0], followed[0] + len(followed)))
@@ -134,5 +134,5 @@ def test_who_never_read_and_went_away_is_forgotten(tmp_path: Path) -> None:
         time.sleep(0.5)
         for each in stuck:
             each.close()
-        until(lambda: not app.service.loops.desks)  # nobody uses it any more: it is closed
+        until(lambda: not app.service.loops.workers)  # nobody uses it any more: it is closed
         assert client.get("/v1/loops/a").status_code == 200

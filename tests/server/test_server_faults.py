@@ -22,9 +22,9 @@ import pytest
 
 from heedful import Loop
 from heedful.loop.log import Event, Log
-from heedful.server import desk as desks
+from heedful.server import loop_worker as workers
+from heedful.server.context import Options
 from heedful.server.keys import Keys
-from heedful.server.service import Options
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop
 from processes import Asker, Process, check, here, made, problem, taught, until
 
@@ -36,11 +36,11 @@ def test_the_disk_is_full(tmp_path: Path) -> None:
     with here(folder) as (app, client):
         told = taught(client, "a", range(4))
         taught(client, "b", range(1))
-        desk = app.service.loops.desks["main", "a"]
-        writer = desk.ledger.log._writer
+        worker = app.service.loops.workers["main", "a"]
+        writer = worker.projection.log._writer
         [size] = writer.execute("PRAGMA page_count").fetchone()
         writer.execute(f"PRAGMA max_page_count = {size}")
-        before = bits(desk.loop), list(desk.ledger.log.events())
+        before = bits(worker.loop), list(worker.projection.log.events())
         many = [{"decision": "d0", "id": f"m{n}", "clicks": ["i3"]} for n in range(1000)]
         rows = [{"id": f"n{n}", "f0": 1.0} for n in range(1000)]
         for ask in (
@@ -51,7 +51,7 @@ def test_the_disk_is_full(tmp_path: Path) -> None:
             reply = ask()
             assert "full" in problem(reply, 503, "unavailable")["detail"]
             assert int(reply.headers["retry-after"]) >= 1
-            assert (bits(desk.loop), list(desk.ledger.log.events())) == before
+            assert (bits(worker.loop), list(worker.projection.log.events())) == before
         assert client.get("/v1/loops/a/weights").status_code == 200
         told_b = taught(client, "b", range(1, 5))  # as if it were elsewhere
         writer.execute("PRAGMA max_page_count = 1073741823")
@@ -132,9 +132,9 @@ SPOILT: dict[str, Callable[[Path], None]] = {
     "zeros after the header": lambda path: path.write_bytes(path.read_bytes()[:100] + bytes(40_000)),
     "changed rows": lambda path: path.write_bytes(path.read_bytes().replace(b'"shown":[', b'"shown":}')),
     "a newer schema": with_version,
-    "no founding": without_founding,
-    "a founding that is none": with_founding("{}"),
-    "a founding that is no JSON": with_founding("/secret/path: {"),
+    "no manifest": without_founding,
+    "a manifest that is none": with_founding("{}"),
+    "a manifest that is no JSON": with_founding("/secret/path: {"),
 }
 
 
@@ -176,7 +176,7 @@ def test_a_decision_that_was_damaged_meanwhile(tmp_path: Path) -> None:
     ended(folder / "a.heedful")
     with here(folder) as (app, client):
         told = taught(client, "a", range(5, 7))
-        writer = app.service.loops.desks["main", "a"].ledger.log._writer
+        writer = app.service.loops.workers["main", "a"].projection.log._writer
         writer.execute("DROP TRIGGER event_keeps")
         writer.execute("UPDATE event SET payload = replace(payload, 'shown', 'Shown') WHERE id = 'd1'")
         lesson = {"decision": "d1", "id": "bad", "clicks": ["i3"]}
@@ -300,13 +300,13 @@ def test_a_lesson_that_the_learner_raises_on(tmp_path: Path) -> None:
         answers = client.post("/v1/loops/a/feedback", json=events).json()
         assert [each["status"] for each in answers] == ["duplicate", "applied", "applied", "applied"]
         assert [each["learned"] for each in answers] == [False, False, True, True]
-        loop = app.service.loops.desks["main", "a"].loop
+        loop = app.service.loops.workers["main", "a"].loop
         assert bits(loop) == bits_from_scratch(loop)
-        assert loop.ledger.model.shared.t == 5
+        assert loop.projection.model.shared.t == 5
         assert client.get("/v1/loops/a").json()["events"]["feedback"] == 7
     with Loop.open(folder / "a.heedful", learner=spec) as loop:
         assert loop.verify() == []
-        assert loop.ledger.model.shared.t == 5
+        assert loop.projection.model.shared.t == 5
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 6], ids=["ValueError", "KeyError", "TimeoutError", "LookupError"])
@@ -324,15 +324,15 @@ def test_a_learner_that_cannot_propose(tmp_path: Path, n: int) -> None:
 
 
 def test_keeping_up_under_load_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desks, "WRITE_AHEAD", 20_000)
+    monkeypatch.setattr(workers, "WRITE_AHEAD", 20_000)
     kept: list[str] = []
-    was = desks.Desk._kept_up
+    was = workers.LoopWorker._kept_up
 
-    def counted(self: desks.Desk) -> None:
-        kept.append("due" if self.ledger.due else "moved")
+    def counted(self: workers.LoopWorker) -> None:
+        kept.append("due" if self.projection.due else "moved")
         was(self)
 
-    monkeypatch.setattr(desks.Desk, "_kept_up", counted)
+    monkeypatch.setattr(workers.LoopWorker, "_kept_up", counted)
     folder = made(tmp_path / "served", "a", shrink=2.0, snapshot_every=25)
 
     async def load(port: int) -> list[tuple[str, int]]:
@@ -355,13 +355,13 @@ def test_keeping_up_under_load_loses_nothing(tmp_path: Path, monkeypatch: pytest
         port = client.base_url.port
         assert port is not None
         told = asyncio.run(load(port))
-        assert app.service.loops.desks["main", "a"].loop.notes == []
+        assert app.service.loops.workers["main", "a"].loop.notes == []
     assert kept.count("due") > 5
     assert kept.count("moved") > 5
     check(folder / "a.heedful", told, 12 * 60)
     with Loop.open(folder / "a.heedful") as loop:
         assert loop.notes == []
-        assert loop.ledger._since_snapshot == 0
+        assert loop.projection._since_snapshot == 0
 
 
 def test_a_snapshot_that_cannot_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,8 +411,8 @@ def test_an_open_loop_that_is_removed(tmp_path: Path, back: bool) -> None:
         taught(client, "b", range(2))
     if back:
         with Loop.open(folder / "a.heedful") as loop:
-            assert decided.status_code != 200 or loop.ledger.known("d9") is not None
-            assert answered.status_code != 200 or loop.ledger.log.find("feedback", "e9") is not None
+            assert decided.status_code != 200 or loop.projection.known("d9") is not None
+            assert answered.status_code != 200 or loop.projection.log.find("feedback", "e9") is not None
     else:
         assert (decided.status_code, answered.status_code) != (200, 200)
         assert decided.status_code in (404, 500, 503)
@@ -454,7 +454,7 @@ def test_a_loop_whose_folder_went_is_let_go(tmp_path: Path, kind: str) -> None:
             else:
                 assert "moved" in problem(reply, 503, "unavailable")["detail"]
             problem(client.request(method, one + path, json=body), 404, "not-found")
-            assert ("main", name) not in app.service.loops.desks
+            assert ("main", name) not in app.service.loops.workers
             (tmp_path / f"{name}.gone").rename(folder / f"{name}.heedful")
             assert client.get(one).status_code == 200
             assert client.post(f"{one}/decisions", json={"id": "d1"}).status_code == 200
@@ -471,7 +471,7 @@ def test_the_name_of_a_loop_whose_folder_went_is_free_at_once(tmp_path: Path) ->
         assert client.get("/v1/loops/a/items").json()["items"] == ["x", "y"]
         assert client.post("/v1/loops/a/decisions", json={}).status_code == 200
     with Loop.open(tmp_path / "gone") as loop:
-        assert loop.ledger.model.shared.t == 2
+        assert loop.projection.model.shared.t == 2
         assert loop.verify() == []
 
 
@@ -481,10 +481,10 @@ def test_a_loop_whose_folder_went_is_closed_without_a_word(tmp_path: Path, caplo
     with here(folder, Options(idle=0.1)) as (app, client):
         taught(client, "a", range(2))
         taught(client, "b", range(2))
-        app.service.loops.desks["main", "b"].unerased = 0.0
+        app.service.loops.workers["main", "b"].unerased = 0.0
         for name in "ab":
             (folder / f"{name}.heedful").rename(tmp_path / name)
-        until(lambda: not app.service.loops.desks)
+        until(lambda: not app.service.loops.workers)
     assert caplog.records == []
 
 

@@ -137,12 +137,14 @@ def check(told: Told, copy: Path) -> None:
     assert {places["feedback", id] for id in told.undone} <= undone
     with Loop.open(copy) as loop:
         assert not [note for note in loop.notes if "damaged" in note]
-        assert loop.ledger.model.shared.t == len(feedback.keys() - undone), "counted twice, or not"
-        assert {event.id for event, _, _ in loop.ledger.lessons()} == {feedback[s] for s in feedback.keys() - undone}
+        assert loop.projection.model.shared.t == len(feedback.keys() - undone), "counted twice, or not"
+        assert {event.id for event, _, _ in loop.projection.lessons()} == {
+            feedback[s] for s in feedback.keys() - undone
+        }
         assert bits(loop) == bits_from_scratch(loop)
         assert loop.verify() == []
         for id in random.Random(len(rows)).sample(sorted(told.decisions), min(50, len(told.decisions))):
-            known, answered = loop.ledger.known(id), told.decisions[id]
+            known, answered = loop.projection.known(id), told.decisions[id]
             assert known is not None
             assert [known.names[j] for j in known.record.shown] == list(answered["shown"])
             assert (known.version, known.record.probability) == (answered["version"], answered["probability"])

@@ -18,7 +18,7 @@ import pytest
 from heedful import Loop
 from heedful.server import loops as serving
 from heedful.server.app import App
-from heedful.server.service import Options
+from heedful.server.context import Options
 from loops import bits
 from processes import Asker, Process, check, here, made, problem, taught, until
 
@@ -35,7 +35,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def impatient(app: App, name: str, wait: float) -> None:
-    log = app.service.loops.desks["main", name].ledger.log
+    log = app.service.loops.workers["main", name].projection.log
     log._database.wait = wait
     for connection in (log._writer, log._reader):
         connection.execute(f"PRAGMA busy_timeout = {int(1000 * wait)}")
@@ -67,7 +67,7 @@ def test_a_lock_of_another_process_is_waited_for(tmp_path: Path) -> None:
             assert not any(each.done() for each in waiting)
         acknowledged = [pair for each in waiting for pair in each.result(10)]
         assert worst < 0.3
-        assert app.service.loops.desks["main", "a"].users == 0
+        assert app.service.loops.workers["main", "a"].users == 0
     check(folder / "a.heedful", acknowledged, 3 + 6)
     check(folder / "b.heedful", told, 8)
 
@@ -92,7 +92,7 @@ def test_a_lock_of_another_process_that_stays(tmp_path: Path) -> None:
             "forget": lambda: client.delete("/v1/loops/a/people/p1"),
         }
         with Loop.open(folder / "a.heedful") as before:
-            was = bits(before), list(before.ledger.log.events())
+            was = bits(before), list(before.projection.log.events())
         with locked(folder / "a.heedful"):
             for name, ask in asked.items():
                 start = time.monotonic()
@@ -102,7 +102,7 @@ def test_a_lock_of_another_process_that_stays(tmp_path: Path) -> None:
                 assert 0.1 < time.monotonic() - start < 3.0
                 assert other.get("/healthz").status_code == 200
         with Loop.open(folder / "a.heedful") as after:
-            assert (bits(after), list(after.ledger.log.events())) == was
+            assert (bits(after), list(after.projection.log.events())) == was
         for name, ask in asked.items():
             assert ask().status_code == 200, name
     check(folder / "a.heedful", [(id, seq) for id, seq in told if id != "e1"])

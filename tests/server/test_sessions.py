@@ -13,8 +13,8 @@ import pytest
 from asking import NO_TLS, until
 
 from heedful.server.keys import Keys
+from heedful.server.main import served
 from heedful.server.pages import FIRST, PAGES
-from heedful.server.running import served
 from heedful.server.sessions import Sessions
 from loops import small_loop
 

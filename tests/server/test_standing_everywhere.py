@@ -22,7 +22,7 @@ from heedful import Loop
 from heedful.cli import app
 from heedful.inference.estimation import estimate
 from heedful.inference.standing import standing
-from heedful.server.running import served
+from heedful.server.main import served
 from heedful.studies.answers import choices_of
 
 DRAWN = 4 * 0.004

@@ -19,8 +19,8 @@ from compared import ASK, answers, link_to, logos, study_in, study_of_rows
 from heedful import Loop
 from heedful.server.keys import Keys
 from heedful.server.links import FRESH, Links
+from heedful.server.main import served
 from heedful.server.pages import participant, question_flow
-from heedful.server.running import served
 
 SECRET = "heedful-participant"
 
@@ -90,7 +90,7 @@ def test_a_link_opens_its_study_and_nothing_else(url: str, tmp_path: Path) -> No
     who.begin()
     other = study_in(tmp_path / "more.heedful", logos(tmp_path / "more"))
     with Loop.open(tmp_path / "logos.heedful") as loop:
-        rows = [loop.ledger.log.at(event.seq) for event in loop.ledger.log.events(kinds=["item"])]
+        rows = [loop.projection.log.at(event.seq) for event in loop.projection.log.events(kinds=["item"])]
     number = re.search(r'"picture":"([0-9a-f]{16})"', rows[0].payload)[1]  # type: ignore[union-attr,index]
     assert (tmp_path / "logos.heedful" / "pictures" / number).is_file()
     assert who.client.get(f"{link}/pictures/{number}").status_code == 404  # another study's
@@ -420,7 +420,7 @@ def test_who_comes_after_the_end_is_told_that_what_was_said_is_kept(url: str, tm
     who.begin()
     who.say("first")
     with Loop.open(path) as loop:
-        first = loop.ledger.log.at(1)
+        first = loop.projection.log.at(1)
     assert first is not None
     links = Links(tmp_path)
     [kept] = links.all("main", "words", first.time)

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from heedful import __version__
-from heedful.cli.terminal import Commands
+from heedful.cli.console import Commands
 
 
 class CommandEntry(NamedTuple):
@@ -36,7 +36,7 @@ COMMANDS = {
         'heedful compare logos/ --ask "Which feels more trustworthy?" --share',
     ),
     "init": CommandEntry(
-        "founding:init",
+        "manifest:init",
         "Make a loop: something to show, and how it is taken apart into features.",
         "heedful init cars cars.csv --kind year=number",
     ),
@@ -61,7 +61,7 @@ COMMANDS = {
         "heedful forget cars ann",
     ),
     "explain": CommandEntry(
-        "hindsight:explain",
+        "explain:explain",
         "Say why the first stood first: what put it there, and which feedback moved it.",
         "heedful explain cars d3",
     ),
@@ -76,7 +76,7 @@ COMMANDS = {
         "heedful report cars --last 1000",
     ),
     "replay": CommandEntry(
-        "hindsight:replay",
+        "explain:replay",
         "Say what other learners would have made of the same log; nothing is changed.",
         "heedful replay cars --learner second-order:epsilon=0.1",
     ),
@@ -86,7 +86,7 @@ COMMANDS = {
         "heedful import cars events.jsonl",
     ),
     "export": CommandEntry(
-        "exporting:export",
+        "export:export",
         "Write every item, decision and feedback as JSON lines, people included.",
         "heedful export cars cars.jsonl.gz",
     ),

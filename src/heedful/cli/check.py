@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.terminal import console, print_json, reading_input
+from heedful.cli.console import console, print_json, reading_input
 
 MARKS = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}
 

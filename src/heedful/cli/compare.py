@@ -12,17 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from heedful.cli.finding import Json
-from heedful.cli.sharing import (
-    SHARED,
-    Sharing,
-    host_and_port,
-    link_base,
-    listening_host,
-    participants_socket,
-    say_listening,
-)
-from heedful.cli.terminal import (
+from heedful.cli.common import Json
+from heedful.cli.console import (
     BadInput,
     Failure,
     check_extra,
@@ -33,6 +24,15 @@ from heedful.cli.terminal import (
     notes,
     print_json,
     reading_input,
+)
+from heedful.cli.sharing import (
+    SHARED,
+    Sharing,
+    host_and_port,
+    link_base,
+    listening_host,
+    participants_socket,
+    say_listening,
 )
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ def _serve(
     share: Sharing | None,
     left_out: list[str],
 ) -> None:
-    from heedful.server.running import serve
+    from heedful.server.main import serve
 
     with ExitStack() as stack:
         sharing, reached = None, ""
@@ -323,8 +323,8 @@ def _serve(
 
 def _listening(stack: ExitStack, folder: Path, port: int | None, reached: str) -> tuple[App, Any]:
     """The application, and the socket its owner comes to: the usual port where nobody else has it."""
-    from heedful.server.running import listening
-    from heedful.server.service import Options
+    from heedful.server.context import Options
+    from heedful.server.main import listening
     from heedful.storage import Damaged
 
     options = Options(shared=reached)
@@ -350,7 +350,7 @@ def _founded(path: Path) -> int:
     from heedful.loop import Loop
 
     with Loop.open(path) as loop:
-        first = loop.ledger.log.at(1)
+        first = loop.projection.log.at(1)
     return 0 if first is None else first.time
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.terminal import BadInput, console, new_table, print_json, reading_input
+from heedful.cli.console import BadInput, console, new_table, print_json, reading_input
 
 _MARKS = {
     "ok": "[green]✓ ok[/]",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli import demo_loops, demo_once
-from heedful.cli.terminal import BadInput, Failure, check_extra, check_server, console, has_display, note, notes
+from heedful.cli.console import BadInput, Failure, check_extra, check_server, console, has_display, note, notes
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -96,7 +96,7 @@ def _home(folder: Path | None) -> Iterator[Path]:
 def _serve(home: Path, port: int | None, browser: bool, kept: bool) -> None:
     from contextlib import ExitStack
 
-    from heedful.server.running import serve
+    from heedful.server.main import serve
 
     with ExitStack() as stack:
         app, listener = _listening(stack, home, port, kept)
@@ -125,8 +125,8 @@ def _say(port: int, browser: bool) -> None:
 
 def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tuple[App, Any]:
     """The application, and the socket it listens on: the usual port where nobody else has it."""
-    from heedful.server.running import listening
-    from heedful.server.service import Options
+    from heedful.server.context import Options
+    from heedful.server.main import listening
     from heedful.storage import Damaged
 
     options = Options(words=demo_loops.WORDS, passing=not kept, example=demo_loops.SIMULATED)
@@ -152,7 +152,7 @@ def _tell(home: Path, kept: Path | None) -> None:
     with Loop.open(home / f"{demo_loops.CARS}.heedful") as loop:
         lessons = sum(each.learned and not each.undone for each in loop.lessons(10_000))
         helped = demo_once.helped(loop)
-        bars = Phrases(loop.founding, loop.feature_names, demo_loops.WORDS).bars(loop.weights)[:MOST]
+        bars = Phrases(loop.manifest, loop.feature_names, demo_loops.WORDS).bars(loop.weights)[:MOST]
     screen = console()
     if lessons:
         sure = (

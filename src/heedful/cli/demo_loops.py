@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heedful.cli.terminal import Failure, check_extra
+from heedful.cli.console import Failure, check_extra
 
 if TYPE_CHECKING:
     import numpy as np

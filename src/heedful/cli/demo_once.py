@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from heedful.cli.console import console, new_table, notes, print_json
 from heedful.cli.demo_loops import CARS, ORIGINS, WORDS, Person, cars, cars_loop
-from heedful.cli.terminal import console, new_table, notes, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -63,7 +63,7 @@ def _taught(folder: Path) -> Taught:
 
     from heedful import Loop
     from heedful.client import Client
-    from heedful.server.running import served
+    from heedful.server.main import served
 
     rows = cars()
     cars_loop(folder, rows, control=CONTROL)
@@ -108,12 +108,12 @@ def phrase(feature: str, weight: float) -> str:
 
 def helped(loop: Loop) -> str:
     """Whether the learned order beats the lists that were left alone, as the page tells it."""
-    told = loop.ledger.interaction.findings(loop.report()).verdict
+    told = loop.projection.interaction.findings(loop.report()).verdict
     return " ".join([told.short, *told.more])
 
 
 def _as_json(taught: Taught) -> dict[str, Any]:
-    from heedful.loop.wire import plain
+    from heedful.loop.records import plain
 
     weights = [{"feature": name, "hidden": w, "learned": taught.learned[name]} for name, w in taught.hidden.items()]
     return {

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import typer
 
-from heedful.cli.finding import Json, Name, Own, found
-from heedful.cli.terminal import BadInput, console, print_json
+from heedful.cli.common import Json, Name, Own, found
+from heedful.cli.console import BadInput, console, print_json
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
     from heedful.loop.log import Event
-    from heedful.loop.packing import Known
+    from heedful.loop.packing import LoggedDecision
 
 Status = Literal["ok", "warning", "problem"]
 _MARKS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "problem": "[red]✗[/]"}
@@ -141,7 +141,7 @@ def _bytes(size: float) -> str:
 
 
 def _log(loop: Loop) -> Iterator[Finding]:
-    problems = loop.ledger.log.problems()
+    problems = loop.projection.log.problems()
     for problem in problems:
         yield Finding("log", "problem", problem, _restore(loop.path))
     if not problems:
@@ -155,7 +155,7 @@ def _log(loop: Loop) -> Iterator[Finding]:
         hint = "heedful export, heedful init with another --learner, heedful import: nothing that was said is lost."
         yield Finding("weights", "problem", loop.overflown, hint)
     told, hint = loop.unmoved.rpartition(". ")[::2] if loop.unmoved else ("", "")
-    moves = loop.ledger.moves
+    moves = loop.projection.moves
     if told:
         yield Finding("lessons", "warning", told, hint)
     elif moves.given:
@@ -167,10 +167,10 @@ def _log(loop: Loop) -> Iterator[Finding]:
 
 def _snapshots(loop: Loop) -> Iterator[Finding]:
     from heedful.core.serialization import read_arrays
-    from heedful.loop import keeping
+    from heedful.loop import snapshots
 
-    usable, wrong, stamp = [], [], loop.ledger.stamp()
-    for position, path in keeping.snapshots(loop.path):
+    usable, wrong, stamp = [], [], loop.projection.stamp()
+    for position, path in snapshots.snapshots(loop.path):
         try:
             _, manifest = read_arrays(path)
         except (OSError, ValueError) as error:
@@ -179,11 +179,11 @@ def _snapshots(loop: Loop) -> Iterator[Finding]:
         other = sorted(name for name, value in stamp.items() if manifest.get(name) != value)
         if other:
             wrong.append(f"{path.name}: made with another {', '.join(other)}")
-        elif not loop.ledger.log.is_undone_before(position):
+        elif not loop.projection.log.is_undone_before(position):
             usable.append(position)
     for told in wrong:
         yield Finding("snapshot", "warning", told, "Nothing is lost: the log is folded instead. It can be removed.")
-    head, _ = loop.ledger.log.last()
+    head, _ = loop.projection.log.last()
     if usable:
         told = f"{len(usable)} usable, the newest {head - max(usable):,} events behind the log"
         yield Finding("snapshots", "ok", told)
@@ -212,14 +212,14 @@ class _Counts:
         self.clock = 0
         self._seen = set[tuple[int | None, str, bytes | None]]()
         self._times: dict[int, int] = {}
-        for event in loop.ledger.log.events():
+        for event in loop.projection.log.events():
             self._take(event)
         self._items()
 
     def _take(self, event: Event) -> None:
         self.kinds[event.kind] += 1
         if event.kind == "decision":
-            known = self.loop.ledger.decision(event)
+            known = self.loop.projection.decision(event)
             self._times[event.seq] = event.time
             self.strange.update({name for _, name in known.record.unknown})
             self._encode(known)
@@ -241,9 +241,9 @@ class _Counts:
         self.backwards += self.clock - event.time > SECOND
         self.clock = max(self.clock, event.time)
 
-    def _encode(self, known: Known) -> None:
-        founding, record = self.loop.founding, known.record
-        for encoding, rows in ((founding.encoding, record.attributes), (founding.context, [record.context or {}])):
+    def _encode(self, known: LoggedDecision) -> None:
+        manifest, record = self.loop.manifest, known.record
+        for encoding, rows in ((manifest.encoding, record.attributes), (manifest.context, [record.context or {}])):
             for row in rows if encoding is not None else ():
                 try:
                     encoding.encode(row, self.unknown)  # type: ignore[union-attr]
@@ -253,9 +253,9 @@ class _Counts:
     def _items(self) -> None:
         import msgspec
 
-        versions = list(self.loop.ledger.shelf.current.values())
-        for event in self.loop.ledger.log.many(versions):
-            self.loop.founding.encoding.encode(msgspec.json.decode(event.payload), self.unknown)
+        versions = list(self.loop.projection.catalogue.current.values())
+        for event in self.loop.projection.log.many(versions):
+            self.loop.manifest.encoding.encode(msgspec.json.decode(event.payload), self.unknown)
 
     def findings(self) -> Iterator[Finding]:
         kinds, n = self.kinds, self.kinds["feedback"]
@@ -318,5 +318,5 @@ class _Counts:
 
 
 def _settings(loop: Loop) -> Iterator[Finding]:
-    for caveat in loop.ledger.interaction.caveats():
+    for caveat in loop.projection.interaction.caveats():
         yield Finding("settings", "warning", caveat, "It is frozen with the loop: a new one can be made otherwise.")

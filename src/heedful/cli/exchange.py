@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.finding import Json, Name, Own, asking, opened
-from heedful.cli.tally import Tally, report_json, show_counts, show_report
-from heedful.cli.terminal import BadInput, Failure, console, note, notes, print_json, reading_input
+from heedful.cli.common import Json, Name, Own, asking, opened
+from heedful.cli.console import BadInput, Failure, console, note, notes, print_json, reading_input
+from heedful.cli.import_summary import Tally, report_json, show_counts, show_report
 
 if TYPE_CHECKING:
     from heedful.data.jsonl import Line
@@ -66,15 +66,15 @@ def import_(
             raise BadInput(f"{file}: {'expected a file, got a folder' if file.is_dir() else 'no such file'}")
     tally = Tally()
     with opened(name, own) as loop, asking():
-        loop.ledger.look()
-        before = loop.ledger.moves
+        loop.projection.look()
+        before = loop.projection.moves
         for file in files if ubi is None else ():
             _check_objects(file)  # all of them before anything of one is taken
         put = _put_items(loop, items) if items is not None else None
         report = _import_ubi(loop, ubi, files[0], chains, tally) if ubi is not None else None
         for file in files if ubi is None else ():
             _import_file(loop, file, tally)
-        given, moved = (max(now - then, 0) for now, then in zip(loop.ledger.moves, before))
+        given, moved = (max(now - then, 0) for now, then in zip(loop.projection.moves, before))
         told = tally.as_json() | {"version": loop.version}
         told |= {"lessons": {"feedback": given, "moved": moved}} if given else {}
         told |= {} if put is None else {"items_put": put}
@@ -214,7 +214,7 @@ def _show_moves(loop: Loop, given: int, moved: int) -> None:
 
     told = f"moved the model: {moved:,} of {given:,} feedback"
     if moved == 0:
-        why, how = why_unmoved(loop.ledger)
+        why, how = why_unmoved(loop.projection)
         told += f": {why}. {how}"
     console().print(told, markup=False, soft_wrap=True)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.terminal import (
+from heedful.cli.console import (
     BadInput,
     check_extra,
     console,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.finding import Json, asking
-from heedful.cli.terminal import BadInput, Failure, console, new_table, note, print_json
+from heedful.cli.common import Json, asking
+from heedful.cli.console import BadInput, Failure, console, new_table, note, print_json
 
 if TYPE_CHECKING:
     from heedful.server.keys import Key, Keys

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from heedful.cli.terminal import console, new_table, print_json, reading_input
+from heedful.cli.console import console, new_table, print_json, reading_input
 
 _FROM_DATA = {
     "n_features": "how many features the data have",

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.finding import Json, Name, Own, asking, numbers, opened, quoted, read_json, read_text, shortened
-from heedful.cli.terminal import BadInput, console, new_table, note, print_json, short
+from heedful.cli.common import Json, Name, Own, asking, numbers, opened, quoted, read_json, read_text, shortened
+from heedful.cli.console import BadInput, console, new_table, note, print_json, short
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
-    from heedful.loop.wire import Answer, Decision
+    from heedful.loop.records import Answer, Decision
 
 REJECTED = 3
 ROWS = 50  # of a table; --json has all
@@ -91,14 +91,14 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
 
     shown = decision.shown[:ROWS]
     rows = _attributes(loop, decision, len(shown))
-    columns = [column.name for column in loop.founding.encoding.columns if column.kind != "ignored"]
-    if not loop.founding.encoding.size:  # nothing is looked at
-        identifier = loop.founding.encoding.identifier
+    columns = [column.name for column in loop.manifest.encoding.columns if column.kind != "ignored"]
+    if not loop.manifest.encoding.size:  # nothing is looked at
+        identifier = loop.manifest.encoding.identifier
         columns = list(dict.fromkeys(name for row in rows for name in row if name != identifier))
     columns = [column for column in columns if any(row.get(column) is not None for row in rows)][:ATTRIBUTES]
     table = new_table(escape(f"{loop.path}: what to show"))
     table.add_column("", justify="right")
-    predicted, about = decision.predicted, loop.ledger.interaction.describe().prediction
+    predicted, about = decision.predicted, loop.projection.interaction.describe().prediction
     if predicted is not None:
         table.add_column("predicted" if about is None else about.name, justify="right")
     for title in ("item", *columns):
@@ -119,7 +119,7 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
         screen.print(strange, markup=False, soft_wrap=True)
     if not decision.shown:
         return
-    said, fields = loop.ledger.interaction.example(loop.ledger.model, decision.shown)
+    said, fields = loop.projection.interaction.example(loop.projection.model, decision.shown)
     again = quoted(["heedful", "feedback", name, decision.id, *_options(fields)])
     screen.print(f"\nNext, where somebody {said}: {again}", markup=False, soft_wrap=True)
 
@@ -146,7 +146,7 @@ def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any
 
     from heedful.loop.strangers import around
 
-    known = loop.ledger.known(decision.id)
+    known = loop.projection.known(decision.id)
     if known is None:
         return [{}] * n
     record = known.record
@@ -155,7 +155,7 @@ def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any
     if not record.items:
         return [{}] * n
     versions: list[int] = around([record.items[j] for j in record.shown], record, lambda _: 0)[:n]
-    kept = {event.seq: msgspec.json.decode(event.payload) for event in loop.ledger.log.many(versions)}
+    kept = {event.seq: msgspec.json.decode(event.payload) for event in loop.projection.log.many(versions)}
     return [kept.get(version, {}) for version in versions]
 
 
@@ -247,7 +247,7 @@ def feedback(
         if fields:
             from heedful.loop.interactions.forms import known_forms, parse_feedback
 
-            interaction = loop.ledger.interaction
+            interaction = loop.projection.interaction
             parse_feedback(interaction.form(fields), known_forms(interaction))  # before --activate writes anything
         answers = [loop.activate(decision)] if activate else []
         if fields and not (answers and answers[0].status == "rejected"):
@@ -309,10 +309,10 @@ def _end(answers: Sequence[Answer], json: bool, named: Sequence[str] = (), why: 
 
 def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
     """Why feedback that was taken taught nothing, as far as that is plain."""
-    known = loop.ledger.known(decision)
+    known = loop.projection.known(decision)
     if known is not None and known.record.arm == "control" and given.get("clicks"):
         return ": this decision was a control, where nothing was swapped, so clicks on it compare nothing"
-    told: str = loop.ledger.interaction.empty(given)
+    told: str = loop.projection.interaction.empty(given)
     return told
 
 

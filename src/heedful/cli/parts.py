@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from heedful.cli.terminal import console, new_table, width
+from heedful.cli.console import console, new_table, width
 
 if TYPE_CHECKING:
     import rich.table

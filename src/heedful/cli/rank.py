@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.finding import Json
+from heedful.cli.common import Json
+from heedful.cli.console import BadInput, Failure, check_extra, notes, print_json, reading_input
 from heedful.cli.output import check_path
 from heedful.cli.ranked import show
 from heedful.cli.ranked_files import draw, write_pairs, write_ranking
-from heedful.cli.terminal import BadInput, Failure, check_extra, notes, print_json, reading_input
 
 if TYPE_CHECKING:
     from heedful.data.comparisons import ComparisonTable

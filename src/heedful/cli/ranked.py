@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from heedful.cli.terminal import console, new_table, width
+from heedful.cli.console import console, new_table, width
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.finding import Json, Name, Own, asking, opened
+from heedful.cli.common import Json, Name, Own, asking, opened
+from heedful.cli.console import check_extra, console, note, print_json, reading_input, short
 from heedful.cli.output import check_path
 from heedful.cli.parts import print_parts
-from heedful.cli.terminal import check_extra, console, note, print_json, reading_input, short
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
@@ -45,12 +45,12 @@ def report(
     with opened(name, own) as loop, asking():
         found, title = loop.report(last), str(loop.path)
         if json:
-            from heedful.loop.wire import plain
+            from heedful.loop.records import plain
 
             print_json(plain(found))
         else:
             _show(loop, found, title)
-        chart = loop.ledger.interaction.chart(found)
+        chart = loop.projection.interaction.chart(found)
     if plot is not None:
         if found.series and chart.curves:
             _plot(plot, chart, title)
@@ -62,7 +62,7 @@ def report(
 
 
 def _show(loop: Loop, found: Report, title: str) -> None:
-    screen, interaction = console(), loop.ledger.interaction
+    screen, interaction = console(), loop.projection.interaction
     print_parts(interaction.tell_report(found), title, apart=True)
     if found.thumbs is not None:
         screen.print(f"{_thumbs(found.thumbs, interaction.describe().arms[1])}\n", soft_wrap=True)

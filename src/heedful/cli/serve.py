@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.terminal import BadInput, Failure, check_server, note
+from heedful.cli.console import BadInput, Failure, check_server, note
 
 if TYPE_CHECKING:
+    from heedful.server.context import Options
     from heedful.server.keys import Key
-    from heedful.server.service import Options
 
 MIB = 2**20
 
@@ -61,8 +61,8 @@ def serve(
         raise BadInput(f"DIR: expected a folder that is there, got {str(folder)!r}")
     if (folder / "log.db").is_file():
         raise BadInput(f"DIR: expected the folder that loops are in, got one of them: {str(folder)!r}")
-    from heedful.server.bodies import Limits
-    from heedful.server.service import Options
+    from heedful.server.codecs import Limits
+    from heedful.server.context import Options
 
     limits = Limits(int(max_body * MIB), max_batch, timeout, int(max_json * MIB))
     _run(folder, host, port, Options(limits, rate, tuple(own or ()), most_open, idle))
@@ -79,7 +79,7 @@ def _who(keys: Sequence[Key], create: str) -> str:
 
 
 def _run(folder: Path, host: str, port: int, options: Options) -> None:
-    from heedful.server.running import listening, serve
+    from heedful.server.main import listening, serve
     from heedful.storage import Damaged
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

@@ -6,7 +6,7 @@ import re
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 
-from heedful.cli.terminal import BadInput, Failure, note
+from heedful.cli.console import BadInput, Failure, note
 
 HOST, SHARED = "127.0.0.1", 8711
 LISTEN = "expected an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all it has"
@@ -30,7 +30,7 @@ def listening_host(given: str | None, address: str | None) -> str:
     """The address of this machine that participants come to: what was `given`, otherwise where the links lead. That is
     never every address there is: a virtual network, or another card, is not what somebody means who shares with theirs.
     BadInput where it is none."""
-    from heedful.server.running import listening_socket, own_address
+    from heedful.server.main import listening_socket, own_address
 
     if given is None:
         there = re.match(r"https?://(\[[^\]]*\]|[^:/]*)", address or "")
@@ -58,7 +58,7 @@ def host_and_port(host: str, port: int) -> str:
 
 def link_base(listen: str, port: int) -> str:
     """Where others reach the port of participants, as far as this machine knows."""
-    from heedful.server.running import own_address
+    from heedful.server.main import own_address
 
     return f"http://{host_and_port(own_address() if ip_address(listen).is_unspecified else listen, port)}"
 
@@ -76,7 +76,7 @@ def say_listening(theirs: str, share: Sharing) -> None:
 
 def participants_socket(host: str, port: int | None) -> Any:
     """The socket that participants come to: the usual port where nobody else has it."""
-    from heedful.server.running import listening_socket
+    from heedful.server.main import listening_socket
 
     try:
         try:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.simulating import (
+from heedful.cli.console import note, reading_input
+from heedful.cli.simulate_common import (
     FirstSeed,
     Float32,
     Interpreted,
@@ -19,7 +20,6 @@ from heedful.cli.simulating import (
     check_request,
     run_and_tell,
 )
-from heedful.cli.terminal import note, reading_input
 
 if TYPE_CHECKING:
     from heedful.data.graded import Graded

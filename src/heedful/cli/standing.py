@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.finding import Json, Name, Own, asking, opened
-from heedful.cli.terminal import console, new_table, print_json
+from heedful.cli.common import Json, Name, Own, asking, opened
+from heedful.cli.console import console, new_table, print_json
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.comparison.standing import Standings
@@ -35,7 +35,7 @@ def standing(
         found = loop.standing(person)
         title = str(loop.path)
     if json:
-        from heedful.loop.wire import plain
+        from heedful.loop.records import plain
 
         print_json(plain(found))
     else:

@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.grid import Cell, load_cell, read_grid, write_cell, write_whole
-from heedful.cli.grid_data import alone_setting
-from heedful.cli.terminal import (
+from heedful.cli.console import (
     Failure,
     console,
     cores,
@@ -28,6 +26,8 @@ from heedful.cli.terminal import (
     reading_input,
     short,
 )
+from heedful.cli.grid import Cell, load_cell, read_grid, write_cell, write_whole
+from heedful.cli.grid_data import alone_setting
 from heedful.data.spreadsheet import plain_row
 
 if TYPE_CHECKING:

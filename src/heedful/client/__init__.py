@@ -13,6 +13,6 @@ true (`heedful.client.fallback` says how). Needs the extra `client`: pip install
 from heedful.client.clients import AsyncClient, AsyncRemoteLoop, Client, RemoteLoop
 from heedful.client.fallback import Decision
 from heedful.client.operations import About
-from heedful.loop.wire import Answer
+from heedful.loop.records import Answer
 
 __all__ = ["About", "Answer", "AsyncClient", "AsyncRemoteLoop", "Client", "Decision", "RemoteLoop"]

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
-from heedful.client.carriers import AsyncCarrier, Carrier
-from heedful.client.either import Awaiting, Blocking, Steps
 from heedful.client.fallback import Breaker, Untold
 from heedful.client.loop import LoopOperations
 from heedful.client.operations import ClientOperations
 from heedful.client.stream import Following
+from heedful.client.sync_async import Awaiting, Blocking, Steps
+from heedful.client.transport import AsyncTransport, Transport
 from heedful.core.validation import describe, is_number
 from heedful.data.frames import Frame
 
@@ -28,7 +28,7 @@ def _seconds(name: str, value: Any) -> float:
 class _Client(ClientOperations):
     """What both clients share."""
 
-    _carrier: Carrier | AsyncCarrier
+    _carrier: Transport | AsyncTransport
 
     def _set(self, timeout: float, patience: float, failures: int, pause: float) -> None:
         self.timeout = _seconds("timeout", timeout)
@@ -112,9 +112,9 @@ class Client(_Client, Blocking):
         row without an answer nobody waits for the server for `pause` seconds. `insecure` sends a key over plain http to
         another machine. `transport`: httpx's, for certificates or a proxy of one's own."""
         self._set(timeout, patience, failures, pause)
-        self._carrier = Carrier(url, key, insecure, transport)
+        self._carrier = Transport(url, key, insecure, transport)
 
-    _carrier: Carrier
+    _carrier: Transport
 
     def _run(self, steps: Steps[T]) -> T:
         return self._carrier.run(steps)
@@ -180,9 +180,9 @@ class AsyncClient(_Client, Awaiting):
     ) -> None:
         """As `Client`."""
         self._set(timeout, patience, failures, pause)
-        self._carrier = AsyncCarrier(url, key, insecure, transport)
+        self._carrier = AsyncTransport(url, key, insecure, transport)
 
-    _carrier: AsyncCarrier
+    _carrier: AsyncTransport
 
     async def _run(self, steps: Steps[T]) -> T:
         return await self._carrier.run(steps)

@@ -43,8 +43,8 @@ from typing import Any
 
 import msgspec
 
-from heedful.client import calls
-from heedful.client.calls import Call, Reply
+from heedful.client import messages
+from heedful.client.messages import Call, Reply
 from heedful.core.validation import describe, is_number
 
 logger = logging.getLogger("heedful.client")
@@ -102,8 +102,8 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
     """A reply as the decision of that id. Raises what the server said, or ConnectionError where it is something else,
     or another decision."""
     if not 200 <= reply.status < 300:
-        raise calls.error_of(call, reply)
-    said = calls.read(reply, Decided)
+        raise messages.error_of(call, reply)
+    said = messages.read(reply, Decided)
     if said.id != id:
         raise ConnectionError(f"expected decision {describe(id)}, got {describe(said.id)}: an answer to somebody else")
     beside: dict[str, Any] = {"predicted": said.predicted, "unknown": said.unknown}
@@ -135,12 +135,12 @@ def _item(score: Any) -> Any:
 def fallen_back(path: str, asked: str, record: dict[str, Any], reason: str, deferred: bool) -> Decision:
     """The decision that stands in for the server's. `record` is what was asked, with what is `shown`."""
     shown = tuple(record["shown"])
-    digest = hashlib.blake2b(calls.body([asked, record], calls.MSGPACK), digest_size=8).hexdigest()
+    digest = hashlib.blake2b(messages.body([asked, record], messages.MSGPACK), digest_size=8).hexdigest()
     id = f"{asked[:150]}-fallback-{digest}"
     telling = None
     if shown:
-        told = calls.body({**record, "id": id, "time": time.time_ns() // 1000}, calls.MSGPACK)
-        telling = Call("POST", path, told, calls.MSGPACK)
+        told = messages.body({**record, "id": id, "time": time.time_ns() // 1000}, messages.MSGPACK)
+        telling = Call("POST", path, told, messages.MSGPACK)
     return Decision(id, shown, None, None, ARM, None, reason, deferred=deferred, telling=telling)
 
 

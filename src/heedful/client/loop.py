@@ -1,6 +1,6 @@
 """What is asked of a loop. The methods are those of `heedful.Loop`, and so are their arguments.
 
-Written once: see `heedful.client.either`.
+Written once: see `heedful.client.sync_async`.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 import msgspec
 import numpy.typing as npt
 
-from heedful.client import calls
-from heedful.client.calls import MSGPACK, Call, answer_of
-from heedful.client.deciding import Deciding, Prior, Time
-from heedful.client.either import Steps, either
+from heedful.client import messages
+from heedful.client.decide import Deciding, Prior, Time
+from heedful.client.decide_request import features_of
 from heedful.client.fallback import Decision
+from heedful.client.messages import MSGPACK, Call, answer_of
 from heedful.client.operations import MOST, SIZE, About, id_of, listed
-from heedful.client.question import features_of
+from heedful.client.sync_async import Steps, either
 from heedful.data.frames import Frame, rows_in
 from heedful.loop.counterfactual import Replayed
 from heedful.loop.explain import Explanation
 from heedful.loop.interactions.comparison.standing import Standings
 from heedful.loop.loop import Forgotten
+from heedful.loop.records import Answer, new_id
 from heedful.loop.report import Report
-from heedful.loop.wire import Answer, new_id
 
 
 class Answering(Deciding):
@@ -48,7 +48,7 @@ class Answering(Deciding):
         event = _event(given)
         trouble = yield from self._told_first(given)
         try:
-            reply = yield from self._asked(Call("POST", self._path("feedback"), *calls.short(event)))
+            reply = yield from self._asked(Call("POST", self._path("feedback"), *messages.short(event)))
         except (TimeoutError, ConnectionError) as error:
             told = f"{error}; it may have arrived: send it again with id={event['id']!r}, and it counts once"
             raise type(error)(told) from None
@@ -68,9 +68,9 @@ class Answering(Deciding):
             troubles.append((yield from self._told_first(given)) if known else "")
             sent.append(_event(given) if known else given)
         answers: list[Answer] = []
-        for some, content in calls.batches(sent, MOST, SIZE):
+        for some, content in messages.batches(sent, MOST, SIZE):
             reply = yield from self._asked(Call("POST", self._path("feedback"), content, MSGPACK))
-            answers += calls.answers_of(reply, len(some))
+            answers += messages.answers_of(reply, len(some))
         return [_because(answer, trouble) for answer, trouble in zip(answers, troubles)]
 
     def _told_first(self, event: Mapping[str, Any]) -> Steps[str]:
@@ -95,7 +95,7 @@ class Answering(Deciding):
     def undo(self, event: str | Answer, *, id: str | None = None) -> Steps[Answer]:
         """Take one piece of feedback back, an answer or its event id: the model becomes the one that never saw it."""
         target = event.event if isinstance(event, Answer) else event
-        call = Call("POST", self._path("undo"), calls.body(calls.given(event=target, id=id)))
+        call = Call("POST", self._path("undo"), messages.body(messages.given(event=target, id=id)))
         return answer_of((yield from self._asked(call)), id or f"undo-{target}")
 
     @either
@@ -104,7 +104,7 @@ class Answering(Deciding):
         server was away, and has not told yet."""
         self._untold.forget(self.name, str(person))
         call = Call("DELETE", self._path("people", str(person)))
-        return calls.read_as((yield from self._asked(call, repeat=False, long=True)), Forgotten)
+        return messages.read_as((yield from self._asked(call, repeat=False, long=True)), Forgotten)
 
 
 class LoopOperations(Answering):
@@ -117,16 +117,16 @@ class LoopOperations(Answering):
         Where one cannot be encoded none of its request is put, while those before stay.
         """
         put = 0
-        for _, content in calls.batches(listed("items", rows_in("items", items), "objects"), MOST, SIZE):
+        for _, content in messages.batches(listed("items", rows_in("items", items), "objects"), MOST, SIZE):
             reply = yield from self._asked(Call("PUT", self._path("items"), content, MSGPACK), long=True)
-            put += calls.read(reply, _Put).put
+            put += messages.read(reply, _Put).put
         return put
 
     @either
     def withdraw(self, name: str) -> Steps[bool]:
         """Take an item off offer; whether it was on."""
         reply = yield from self._asked(Call("DELETE", self._path("items", str(name))), repeat=False)
-        return calls.read(reply, _Withdrawn).withdrawn
+        return messages.read(reply, _Withdrawn).withdrawn
 
     @either
     def items(self) -> Steps[list[str]]:
@@ -135,7 +135,7 @@ class LoopOperations(Answering):
         start, total = 0, 1
         while start < total:
             reply = yield from self._asked(Call("GET", self._path("items", start=start, limit=MOST)))
-            page = calls.read(reply, _Page)
+            page = messages.read(reply, _Page)
             names.update(dict.fromkeys(page.items))
             start, total = start + max(len(page.items), 1), page.total
         return list(names)
@@ -143,7 +143,7 @@ class LoopOperations(Answering):
     @either
     def about(self) -> Steps[About]:
         """The loop as the server describes it: learner, version, features, settings, how many events."""
-        return calls.read((yield from self._asked(Call("GET", self._path()))), About)
+        return messages.read((yield from self._asked(Call("GET", self._path()))), About)
 
     @either
     def rank(
@@ -159,47 +159,47 @@ class LoopOperations(Answering):
         """All candidates by name, best first, as the model has them at this moment: the order that `decide` shows where
         it neither explores nor leaves a list to the control. Nothing is logged, and there is no fallback: an offline
         evaluation is not to be told the caller's own order."""
-        fields = calls.given(person=person, context=context, prior=prior, strict=strict)
+        fields = messages.given(person=person, context=context, prior=prior, strict=strict)
         if features is not None:
             rows = features_of(features, candidates)
             fields["candidates"] = [{"id": str(j), "features": row} for j, row in enumerate(rows.tolist())]
         elif candidates is not None:
             fields["candidates"] = listed("candidates", candidates, "names or of objects")
-        call = Call("POST", self._path("rank"), calls.body(fields, MSGPACK), MSGPACK)
-        return tuple(calls.read((yield from self._asked(call)), _Ranking).ranking)
+        call = Call("POST", self._path("rank"), messages.body(fields, MSGPACK), MSGPACK)
+        return tuple(messages.read((yield from self._asked(call)), _Ranking).ranking)
 
     @either
     def weights(self, person: str | None = None) -> Steps[dict[str, float]]:
         """What each feature counts, by name, for everybody or for one person; the caller's score last; NaN where the
         weights have overflown, as the loop's caveats then say."""
         reply = yield from self._asked(Call("GET", self._path("weights", person=person)))
-        found = calls.read(reply, _Weights).weights
+        found = messages.read(reply, _Weights).weights
         return {name: math.nan if weight is None else weight for name, weight in found.items()}
 
     @either
     def explain(self, decision: str | Decision) -> Steps[Explanation]:
         """Why the first of a decision stood first: which features put it there, which feedback moved it."""
         call = Call("GET", self._path("decisions", id_of(decision), "explanation"))
-        return calls.read_as((yield from self._asked(call, long=True)), Explanation)
+        return messages.read_as((yield from self._asked(call, long=True)), Explanation)
 
     @either
     def standing(self, person: str | None = None) -> Steps[Standings]:
         """How things stand by what people chose, for a person or for all together: the ranking with its uncertainty,
         whether to stop, about how many questions are left."""
         call = Call("GET", self._path("standing", person=person))
-        return calls.read_as((yield from self._asked(call, long=True)), Standings)
+        return messages.read_as((yield from self._asked(call, long=True)), Standings)
 
     @either
     def report(self, last: int = 10_000) -> Steps[Report]:
         """What the loop learned, measured from its newest `last` decisions: learned lists against those left alone."""
         reply = yield from self._asked(Call("GET", self._path("report", last=last)), long=True)
-        return calls.read_as(reply, Report)
+        return messages.read_as(reply, Report)
 
     @either
     def replay(self, learner: str) -> Steps[Replayed]:
         """What another learner, "second-order:epsilon=0.1", makes of the same log."""
-        call = Call("POST", self._path("replays"), calls.body({"learner": learner}))
-        return calls.read_as((yield from self._asked(call, long=True)), Replayed)
+        call = Call("POST", self._path("replays"), messages.body({"learner": learner}))
+        return messages.read_as((yield from self._asked(call, long=True)), Replayed)
 
 
 class _Put(msgspec.Struct):
@@ -225,7 +225,7 @@ class _Weights(msgspec.Struct):
 
 def _event(given: Mapping[str, Any]) -> dict[str, Any]:
     """An event as it is sent: with an id, decisions by theirs."""
-    event = calls.given(**given)
+    event = messages.given(**given)
     event.setdefault("id", new_id())
     if "decision" in event:
         event["decision"] = id_of(event["decision"])

@@ -1,5 +1,5 @@
 """How a call is asked until it is answered; what is asked of the server itself. Written once: see
-`heedful.client.either`."""
+`heedful.client.sync_async`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from heedful.client import calls
-from heedful.client.calls import MSGPACK, Call, Failed, Reply, Wait
-from heedful.client.either import Steps, either
+from heedful.client import messages
 from heedful.client.fallback import Breaker, Decision, Untold, decision_of, logger
+from heedful.client.messages import MSGPACK, Call, Failed, Reply, Wait
+from heedful.client.sync_async import Steps, either
 from heedful.core.validation import describe
 from heedful.data.frames import rows_in
 from heedful.loop.interactions.facts import Facts
@@ -66,17 +66,17 @@ class Operations:
             share = max(min(until - self._clock(), max(self.patience / 3, self.timeout)), 0.001)
             outcome = yield call._replace(timeout=LONG, connect=share) if long else call._replace(timeout=share)
             if isinstance(outcome, Reply):
-                if 200 <= outcome.status < 300 or (outcome.status == 409 and calls.kind_of(outcome) == "rejected"):
+                if 200 <= outcome.status < 300 or (outcome.status == 409 and messages.kind_of(outcome) == "rejected"):
                     return outcome
                 again = outcome.status in (429, 503) or (repeat and outcome.status in (408, 502, 504))
             else:
                 again = repeat or not outcome.sent
-            wait = max(calls.retry_after(outcome), pause * random.uniform(0.5, 1.0))
+            wait = max(messages.retry_after(outcome), pause * random.uniform(0.5, 1.0))
             if not again or self._clock() + wait + LEAST > until:
                 if isinstance(outcome, Failed) and outcome.timed_out:  # of all tries, not of the last alone
                     what = "answer" if outcome.sent else "connection"
                     outcome = outcome._replace(told=f"no {what} within {self._clock() - started:.3g} s")
-                raise calls.error_of(call, outcome)
+                raise messages.error_of(call, outcome)
             yield Wait(wait)
             pause = min(2.0 * pause, 2.0)
 
@@ -99,8 +99,8 @@ class ClientOperations(Operations):
     @either
     def loops(self) -> Steps[list[str]]:
         """The names of the loops."""
-        reply = yield from self._asked(Call("GET", calls.path("loops")))
-        return calls.read(reply, _Loops).loops
+        reply = yield from self._asked(Call("GET", messages.path("loops")))
+        return messages.read(reply, _Loops).loops
 
     @either
     def healthy(self) -> Steps[bool]:
@@ -140,7 +140,9 @@ class ClientOperations(Operations):
         features: Any = None,
         query_features: Any = None,
     ) -> Steps[About]:
-        fields = calls.given(learner=learner, settings=settings, identifier=identifier, kinds=kinds, features=features)
+        fields = messages.given(
+            learner=learner, settings=settings, identifier=identifier, kinds=kinds, features=features
+        )
         fields |= {"name": name, "items": listed("items", rows_in("items", items), "objects")}
         if context is not None:
             fields["context"] = listed("context", context, "objects")
@@ -148,8 +150,8 @@ class ClientOperations(Operations):
             fields["query_features"] = query_features
         if crosses is not None:
             fields["crosses"] = [list(pair) for pair in crosses]
-        call = Call("POST", calls.path("loops"), calls.body(fields, MSGPACK), MSGPACK)
-        return calls.read((yield from self._asked(call, repeat=False, long=True)), About)
+        call = Call("POST", messages.path("loops"), messages.body(fields, MSGPACK), MSGPACK)
+        return messages.read((yield from self._asked(call, repeat=False, long=True)), About)
 
 
 class _Loops(msgspec.Struct):

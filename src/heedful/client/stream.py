@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from heedful.client import calls
-from heedful.client.calls import Call, Failed, Reply, error_of
+from heedful.client import messages
+from heedful.client.messages import Call, Failed, Reply, error_of
 from heedful.core.decoding import decoder
 from heedful.core.validation import describe
 
@@ -36,7 +36,7 @@ class Following:
             self._away = self._clock()
         self._rest = b""
         follow = "true" if self._follow else "false"
-        path = calls.path("loops", self._loop, "events", after=self.last, kinds=self._kinds, follow=follow)
+        path = messages.path("loops", self._loop, "events", after=self.last, kinds=self._kinds, follow=follow)
         return Call("GET", path, timeout=self.SILENCE, last_id=str(self.last))
 
     def answered(self, content: str) -> None:
@@ -84,7 +84,7 @@ class Following:
         if self._away is None:
             self._away = self._clock()
         self._tried += 1
-        wait = max(calls.retry_after(outcome) if outcome is not None else 0.0, self._pause())
+        wait = max(messages.retry_after(outcome) if outcome is not None else 0.0, self._pause())
         if outcome is not None and self._clock() + wait > self._away + self._patience:
             error = error_of(self.call(), outcome)
             raise type(error)(f"{error}; the last event was {self.last}") from None

@@ -35,7 +35,7 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> It
     kind are taken in their order. Within a batch those that only add come first, which changes nothing of the model:
     feedback is about a decision as it was, and what was undone is not in the model wherever that stands.
     """
-    importer, forms = Importer(loop), known_forms(loop.ledger.interaction)
+    importer, forms = Importer(loop), known_forms(loop.projection.interaction)
     for line in lines:
         told = checked(line, forms)
         if isinstance(told, Outcome):

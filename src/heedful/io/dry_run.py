@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heedful.loop import Loop
-from heedful.loop.ledger import Draft, Ledger
 from heedful.loop.log import Event, Log
-from heedful.loop.packing import Known
-from heedful.loop.wire import Answer
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.projection import PendingEvent, Projection
+from heedful.loop.records import Answer
 
 
 def rehearse(path: str | Path, *, learner: str | None = None) -> Loop:
@@ -18,25 +18,25 @@ def rehearse(path: str | Path, *, learner: str | None = None) -> Loop:
     What it would have written is held in memory. Nothing is learned. Raises as `Loop.open`.
     """
     loop = Loop.open(path, learner=learner)
-    loop.rest_on(_Rehearsal(loop.ledger))
+    loop.rest_on(_Rehearsal(loop.projection))
     return loop
 
 
-class _Rehearsal(Ledger):
-    """A ledger with what would have been written beside what was."""
+class _Rehearsal(Projection):
+    """A projection with what would have been written beside what was."""
 
-    def __init__(self, real: Ledger) -> None:
+    def __init__(self, real: Projection) -> None:
         self.__dict__.update(real.__dict__)
         self._beside = _Beside(real.log)
         self.log = self._beside
 
-    def known(self, id: str) -> Known | None:
+    def known(self, id: str) -> LoggedDecision | None:
         event = self._beside.added.get(("decision", id))
         if event is None:
             return super().known(id)
         return self.decision(event)
 
-    def submit(self, drafts: list[Draft]) -> Sequence[Answer]:
+    def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
         return [self._rehearsed(draft.event) for draft in drafts]
 
     def _rehearsed(self, event: Event) -> Answer:
@@ -47,7 +47,7 @@ class _Rehearsal(Ledger):
             return self.rejected(event.id, refusal)
         event = self._beside.add(event)
         if event.kind == "item":
-            self.shelf.put(event)
+            self.catalogue.put(event)
         return Answer("applied", event.id, event.seq, self._version)
 
     def close(self) -> None:

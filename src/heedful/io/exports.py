@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 
 from heedful.io.line_schema import EPOCH
-from heedful.loop import Loop, wire
+from heedful.loop import Loop, records
 from heedful.loop.interactions.forms import known_forms
 from heedful.loop.log import Event
-from heedful.loop.packing import Known
-from heedful.loop.wire import FeedbackRecord
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.records import FeedbackRecord
 
 KEPT = 1_000_000
 """Candidates of decisions that are kept in memory while the answers to them are written."""
@@ -26,7 +26,7 @@ def export_lines(loop: Loop) -> Iterator[dict[str, Any]]:
     Texts where the loop stores them; where it does not, the features that were made of them, and these are also what
     is left of a candidate whose item had changed before it was decided.
     """
-    loop.ledger.catch_up()
+    loop.projection.catch_up()
     return Exporter(loop).lines()
 
 
@@ -41,11 +41,11 @@ class Exporter:
     def __init__(self, loop: Loop, *, by_name: bool = False) -> None:
         """From the first event on; or from anywhere, `by_name`: then candidates are told by their names alone."""
         self._by_name = by_name
-        self._ledger = loop.ledger
-        self._founding = loop.founding
-        self._forms = known_forms(loop.ledger.interaction)
+        self._ledger = loop.projection
+        self._founding = loop.manifest
+        self._forms = known_forms(loop.projection.interaction)
         self._current: dict[str, int] = {}  # the version of each item at this point of the log
-        self._decisions: dict[int, tuple[str, Known]] = {}
+        self._decisions: dict[int, tuple[str, LoggedDecision]] = {}
         self._kept = 0
 
     def lines(self) -> Iterator[dict[str, Any]]:
@@ -88,7 +88,7 @@ class Exporter:
 
     # ------------------------------------------------------------------------ decisions
 
-    def _keep(self, event: Event) -> Known:
+    def _keep(self, event: Event) -> LoggedDecision:
         known = self._ledger.decision(event)
         self._decisions[event.seq] = event.id, known
         self._kept += len(known.names)
@@ -97,7 +97,7 @@ class Exporter:
             self._kept -= len(before.names)
         return known
 
-    def decision(self, seq: int | None) -> tuple[str, Known] | None:
+    def decision(self, seq: int | None) -> tuple[str, LoggedDecision] | None:
         """(id, decision) of that place in the log; None where it was forgotten on the way."""
         if seq not in self._decisions:
             event = self._ledger.log.at(seq or 0)
@@ -106,7 +106,7 @@ class Exporter:
             self._keep(event)
         return self._decisions[seq or 0]
 
-    def _decision(self, event: Event, known: Known) -> dict[str, Any]:
+    def _decision(self, event: Event, known: LoggedDecision) -> dict[str, Any]:
         record, names = known.record, known.names
         line = {
             "kind": "decision",
@@ -129,7 +129,7 @@ class Exporter:
         }
         return {name: value for name, value in line.items() if value is not None or name == "probability"}
 
-    def _candidates(self, known: Known) -> Sequence[Any]:
+    def _candidates(self, known: LoggedDecision) -> Sequence[Any]:
         if not known.names or self._by_name or self._ledger.interaction.by_number:
             return known.names
         if known.record.attributes:
@@ -144,7 +144,7 @@ class Exporter:
         X = np.asarray(self._ledger.requests.items(known.record, known.arrays), np.float32)
         return [{identifier: name, "features": x} for name, x in zip(known.names, X.tolist())]
 
-    def _context(self, known: Known) -> dict[str, Any] | None:
+    def _context(self, known: LoggedDecision) -> dict[str, Any] | None:
         encoding = self._founding.context
         if encoding is None or self._founding.settings.store_text:
             return known.record.context
@@ -153,18 +153,18 @@ class Exporter:
 
     # ------------------------------------------------------------------------ feedback
 
-    def _feedback(self, event: Event, decision: str, known: Known) -> dict[str, Any]:
-        record = wire.decode_feedback(event.payload)
+    def _feedback(self, event: Event, decision: str, known: LoggedDecision) -> dict[str, Any]:
+        record = records.decode_feedback(event.payload)
         line = {"kind": "feedback", "id": event.id, "decision": decision, "time": as_time(event.time)}
         return line | self._form(event, known, record)
 
-    def _form(self, event: Event, known: Known, record: FeedbackRecord) -> dict[str, Any]:
+    def _form(self, event: Event, known: LoggedDecision, record: FeedbackRecord) -> dict[str, Any]:
         """The form of feedback as it was given, but for the names of what is not stored."""
         if record.said is not None:
             return record.said
         return self._forms[record.form].write(record, _Decided(self, event, known))
 
-    def features(self, known: Known) -> Any:
+    def features(self, known: LoggedDecision) -> Any:
         """The encoded candidates of a decision, m x N."""
         return self._ledger.requests.items(known.record, known.arrays)
 
@@ -172,7 +172,7 @@ class Exporter:
 class _Decided:
     """The decision that a piece of feedback answers, for a form to write it."""
 
-    def __init__(self, exporter: Exporter, event: Event, known: Known) -> None:
+    def __init__(self, exporter: Exporter, event: Event, known: LoggedDecision) -> None:
         self._exporter, self._event, self._known = exporter, event, known
         self.names, self.shown = known.names, known.record.shown
 

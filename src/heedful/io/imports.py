@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 from heedful.core.validation import describe
 from heedful.io.line_schema import predicted, standardised, time_of, unknown, within
-from heedful.loop import Loop, wire
-from heedful.loop.ledger import Draft
+from heedful.loop import Loop, records
 from heedful.loop.log import Event
 from heedful.loop.packing import pack
+from heedful.loop.projection import PendingEvent
+from heedful.loop.records import Answer, DecisionRecord
 from heedful.loop.request import encode_row
-from heedful.loop.wire import Answer, DecisionRecord
 
 
 class Outcome(NamedTuple):
@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
     kind: str
     """item, withdraw, decision, activate, feedback, undo; "line" where it is none of them"""
     id: str
-    status: wire.Status
+    status: records.Status
     reason: str | None = None
 
 
@@ -73,7 +73,7 @@ class Importer:
         """Whether something before it, in the same batch, is about this event: in its order, that came too early.
         Where the model is made of items too, one that goes may take with it what was said of it before, and nothing
         that is said later."""
-        comes_or_goes = kind in ("item", "withdraw") and self._loop.ledger.interaction.folds_items
+        comes_or_goes = kind in ("item", "withdraw") and self._loop.projection.interaction.folds_items
         return (kind, id) in self._needed or (comes_or_goes and self._fed_before)
 
     def add(self, told: Told) -> None:
@@ -89,18 +89,18 @@ class Importer:
         yield from self._fed([told for told in waiting if told.kind == "feedback"])
         yield from self._drafted([told for told in waiting if told.kind == "undo"], self._undoing)
 
-    def _drafted(self, told: Sequence[Told], draft: Callable[[Told], Draft | Answer]) -> Iterator[Outcome]:
+    def _drafted(self, told: Sequence[Told], draft: Callable[[Told], PendingEvent | Answer]) -> Iterator[Outcome]:
         drafts = [draft(each) for each in told]
-        answers = iter(self._loop.ledger.submit([each for each in drafts if isinstance(each, Draft)]))
+        answers = iter(self._loop.projection.submit([each for each in drafts if isinstance(each, PendingEvent)]))
         for each, made in zip(told, drafts):
-            yield each.became(next(answers) if isinstance(made, Draft) else made)
+            yield each.became(next(answers) if isinstance(made, PendingEvent) else made)
 
     # ------------------------------------------------------------------------ items and decisions
 
     def _offered(self, told: Sequence[Told]) -> Iterator[Outcome]:
         """Items and decisions in their order, as far as one is about the other: many of a kind go in one commit."""
         items: list[Told] = []
-        decided: list[tuple[Told, Draft]] = []
+        decided: list[tuple[Told, PendingEvent]] = []
         changed, named = set[str](), set[str]()
         for each in told:
             if each.kind == "decision":
@@ -149,20 +149,20 @@ class Importer:
         """(name, version, attributes) of an item in a line; None for one that is withdrawn."""
         if told.kind == "withdraw":
             return told.id, None, None
-        founding, record = self._loop.founding, told.record
-        identifier = founding.encoding.identifier
+        manifest, record = self._loop.manifest, told.record
+        identifier = manifest.encoding.identifier
         nested = isinstance(record.get("attributes"), Mapping) and record.keys() <= {"kind", "id", "attributes"}
         row = dict(record["attributes"]) if nested else {name: record[name] for name in record if name != "kind"}
         if not nested and identifier != "id":
             del row["id"]
         if identifier not in row:
             row = {identifier: told.id} | row
-        name = founding.encoding.name_of(row)
+        name = manifest.encoding.name_of(row)
         if name != told.id.strip():
             raise ValueError(f"id: expected {describe(name)}, as in the column {identifier}, got {describe(told.id)}")
-        encoded = encode_row(founding.encoding, row, Counter()).astype("<f4").tobytes()
+        encoded = encode_row(manifest.encoding, row, Counter()).astype("<f4").tobytes()
         # What came as features has no attributes to compare.
-        written = founding.item_payload(row) if "features" not in row and founding.settings.store_text else ""
+        written = manifest.item_payload(row) if "features" not in row and manifest.settings.store_text else ""
         return name, _version(written, encoded), row
 
     def _has_been(self, name: str, version: _Version) -> bool:
@@ -173,7 +173,7 @@ class Importer:
         """
         if self._history is None:
             self._history = {}
-            for event in self._loop.ledger.log.events(kinds=["item"]):
+            for event in self._loop.projection.log.events(kinds=["item"]):
                 self._history.setdefault(event.subject or "", []).append(self._of(event))
         history = self._history.setdefault(name, [])
         for i in range(self._reached.get(name, 0), len(history)):
@@ -189,27 +189,27 @@ class Importer:
             return None
         return _version(event.payload if self._loop.settings.store_text else "", event.arrays)
 
-    def _decide(self, decided: Sequence[tuple[Told, Draft]]) -> Iterator[Outcome]:
-        answers = self._loop.ledger.submit([draft for _, draft in decided])
+    def _decide(self, decided: Sequence[tuple[Told, PendingEvent]]) -> Iterator[Outcome]:
+        answers = self._loop.projection.submit([draft for _, draft in decided])
         for (told, draft), answer in zip(decided, answers):
-            known = self._loop.ledger.known(told.id)
-            there = self._loop.ledger.decision(draft.event)
+            known = self._loop.projection.known(told.id)
+            there = self._loop.projection.decision(draft.event)
             if known and (known.names, known.record.shown) != (there.names, there.record.shown):
                 yield told.rejected(f"decision {told.id} is in the log already, with other content")
             else:
                 yield told.became(answer)
 
-    def _decision(self, told: Told) -> Draft:
+    def _decision(self, told: Told) -> PendingEvent:
         """A decision out of its line. ValueError and LookupError where it does not fit the loop."""
-        record, ledger = told.record, self._loop.ledger
+        record, projection = told.record, self._loop.projection
         again = bool(record.get("standardised"))
         candidates, strange = record["candidates"], unknown(record.get("unknown"))
         if candidates:
-            request = ledger.requests.parsed(candidates, record.get("context"), record.get("prior"), None)
+            request = projection.requests.parsed(candidates, record.get("context"), record.get("prior"), None)
         else:
-            request = ledger.requests.nothing(record.get("context"), None)
+            request = projection.requests.nothing(record.get("context"), None)
         places = {name: j for j, name in enumerate(request.called)}
-        shown = wire.distinct("shown", record["shown"], least=0 if strange or not candidates else 1)
+        shown = records.distinct("shown", record["shown"], least=0 if strange or not candidates else 1)
         within(shown, list(places))
         probability, foreseen = record.get("probability"), predicted(record, len(shown))
         kept = DecisionRecord(
@@ -226,32 +226,36 @@ class Importer:
             context=request.context,
             attributes=request.attributes,
             deferred=bool(record.get("deferred")),
-            predicted=() if foreseen is None else ledger.interaction.read_predicted(foreseen),
+            predicted=() if foreseen is None else projection.interaction.read_predicted(foreseen),
             unknown=strange,
         )
         person = record.get("person")
-        person = None if person is None else wire.check_id("person", person)
+        person = None if person is None else records.check_id("person", person)
         payload, arrays = pack(kept, request.numbers())
-        return Draft(Event(0, "decision", told.id, time_of(record), person, None, self._loop.version, payload, arrays))
+        return PendingEvent(
+            Event(0, "decision", told.id, time_of(record), person, None, self._loop.version, payload, arrays)
+        )
 
     # ------------------------------------------------------------------------ what came of decisions
 
-    def _activation(self, told: Told) -> Draft | Answer:
-        known = self._loop.ledger.known(told.id)
+    def _activation(self, told: Told) -> PendingEvent | Answer:
+        known = self._loop.projection.known(told.id)
         if known is None:
             return self._unknown(told.id, "decision", told.id)
-        return Draft(Event(0, "activate", told.id, time_of(told.record), None, known.seq, self._loop.version, "{}"))
+        return PendingEvent(
+            Event(0, "activate", told.id, time_of(told.record), None, known.seq, self._loop.version, "{}")
+        )
 
-    def _undoing(self, told: Told) -> Draft | Answer:
-        event = wire.check_id("event", told.record["event"])
-        target = self._loop.ledger.log.find("feedback", event)
+    def _undoing(self, told: Told) -> PendingEvent | Answer:
+        event = records.check_id("event", told.record["event"])
+        target = self._loop.projection.log.find("feedback", event)
         if target is None:
             return self._unknown(told.id, "feedback", event)
-        return Draft(Event(0, "undo", told.id, time_of(told.record), None, target.seq, self._loop.version, "{}"))
+        return PendingEvent(Event(0, "undo", told.id, time_of(told.record), None, target.seq, self._loop.version, "{}"))
 
     def _unknown(self, event: str, kind: str, id: str) -> Answer:
-        gone = self._loop.ledger.log.is_forgotten(kind, id)
-        return self._loop.ledger.rejected(event, f"{kind} {id} {'was forgotten' if gone else 'is not in the log'}")
+        gone = self._loop.projection.log.is_forgotten(kind, id)
+        return self._loop.projection.rejected(event, f"{kind} {id} {'was forgotten' if gone else 'is not in the log'}")
 
     def _fed(self, told: Sequence[Told]) -> Iterator[Outcome]:
         events = [

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from heedful.core.validation import check_count, describe, is_number
-from heedful.loop import wire
+from heedful.loop import records
 from heedful.loop.interactions.card import PREDICTED
 from heedful.loop.interactions.forms import FORMS, Form, parse_feedback
 from heedful.loop.log import now
@@ -38,21 +38,21 @@ def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> 
     if kind != "item" and record.get("time") is not None:
         check_time("time", record["time"])
     if kind == "activate":
-        return kind, wire.check_id("decision", record.get("decision"))
+        return kind, records.check_id("decision", record.get("decision"))
     if kind == "undo":
         return kind, undo_id(record)
-    id = wire.check_id("id", record.get("id"))
+    id = records.check_id("id", record.get("id"))
     if kind == "decision":
         _check_decision(record)
     elif kind == "feedback":
-        wire.check_id("decision", record.get("decision"))
+        records.check_id("decision", record.get("decision"))
         parse_feedback(_form(record), forms)
     return str(kind), id
 
 
 def undo_id(record: Mapping[str, Any]) -> str:
-    event = wire.check_id("event", record.get("event"))
-    return f"undo-{event}"[: wire.LONGEST_ID] if record.get("id") is None else wire.check_id("id", record["id"])
+    event = records.check_id("event", record.get("event"))
+    return f"undo-{event}"[: records.LONGEST_ID] if record.get("id") is None else records.check_id("id", record["id"])
 
 
 def _form(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,21 +61,21 @@ def _form(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_decision(record: Mapping[str, Any]) -> None:
     if record.get("person") is not None:
-        wire.check_id("person", record["person"])
+        records.check_id("person", record["person"])
     candidates, strange = record.get("candidates"), unknown(record.get("unknown"))
     nothing = candidates == [] and (bool(strange) or record.get("shown") == [])
-    shown = wire.distinct("shown", record.get("shown"), least=0 if strange or nothing else 1)
+    shown = records.distinct("shown", record.get("shown"), least=0 if strange or nothing else 1)
     if not isinstance(candidates, list) or not (candidates or nothing):
         raise ValueError(f"candidates: expected a list of names or of objects, got {describe(candidates)}")
     if candidates and not isinstance(candidates[0], Mapping):
-        within(shown, wire.distinct("candidates", candidates))
+        within(shown, records.distinct("candidates", candidates))
     probability = record.get("probability")
-    if probability is not None and not 0.0 < wire.check_number("probability", probability) <= 1.0:
+    if probability is not None and not 0.0 < records.check_number("probability", probability) <= 1.0:
         raise ValueError(f"probability: expected a number above 0, up to 1, or null, got {describe(probability)}")
     if record.get("arm") not in (None, *ARMS):
         raise ValueError(f"arm: expected {', '.join(ARMS)}, got {describe(record['arm'])}")
     if record.get("learner") is not None:
-        wire.check_text("learner", record["learner"], 1000)
+        records.check_text("learner", record["learner"], 1000)
     if record.get("seed") is not None:
         check_count("seed", record["seed"], least=0, most=2**63 - 1)
     for name in ("context", "proposal"):
@@ -96,11 +96,11 @@ def unknown(given: Any) -> tuple[tuple[int, str], ...]:
         raise ValueError(f"unknown: expected the place of each by name, or null, got {describe(given)}")
     found = []
     for name, at in (given or {}).items():
-        if at is not None and (not is_number(at, int) or not 0 <= at < wire.MOST_CANDIDATES):
+        if at is not None and (not is_number(at, int) or not 0 <= at < records.MOST_CANDIDATES):
             raise ValueError(
                 f"unknown[{describe(name)}]: expected its place, a whole number from 0, got {describe(at)}"
             )
-        found.append((-1 if at is None else int(at), wire.check_id("unknown", name)))
+        found.append((-1 if at is None else int(at), records.check_id("unknown", name)))
     places = [at for at, _ in found if at >= 0]
     if len(set(places)) < len(places):
         raise ValueError("unknown: expected each in a place of its own, got two in one")
@@ -117,7 +117,7 @@ def standardised(record: Mapping[str, Any], m: int) -> list[float]:
     prior = record.get("prior")
     if not isinstance(prior, list) or len(prior) != m:
         raise ValueError(f"prior: expected {m} scores, one for each candidate, got {describe(prior)}")
-    return [wire.check_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
+    return [records.check_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
 
 
 def predicted(record: Mapping[str, Any], n: int) -> tuple[float, ...] | None:
@@ -131,7 +131,7 @@ def predicted(record: Mapping[str, Any], n: int) -> tuple[float, ...] | None:
         raise ValueError(f"{there[1]}: expected none beside {name}, got some")
     if not isinstance(given, list) or len(given) != n:
         raise ValueError(f"{name}: expected {n} of them, one for each that was shown, got {describe(given)}")
-    numbers = [wire.check_number(f"{name}[{j}]", number) for j, number in enumerate(given)]
+    numbers = [records.check_number(f"{name}[{j}]", number) for j, number in enumerate(given)]
     return tuple([each if is_number(each, int) else number for each, number in zip(given, numbers)])
 
 

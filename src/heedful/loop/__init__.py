@@ -1,13 +1,13 @@
 """One thing being taught in production: a log, its fold, the doors. `heedful.Loop` is all that most people need.
 
 loop       Loop: create, decide, feedback, undo, forget, replay, explain
-wire       the JSON door: what feedback may look like, what the log keeps of it, what is answered
+records       the JSON door: what feedback may look like, what the log keeps of it, what is answered
 request    from names and attributes to indices and arrays
 settings   what a loop is founded on
 log        the database: append-only, group commits, forgetting
-shelf      items and their versions
+catalogue      items and their versions
 model      what all models have: a person's own, a decision with its arrays
-ledger     the fold as the log grows: one writer, immutable states for readers
+projection     the fold as the log grows: one writer, immutable states for readers
 keeping    snapshots
 interactions  what differs from one kind of feedback to another, its model too: one instance a loop, which all ask
 explain    why a decision was made: fold again, look, change nothing

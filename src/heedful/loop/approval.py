@@ -1,7 +1,7 @@
 """Thumbs, counted by arm: the share of thumbs up among what was learned and what was left alone, with 95 % intervals.
 
 A thumb names no place, so it says nothing of how high what was wanted stood; it is counted as it is, 1 for up and 0 for
-down. The intervals are over people (`heedful.loop.comparison`).
+down. The intervals are over people (`heedful.loop.cluster_robust`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from heedful.loop.comparison import Difference, difference, paired
+from heedful.loop.cluster_robust import Difference, difference, paired
 from heedful.loop.log import Event
-from heedful.loop.wire import FeedbackRecord
+from heedful.loop.records import FeedbackRecord
 
 
 class Share(NamedTuple):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from heedful.loop.ledger import Ledger
+from heedful.loop.projection import Projection
 
 
 class Replayed(NamedTuple):
@@ -34,12 +34,12 @@ class Replayed(NamedTuple):
     """of a loop of ratings, how many ratings that is over"""
 
 
-def replay(ledger: Ledger, spec: str) -> Replayed:
+def replay(projection: Projection, spec: str) -> Replayed:
     """Fold the log with the learner that `spec` names. ValueError where it is none, or does not fit the loop."""
-    found, lessons = ledger.interaction.counterfactual(spec), 0
-    for event, decision, feedback in ledger.steps(found.model):
+    found, lessons = projection.interaction.counterfactual(spec), 0
+    for event, decision, feedback in projection.steps(found.model):
         try:
-            step = ledger.step(event, decision, feedback)
+            step = projection.step(event, decision, feedback)
             found.score(step)
             lessons += found.model.teach(step.context, feedback, step.extra, event.seq)
         except Exception as error:  # whatever a learner of somebody's own raises

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
-from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event
 from heedful.loop.model import Context
-from heedful.loop.packing import Known
-from heedful.loop.wire import FeedbackRecord
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.projection import Projection
+from heedful.loop.records import FeedbackRecord
 
 
 class Part(NamedTuple):
@@ -115,39 +115,43 @@ class Explanation(NamedTuple):
         return parts + (moved if self.lessons else "")
 
 
-def explain(ledger: Ledger, id: str) -> Explanation:
+def explain(projection: Projection, id: str) -> Explanation:
     """Why the first of decision `id` stood first. LookupError where there is no such decision, or where it showed
     nothing that was on offer."""
-    known = ledger.known(id)
+    known = projection.known(id)
     if known is None:
         raise LookupError(f"decision {id} is not in the log")
     if not known.record.shown:
         raise LookupError(f"decision {id} showed nothing that was on offer: there is nothing to explain")
-    found: Explanation = ledger.interaction.explain(known, ledger.requests.context(known), _Past(ledger, known.version))
+    found: Explanation = projection.interaction.explain(
+        known, projection.requests.context(known), _Past(projection, known.version)
+    )
     return found
 
 
 class _Past:
     """The log up to a version of the model, as an interaction reads it."""
 
-    def __init__(self, ledger: Ledger, version: int) -> None:
-        self._ledger, self._version = ledger, version
+    def __init__(self, projection: Projection, version: int) -> None:
+        self._ledger, self._version = projection, version
 
     def model(self) -> Any:
         """The model as it was: from the newest state before it that was kept, folded on."""
-        ledger, model = self._ledger, self._ledger.fresh()
-        for event, decision, feedback in ledger.steps(model, ledger.before(model, self._version), self._version):
-            if event.seq not in ledger.failed:
-                ledger.teach(model, event, decision, feedback)
+        projection, model = self._ledger, self._ledger.fresh()
+        for event, decision, feedback in projection.steps(
+            model, projection.before(model, self._version), self._version
+        ):
+            if event.seq not in projection.failed:
+                projection.teach(model, event, decision, feedback)
         return model
 
     def follow(self, margin: Callable[[Any], float]) -> tuple[Any, list[Moved]]:
         """The model as it was, folded from the first lesson; by how much each moved `margin` of it, the most first."""
-        ledger, moved = self._ledger, list[Moved]()
-        model = ledger.fresh()
+        projection, moved = self._ledger, list[Moved]()
+        model = projection.fresh()
         before = margin(model)
-        for event, decision, feedback in ledger.steps(model, 0, self._version):
-            if event.seq in ledger.failed or not ledger.teach(model, event, decision, feedback):
+        for event, decision, feedback in projection.steps(model, 0, self._version):
+            if event.seq in projection.failed or not projection.teach(model, event, decision, feedback):
                 continue
             after = margin(model)
             if after != before and not (math.isnan(after) and math.isnan(before)):
@@ -155,13 +159,13 @@ class _Past:
             before = after
         return model, sorted(moved, key=lambda each: by_size(each.by))
 
-    def feedback(self) -> Iterator[tuple[Event, Known, FeedbackRecord]]:
+    def feedback(self) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
         """What the model was made of, in order, without the lessons that the learner failed on."""
         for event, decision, feedback in self._ledger.lessons(up_to=self._version):
             if event.seq not in self._ledger.failed:
                 yield event, decision, feedback
 
-    def context(self, decision: Known) -> Context:
+    def context(self, decision: LoggedDecision) -> Context:
         """A decision with its arrays."""
         return self._ledger.requests.context(decision)
 

@@ -21,24 +21,24 @@ import numpy.typing as npt
 from heedful.core.validation import check_count, describe
 from heedful.data.frames import Frame
 from heedful.features.encoding import UNSEEN, Encoding
-from heedful.loop import keeping, wire
-from heedful.loop.answering import Answering, Unknown
-from heedful.loop.deciding import Asked, Deciding
+from heedful.loop import records, snapshots
+from heedful.loop.decide import Asked, Deciding
+from heedful.loop.feedback import Answering, Unknown
 from heedful.loop.interactions import default_learner, interaction_type, learner_version
-from heedful.loop.ledger import AGAIN, Draft, Ledger, Published
 from heedful.loop.log import Event, Log, now
 from heedful.loop.model import Person
 from heedful.loop.movement import unmoved
+from heedful.loop.projection import AGAIN, PendingEvent, Projection, Published
+from heedful.loop.records import Answer, Decision
 from heedful.loop.request import Request, check_rows, encode_rows
-from heedful.loop.settings import Founding, Settings, built_learner
-from heedful.loop.wire import Answer, Decision
+from heedful.loop.settings import Manifest, Settings, built_learner
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
+    from heedful.loop.history import LessonTold
     from heedful.loop.interactions.comparison.standing import Standings
     from heedful.loop.interactions.protocol import Predicted
-    from heedful.loop.lessons import LessonTold
     from heedful.loop.ranking import Ranking
     from heedful.loop.report import Report
 
@@ -111,15 +111,15 @@ class Loop:
             if encoding is None and isinstance(learner, str):
                 bare = query_features is not None or interaction_type(learner, settings).by_number
                 encoding = UNSEEN if bare else None
-        founding = Founding.of(learner, encoding, context, crosses, settings, query_features)
-        encoding = founding.encoding
+        manifest = Manifest.of(learner, encoding, context, crosses, settings, query_features)
+        encoding = manifest.encoding
         rows = check_rows("items", items)
         encoded = encode_rows(encoding, rows, Counter())  # before anything is written
-        made = built_learner(founding, learner)
-        keeping.make_folder(folder)
+        made = built_learner(manifest, learner)
+        snapshots.make_folder(folder)
         try:
-            log = Log(folder / keeping.LOG, create=True)
-            founded = Event(1, "loop", "loop", now(), None, None, 0, founding.to_json(learner_version(made)))
+            log = Log(folder / snapshots.LOG, create=True)
+            founded = Event(1, "loop", "loop", now(), None, None, 0, manifest.to_json(learner_version(made)))
             with log.writing():
                 log.append([founded])
             log.close()
@@ -130,7 +130,7 @@ class Loop:
                 loop.close()
                 raise
         except BaseException:
-            keeping.remove_folder(folder)
+            snapshots.remove_folder(folder)
             raise
         return loop
 
@@ -145,23 +145,23 @@ class Loop:
 
     def __init__(self, path: str | Path, learner: str | None = None) -> None:
         self.path = Path(path)
-        self.rest_on(Ledger(self.path, learner))
+        self.rest_on(Projection(self.path, learner))
 
-    def rest_on(self, ledger: Ledger) -> None:
-        """Take this for the loop's ledger."""
-        self.ledger = ledger
-        self.settings, self.learner = ledger.settings, ledger.learner
-        self.deciding, self.answering = Deciding(ledger), Answering(ledger)
+    def rest_on(self, projection: Projection) -> None:
+        """Take this for the loop's projection."""
+        self.projection = projection
+        self.settings, self.learner = projection.settings, projection.learner
+        self.deciding, self.answering = Deciding(projection), Answering(projection)
 
     def close(self) -> None:
         """Keep a snapshot, where lessons were learned since the last one, and close the log."""
-        self.ledger.close()
+        self.projection.close()
 
     def _repr_html_(self) -> str:
         from heedful.core.notebooks import table
 
         weights = sorted(self.weights.items(), key=lambda each: -abs(each[1]))
-        told = f"learner {self.founding.learner}; {len(self.items):,} items on offer; model version {self.version}"
+        told = f"learner {self.manifest.learner}; {len(self.items):,} items on offer; model version {self.version}"
         return table(f"Loop {self.path}", ["feature", "weight"], weights, [told, *self.notes])
 
     def __enter__(self) -> Loop:
@@ -173,60 +173,60 @@ class Loop:
     @property
     def version(self) -> int:
         """The model's version: the sequence number of the last event that it is made of."""
-        return self.ledger.published.version
+        return self.projection.published.version
 
     @property
-    def founding(self) -> Founding:
+    def manifest(self) -> Manifest:
         """What the loop was made with."""
-        return self.ledger.founding
+        return self.projection.manifest
 
     @property
     def grades(self) -> int | None:
         """How many grades there are, 1 the lowest, in a grading loop; None in another."""
-        return getattr(self.ledger.interaction, "grades", None)
+        return getattr(self.projection.interaction, "grades", None)
 
     @property
     def ratings(self) -> tuple[float, float] | None:
         """The lowest and the highest rating there may be, in a loop of ratings; None in another."""
-        return getattr(self.ledger.interaction, "ratings", None)
+        return getattr(self.projection.interaction, "ratings", None)
 
     @property
     def choices(self) -> str | None:
         """What choices are for, "best" or "ranking", in a loop of choices; None in another."""
-        return getattr(self.ledger.interaction, "choices", None)
+        return getattr(self.projection.interaction, "choices", None)
 
     @property
     def feature_names(self) -> list[str]:
         """The names of the features as the learner sees them, N; where the caller's score is one, it is the last."""
-        return self.ledger.interaction.names
+        return self.projection.interaction.names
 
     @property
     def notes(self) -> list[str]:
         """What a person should know: a snapshot that could not be used, code that changed, a lesson that failed."""
-        return self.ledger.notes
+        return self.projection.notes
 
     @property
     def unknown(self) -> Counter[str]:
         """Categories that the encoding does not know, "column=value", counted since the loop was opened."""
-        return self.ledger.requests.unknown
+        return self.projection.requests.unknown
 
     @property
     def caveats(self) -> list[str]:
         """What these settings make impossible to prove, in words, weights that have overflown, and feedback that moved
         nothing; empty where nothing is."""
-        found = [*self.ledger.interaction.caveats(), self.overflown, self.unmoved]
+        found = [*self.projection.interaction.caveats(), self.overflown, self.unmoved]
         return [told for told in found if told]
 
     @property
     def unmoved(self) -> str:
         """That no feedback moved the model so far, why, and what would, in sentences; "" where some did, or there is
         little of it."""
-        return unmoved(self.ledger)
+        return unmoved(self.projection)
 
     @property
     def overflown(self) -> str:
         """Why the weights say nothing any more, and what to do, in a sentence; "" where they do."""
-        return self.ledger.interaction.overflown(self.ledger.model, self.ledger.reading(None)[0].shared)
+        return self.projection.interaction.overflown(self.projection.model, self.projection.reading(None)[0].shared)
 
     # ------------------------------------------------------------------------ items
 
@@ -237,15 +237,15 @@ class Loop:
         ValueError, naming the item and the field, where one cannot be encoded, and then none is put.
         """
         rows = check_rows("items", items)
-        self.ledger.catch_up()  # what another process put is what these change
-        return self._put(rows, encode_rows(self.founding.encoding, rows, self.unknown))
+        self.projection.catch_up()  # what another process put is what these change
+        return self._put(rows, encode_rows(self.manifest.encoding, rows, self.unknown))
 
     def _put(self, rows: Sequence[Mapping[str, Any]], encoded: Any) -> int:
         drafts, latest, before = [], dict[str, str](), dict[str, int]()
         for i, row in enumerate(rows):
             try:
-                name = wire.check_id(self.founding.encoding.identifier or "id", self.founding.encoding.name_of(row))
-                payload = self.founding.item_payload(row)
+                name = records.check_id(self.manifest.encoding.identifier or "id", self.manifest.encoding.name_of(row))
+                payload = self.manifest.item_payload(row)
             except ValueError as error:
                 raise ValueError(f"row {i + 1}: {error}") from None
             arrays = encoded[i].astype("<f4").tobytes()
@@ -255,34 +255,34 @@ class Loop:
                 continue
             latest[name] = digest
             # What it follows is in the id as well: an item may change, and change back.
-            before[name] = (before[name] if name in before else self.ledger.log.newest("item", name)) + 1
+            before[name] = (before[name] if name in before else self.projection.log.newest("item", name)) + 1
             event_id = f"{digest}-{before[name]}"
-            drafts.append(Draft(Event(0, "item", event_id, now(), name, None, 0, payload, arrays)))
-        self.ledger.submit(drafts)
+            drafts.append(PendingEvent(Event(0, "item", event_id, now(), name, None, 0, payload, arrays)))
+        self.projection.submit(drafts)
         return len(drafts)
 
     def _is_current(self, name: str, pending: str | None, digest: str) -> bool:
         if pending is not None:
             return pending == digest
-        version = self.ledger.shelf.current.get(name)
-        event = self.ledger.log.at(version) if version is not None else None
+        version = self.projection.catalogue.current.get(name)
+        event = self.projection.log.at(version) if version is not None else None
         return event is not None and event.id.startswith(f"{digest}-")
 
     def withdraw(self, name: str | int) -> bool:
         """Take an item off offer; whether it was on. Its old versions stay. What was learned
         from it stays, too, and tells about others; but what is learned of items by number alone, as ratings are, goes
         with it, and put back it begins again."""
-        self.ledger.catch_up()
-        version = self.ledger.shelf.current.get(wire.check_id("name", name))
+        self.projection.catch_up()
+        version = self.projection.catalogue.current.get(records.check_id("name", name))
         if version is None:
             return False
-        self.ledger.submit([Draft(Event(0, "item", f"withdraw-{version}", now(), str(name), None, 0, "{}"))])
+        self.projection.submit([PendingEvent(Event(0, "item", f"withdraw-{version}", now(), str(name), None, 0, "{}"))])
         return True
 
     @property
     def items(self) -> list[str]:
         """The names of the items on offer."""
-        return [name for name, _ in self.ledger.shelf.on_offer()]
+        return [name for name, _ in self.projection.catalogue.on_offer()]
 
     # ------------------------------------------------------------------------ deciding
 
@@ -333,7 +333,7 @@ class Loop:
         )
         while isinstance(asked, Asked):
             draft = self.deciding.proposed(asked)
-            [answer] = self.ledger.submit([draft])
+            [answer] = self.projection.submit([draft])
             if answer.reason != AGAIN:
                 return self.deciding.decided(draft, answer)
         return asked
@@ -370,7 +370,7 @@ class Loop:
         request, state, own = self._look(candidates, person, context, prior, strict)
         from heedful.loop.ranking import ranking
 
-        return ranking(self.ledger, state, own, request)
+        return ranking(self.projection, state, own, request)
 
     def predict(
         self,
@@ -387,10 +387,10 @@ class Loop:
         `rank`.
         """
         request, state, own = self._look(candidates, person, context, prior)
-        interaction, model = self.ledger.interaction, self.ledger.model
+        interaction, model = self.projection.interaction, self.projection.model
         found = interaction.predict(model, state.shared, own, request.x)
         if found is None:
-            raise ValueError(f"predict: expected a loop that predicts something, got one of {self.founding.learner}")
+            raise ValueError(f"predict: expected a loop that predicts something, got one of {self.manifest.learner}")
         return {request.called[j]: found[j] for j in interaction.order(model, state.shared, own, request.x).tolist()}
 
     def standing(self, person: str | None = None, *, people: Sequence[str] | None = None) -> Standings:
@@ -398,19 +398,19 @@ class Loop:
         to stop, about how many questions are left; for a person, for some people together, or for all.
 
         ValueError for a loop that does not, and where there are not two items on offer. Nothing is logged."""
-        person = None if person is None else wire.check_id("person", person)
+        person = None if person is None else records.check_id("person", person)
         if person is not None and people is not None:
             raise ValueError("people: expected none beside a person, got some")
-        self.ledger.look()
-        return self.ledger.interaction.standing(self.ledger, person, people)
+        self.projection.look()
+        return self.projection.interaction.standing(self.projection, person, people)
 
     def _look(
         self, candidates: Any, person: Any, context: Any, prior: Any, strict: bool | None = True
     ) -> tuple[Request, Published, Person | None]:
         """(what is asked, the state of this moment, the person's own) for a look that is not logged."""
-        person = None if person is None else wire.check_id("person", person)
+        person = None if person is None else records.check_id("person", person)
         request = self._reread(lambda looked: self.deciding.parsed(candidates, context, prior, None, strict, looked))
-        return request, *self.ledger.reading_of(request.x, person)
+        return request, *self.projection.reading_of(request.x, person)
 
     def _reread(self, read: Callable[[bool], T]) -> T:
         """What `read` gives; where something is not there, another process may have put it there. It is told whether
@@ -418,7 +418,7 @@ class Loop:
         try:
             return read(False)
         except LookupError:
-            self.ledger.catch_up()
+            self.projection.catch_up()
             return read(True)
 
     def record(
@@ -453,17 +453,19 @@ class Loop:
                 looked=looked,
             )
         )
-        [answer] = self.ledger.submit([draft])
+        [answer] = self.projection.submit([draft])
         return self.deciding.decided(draft, answer)
 
     def activate(self, decision: str, *, time: int | str | None = None) -> Answer:
         """Say that a deferred decision was shown after all."""
-        id = wire.check_id("decision", decision)
-        known = self.ledger.known(id)
+        id = records.check_id("decision", decision)
+        known = self.projection.known(id)
         if known is None:
             return self.answering.unknown(id, "decision", id)
-        when = now() if time is None else wire.check_time("time", time)
-        [answer] = self.ledger.submit([Draft(Event(0, "activate", id, when, None, known.seq, self.version, "{}"))])
+        when = now() if time is None else records.check_time("time", time)
+        [answer] = self.projection.submit(
+            [PendingEvent(Event(0, "activate", id, when, None, known.seq, self.version, "{}"))]
+        )
         return answer
 
     # ------------------------------------------------------------------------ feedback
@@ -493,29 +495,29 @@ class Loop:
         """
         return self._submit(self.answering.drafted_many(events))
 
-    def _submit(self, drafts: Sequence[Draft | Answer | Unknown]) -> list[Answer]:
-        good = [draft for draft in drafts if isinstance(draft, Draft)]
-        answers = iter(self.ledger.submit(good) if good else ())
+    def _submit(self, drafts: Sequence[PendingEvent | Answer | Unknown]) -> list[Answer]:
+        good = [draft for draft in drafts if isinstance(draft, PendingEvent)]
+        answers = iter(self.projection.submit(good) if good else ())
         return [self._answer(draft, answers) for draft in drafts]
 
-    def _answer(self, draft: Draft | Answer | Unknown, answers: Iterator[Answer]) -> Answer:
+    def _answer(self, draft: PendingEvent | Answer | Unknown, answers: Iterator[Answer]) -> Answer:
         if isinstance(draft, Unknown):
             return self.answering.unknown(draft.event, "decision", draft.decision)
-        return next(answers) if isinstance(draft, Draft) else draft
+        return next(answers) if isinstance(draft, PendingEvent) else draft
 
     # ------------------------------------------------------------------------ undoing, forgetting
 
     def undo(self, event: str, *, id: str | None = None) -> Answer:
         """Take one piece of feedback back: the model becomes the one that never saw it, bit for bit."""
-        event = wire.check_id("event", event)
-        undo_id = f"undo-{event}" if id is None else wire.check_id("id", id)
-        if len(undo_id) > wire.LONGEST_ID:
+        event = records.check_id("event", event)
+        undo_id = f"undo-{event}" if id is None else records.check_id("id", id)
+        if len(undo_id) > records.LONGEST_ID:
             undo_id = f"undo-{hashlib.blake2b(event.encode(), digest_size=16).hexdigest()}"
-        target = self.ledger.log.find("feedback", event)
+        target = self.projection.log.find("feedback", event)
         if target is None:
             return self.answering.unknown(undo_id, "feedback", event)
-        draft = Draft(Event(0, "undo", undo_id, now(), None, target.seq, self.version, "{}"))
-        [answer] = self.ledger.submit([draft])
+        draft = PendingEvent(Event(0, "undo", undo_id, now(), None, target.seq, self.version, "{}"))
+        [answer] = self.projection.submit([draft])
         return answer
 
     def forget(self, person: str) -> Forgotten:
@@ -526,21 +528,21 @@ class Loop:
         where another process is in the middle of reading: she is forgotten, and her bytes go with `finish_forgetting`
         or when the loop is next opened.
         """
-        person = wire.check_id("person", person)
-        ledger = self.ledger
-        with ledger.turn:
-            ledger.catch_up()
-            exports = tuple(wire.decode_export(e.payload).path for e in ledger.log.events(kinds=["export"]))
+        person = records.check_id("person", person)
+        projection = self.projection
+        with projection.turn:
+            projection.catch_up()
+            exports = tuple(records.decode_export(e.payload).path for e in projection.log.events(kinds=["export"]))
 
             def event(count: int) -> Event:
-                digest = ledger.log.digest("person", person)
-                payload = wire.encode({"person": digest, "events": count, "exports": exports})
-                return Event(0, "forget", wire.new_id(), now(), None, None, self.version, payload)
+                digest = projection.log.digest("person", person)
+                payload = records.encode({"person": digest, "events": count, "exports": exports})
+                return Event(0, "forget", records.new_id(), now(), None, None, self.version, payload)
 
-            count = ledger.log.erase(person, event)
+            count = projection.log.erase(person, event)
             if count:
-                ledger.forget_derived()
-                ledger.rebuild()
+                projection.forget_derived()
+                projection.rebuild()
             gone = Forgotten(count, exports if count else (), self.version)
             try:
                 self.finish_forgetting()
@@ -550,12 +552,12 @@ class Loop:
 
     def finish_forgetting(self) -> None:
         """Remove what is left on the disk of those who were forgotten, where anything is."""
-        ledger = self.ledger
-        with ledger.turn:
-            if ledger.log.unfinished():
-                ledger.forget_derived()
-                ledger.log.finish_erasing()
-                ledger.keep()
+        projection = self.projection
+        with projection.turn:
+            if projection.log.unfinished():
+                projection.forget_derived()
+                projection.log.finish_erasing()
+                projection.keep()
 
     # ------------------------------------------------------------------------ looking back
 
@@ -567,15 +569,15 @@ class Loop:
         decision."""
         from heedful.loop.explain import explain
 
-        return explain(self.ledger, wire.check_id("decision", decision))
+        return explain(self.projection, records.check_id("decision", decision))
 
     def replay(self, learner: str) -> Replayed:
         """What another learner, "second-order:epsilon=0.1", makes of the same log. ValueError where it is none."""
         if not isinstance(learner, str):
-            raise ValueError(f"learner: expected its name, such as {self.founding.learner}, got {describe(learner)}")
+            raise ValueError(f"learner: expected its name, such as {self.manifest.learner}, got {describe(learner)}")
         from heedful.loop.counterfactual import replay
 
-        return replay(self.ledger, learner)
+        return replay(self.projection, learner)
 
     def report(self, last: int = 10_000) -> Report:
         """What the loop learned, measured: learned lists against those left alone, what feedback was worth.
@@ -585,8 +587,8 @@ class Loop:
         from heedful.loop.report import report
 
         check_count("last", last)
-        self.ledger.look()
-        return report(self.ledger, last)
+        self.projection.look()
+        return report(self.projection, last)
 
     def lessons(
         self, limit: int = 50, *, before: int | None = None, person: str | None = None
@@ -595,13 +597,13 @@ class Loop:
 
         At most `limit` of them; `before` a sequence number, for the next page: that of the last on this one; of one
         `person`, or of all. Reads the log from its end, no further than is needed. ValueError, by name."""
-        from heedful.loop.lessons import lessons
+        from heedful.loop.history import lessons
 
         check_count("limit", limit, most=10_000)
         if before is not None:
             check_count("before", before)
-        self.ledger.look()
-        return lessons(self.ledger, limit, before, None if person is None else wire.check_id("person", person))
+        self.projection.look()
+        return lessons(self.projection, limit, before, None if person is None else records.check_id("person", person))
 
     @property
     def weights(self) -> dict[str, float]:
@@ -611,21 +613,23 @@ class Loop:
     def weights_of(self, person: str | None) -> dict[str, float]:
         """What each feature counts for a person, by name, her offset included; the caller's score last. Empty
         where what is learned is no direction of features."""
-        state, own = self.ledger.reading(None if person is None else wire.check_id("person", person))
-        return dict(zip(self.feature_names, self.ledger.model.effective(state.shared, own).tolist()))
+        state, own = self.projection.reading(None if person is None else records.check_id("person", person))
+        return dict(zip(self.feature_names, self.projection.model.effective(state.shared, own).tolist()))
 
     # ------------------------------------------------------------------------ keeping
 
     def snapshot(self) -> Path:
         """Write the model to a file in the loop's folder, from which the next start goes on; its path. OSError where
         that cannot be written; ValueError where the learner failed on a lesson, which is left out of the model."""
-        return self.ledger.snapshot()
+        return self.projection.snapshot()
 
     def exported(self, path: str | Path) -> None:
         """Note in the log that its events were written to a file, "-" for stdout, which forgetting cannot reach."""
-        payload = wire.encode({"path": "-" if str(path) == "-" else str(Path(path).absolute())})
-        self.ledger.submit([Draft(Event(0, "export", wire.new_id(), now(), None, None, self.version, payload))])
+        payload = records.encode({"path": "-" if str(path) == "-" else str(Path(path).absolute())})
+        self.projection.submit(
+            [PendingEvent(Event(0, "export", records.new_id(), now(), None, None, self.version, payload))]
+        )
 
     def verify(self) -> list[str]:
         """What is wrong with log and model, in words; empty where nothing is. Folds the whole log again."""
-        return self.ledger.verify()
+        return self.projection.verify()

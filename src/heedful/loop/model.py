@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from heedful.jit.kernel import Floats
-from heedful.loop.wire import DecisionRecord
+from heedful.loop.records import DecisionRecord
 
 
 class Person(NamedTuple):

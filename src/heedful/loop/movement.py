@@ -6,11 +6,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from heedful.loop import wire
+from heedful.loop import records
 from heedful.loop.interactions.protocol import Newest
 
 if TYPE_CHECKING:
-    from heedful.loop.ledger import Ledger
+    from heedful.loop.projection import Projection
 
 LEAST = 20
 """Feedback from which on it is said that nothing moved."""
@@ -26,31 +26,31 @@ class Moves(NamedTuple):
     """after how many of them it predicted otherwise"""
 
 
-def unmoved(ledger: Ledger, least: int = LEAST) -> str:
+def unmoved(projection: Projection, least: int = LEAST) -> str:
     """That no feedback moved the model so far, why, and what would; "" where some did, or there are fewer than `least`
     of them."""
-    given, moved = ledger.moves
+    given, moved = projection.moves
     if moved or given < least:
         return ""
-    why, how = why_unmoved(ledger)
+    why, how = why_unmoved(projection)
     return f"{given:,} feedback moved the model 0 times: {why}. {how}"
 
 
-def why_unmoved(ledger: Ledger) -> tuple[str, str]:
+def why_unmoved(projection: Projection) -> tuple[str, str]:
     """(why nothing moved, what would), by the newest feedback."""
     alone, said, aside, looked = 0, 0, 0, 0
-    for event in islice(ledger.log.newest_first(ledger.log.last()[0] + 1, "feedback"), LOOKED):
-        decided = ledger.log.at(event.target or 0)
+    for event in islice(projection.log.newest_first(projection.log.last()[0] + 1, "feedback"), LOOKED):
+        decided = projection.log.at(event.target or 0)
         if decided is None:
             continue
-        record, feedback = ledger.decision(decided).record, wire.decode_feedback(event.payload)
+        record, feedback = projection.decision(decided).record, records.decode_feedback(event.payload)
         looked += 1
         alone += len(record.shown) < 2
         said += feedback.form != "none" and (bool(feedback.chosen) or feedback.form in ("thumb", "choice"))
         aside += record.arm == "control"
     thumbs = "A thumb, up or down, does: it is about one item alone"
-    thumbs = f"{thumbs}; so do lists of two or more." if ledger.model.refusal("thumb") is None else ""
-    if why := ledger.interaction.why_unmoved(Newest(looked, alone, said, aside), thumbs):
+    thumbs = f"{thumbs}; so do lists of two or more." if projection.model.refusal("thumb") is None else ""
+    if why := projection.interaction.why_unmoved(Newest(looked, alone, said, aside), thumbs):
         return why
     if looked and said == 0:
         return "none of it says that anything was preferred", "Send what people do choose, too."

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from heedful.core.decoding import decoder
 from heedful.jit.kernel import Ints
-from heedful.loop.wire import DecisionRecord, Packed
+from heedful.loop.records import DecisionRecord, Packed
 
 LONG = 4_000
 """Bytes of JSON, and of features, from which on it pays to pack them: what is shorter takes no more than one page."""
@@ -29,7 +29,7 @@ _LISTS = ("shown", "items")
 _TYPES = ("|u1", "<u2", "<u4", "<u8")
 
 
-class Known(NamedTuple):
+class LoggedDecision(NamedTuple):
     """A decision as the log has it."""
 
     id: str
@@ -45,7 +45,7 @@ class Known(NamedTuple):
     version: int
     """of the model it was made from"""
     rows: Ints | None = None
-    """where its items stand on the shelf, of candidates of the catalogue"""
+    """where its items stand on the catalogue, of candidates of the catalogue"""
 
 
 class _Left(msgspec.Struct, omit_defaults=True):

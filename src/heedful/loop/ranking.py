@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from heedful.loop.ledger import Ledger, Published
 from heedful.loop.model import Person
+from heedful.loop.projection import Projection, Published
 from heedful.loop.request import Request
 
 
@@ -20,11 +20,11 @@ class Ranking(NamedTuple):
     """those of them that are not on offer; None where all are"""
 
 
-def ranking(ledger: Ledger, state: Published, own: Person | None, request: Request) -> Ranking:
+def ranking(projection: Projection, state: Published, own: Person | None, request: Request) -> Ranking:
     """The candidates of a request by what was learned, for the person whose offset is `own`, for all where it is
     None."""
     m, strangers = len(request.x), request.strangers
-    places = ledger.interaction.order(ledger.model, state.shared, own, request.x).tolist() if m else []
+    places = projection.interaction.order(projection.model, state.shared, own, request.x).tolist() if m else []
     order = [request.called[j] for j in places]
     if strangers is None:
         return Ranking(tuple(order), state.version)

@@ -16,17 +16,17 @@ import numpy as np
 
 from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
-from heedful.loop import wire
+from heedful.loop import records
 from heedful.loop.approval import Approval, Approved
-from heedful.loop.comparison import Difference, difference
+from heedful.loop.cluster_robust import Difference, difference
 from heedful.loop.interactions.comparison.prediction_report import Guessing
 from heedful.loop.interactions.ordinal.prediction_report import Accuracy, Stretch
 from heedful.loop.interactions.rating.prediction_report import Foretelling
-from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event
+from heedful.loop.projection import Projection
+from heedful.loop.records import FeedbackRecord
 from heedful.loop.simulation import Measured, Said, Simulation, Truth
 from heedful.loop.windows import windows
-from heedful.loop.wire import FeedbackRecord
 
 
 class Arm(NamedTuple):
@@ -154,20 +154,20 @@ class _Shown(NamedTuple):
     score: float | None
 
 
-def report(ledger: Ledger, last: int) -> Report:
+def report(projection: Projection, last: int) -> Report:
     """The report on the newest `last` decisions of a loop. ValueError where its simulation.json makes no sense."""
-    looked = _Look(ledger)
-    for event in ledger.log.newest_first(ledger.log.last()[0] + 1):
+    looked = _Look(projection)
+    for event in projection.log.newest_first(projection.log.last()[0] + 1):
         if event.kind == "decision" and looked.decisions == last:
             looked.whole = False
             break
         looked.at(event)
-    lists, interaction = looked.lists[::-1], ledger.interaction
+    lists, interaction = looked.lists[::-1], projection.interaction
     found = _difference(lists, *interaction.span()) if interaction.compares_arms else None
     learned, control = _arm(lists, True), _arm(lists, False)
     measured = {interaction.reported: looked.tally.measured()} if interaction.reported else {}
     return Report(
-        ledger.published.version,
+        projection.published.version,
         looked.decisions,
         looked.whole,
         looked.since,
@@ -189,11 +189,11 @@ def report(ledger: Ledger, last: int) -> Report:
 class _Look:
     """A look at the log, event by event, the newest first: what is about a decision is seen before it."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-        state = ledger.published
-        self.tally = ledger.interaction.tally(ledger.model, state.shared, state.people)
-        self._reader = ledger.interaction.order_reader()
+    def __init__(self, projection: Projection) -> None:
+        self._ledger = projection
+        state = projection.published
+        self.tally = projection.interaction.tally(projection.model, state.shared, state.people)
+        self._reader = projection.interaction.order_reader()
         self.approved = Approved()
         self._undone: set[int | None] = set()
         self._activated: dict[int | None, int] = {}
@@ -204,9 +204,9 @@ class _Look:
         self.lists: list[_Shown] = []
         self.forms: set[str] = set()
         self.counts = dict.fromkeys(Counts._fields, 0)
-        known = ledger.settings.keep_unshown and ledger.interaction.keeps_unshown  # else the best is not
-        simulation = Simulation.read(ledger.path) if known else None
-        self.truth = None if simulation is None else Truth(ledger, simulation)
+        known = projection.settings.keep_unshown and projection.interaction.keeps_unshown  # else the best is not
+        simulation = Simulation.read(projection.path) if known else None
+        self.truth = None if simulation is None else Truth(projection, simulation)
 
     def at(self, event: Event) -> None:
         if event.kind == "undo":
@@ -222,7 +222,7 @@ class _Look:
 
     def _decided(self, event: Event) -> None:
         answers = self._answers.pop(event.seq, [])[::-1]
-        given = [(each, wire.decode_feedback(each.payload)) for each in answers if each.seq not in self._undone]
+        given = [(each, records.decode_feedback(each.payload)) for each in answers if each.seq not in self._undone]
         decision = self._ledger.decision(event)
         record = decision.record
         self.decisions, self.since = self.decisions + 1, event.time
@@ -241,7 +241,7 @@ class _Look:
             self.lists.append(_Shown(event.seq, when, record.arm == "learned", decision.person, score))
 
     def _count(self, undone: int, given: list[tuple[Event, FeedbackRecord]], decision: Any, when: int) -> None:
-        ledger, counts, truth = self._ledger, self.counts, self.truth
+        projection, counts, truth = self._ledger, self.counts, self.truth
         counts["undone"] += undone
         if undone and truth is not None:
             truth.disturb("something was undone")
@@ -249,10 +249,10 @@ class _Look:
             return
         read = []
         for event, feedback in given:
-            step = ledger.step(event, decision, feedback)
-            lesson = ledger.model.lesson(step.context, feedback, step.extra)
+            step = projection.step(event, decision, feedback)
+            lesson = projection.model.lesson(step.context, feedback, step.extra)
             counts["given"] += 1
-            counts["late"] += event.time - when > 1e6 * ledger.settings.late_after
+            counts["late"] += event.time - when > 1e6 * projection.settings.late_after
             counts["empty"] += lesson is None
             counts["contradictory"] += lesson is not None and self.tally.contradicts(step, lesson)
             order = None
@@ -260,7 +260,7 @@ class _Look:
                 order = self._reader.lesson(step.context, feedback, step.extra)
             read.append(Said(event, feedback, order))
         if truth is not None:
-            truth.take(decision, ledger.requests.context(decision).x, read, self._reader)
+            truth.take(decision, projection.requests.context(decision).x, read, self._reader)
         self.tally.take(decision, given)
 
 

@@ -15,13 +15,13 @@ from heedful.core.validation import check_count, describe, finite_array
 from heedful.data.frames import rows_in
 from heedful.features import Encoding
 from heedful.jit.kernel import Floats, Ints
-from heedful.loop import wire
+from heedful.loop import records
+from heedful.loop.catalogue import Catalogue
 from heedful.loop.model import Context
-from heedful.loop.packing import Known
-from heedful.loop.settings import Founding
-from heedful.loop.shelf import Shelf
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord
+from heedful.loop.settings import Manifest
 from heedful.loop.strangers import Strangers, are_hits, from_hits, sifted
-from heedful.loop.wire import DecisionRecord, Feedback, FeedbackRecord
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.protocol import Interaction
@@ -43,7 +43,7 @@ class Request(NamedTuple):
     called: tuple[str, ...]
     """the names of all"""
     rows: Ints | None
-    """where the items stand on the shelf"""
+    """where the items stand on the catalogue"""
     prior: tuple[float, ...]
     context: dict[str, Any] | None
     attributes: tuple[dict[str, Any], ...]
@@ -78,19 +78,19 @@ class Request(NamedTuple):
 class Requests:
     """The translation of one loop: its encodings, its items."""
 
-    def __init__(self, founding: Founding, shelf: Shelf, interaction: Interaction[Any]) -> None:
-        self.founding, self.shelf, self.interaction = founding, shelf, interaction
+    def __init__(self, manifest: Manifest, catalogue: Catalogue, interaction: Interaction[Any]) -> None:
+        self.manifest, self.catalogue, self.interaction = manifest, catalogue, interaction
         self.unknown = Counter[str]()
-        self._crossed = founding.crossed()
-        self._candidates = founding.candidates
+        self._crossed = manifest.crossed()
+        self._candidates = manifest.candidates
         self._n_items = self._candidates.size
-        self._query = founding.query
+        self._query = manifest.query
         self._n_query = 0 if self._query is None else self._query.size
-        self._n_context = founding.context.size if founding.context is not None else 0
+        self._n_context = manifest.context.size if manifest.context is not None else 0
         self._by_number = interaction.by_number
         self._n = len(interaction.names)
         self._nothing = np.empty((0, self._n))
-        texts = [column.name for column in founding.encoding.columns if column.kind in ("text", "prose")]
+        texts = [column.name for column in manifest.encoding.columns if column.kind in ("text", "prose")]
         self._text = texts[0] if len(texts) == 1 else None
 
     # ------------------------------------------------------------------------ deciding
@@ -111,7 +111,7 @@ class Requests:
             raise ValueError(f"prior: expected none in {self.interaction.loop}, got {describe(prior)}")
         catalogue = 0
         if candidates is None:
-            catalogue, called, items, rows = self.shelf.catalogue()
+            catalogue, called, items, rows = self.catalogue.at_version()
             if not items:
                 raise ValueError("candidates: expected some, or items on offer, got neither")
         elif isinstance(candidates, np.ndarray):
@@ -131,8 +131,8 @@ class Requests:
         else:
             called, items, standing = self._on_offer(candidates)
             rows = np.array(standing, np.int64)
-        if items and not catalogue and len(items) == len(self.shelf.current):
-            whole = self.shelf.catalogue()
+        if items and not catalogue and len(items) == len(self.catalogue.current):
+            whole = self.catalogue.at_version()
             catalogue = whole.version if items == whole.items else 0
         if rows is not None and came is None and self._query is not None:
             came = self._said([{"id": name} for name in called], called)
@@ -168,8 +168,8 @@ class Requests:
             identifier = self._candidates.identifier or "id"
             if not all(isinstance(each, Mapping) and (identifier in each or "id" in each) for each in candidates):
                 return None
-        names = self._named(candidates) if along else wire.check_names("candidates", candidates)
-        known = self.shelf.current.__contains__ if self._are_items(candidates) else lambda name: True
+        names = self._named(candidates) if along else records.check_names("candidates", candidates)
+        known = self.catalogue.current.__contains__ if self._are_items(candidates) else lambda name: True
         return sifted(names, candidates, prior, known)
 
     def _are_items(self, candidates: Sequence[Any]) -> bool:
@@ -180,14 +180,14 @@ class Requests:
         """(candidates, prior), also of hits of a search engine. ValueError, by name, where they are none."""
         if not are_hits(candidates):
             return candidates, prior
-        identifier = self.founding.encoding.identifier or "id"
+        identifier = self.manifest.encoding.identifier or "id"
         query = () if self._query is None else self._query.places.keys()
-        return from_hits(candidates, prior, identifier, self.shelf.current, query)
+        return from_hits(candidates, prior, identifier, self.catalogue.current, query)
 
     def _kept(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """What the log keeps of attributes that came along."""
         try:
-            return self.founding.kept(given, self.founding.encoding)
+            return self.manifest.kept(given, self.manifest.encoding)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
 
@@ -200,37 +200,37 @@ class Requests:
         if isinstance(candidates, list | tuple) and not candidates:
             return ()
         candidates, _ = self.without_hits(candidates, None)
-        return self._named(candidates) if _objects(candidates) else wire.check_names("candidates", candidates)
+        return self._named(candidates) if _objects(candidates) else records.check_names("candidates", candidates)
 
     def _named(self, candidates: Sequence[Any]) -> tuple[str, ...]:
         """The names of candidates that came along."""
         _check_few(candidates)
-        identifier = self.founding.encoding.identifier or "id"
+        identifier = self.manifest.encoding.identifier or "id"
         return tuple(
-            wire.check_id(f"candidates[{j}]: {identifier}", each.get(identifier, each.get("id", str(j))))
+            records.check_id(f"candidates[{j}]: {identifier}", each.get(identifier, each.get("id", str(j))))
             for j, each in enumerate(candidates)
             if isinstance(each, Mapping)
         )
 
     def _on_offer(self, candidates: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
-        """(names, versions, rows of the shelf) of candidates of the catalogue."""
+        """(names, versions, rows of the catalogue) of candidates of the catalogue."""
         if type(candidates) is list:  # nearly always: what is on offer has been through the door
             try:
-                items, rows = self.shelf.standing(candidates)
-                if 0 < len(set(rows)) == len(rows) <= wire.MOST_CANDIDATES:
-                    return self.shelf.called(rows), items, rows
+                items, rows = self.catalogue.standing(candidates)
+                if 0 < len(set(rows)) == len(rows) <= records.MOST_CANDIDATES:
+                    return self.catalogue.called(rows), items, rows
             except (KeyError, TypeError):
                 pass  # said below, by name
-        asked = wire.distinct("candidates", candidates)
+        asked = records.distinct("candidates", candidates)
         try:
-            return asked, *self.shelf.standing(asked)
+            return asked, *self.catalogue.standing(asked)
         except KeyError as error:
             raise LookupError(f"candidates: {describe(error.args[0])} is not on offer; put it there first") from None
 
     def _matrix(self, features: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         """Candidates that are nothing but their features, m x N."""
         shape = features.shape
-        if features.ndim != 2 or shape[1] != self._n_items or not 1 <= shape[0] <= wire.MOST_CANDIDATES:
+        if features.ndim != 2 or shape[1] != self._n_items or not 1 <= shape[0] <= records.MOST_CANDIDATES:
             got = " x ".join(map(str, shape)) or "a number"
             raise ValueError(f"candidates: expected features, m x {self._n_items}, got {got}")
         expected = "candidates: expected finite numbers that fit into float32"
@@ -245,20 +245,20 @@ class Requests:
 
     def _inline(self, candidates: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], Any]:
         _check_few(candidates)
-        identifier = self.founding.encoding.identifier or "id"
+        identifier = self.manifest.encoding.identifier or "id"
         rows, names = [], []
         for j, candidate in enumerate(candidates):
             if not isinstance(candidate, Mapping):
                 raise ValueError(f"candidates[{j}]: expected an object, as the others are, got {describe(candidate)}")
             given = candidate.get(identifier, candidate.get("id", str(j)))
-            names.append(wire.check_id(f"candidates[{j}]: {identifier}", given))
+            names.append(records.check_id(f"candidates[{j}]: {identifier}", given))
             if self._query is not None and not _encoded(self._candidates, candidate):
                 raise ValueError(f"candidates[{j}]: features: expected them, as the first has them, got none")
             try:
                 rows.append(encode_row(self._candidates, candidate, self.unknown))
             except ValueError as error:
                 raise ValueError(f"candidates[{j}]: {error}") from None
-        return wire.distinct("candidates", names), np.array(rows, np.float32)
+        return records.distinct("candidates", names), np.array(rows, np.float32)
 
     def _says(self, candidates: Sequence[Any]) -> bool:
         """Whether objects are items on offer with what the request says of each, and do not bring all along."""
@@ -302,10 +302,10 @@ class Requests:
     def _context(self, context: Any) -> Any:
         if context is not None and not isinstance(context, Mapping):
             raise ValueError(f"context: expected an object, got {describe(context)}")
-        if self.founding.context is None:
+        if self.manifest.context is None:
             return _NO_CONTEXT
         try:
-            return encode_row(self.founding.context, context or {}, self.unknown)
+            return encode_row(self.manifest.context, context or {}, self.unknown)
         except ValueError as error:
             raise ValueError(f"context: {error}") from None
 
@@ -317,13 +317,13 @@ class Requests:
         if prior is None:
             return ()
         if isinstance(prior, Mapping):
-            prior = {wire.check_id("prior", name): score for name, score in prior.items()}
+            prior = {records.check_id("prior", name): score for name, score in prior.items()}
             strange = sorted(set(prior) - set(names))
             if strange:
                 raise ValueError(f"prior: expected scores of candidates, got one of {describe(strange[0])}")
-            given = [wire.check_number(f"prior[{describe(n)}]", prior[n]) if n in prior else None for n in names]
+            given = [records.check_number(f"prior[{describe(n)}]", prior[n]) if n in prior else None for n in names]
         elif isinstance(prior, Sequence) and not isinstance(prior, str | bytes) and len(prior) == m:
-            given = [wire.check_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
+            given = [records.check_number(f"prior[{j}]", score) for j, score in enumerate(prior)]
         elif isinstance(prior, np.ndarray) and prior.shape == (m,):
             return self._prior(prior.tolist(), m, names)
         else:
@@ -340,16 +340,16 @@ class Requests:
         return tuple([0.0 if score is None else (score - mean) / spread for score in given])
 
     def _numbers(self, rows: Ints | None, came: Any, context: Any, prior: Sequence[float]) -> Any:
-        """What the learner sees, m x N: of items on the shelf, or of candidates that came along; where the
+        """What the learner sees, m x N: of items on the catalogue, or of candidates that came along; where the
         learner knows items by number their numbers (m,)."""
         if self._by_number and rows is not None:
-            return self.shelf.items_at(rows)
+            return self.catalogue.items_at(rows)
         if rows is None or self._crossed is not None or came is not None:
-            X = came if rows is None else self.shelf.at(rows)
+            X = came if rows is None else self.catalogue.at(rows)
             if rows is not None and came is not None:
                 X = np.concatenate([X, came], axis=1)
             return self._whole(X, context, prior)
-        x = self.shelf.whole(rows)
+        x = self.catalogue.whole(rows)
         if prior:
             x[:, -1] = prior
         return x
@@ -360,7 +360,7 @@ class Requests:
         x[:, -1] = prior if len(prior) else 0.0
         return x
 
-    def context(self, decision: Known) -> Context:
+    def context(self, decision: LoggedDecision) -> Context:
         """A decision out of the log, with its arrays: as they were when it was made."""
         record, arrays, rows = decision.record, decision.arrays, decision.rows
         if not record.items and not record.names:  # nothing of what was asked for was on offer
@@ -396,14 +396,14 @@ class Requests:
             return FeedbackRecord(given.form, chosen, done=[list(names) for names in given.done]), None
         values = list(given.values)
         if given.form == "action":
-            values = [self.founding.settings.weight(given.text or "")]
+            values = [self.manifest.settings.weight(given.text or "")]
         if given.form == "choice" and len(decision.shown) < 2:
             raise LookupError("choice: expected a decision that showed two, got one that showed one")
         return FeedbackRecord(given.form, chosen, values, text=given.text), None
 
     def _check_actions(self, given: Feedback) -> None:
         """ValueError, by name, for an action that is not in the loop's table."""
-        known = self.founding.settings.actions
+        known = self.manifest.settings.actions
         for item, names in zip(given.names, given.done):
             for name in names:
                 if name not in known:
@@ -448,8 +448,8 @@ class Requests:
             for places in (encoding.places[name] for name in changed):
                 whole[places.start : places.stop] = row[places.start : places.stop]
             row = whole
-        text = given.text if self.founding.settings.store_text else None
-        kept = self.founding.kept(given.given, encoding)
+        text = given.text if self.manifest.settings.store_text else None
+        kept = self.manifest.kept(given.given, encoding)
         if not given.values:
             return FeedbackRecord("edit", [-1], base=base, text=text, given=kept), row
         order = [*decision.shown, *sorted(set(range(len(X))) - set(decision.shown))]
@@ -483,7 +483,7 @@ class Requests:
         came = self.came(record, arrays)
         if not record.items:
             return came
-        X = self.shelf.features(record.items)
+        X = self.catalogue.features(record.items)
         return np.concatenate([X, came], axis=1) if self._n_query else X
 
     def came(self, record: DecisionRecord, arrays: bytes) -> Any:
@@ -543,8 +543,10 @@ def _encoded(encoding: Encoding, row: Mapping[str, Any]) -> bool:
 
 def _check_few(candidates: Sequence[Any]) -> None:
     """ValueError where there are more than may be: said before one of them is looked at."""
-    if len(candidates) > wire.MOST_CANDIDATES:
-        raise ValueError(f"candidates: expected a list of 1 to {wire.MOST_CANDIDATES}, got {len(candidates)} of them")
+    if len(candidates) > records.MOST_CANDIDATES:
+        raise ValueError(
+            f"candidates: expected a list of 1 to {records.MOST_CANDIDATES}, got {len(candidates)} of them"
+        )
 
 
 def _objects(candidates: Any) -> bool:

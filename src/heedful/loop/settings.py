@@ -12,7 +12,7 @@ from heedful.core.decoding import decoder
 from heedful.core.validation import check_count, describe, is_number
 from heedful.features import Crossed, Encoding
 from heedful.learners.registry import is_packaged, learner_class
-from heedful.loop import wire
+from heedful.loop import records
 
 SCHEMA = 1
 
@@ -85,7 +85,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return float(self.actions[action] / max(abs(weight) for weight in self.actions.values()))
 
 
-class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The first event of a log: all that the fold depends on besides the events that follow."""
 
     learner: str
@@ -99,8 +99,8 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     schema: int = SCHEMA
 
     @classmethod
-    def of(cls, learner: Any, encoding: Any, context: Any, crosses: Any, settings: Any, query: Any = None) -> Founding:
-        """A founding of parts that fit each other. ValueError, by name, where they do not."""
+    def of(cls, learner: Any, encoding: Any, context: Any, crosses: Any, settings: Any, query: Any = None) -> Manifest:
+        """A manifest of parts that fit each other. ValueError, by name, where they do not."""
         if not isinstance(learner, str):
             raise ValueError(f"learner: expected its name, such as fair-pairs, got {describe(learner)}")
         if not isinstance(encoding, Encoding):
@@ -130,10 +130,10 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         if not settings.store_text:
             encoding, context = without_texts(encoding), without_texts(context)
         about = {"context": context, "crosses": crosses, "settings": settings, "query": query}
-        founding = cls(learner=learner, encoding=encoding, **about)
-        founding.crossed()
-        kind.check_manifest(founding)
-        return founding
+        manifest = cls(learner=learner, encoding=encoding, **about)
+        manifest.crossed()
+        kind.check_manifest(manifest)
+        return manifest
 
     def crossed(self) -> Crossed | None:
         """The products of context and item; None where there are none."""
@@ -172,20 +172,20 @@ class Founding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def to_json(self, learner_version: str) -> str:
         """As the log's first event keeps it."""
-        return wire.encode(msgspec.structs.replace(self, learner_version=learner_version))
+        return records.encode(msgspec.structs.replace(self, learner_version=learner_version))
 
     @staticmethod
-    def from_json(written: str) -> Founding:
+    def from_json(written: str) -> Manifest:
         """What `to_json` wrote. ValueError where it is something else, or a newer heedful's."""
         try:
-            founding = decoder(Founding).decode(written)
+            manifest = decoder(Manifest).decode(written)
         except (msgspec.DecodeError, RecursionError) as error:
             raise ValueError(
                 f"loop: expected the settings of a loop, got: {error}; was it made by a newer heedful?"
             ) from None
-        if founding.schema != SCHEMA:
-            raise ValueError(f"loop: expected schema {SCHEMA}, got {founding.schema}: upgrade heedful to open it")
-        return founding
+        if manifest.schema != SCHEMA:
+            raise ValueError(f"loop: expected schema {SCHEMA}, got {manifest.schema}: upgrade heedful to open it")
+        return manifest
 
 
 def _checked_by_kind(settings: Settings) -> dict[str, Any]:
@@ -205,10 +205,10 @@ def _check_query(query: Any, encoding: Encoding) -> None:
         raise ValueError(f"query_features: expected names that no attribute of an item has, got {describe(twice[0])}")
 
 
-def built_learner(founding: Founding, named: str | None = None) -> Any:
+def built_learner(manifest: Manifest, named: str | None = None) -> Any:
     """The learner that a loop is founded on. `named` names one of the caller's own again: a log says what code ran,
     but does not run it. LookupError where that is missing, ValueError where it is another or does not fit a loop."""
-    spec = founding.learner
+    spec = manifest.learner
     if named is not None and named != spec:
         raise ValueError(f"learner: expected {spec}, which this loop was made with, got {named}")
     builtin = is_packaged(spec.strip().partition(":")[0])
@@ -216,8 +216,8 @@ def built_learner(founding: Founding, named: str | None = None) -> Any:
         raise LookupError(f"learner: {spec} is not one of heedful's: name it when opening the loop, learner={spec!r}")
     from heedful.loop.interactions import interaction_type
 
-    learner = interaction_type(spec, founding.settings).make_learner(spec, founding)
-    exploration = founding.settings.exploration
+    learner = interaction_type(spec, manifest.settings).make_learner(spec, manifest)
+    exploration = manifest.settings.exploration
     if exploration is not None:
         if "swap" in learner._fields:
             learner = learner._replace(swap=float(exploration))

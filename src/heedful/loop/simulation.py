@@ -19,11 +19,11 @@ import numpy.typing as npt
 from heedful.jit.kernel import Floats, top
 from heedful.loop.interactions.coactive import direction
 from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
-from heedful.loop.keeping import read_own
-from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event
-from heedful.loop.packing import Known
-from heedful.loop.wire import FeedbackRecord
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.projection import Projection
+from heedful.loop.records import FeedbackRecord
+from heedful.loop.snapshots import read_own
 from heedful.spaces.ranking import Ranking
 from heedful.worlds.queries import feature_bounds
 from heedful.worlds.users import utility
@@ -112,23 +112,23 @@ class _Round(NamedTuple):
 class Truth:
     """Takes in the decisions of a loop, the newest first, and says how they compare with the truth."""
 
-    def __init__(self, ledger: Ledger, simulation: Simulation) -> None:
+    def __init__(self, projection: Projection, simulation: Simulation) -> None:
         """ValueError where the simulation is of another loop."""
-        names = ledger.interaction.names
+        names = projection.interaction.names
         strange = [name for name in simulation.weights if name not in names]
         if strange:
             raise ValueError(f"{FILE}: weights: expected features of the loop, got {strange[0]!r}")
         self.simulation = simulation
         self.w_star = np.array([simulation.weights.get(name, 0.0) for name in names])
-        self._learner, self._settings, self._k = ledger.learner, ledger.settings, ledger.settings.k
+        self._learner, self._settings, self._k = projection.learner, projection.settings, projection.settings.k
         self._rounds: list[_Round] = []
-        self._disturbed = "a lesson failed in the learner" if ledger.failed else ""
+        self._disturbed = "a lesson failed in the learner" if projection.failed else ""
 
     def disturb(self, why: str) -> None:
         """Something happened that the theorems do not speak of."""
         self._disturbed = self._disturbed or why
 
-    def take(self, decision: Known, x: Floats, given: Sequence[Said], reader: Model | None) -> None:
+    def take(self, decision: LoggedDecision, x: Floats, given: Sequence[Said], reader: Model | None) -> None:
         """A decision of candidates x (m x N), with its answers in order; `reader` reads them as better lists,
         None where they are none."""
         record = decision.record

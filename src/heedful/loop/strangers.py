@@ -16,8 +16,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from heedful.core.validation import describe
-from heedful.loop import wire
-from heedful.loop.wire import DecisionRecord, Feedback, FeedbackRecord
+from heedful.loop import records
+from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord
 
 HIT = "_id"
 """The field that makes an object a hit."""
@@ -77,7 +77,7 @@ def sifted(
         return None
     scored = prior is not None
     if isinstance(prior, Mapping):
-        prior = {wire.check_id("prior", name): score for name, score in prior.items()}
+        prior = {records.check_id("prior", name): score for name, score in prior.items()}
         if strange := sorted(prior.keys() - first.keys()):
             raise ValueError(f"prior: expected scores of candidates, got one of {describe(strange[0])}")
     elif scored and (isinstance(prior, str | bytes) or not hasattr(prior, "__len__") or len(prior) != len(names)):
@@ -100,7 +100,7 @@ def sifted(
 
 def _heights(scores: Sequence[Any]) -> list[float]:
     """Scores, with the average for what has none: ValueError where one is no number."""
-    numbers = [None if score is None else wire.check_number("prior", score) for score in scores]
+    numbers = [None if score is None else records.check_number("prior", score) for score in scores]
     there = [each for each in numbers if each is not None]
     largest = max(map(abs, there), default=0.0) or 1.0
     mean = sum(each / largest for each in there) / max(len(there), 1)
@@ -132,9 +132,9 @@ def from_hits(
         source = hit.get("_source")
         if source is not None and not isinstance(source, Mapping):
             raise ValueError(f"candidates[{j}]: _source: expected an object, got {describe(source)}")
-        names.append(wire.check_id(f"candidates[{j}]: _id", hit[HIT]))
+        names.append(records.check_id(f"candidates[{j}]: _id", hit[HIT]))
         score = hit.get("_score")
-        scores.append(None if score is None else wire.check_number(f"candidates[{j}]: _score", score))
+        scores.append(None if score is None else records.check_number(f"candidates[{j}]: _score", score))
     if prior is None and any(score is not None for score in scores):
         prior = {name: score for name, score in zip(names[::-1], scores[::-1]) if score is not None}
     if query:

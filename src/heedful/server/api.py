@@ -14,16 +14,16 @@ from heedful.core.validation import describe
 from heedful.learners.registry import is_packaged
 from heedful.loop import Loop
 from heedful.loop.loop import Unerased
+from heedful.loop.records import plain
 from heedful.loop.settings import check_learner
-from heedful.loop.wire import plain
-from heedful.server.bodies import Headers, listed
-from heedful.server.desk import Desk
+from heedful.server.auth import Caller
+from heedful.server.codecs import Headers, listed
+from heedful.server.context import Service
 from heedful.server.events import stream
 from heedful.server.fast import accepted, outcome
-from heedful.server.founding import found, naming
-from heedful.server.gate import Caller
+from heedful.server.loop_worker import LoopWorker
 from heedful.server.loops import MAIN, loop_name
-from heedful.server.service import Service
+from heedful.server.manifest import found, naming
 from heedful.storage import Closed, Damaged
 
 
@@ -37,18 +37,18 @@ class Asked(NamedTuple):
     path: Mapping[str, str]
     given: Any
     """the body, decoded, with no other fields than the table has; None without one"""
-    desk: Any
+    worker: Any
     """of the loop that the path names; None where it names none"""
 
     @property
     def loop(self) -> Loop:
         """The loop that the path names."""
-        desk: Desk = self.desk
-        return desk.loop
+        worker: LoopWorker = self.worker
+        return worker.loop
 
     def note(self, kind: str, result: str, n: int = 1) -> None:
         """So many more events of a kind."""
-        self.service.meters.events[self.caller.tenant, self.path["loop"], kind, result] += n
+        self.service.metrics.events[self.caller.tenant, self.path["loop"], kind, result] += n
 
 
 # ---------------------------------------------------------------------------- loops
@@ -65,39 +65,39 @@ async def new_loop(asked: Asked) -> Any:
         with about_learner():
             check_learner(packaged(given["learner"]))
     make = found({key: value for key, value in given.items() if key != "name"})
-    desk = await asked.service.loops.create(asked.caller.tenant, name, make)
-    with desk:
-        return await desk.run(partial(about, desk.loop, name))
+    worker = await asked.service.loops.create(asked.caller.tenant, name, make)
+    with worker:
+        return await worker.run(partial(about, worker.loop, name))
 
 
 async def one_loop(asked: Asked) -> Any:
-    return await asked.desk.run(partial(about, asked.loop, asked.path["loop"]))
+    return await asked.worker.run(partial(about, asked.loop, asked.path["loop"]))
 
 
 def about(loop: Loop, name: str) -> dict[str, Any]:
     """What there is to know of a loop."""
-    loop.ledger.look()  # another process may have taught it
-    founding = loop.founding
+    loop.projection.look()  # another process may have taught it
+    manifest = loop.manifest
     return {
         "name": name,
-        "learner": founding.learner,
-        "identifier": founding.encoding.identifier or "id",
+        "learner": manifest.learner,
+        "identifier": manifest.encoding.identifier or "id",
         "version": loop.version,
-        "features": founding.encoding.size,
+        "features": manifest.encoding.size,
         "names": loop.feature_names,
-        "items": len(loop.ledger.shelf.current),
-        "events": loop.ledger.log.counts(),
-        "settings": founding.settings,
+        "items": len(loop.projection.catalogue.current),
+        "events": loop.projection.log.counts(),
+        "settings": manifest.settings,
         "caveats": loop.caveats,
         "notes": [note.replace(f"{loop.path}/", "") for note in loop.notes],
         "unknown": dict(loop.unknown),
-        **({} if founding.query is None else {"query_features": list(founding.query.places)}),
-        **loop.ledger.interaction.facts(),
+        **({} if manifest.query is None else {"query_features": list(manifest.query.places)}),
+        **loop.projection.interaction.facts(),
     }
 
 
 async def weights(asked: Asked) -> Any:
-    await asked.desk.read(asked.loop.ledger.look)  # another process may have taught it
+    await asked.worker.read(asked.loop.projection.look)  # another process may have taught it
     return {"version": asked.loop.version, "weights": plain(asked.loop.weights_of(asked.query.get("person")))}
 
 
@@ -107,18 +107,18 @@ async def weights(asked: Asked) -> Any:
 async def put_items(asked: Asked) -> Any:
     rows = listed(asked.given, asked.service.limits.batch * 10)
     with naming("items"):
-        return {"put": await asked.desk.run(partial(asked.loop.put_items, rows))}
+        return {"put": await asked.worker.run(partial(asked.loop.put_items, rows))}
 
 
 async def items(asked: Asked) -> Any:
     start, limit = whole(asked.query, "start", 0, 0), whole(asked.query, "limit", 1000, 1, 10_000)
-    await asked.desk.read(asked.loop.ledger.look)  # another process may have put some
+    await asked.worker.read(asked.loop.projection.look)  # another process may have put some
     names = asked.loop.items
     return {"items": names[start : start + limit], "total": len(names)}
 
 
 async def withdraw(asked: Asked) -> Any:
-    return {"withdrawn": await asked.desk.run(partial(asked.loop.withdraw, asked.path["item"]))}
+    return {"withdrawn": await asked.worker.run(partial(asked.loop.withdraw, asked.path["item"]))}
 
 
 # ---------------------------------------------------------------------------- decisions and what came of them
@@ -126,7 +126,7 @@ async def withdraw(asked: Asked) -> Any:
 
 async def record(asked: Asked) -> Any:
     given = expected(asked.given, "candidates", "shown", "id")
-    decision, again = await asked.desk.once(partial(asked.loop.record, **given), given["id"])
+    decision, again = await asked.worker.once(partial(asked.loop.record, **given), given["id"])
     asked.note("decision", "duplicate" if again else decision.arm)
     if decision.unknown and not again:
         asked.note("candidate", "unknown", len(decision.unknown))
@@ -143,53 +143,53 @@ def expected(given: dict[str, Any], *names: str) -> dict[str, Any]:
 
 async def rank(asked: Asked) -> Any:
     def ranked() -> Any:
-        asked.loop.ledger.look()  # another process may have taught it
+        asked.loop.projection.look()  # another process may have taught it
         return plain(asked.loop.ranking(**asked.given))
 
-    return await asked.desk.read(ranked)
+    return await asked.worker.read(ranked)
 
 
 async def activate(asked: Asked) -> Any:
     given = expected(asked.given, "decision")
-    answer = await asked.desk.run(partial(asked.loop.activate, given["decision"], time=given.get("time")))
+    answer = await asked.worker.run(partial(asked.loop.activate, given["decision"], time=given.get("time")))
     asked.note("activate", outcome(answer))
     return accepted(answer)
 
 
 async def undo(asked: Asked) -> Any:
     given = expected(asked.given, "event")
-    answer = await asked.desk.run(partial(asked.loop.undo, given["event"], id=given.get("id")))
+    answer = await asked.worker.run(partial(asked.loop.undo, given["event"], id=given.get("id")))
     asked.note("undo", outcome(answer))
     return accepted(answer)
 
 
 async def forget(asked: Asked) -> Any:
     try:
-        gone = await asked.desk.run(partial(asked.loop.forget, asked.path["person"]))
+        gone = await asked.worker.run(partial(asked.loop.forget, asked.path["person"]))
     except Unerased as error:  # somebody else is reading: it is tried again until nobody is
         gone = error.forgotten
-        asked.desk.unerased = time.monotonic()
+        asked.worker.unerased = time.monotonic()
     asked.note("forget", "applied")
     return plain(gone)
 
 
 async def explanation(asked: Asked) -> Any:
-    return plain(await asked.desk.run(partial(asked.loop.explain, asked.path["id"])))
+    return plain(await asked.worker.run(partial(asked.loop.explain, asked.path["id"])))
 
 
 async def report(asked: Asked) -> Any:
     last = whole(asked.query, "last", 10_000, 1, 1_000_000)
-    return plain(await asked.desk.read(partial(asked.loop.report, last)))
+    return plain(await asked.worker.read(partial(asked.loop.report, last)))
 
 
 async def standing(asked: Asked) -> Any:
-    return plain(await asked.desk.read(partial(asked.loop.standing, asked.query.get("person"))))
+    return plain(await asked.worker.read(partial(asked.loop.standing, asked.query.get("person"))))
 
 
 async def replay(asked: Asked) -> Any:
     learner = packaged(asked.given.get("learner"))
     with about_learner():
-        return plain(await asked.desk.run(partial(asked.loop.replay, learner)))
+        return plain(await asked.worker.run(partial(asked.loop.replay, learner)))
 
 
 @contextmanager
@@ -231,9 +231,9 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 async def metrics(asked: Asked) -> Any:
     caller = asked.caller
     everything = caller.tenant == MAIN and "admin" in caller.scopes
-    text = await asked.service.metrics.text(None if everything else caller.tenant)
+    text = await asked.service.metrics_texts.text(None if everything else caller.tenant)
     return Response(text, headers={"cache-control": "no-store"}, media_type=TEXT)
 
 
 async def events(asked: Asked) -> Any:
-    return stream(asked.service, asked.caller, asked.desk, asked.query, asked.headers)
+    return stream(asked.service, asked.caller, asked.worker, asked.query, asked.headers)

@@ -1,4 +1,4 @@
-"""The application: what is asked most goes straight to the desk, pages to theirs, all else to the other routes."""
+"""The application: what is asked most goes straight to the worker, pages to theirs, all else to the other routes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from heedful.server import pages, routes
-from heedful.server.bodies import Receive, Send
+from heedful.server.codecs import Receive, Send
+from heedful.server.context import Options, Service
 from heedful.server.fast import SCOPES, Fast
 from heedful.server.pages import FIRST
-from heedful.server.service import Options, Service
 
 ASGI = Callable[[Any, Receive, Send], Awaitable[None]]
 

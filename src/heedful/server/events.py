@@ -15,10 +15,10 @@ from starlette.responses import StreamingResponse
 from heedful.core.validation import describe
 from heedful.io.exports import Exporter
 from heedful.loop import Loop
-from heedful.server.bodies import Headers
-from heedful.server.desk import Desk
-from heedful.server.gate import Caller
-from heedful.server.service import Service
+from heedful.server.auth import Caller
+from heedful.server.codecs import Headers
+from heedful.server.context import Service
+from heedful.server.loop_worker import LoopWorker
 
 KINDS = ("item", "decision", "activate", "feedback", "undo")
 AT_ONCE = 500
@@ -41,7 +41,12 @@ async def always() -> bool:
 
 
 def stream(
-    service: Service, caller: Caller, desk: Desk, query: Mapping[str, str], headers: Headers, holds: Holds = always
+    service: Service,
+    caller: Caller,
+    worker: LoopWorker,
+    query: Mapping[str, str],
+    headers: Headers,
+    holds: Holds = always,
 ) -> StreamingResponse:
     """The answer that tells the events, for as long as the gate lets the caller in and `holds` says so. ValueError, by
     name, where the query makes no sense."""
@@ -54,16 +59,16 @@ def stream(
     async def goes_on() -> bool:
         return not service.stopping.is_set() and service.gate.holds(caller, "read") and await holds()
 
-    parts = _parts(service, caller.tenant, desk, after, kinds, follow == "true", goes_on)
-    return Stream(parts, desk)
+    parts = _parts(service, caller.tenant, worker, after, kinds, follow == "true", goes_on)
+    return Stream(parts, worker)
 
 
 class Stream(StreamingResponse):
     """An answer that lasts; the loop stays open for it."""
 
-    def __init__(self, parts: AsyncIterator[bytes], desk: Desk) -> None:
+    def __init__(self, parts: AsyncIterator[bytes], worker: LoopWorker) -> None:
         super().__init__(parts, media_type="text/event-stream", headers={"cache-control": "no-store"})
-        self._desk = desk
+        self._desk = worker
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Send it, until its end or its reader's."""
@@ -89,19 +94,19 @@ def _kinds(given: str | None) -> tuple[str, ...]:
 
 
 async def _parts(
-    service: Service, tenant: str, desk: Desk, after: int, kinds: tuple[str, ...], follow: bool, goes_on: Holds
+    service: Service, tenant: str, worker: LoopWorker, after: int, kinds: tuple[str, ...], follow: bool, goes_on: Holds
 ) -> AsyncIterator[bytes]:
     aio = asyncio.get_running_loop()
     said = aio.time()
     yield b": events of the loop\n\n"
     while await goes_on():
-        feed: Feed | None = service.feeds.get(desk)
+        feed: Feed | None = service.feeds.get(worker)
         coming = feed.coming() if feed is not None else None  # before the log is read: what comes meanwhile is there
         try:
             async with service.turn(tenant, "streams"):
-                new, more = await desk.read(partial(_round, desk.loop, after))
+                new, more = await worker.read(partial(_round, worker.loop, after))
         except (OSError, ValueError) as error:  # the answer has begun: who reads can only be left to come again
-            log.warning("%s: a stream of events ended: %s", desk.path, error)
+            log.warning("%s: a stream of events ended: %s", worker.path, error)
             return
         while (found := new.told(after, kinds)) is not None:  # otherwise some were missed, which the log has
             told, after = found
@@ -113,7 +118,7 @@ async def _parts(
             if not follow:
                 return
             if feed is None or coming is None:
-                feed = Feed.of(service, desk, after)
+                feed = Feed.of(service, worker, after)
                 coming = feed.coming()
             came = await coming
             coming = feed.coming()
@@ -151,17 +156,17 @@ class Feed:
     """What is new in a loop, for all who follow it: the log is read once for all of them, and a few at a time are told,
     so that others have a turn. Nothing that was told is kept: who was forgotten may be in it."""
 
-    def __init__(self, service: Service, desk: Desk, after: int) -> None:
-        self._service, self._desk = service, desk
+    def __init__(self, service: Service, worker: LoopWorker, after: int) -> None:
+        self._service, self._desk = service, worker
         self._waiting: list[asyncio.Future[Round | None]] = []
         self._task = asyncio.ensure_future(self._run(after))
 
     @classmethod
-    def of(cls, service: Service, desk: Desk, after: int) -> Feed:
+    def of(cls, service: Service, worker: LoopWorker, after: int) -> Feed:
         """That of a loop; a new one begins after some place in its log."""
-        feed: Feed | None = service.feeds.get(desk)
+        feed: Feed | None = service.feeds.get(worker)
         if feed is None:
-            feed = service.feeds[desk] = cls(service, desk, after)
+            feed = service.feeds[worker] = cls(service, worker, after)
         return feed
 
     def coming(self) -> asyncio.Future[Round | None]:
@@ -174,20 +179,20 @@ class Feed:
         return future
 
     async def _run(self, after: int) -> None:
-        desk, stopping = self._desk, self._service.stopping
+        worker, stopping = self._desk, self._service.stopping
         try:
             while not stopping.is_set() and not all(future.done() for future in self._waiting):
-                changed = desk.changed
-                with desk:
-                    new, more = await desk.read(partial(_round, desk.loop, after))
+                changed = worker.changed
+                with worker:
+                    new, more = await worker.read(partial(_round, worker.loop, after))
                 after = new.upto
                 await self._tell(new)
                 if not more:
                     await _wait(changed, stopping)
         except (OSError, ValueError) as error:
-            log.warning("%s: a stream of events ended: %s", desk.path, error)
+            log.warning("%s: a stream of events ended: %s", worker.path, error)
         finally:
-            del self._service.feeds[desk]
+            del self._service.feeds[worker]
             for future in self._waiting:
                 if not future.done():
                     future.set_result(None)
@@ -214,7 +219,7 @@ def _round(loop: Loop, after: int) -> tuple[Round, bool]:
     exporter = Exporter(loop, by_name=True)
     found: list[tuple[int, str, bytes]] = []
     seen, last = 0, after
-    for event in islice(loop.ledger.log.events(after, page=AT_ONCE), AT_ONCE):
+    for event in islice(loop.projection.log.events(after, page=AT_ONCE), AT_ONCE):
         seen, last = seen + 1, event.seq
         if event.kind in KINDS and (line := exporter.line(event)) is not None:
             found.append((last, event.kind, _as_text(last, event.kind, line)))

@@ -1,4 +1,4 @@
-"""The two routes that are asked most: decide, and take feedback. Straight from the body to the desk."""
+"""The two routes that are asked most: decide, and take feedback. Straight from the body to the worker."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from heedful.core.validation import describe
-from heedful.loop.wire import Answer, Decision
-from heedful.server import bodies
-from heedful.server.bodies import FLOAT32, Headers, Receive, Send
-from heedful.server.desk import FEW, Desk
-from heedful.server.gate import Caller, source
+from heedful.loop.records import Answer, Decision
+from heedful.server import codecs
+from heedful.server.auth import Caller, source
+from heedful.server.codecs import FLOAT32, Headers, Receive, Send
+from heedful.server.context import LARGE, Service, as_problem
+from heedful.server.loop_worker import FEW, LoopWorker
 from heedful.server.problems import Problem, mask_keys
 from heedful.server.schema import Decide, names
-from heedful.server.service import LARGE, Service, as_problem
 
 FEEDBACK = "feedback"
 DECISIONS = "decisions"
@@ -42,60 +42,60 @@ class Fast:
             authorization, host, origin = headers.get(b"authorization"), headers.get(b"host"), source(headers)
             caller = service.gate.admit(authorization, host, origin, SCOPES[what])
             tenant = caller.tenant
-            desk = service.loops.at(tenant, name) or await service.loops.open(tenant, name)
-            with desk:
-                kind = bodies.form(headers)
-                body = await bodies.read(headers, receive, service.limits, kind)
-                key, reading = bodies.key(headers), partial(self._read, desk, what, kind, body, scope["query_string"])
+            worker = service.loops.at(tenant, name) or await service.loops.open(tenant, name)
+            with worker:
+                kind = codecs.form(headers)
+                body = await codecs.read(headers, receive, service.limits, kind)
+                key, reading = codecs.key(headers), partial(self._read, worker, what, kind, body, scope["query_string"])
                 if kind != FLOAT32 and len(body) > LARGE:
                     async with service.turn(tenant):
                         given = await service.read(reading)
-                        value = await self._value(desk, caller, name, what, given, key, large=True)
+                        value = await self._value(worker, caller, name, what, given, key, large=True)
                 else:
-                    value = await self._value(desk, caller, name, what, reading(), key)
-            await bodies.answer(send, value, bodies.answer_form(headers))
+                    value = await self._value(worker, caller, name, what, reading(), key)
+            await codecs.answer(send, value, codecs.answer_form(headers))
             status = 200
         except Exception as error:
             problem = as_problem(error)
             status = problem.status
-            await bodies.answer_problem(send, problem)
-        service.meters.request(tenant, what, status, time.perf_counter() - began)
+            await codecs.answer_problem(send, problem)
+        service.metrics.request(tenant, what, status, time.perf_counter() - began)
 
     async def _value(
-        self, desk: Desk, caller: Caller, name: str, what: str, given: Any, key: str | None, large: bool = False
+        self, worker: LoopWorker, caller: Caller, name: str, what: str, given: Any, key: str | None, large: bool = False
     ) -> Any:
         """What is answered to what was read."""
         if what == DECISIONS:
-            decision, again = await desk.decide_once(bodies.with_key(given, key), large)
+            decision, again = await worker.decide_once(codecs.with_key(given, key), large)
             return self.decided(caller, name, decision, again)
         if type(given) is list:
-            return await self._many(desk, caller, name, given, key, large)
-        answer = await desk.feedback(bodies.with_key(given, key), large)
+            return await self._many(worker, caller, name, given, key, large)
+        answer = await worker.feedback(codecs.with_key(given, key), large)
         return self.taken(caller, name, answer)
 
-    def _read(self, desk: Desk, what: str, kind: bytes, body: bytes | memoryview, query: bytes) -> Any:
+    def _read(self, worker: LoopWorker, what: str, kind: bytes, body: bytes | memoryview, query: bytes) -> Any:
         """What a body says, checked as far as its form goes."""
         numbers = what == DECISIONS and kind == FLOAT32
         if query and not numbers:
             for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
                 raise ValueError(f"query: expected none, as only raw numbers have fields there, got {describe(name)}")
         if numbers:
-            interaction = desk.ledger.interaction
-            size = 0 if interaction.by_number else desk.loop.founding.candidates.size
+            interaction = worker.projection.interaction
+            size = 0 if interaction.by_number else worker.loop.manifest.candidates.size
             if not size:
                 raise ValueError(f"body: expected names of items, in {interaction.loop}, got raw numbers")
             return from_numbers(body, parameters(query), size)
         if what == DECISIONS:
-            return bodies.fields(bodies.decode(body, kind) if body else {}, names(Decide))
-        given = bodies.decode(body, kind)
+            return codecs.fields(codecs.decode(body, kind) if body else {}, names(Decide))
+        given = codecs.decode(body, kind)
         if type(given) is list:
-            return bodies.listed(given, self._service.limits.batch)
+            return codecs.listed(given, self._service.limits.batch)
         if type(given) is not dict:
             raise ValueError(f"body: expected an event, or a list of them, got {describe(given)}")
         return given
 
     async def _many(
-        self, desk: Desk, caller: Caller, name: str, given: list[Any], key: str | None, large: bool
+        self, worker: LoopWorker, caller: Caller, name: str, given: list[Any], key: str | None, large: bool
     ) -> list[dict[str, Any]]:
         self._service.gate.spend(caller, len(given))
         if key is not None:
@@ -104,17 +104,17 @@ class Fast:
                 for i, each in enumerate(given)
             ]
         if large or len(given) <= FEW:
-            answers = await desk.feedback_many(given, large)
+            answers = await worker.feedback_many(given, large)
         else:  # a large one has its turn already
             async with self._service.turn(caller.tenant):
-                answers = await desk.feedback_many(given)
+                answers = await worker.feedback_many(given)
         for answer in answers:
-            self._service.meters.events[caller.tenant, name, "feedback", outcome(answer)] += 1
+            self._service.metrics.events[caller.tenant, name, "feedback", outcome(answer)] += 1
         return [_fields(answer) for answer in answers]
 
     def decided(self, caller: Caller, name: str, decision: Decision, again: bool) -> dict[str, Any]:
         """A decision as it is told; it is counted, as a duplicate where it was told `again`."""
-        events = self._service.meters.events
+        events = self._service.metrics.events
         events[caller.tenant, name, "decision", "duplicate" if again else decision.arm] += 1
         if decision.unknown and not again:
             events[caller.tenant, name, "candidate", "unknown"] += len(decision.unknown)
@@ -122,7 +122,7 @@ class Fast:
 
     def taken(self, caller: Caller, name: str, answer: Answer) -> dict[str, Any]:
         """What became of feedback, as it is told; it is counted. Problem "rejected" where it was."""
-        self._service.meters.events[caller.tenant, name, "feedback", outcome(answer)] += 1
+        self._service.metrics.events[caller.tenant, name, "feedback", outcome(answer)] += 1
         return accepted(answer)
 
 
@@ -159,7 +159,7 @@ def from_numbers(body: bytes | memoryview, parameters: dict[str, Any], columns: 
     """A request whose candidates are raw numbers, and whose other fields are `parameters`."""
     given = parameters.copy()
     scored = given.pop("prior", False)
-    rows = bodies.matrix(body, columns + scored)
+    rows = codecs.matrix(body, columns + scored)
     given["candidates"] = rows[:, :columns] if scored else rows
     if scored:
         given["prior"] = rows[:, columns].tolist()

@@ -21,7 +21,7 @@ from types import EllipsisType
 from typing import Any, NamedTuple
 
 from heedful.core.validation import describe, is_number
-from heedful.loop.wire import check_id
+from heedful.loop.records import check_id
 from heedful.server.database import Database
 from heedful.storage import Connection, Damaged
 
@@ -184,7 +184,7 @@ class Keys:
     def _rows(self, connection: Connection) -> list[Key]:
         return [self._key(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM keys ORDER BY id")]
 
-    def _wanted(self, connection: Connection, prefix: str) -> Key:
+    def _key_of(self, connection: Connection, prefix: str) -> Key:
         row = connection.execute(f"SELECT {_COLUMNS} FROM keys WHERE prefix = ?", [prefix]).fetchone()
         if row is None:
             raise _none(prefix)

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from heedful.loop import Loop
-from heedful.loop.keeping import LOG
-from heedful.server.desk import Desk
+from heedful.loop.snapshots import LOG
+from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem, out_of_files
 from heedful.storage import Moved
 
@@ -52,7 +52,7 @@ class Loops:
         self.idle = idle
         self._pool = pool
         self._own = tuple(own)
-        self._open: dict[tuple[str, str], Desk] = {}
+        self._open: dict[tuple[str, str], LoopWorker] = {}
         self._moving: dict[tuple[str, str], asyncio.Future[None]] = {}  # being opened or closed
         self._closing = set[asyncio.Future[None]]()
 
@@ -75,25 +75,25 @@ class Loops:
         return [name for name in names if _NAME.fullmatch(name) and (self.path(tenant, name) / LOG).is_file()]
 
     @property
-    def desks(self) -> Mapping[tuple[str, str], Desk]:
+    def workers(self) -> Mapping[tuple[str, str], LoopWorker]:
         """Those that are open, by (tenant, name)."""
         return self._open
 
     # ------------------------------------------------------------------------ opening, closing
 
-    def at(self, tenant: str, name: str) -> Desk | None:
+    def at(self, tenant: str, name: str) -> LoopWorker | None:
         """A loop that is open; None otherwise."""
-        desk = self._open.get((tenant, name))
-        return None if desk is None or desk.moved else desk
+        worker = self._open.get((tenant, name))
+        return None if worker is None or worker.moved else worker
 
-    async def open(self, tenant: str, name: str) -> Desk:
+    async def open(self, tenant: str, name: str) -> LoopWorker:
         """A loop, opened where it is not. Problem "not-found" where there is none."""
         key = tenant, name
         while True:
-            if (desk := self._open.get(key)) is not None and desk.moved:
+            if (worker := self._open.get(key)) is not None and worker.moved:
                 self._abandon(key)  # another file is in its place, or none
-            elif desk is not None:
-                return desk
+            elif worker is not None:
+                return worker
             if (moving := self._moving.get(key)) is None:
                 break
             await asyncio.shield(moving)
@@ -101,25 +101,25 @@ class Loops:
             raise not_found()
         return await self._move(key, partial(self._opened, self.path(tenant, name)))
 
-    async def create(self, tenant: str, name: str, make: Callable[[Path], Loop]) -> Desk:
+    async def create(self, tenant: str, name: str, make: Callable[[Path], Loop]) -> LoopWorker:
         """A loop that `make` makes in the folder it is given. FileExistsError where one is there."""
         if tenant != MAIN:
             self._home(tenant).mkdir(mode=0o700, exist_ok=True)
         key = tenant, name
         while (moving := self._moving.get(key)) is not None:
             await asyncio.shield(moving)
-        if (desk := self._open.get(key)) is not None:
-            if not desk.gone():
+        if (worker := self._open.get(key)) is not None:
+            if not worker.gone():
                 raise FileExistsError
             self._abandon(key)
         return await self._move(key, partial(make, self.path(tenant, name)))
 
-    async def _move(self, key: tuple[str, str], opening: Callable[[], Loop]) -> Desk:
+    async def _move(self, key: tuple[str, str], opening: Callable[[], Loop]) -> LoopWorker:
         aio = asyncio.get_running_loop()
         self._moving[key] = moved = aio.create_future()
         try:
             loop = await aio.run_in_executor(self._pool, opening)
-            desk = self._open[key] = Desk(loop, self._pool)
+            worker = self._open[key] = LoopWorker(loop, self._pool)
         finally:
             del self._moving[key]
             moved.set_result(None)
@@ -128,7 +128,7 @@ class Loops:
                 closing = asyncio.ensure_future(self.close(other))
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
-        return desk
+        return worker
 
     def _opened(self, path: Path) -> Loop:
         try:
@@ -154,61 +154,61 @@ class Loops:
 
     def _too_many(self) -> list[tuple[str, str]]:
         """Those to close so that no more are open than may be, the longest unused first."""
-        idle = sorted((desk.used, key) for key, desk in self._open.items() if not desk.busy)
+        idle = sorted((worker.used, key) for key, worker in self._open.items() if not worker.busy)
         return [key for _, key in idle[: max(len(self._open) - self.most_open, 0)]]
 
     async def close_idle(self) -> None:
         """Close what nobody asked for in `idle` seconds, and what is too much."""
         now = time.monotonic()
-        for key, desk in list(self._open.items()):
-            if not desk.busy and now - desk.used > self.idle:
+        for key, worker in list(self._open.items()):
+            if not worker.busy and now - worker.used > self.idle:
                 await self.close(key)
         for key in self._too_many():
             await self.close(key)
 
     def _abandon(self, key: tuple[str, str]) -> None:
         """Let go of a loop whose file went; what is under way there fails by itself."""
-        desk = self._open.pop(key)
-        asyncio.get_running_loop().run_in_executor(self._pool, desk.loop.ledger.log.close)
+        worker = self._open.pop(key)
+        asyncio.get_running_loop().run_in_executor(self._pool, worker.loop.projection.log.close)
 
     async def finish_forgetting(self) -> None:
         """Try again to remove what is left on the disk of those who were forgotten."""
         now = time.monotonic()
-        for desk in list(self._open.values()):
-            if desk.unerased is not None and now - desk.unerased > AGAIN_AFTER:
-                desk.unerased = now
-                with desk:
+        for worker in list(self._open.values()):
+            if worker.unerased is not None and now - worker.unerased > AGAIN_AFTER:
+                worker.unerased = now
+                with worker:
                     try:
-                        await desk.run(desk.loop.finish_forgetting)
-                        desk.unerased = None
+                        await worker.run(worker.loop.finish_forgetting)
+                        worker.unerased = None
                     except TimeoutError as error:
                         log.warning("%s", error)
                     except Moved:  # wherever its file is now, the next opening does it there
-                        desk.unerased = None
+                        worker.unerased = None
 
     async def close(self, key: tuple[str, str]) -> None:
         """Close one, if it is open and nobody uses it."""
-        desk = self._open.get(key)
-        if desk is None or desk.busy:
+        worker = self._open.get(key)
+        if worker is None or worker.busy:
             return
-        if desk.gone():
+        if worker.gone():
             self._abandon(key)
             return
         del self._open[key]
         aio = asyncio.get_running_loop()
         self._moving[key] = moved = aio.create_future()
         try:
-            await aio.run_in_executor(self._pool, desk.loop.close)
+            await aio.run_in_executor(self._pool, worker.loop.close)
         except Exception:
-            log.exception("%s: could not be closed in order; nothing is lost", desk.path)
+            log.exception("%s: could not be closed in order; nothing is lost", worker.path)
         finally:
             del self._moving[key]
             moved.set_result(None)
 
     async def close_all(self) -> None:
         """Close all of them: the server ends."""
-        for desk in self._open.values():
-            desk.unerased = None  # the next opening does it
+        for worker in self._open.values():
+            worker.unerased = None  # the next opening does it
         for _ in range(100):  # what is under way is finished first
             for key in list(self._open):
                 await self.close(key)

@@ -10,8 +10,8 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from heedful.server import framing
-from heedful.server.bodies import problem_answered
-from heedful.server.meters import ELSEWHERE
+from heedful.server.codecs import problem_answered
+from heedful.server.metrics import ELSEWHERE
 from heedful.server.problems import Problem
 
 MOST_HEADERS = 65_536
@@ -270,7 +270,7 @@ class Protocol(HttpToolsProtocol):
             self.cycle.message_event.set()
         elif (service := self._service) is not None:
             seconds = 0.0 if began is None else self.loop.time() - began
-            service.meters.request("", ELSEWHERE, problem.status, seconds)
+            service.metrics.request("", ELSEWHERE, problem.status, seconds)
         if self._unanswered():
             self._refusal = problem
         else:

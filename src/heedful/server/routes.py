@@ -17,14 +17,14 @@ from starlette.routing import Route as Routed
 
 from heedful import __version__
 from heedful.loop.interactions.schemas import Standings
-from heedful.server import api, bodies, schema
+from heedful.server import api, codecs, schema
 from heedful.server.api import Asked
+from heedful.server.auth import Caller, source
+from heedful.server.context import LARGE, Service, as_problem
 from heedful.server.description import EVENTS, TEXT, openapi
 from heedful.server.fast import DECISIONS, FEEDBACK, PARAMETERS, SCOPES
-from heedful.server.gate import Caller, source
-from heedful.server.meters import ELSEWHERE
+from heedful.server.metrics import ELSEWHERE
 from heedful.server.problems import Problem
-from heedful.server.service import LARGE, Service, as_problem
 
 
 class Route(NamedTuple):
@@ -59,11 +59,11 @@ class Route(NamedTuple):
         """The path as OpenAPI writes it: `{name}` however many segments that is."""
         return self.path.replace(":path}", "}")
 
-    def given(self, body: Any, headers: bodies.Headers) -> Any:
+    def given(self, body: Any, headers: codecs.Headers) -> Any:
         """A body, decoded, with the fields that it may have, and its key as its id. ValueError, by name, otherwise."""
         if isinstance(self.takes, type):
-            body = bodies.fields(body, schema.names(self.takes))
-        return bodies.with_key(body, bodies.key(headers)) if self.headers == _KEY else body
+            body = codecs.fields(body, schema.names(self.takes))
+        return codecs.with_key(body, codecs.key(headers)) if self.headers == _KEY else body
 
 
 @cache
@@ -136,7 +136,7 @@ def mount(service: Service) -> Starlette:
             problem = not_here(request, error)
         except Problem as refusal:
             problem = as_problem(refusal)
-        service.meters.request(tenant, ELSEWHERE, problem.status, time.perf_counter() - began)
+        service.metrics.request(tenant, ELSEWHERE, problem.status, time.perf_counter() - began)
         return _problem(problem)
 
     def not_here(request: Request, error: HTTPException) -> Problem:
@@ -167,7 +167,7 @@ def _endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[R
             response = await _answered(service, route, work, request, caller)
         except Exception as error:
             response = _problem(as_problem(error, route.missing))
-        service.meters.request(tenant, label, response.status_code, time.perf_counter() - began)
+        service.metrics.request(tenant, label, response.status_code, time.perf_counter() - began)
         return response
 
     return endpoint
@@ -182,30 +182,30 @@ async def _answered(
     service: Service, route: Route, work: Callable[[Asked], Awaitable[Any]], request: Request, caller: Caller
 ) -> Response:
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
-    query, path, desk = bodies.once(request.query_params.multi_items(), route.query), request.path_params, None
+    query, path, worker = codecs.once(request.query_params.multi_items(), route.query), request.path_params, None
     if "loop" in path:
-        desk = service.loops.at(caller.tenant, path["loop"]) or await service.loops.open(caller.tenant, path["loop"])
-    with nullcontext() if desk is None else desk:
-        asked = Asked(service, caller, headers, query, path, None, desk)
+        worker = service.loops.at(caller.tenant, path["loop"]) or await service.loops.open(caller.tenant, path["loop"])
+    with nullcontext() if worker is None else worker:
+        asked = Asked(service, caller, headers, query, path, None, worker)
         if route.takes is None:
             value = await work(asked)
         else:
-            kind = bodies.form(headers)
-            body = await bodies.read(headers, request.receive, service.limits, b"" if route.bulk else kind)
+            kind = codecs.form(headers)
+            body = await codecs.read(headers, request.receive, service.limits, b"" if route.bulk else kind)
             large = len(body) > LARGE
             async with service.turn(caller.tenant) if large else nullcontext():
-                reading = partial(bodies.decode, body, kind)
+                reading = partial(codecs.decode, body, kind)
                 given = await service.read(reading) if large else reading()
                 value = await work(asked._replace(given=route.given(given, headers)))
     if isinstance(value, StreamingResponse) and request.method == "HEAD":
         return Response(media_type=value.media_type)
     if isinstance(value, Response):
         return value
-    kind = bodies.answer_form(headers)
-    return Response(bodies.encode(value, kind), route.status, {"cache-control": "no-store"}, kind.decode())
+    kind = codecs.answer_form(headers)
+    return Response(codecs.encode(value, kind), route.status, {"cache-control": "no-store"}, kind.decode())
 
 
 def _problem(problem: Problem) -> Response:
     return Response(
-        problem.body, problem.status, problem.headers | {"cache-control": "no-store"}, bodies.PROBLEM.decode()
+        problem.body, problem.status, problem.headers | {"cache-control": "no-store"}, codecs.PROBLEM.decode()
     )

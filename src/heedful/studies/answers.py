@@ -51,8 +51,8 @@ def segment_of(person: str) -> str:
 
 def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
     """The answers of a study in the order in which they came, without those undone or passed over by a page."""
-    ledger = loop.ledger
-    for event, decision, feedback in ledger.lessons():
+    projection = loop.projection
+    for event, decision, feedback in projection.lessons():
         names = decision.names
         shown, person = tuple([names[j] for j in decision.record.shown]), decision.person or ""
         if feedback.form == "choice":

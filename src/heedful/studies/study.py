@@ -18,8 +18,8 @@ import msgspec
 from heedful.core.decoding import decoder
 from heedful.core.validation import check_count, describe
 from heedful.loop import Loop
-from heedful.loop.keeping import read_own
 from heedful.loop.settings import Settings
+from heedful.loop.snapshots import read_own
 from heedful.studies.pictures import MOST, aspect_ratio, media_type
 from heedful.studies.reading import NUMBER, Kind, Material
 
@@ -91,7 +91,7 @@ def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
         raise ValueError(f"SOURCE: expected {kind}, as the study began with, got {material.kind}")
     _keep_pictures(loop.path, material)
     rows = _as_before(loop, material)
-    named = {loop.founding.encoding.name_of(row) for row in rows}
+    named = {loop.manifest.encoding.name_of(row) for row in rows}
     return loop.put_items(rows), [name for name in loop.items if name not in named]
 
 
@@ -101,7 +101,7 @@ def _as_before(loop: Loop, material: Material) -> list[dict[str, Any]]:
     if material.kind == "rows":
         return material.rows
     key = "picture" if material.kind == "pictures" else "text"
-    items = loop.ledger.log.many(list(loop.ledger.shelf.current.values()))
+    items = loop.projection.log.many(list(loop.projection.catalogue.current.values()))
     holds = {row["name"]: row.get(key) for row in (msgspec.json.decode(event.payload) for event in items)}
     now, free = {row["name"] for row in material.rows}, dict[str, list[str]]()
     for name, content in holds.items():

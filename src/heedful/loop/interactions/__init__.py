@@ -28,14 +28,14 @@ from typing import Any
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.named import UNSAID, named_interaction
 from heedful.loop.interactions.protocol import Interaction
-from heedful.loop.settings import Founding, Settings
+from heedful.loop.settings import Manifest, Settings
 from heedful.loop.versions import version_of
 
 
-def interaction_of(founding: Founding, learner: Any) -> Any:
+def interaction_of(manifest: Manifest, learner: Any) -> Any:
     """The interaction of a loop founded so, with this learner. LookupError where the learner names one that there is
     not."""
-    return interaction_class(type(learner))(founding, learner)
+    return interaction_class(type(learner))(manifest, learner)
 
 
 def interaction_class(cls: type) -> Any:

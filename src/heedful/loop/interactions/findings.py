@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from heedful.loop.comparison import Difference
+    from heedful.loop.cluster_robust import Difference
     from heedful.loop.interactions.card import Card
     from heedful.loop.report import Arm, Report
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from heedful.core.validation import describe
-from heedful.loop.wire import (
+from heedful.loop.records import (
     LONGEST_ID,
     MOST_CANDIDATES,
     Feedback,
@@ -23,7 +23,7 @@ from heedful.loop.wire import (
 )
 
 if TYPE_CHECKING:
-    from heedful.loop.lessons import LessonTold
+    from heedful.loop.history import LessonTold
 
 Json = Mapping[str, Any]
 

@@ -15,10 +15,10 @@ from heedful.jit.kernel import Ints, visible
 from heedful.loop.interactions.forms import CHOICES
 from heedful.loop.interactions.protocol import Proposal, Question
 from heedful.loop.model import Person
-from heedful.loop.packing import Known
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Settings
 from heedful.loop.strangers import around
-from heedful.loop.wire import FeedbackRecord
 
 if TYPE_CHECKING:
     from heedful.loop.report import Arm
@@ -123,7 +123,7 @@ def _probability(
 # ---------------------------------------------------------------------------- how good a list was
 
 
-def score_list(decision: Known, answers: Iterable[FeedbackRecord]) -> float | None:
+def score_list(decision: LoggedDecision, answers: Iterable[FeedbackRecord]) -> float | None:
     """1 / the place of what was preferred in a list, see `reciprocal_rank`."""
     record = decision.record
     shown = around(record.shown, record, str) if record.unknown else record.shown

@@ -15,6 +15,7 @@ import numpy as np
 from heedful.core.fold import copy_arrays
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import make_learner
+from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.findings import Findings, compare_arms
@@ -23,11 +24,10 @@ from heedful.loop.interactions.named import loop_learner
 from heedful.loop.interactions.telling import Chart, Part
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
-from heedful.loop.packing import Known
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.records import Feedback, FeedbackRecord, check_id, check_number
 from heedful.loop.request import Request
-from heedful.loop.settings import Founding, Settings
-from heedful.loop.shelf import Shelf
-from heedful.loop.wire import Feedback, FeedbackRecord, check_id, check_number
+from heedful.loop.settings import Manifest, Settings
 from heedful.spaces.ranking import Ranking, WithBaseScore
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from heedful.loop.explain import Explanation, Moved
     from heedful.loop.interactions.coactive.model import Model
     from heedful.loop.interactions.comparison.standing import Standings
-    from heedful.loop.ledger import Ledger
+    from heedful.loop.projection import Projection
     from heedful.loop.report import Arm, Report
 
 
@@ -111,7 +111,7 @@ class Step(NamedTuple):
     """One piece of feedback with all that the fold takes with it."""
 
     event: Event
-    decision: Known
+    decision: LoggedDecision
     feedback: FeedbackRecord
     context: Context
     extra: Floats
@@ -140,10 +140,10 @@ class Past(Protocol[M_co]):
         """The model as it was then, folded from the first lesson, and by how much each lesson moved `margin` of it,
         the most first."""
 
-    def feedback(self) -> Iterator[tuple[Event, Known, FeedbackRecord]]:
+    def feedback(self) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
         """What the model was made of then, in order, without the lessons that the learner failed on."""
 
-    def context(self, decision: Known) -> Context:
+    def context(self, decision: LoggedDecision) -> Context:
         """A decision with its arrays."""
 
 
@@ -166,7 +166,7 @@ class Tally(Protocol):
     def contradicts(self, step: Step, lesson: Any) -> bool:
         """Whether the model, as it is now, would have had it otherwise than a lesson says."""
 
-    def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """A decision with the feedback on it that counts, in order."""
 
     def measured(self) -> Any:
@@ -217,17 +217,17 @@ class Interaction(Protocol[M]):
     snapshot_most: int = 2**62
     """lessons after which a snapshot is due, at the latest"""
 
-    founding: Founding
+    manifest: Manifest
     learner: Any
     names: list[str]
     """of the features as the learner sees them, N"""
 
-    def __init__(self, founding: Founding, learner: Any) -> None:
+    def __init__(self, manifest: Manifest, learner: Any) -> None:
         """Of a loop founded so, with this learner."""
-        self.founding, self.learner = founding, learner
-        self.names = self.feature_names(founding)
+        self.manifest, self.learner = manifest, learner
+        self.names = self.feature_names(manifest)
 
-    # ------------------------------------------------------------------------ founding a loop
+    # ------------------------------------------------------------------------ manifest a loop
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
@@ -240,14 +240,14 @@ class Interaction(Protocol[M]):
         return {"actions": weights}
 
     @classmethod
-    def check_manifest(cls, founding: Founding) -> None:
+    def check_manifest(cls, manifest: Manifest) -> None:
         """ValueError, by name, where no loop of this kind is founded so."""
         return
 
     @classmethod
-    def feature_names(cls, founding: Founding) -> list[str]:
+    def feature_names(cls, manifest: Manifest) -> list[str]:
         """The names of the features as the learner sees them, N; the last is the caller's score."""
-        return [*founding.candidate_names, CALLERS_SCORE]
+        return [*manifest.candidate_names, CALLERS_SCORE]
 
     @classmethod
     def looks_at_items(cls, asked: Any) -> bool:
@@ -260,15 +260,15 @@ class Interaction(Protocol[M]):
         make_learner(spec, n_features=1, space=Ranking(2))
 
     @classmethod
-    def make_learner(cls, spec: str, founding: Founding) -> Any:
+    def make_learner(cls, spec: str, manifest: Manifest) -> Any:
         """The learner that `spec` names, for a loop founded so. ValueError, by name, where it does not fit."""
-        learner = loop_learner(spec, len(cls.feature_names(founding)), WithBaseScore(Ranking(founding.settings.k)))
+        learner = loop_learner(spec, len(cls.feature_names(manifest)), WithBaseScore(Ranking(manifest.settings.k)))
         learner.init(np.random.default_rng(0))
         return learner
 
     def caveats(self) -> list[str]:
         """What can no longer be proved with the loop's settings, in words."""
-        if self.founding.settings.control > 0.0:
+        if self.manifest.settings.control > 0.0:
             return []
         return ["control 0: all is shown by what was learned, so that it got better cannot be shown"]
 
@@ -329,7 +329,7 @@ class Interaction(Protocol[M]):
 
     def findings(self, found: Report) -> Findings:
         """The same, as a page tells it."""
-        return compare_arms(found, self.describe(), self.founding.settings.control, self.span())
+        return compare_arms(found, self.describe(), self.manifest.settings.control, self.span())
 
     # ------------------------------------------------------------------------ the fold
 
@@ -339,7 +339,7 @@ class Interaction(Protocol[M]):
     def personal(self, model: M) -> Any:
         """A state as it is kept of one person, to read others like it from a file."""
 
-    def on_item(self, model: M, event: Event, shelf: Shelf) -> str:
+    def on_item(self, model: M, event: Event, catalogue: Catalogue) -> str:
         """An item was put on offer, changed, or withdrawn; why the learner failed on it, "" where it did not."""
         return ""
 
@@ -372,7 +372,7 @@ class Interaction(Protocol[M]):
         """What is predicted of each of the candidates (m,); None where nothing is."""
         return None
 
-    def standing(self, ledger: Ledger, person: str | None, people: Sequence[str] | None) -> Standings:
+    def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
         """The ranking of all items, how sure it is, whether that is enough; ValueError where no loop of this kind
         says."""
         raise ValueError(f"standing: expected a loop of choices, got {self.loop}")
@@ -454,7 +454,7 @@ class Interaction(Protocol[M]):
 
     # ------------------------------------------------------------------------ looking back
 
-    def explain(self, decision: Known, context: Context, past: Past[M]) -> Explanation:
+    def explain(self, decision: LoggedDecision, context: Context, past: Past[M]) -> Explanation:
         """Why a decision was made. LookupError where there was nothing to decide."""
 
     def counterfactual(self, spec: str) -> Counterfactual[M]:
@@ -465,7 +465,7 @@ class Interaction(Protocol[M]):
     def tally(self, model: M, shared: Any, people: dict[str, Person]) -> Tally:
         """What a report counts; by the state published now."""
 
-    def score(self, decision: Known, answers: Sequence[FeedbackRecord]) -> float | None:
+    def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """How good what was shown was, by its answers; None where they do not say."""
 
     def span(self) -> tuple[float, float]:

@@ -15,14 +15,14 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from heedful.core.validation import describe
-from heedful.server.bodies import once
-from heedful.server.gate import Caller
+from heedful.server.auth import Caller
+from heedful.server.codecs import once
+from heedful.server.context import Service, as_problem
 from heedful.server.keys import in_order
 from heedful.server.pages import compare, keys, learned, loops, participant, results, session, teach
 from heedful.server.pages.formatting import join_names
 from heedful.server.pages.page import SAFE, Page, Visit, back, folder_for, form_of, page, static_files
 from heedful.server.problems import Problem
-from heedful.server.service import Service, as_problem
 
 PAGES: tuple[Page, ...] = (
     *teach.PAGES,
@@ -77,7 +77,7 @@ def _endpoint(service: Service, by: dict[str, Page]) -> Callable[[Request], Awai
         except Exception as error:
             response = _problem(request, as_problem(error, "not-found"), caller)
         label, tenant = f"{route.method} {route.path}", "" if caller is None else caller.tenant
-        service.meters.request(tenant, label, response.status_code, time.perf_counter() - began)
+        service.metrics.request(tenant, label, response.status_code, time.perf_counter() - began)
         return response
 
     return endpoint
@@ -109,13 +109,13 @@ async def _respond(service: Service, route: Page, request: Request, caller: Call
     if name is None:
         return await route.work(Visit(service, caller, request, query, form, None))
     try:
-        desk = service.loops.at(caller.tenant, name) or await service.loops.open(caller.tenant, name)
+        worker = service.loops.at(caller.tenant, name) or await service.loops.open(caller.tenant, name)
     except Problem as problem:
         if problem.kind != "not-found":
             raise
         raise Problem("not-found", f"there is no loop called {describe(name)}") from None
-    with desk:
-        response = await route.work(Visit(service, caller, request, query, form, desk))
+    with worker:
+        response = await route.work(Visit(service, caller, request, query, form, worker))
     if isinstance(response, StreamingResponse) and request.method == "HEAD":
         return Response(media_type=response.media_type)
     return response

@@ -10,8 +10,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
-from heedful.loop import Loop, wire
-from heedful.loop.wire import Answer
+from heedful.loop import Loop, records
+from heedful.loop.records import Answer
 from heedful.server.fast import accepted, outcome
 from heedful.server.pages.card_order import Hand
 from heedful.server.pages.formatting import SEEN
@@ -41,13 +41,13 @@ async def write_answer(
 ) -> tuple[str, Answer]:
     """(the decision, what became of the answer) of feedback on a list. Where no decision is known, the page made the
     list itself: it is noted as `shown`, of the cards `names`. Problem where the answer is rejected."""
-    assert visit.desk is not None
+    assert visit.worker is not None
     decision = visit.form.get("decision", "")
     if not decision:
         decision = f"{event}{SEEN}"
-        await visit.desk.run(partial(visit.loop.record, names, shown, id=decision, person=person))
+        await visit.worker.run(partial(visit.loop.record, names, shown, id=decision, person=person))
         count_event(visit, "decision", "imported")
-    answer = await visit.desk.feedback({"decision": decision, "id": event, **form})
+    answer = await visit.worker.feedback({"decision": decision, "id": event, **form})
     count_event(visit, "feedback", outcome(answer))
     accepted(answer)
     return decision, answer
@@ -55,30 +55,30 @@ async def write_answer(
 
 async def take_back(visit: Visit, event: str) -> Answer:
     """Undo an answer. What became of that."""
-    assert visit.desk is not None
-    answer = await visit.desk.run(partial(visit.loop.undo, event))
+    assert visit.worker is not None
+    answer = await visit.worker.run(partial(visit.loop.undo, event))
     count_event(visit, "undo", outcome(answer))
     return answer
 
 
 def count_event(visit: Visit, kind: str, result: str) -> None:
     """Count an event, by what became of it."""
-    visit.service.meters.events[visit.caller.tenant, visit.name, kind, result] += 1
+    visit.service.metrics.events[visit.caller.tenant, visit.name, kind, result] += 1
 
 
 def answers_to(loop: Loop, decision: str) -> Iterator[Given]:
     """What was said of what is in a list and not taken back, the newest first."""
-    known = loop.ledger.known(decision) if decision else None
+    known = loop.projection.known(decision) if decision else None
     if known is None:
         return
-    log = loop.ledger.log
+    log = loop.projection.log
     undone = set(log.targets("undo"))
     for event in islice(log.newest_first(log.last()[0] + 1, "feedback"), LOOKED):
         if event.seq < known.seq:
             return
         if event.target != known.seq or event.seq in undone:
             continue
-        feedback = wire.decode_feedback(event.payload)
+        feedback = records.decode_feedback(event.payload)
         alone = len(feedback.chosen) == 1
         for i, j in enumerate(feedback.chosen):
             value = feedback.values[i] if feedback.values else 0.0
@@ -97,7 +97,7 @@ def earlier_answers(loop: Loop, decision: str, item: str, event: str) -> list[st
 def hand_as_dealt(loop: Loop, names: Sequence[str], decision: str, person: str | None) -> Hand | None:
     """Cards as they were dealt: what is learned of one moves none of the others from under a hand. None where the list
     is not there, or another person's."""
-    known = loop.ledger.known(decision) if decision else None
+    known = loop.projection.known(decision) if decision else None
     if known is None or known.person != person:
         return None
     return Hand(tuple(names), tuple(names), decision, known.record.arm)

@@ -9,7 +9,7 @@ import msgspec
 
 from heedful.core.decoding import decoder
 from heedful.core.validation import describe
-from heedful.loop import wire
+from heedful.loop import records
 
 
 class Placement(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ def parse_placement(text: str, most: int) -> Placement:
     try:
         found = decoder(Placement).decode(text)
         for names in (found.order, found.cards):
-            if len(wire.distinct("placed", list(names), 0)) > most:
+            if len(records.distinct("placed", list(names), 0)) > most:
                 raise ValueError(f"at most {most} cards")
     except (ValueError, RecursionError):
         raise ValueError(f"placed: expected what the page was given, got {describe(text)}") from None

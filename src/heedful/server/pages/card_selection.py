@@ -26,7 +26,7 @@ TEACH = ("feedback", "decide", "read")
 
 def widget_of(loop: Loop) -> Widget:
     """How a page takes answers to the cards of a loop."""
-    return loop.ledger.interaction.describe().widget
+    return loop.projection.interaction.describe().widget
 
 
 def undirected(loop: Loop, card: Card) -> bool:
@@ -37,23 +37,23 @@ def undirected(loop: Loop, card: Card) -> bool:
 async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
     """The cards of a `hand` that are still on offer, otherwise others: of those that were dealt, a decision is
     logged."""
-    assert visit.desk is not None
-    await visit.desk.read(partial(look, visit))
+    assert visit.worker is not None
+    await visit.worker.read(partial(look, visit))
     widget = widget_of(visit.loop)
     if given.get("hand") and (names := on_offer(visit.loop, given["hand"])):
         if widget.name != "order":
-            return await visit.desk.read(partial(_as_dealt, visit, names, given.get("decision", ""), person))
+            return await visit.worker.read(partial(_as_dealt, visit, names, given.get("decision", ""), person))
         own = parse_placement(given["placed"], MOST) if given.get("placed") else None
-        return await visit.desk.read(partial(rank_cards, visit, names, person, own))
+        return await visit.worker.read(partial(rank_cards, visit, names, person, own))
     if widget.scale is not None and widget.scale.selects:
         return await _select(visit, given, person)
-    names = list(visit.loop.ledger.shelf.current)
+    names = list(visit.loop.projection.catalogue.current)
     if not names:
         return Hand((), ())
     names = random.sample(names, min(POOL if widget.name == "fields" else HAND, len(names)))
     if not visit.may(*TEACH) or not _asked_by_a_person(visit):
-        return await visit.desk.read(partial(rank_cards, visit, names[:HAND], person))
-    decision = await visit.desk.decide({"candidates": names, "person": person})
+        return await visit.worker.read(partial(rank_cards, visit, names[:HAND], person))
+    decision = await visit.worker.decide({"candidates": names, "person": person})
     count_event(visit, "decision", decision.arm)
     if widget.name == "fields":
         return Hand(decision.shown, decision.shown, decision.id, decision.arm)
@@ -65,18 +65,18 @@ async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) ->
 async def _select(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
     """What the loop would show this person now, of all that is on offer; other items than those of
     `past`, where there are some. Nothing where nobody said who they are."""
-    assert visit.desk is not None
+    assert visit.worker is not None
     past = on_offer(visit.loop, given["past"], "past") if given.get("past") else []
-    names = await visit.desk.read(partial(scale_widget.candidates, visit.loop, person, past))
+    names = await visit.worker.read(partial(scale_widget.candidates, visit.loop, person, past))
     teaching = visit.may(*TEACH)
     if not names or (teaching and person is None):
         return Hand((), ())
     show = min(visit.loop.settings.k, SLATE, len(names))
     if not teaching or not _asked_by_a_person(visit):
-        best = (await visit.desk.read(partial(rank_cards, visit, names, person))).ranked[:show]
+        best = (await visit.worker.read(partial(rank_cards, visit, names, person))).ranked[:show]
         return Hand(best, best)
     among = {"candidates": names} if past else {}
-    decision = await visit.desk.decide({**among, "person": person, "show": show})
+    decision = await visit.worker.decide({**among, "person": person, "show": show})
     count_event(visit, "decision", decision.arm)
     return Hand(decision.shown, decision.shown, decision.id, decision.arm)
 
@@ -85,7 +85,7 @@ def rank_cards(visit: Visit, dealt: Sequence[str], person: str | None, own: Plac
     """Cards as the model ranks them, around what the person has put in `own` places."""
     loop = visit.loop
     version, order = loop.version, loop.rank(dealt, person=person)
-    if own is None or loop.ledger.log.find("undo", f"undo-{own.event}") is not None:  # taken back in another window
+    if own is None or loop.projection.log.find("undo", f"undo-{own.event}") is not None:  # taken back in another window
         return Hand(order, tuple(dealt), ranked=order)
     return Hand(own.around(order, version), tuple(dealt), ranked=order, placed=own)
 
@@ -97,8 +97,8 @@ def _as_dealt(visit: Visit, names: Sequence[str], decision: str, person: str | N
 
 def look(visit: Visit) -> None:
     """Take in what another process taught, and read what is on offer: of many items that takes a while, once."""
-    visit.loop.ledger.look()
-    _ = visit.loop.ledger.shelf.current
+    visit.loop.projection.look()
+    _ = visit.loop.projection.catalogue.current
 
 
 def _asked_by_a_person(visit: Visit) -> bool:

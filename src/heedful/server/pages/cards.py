@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from heedful.loop import Loop
-from heedful.loop.lessons import LessonTold
+from heedful.loop.history import LessonTold
 from heedful.server.pages.feature_phrases import label, short
 
 FACTS = 6
@@ -38,9 +38,11 @@ class Card(NamedTuple):
 
 def cards(loop: Loop, names: Sequence[str]) -> list[Card]:
     """Items on offer, in this order; those that no longer are, left out."""
-    current = loop.ledger.shelf.current
+    current = loop.projection.catalogue.current
     versions = {name: current[name] for name in names if name in current}
-    rows = {event.seq: msgspec.json.decode(event.payload) for event in loop.ledger.log.many(list(versions.values()))}
+    rows = {
+        event.seq: msgspec.json.decode(event.payload) for event in loop.projection.log.many(list(versions.values()))
+    }
     return [_card(loop, name, rows.get(version, {})) for name, version in versions.items()]
 
 
@@ -61,7 +63,7 @@ def with_titles(loop: Loop, lessons: Sequence[LessonTold]) -> list[LessonTold]:
 
 
 def _card(loop: Loop, name: str, row: Mapping[str, Any]) -> Card:
-    encoding = loop.founding.encoding
+    encoding = loop.manifest.encoding
     head = next((key for key in row if key.lower() in _TITLES and key != encoding.identifier), None)
     title = row[head] if head is not None and isinstance(row[head], str) and row[head].strip() else name
     first = [column.name for column in encoding.columns if column.kind != "ignored"]

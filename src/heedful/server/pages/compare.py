@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from heedful.loop import wire
+from heedful.loop import records
 from heedful.server.pages import question_flow
 from heedful.server.pages.card_selection import TEACH, widget_of
 from heedful.server.pages.images import image_response
@@ -26,41 +26,41 @@ async def compare(visit: Visit) -> Response:
 
 async def answer(visit: Visit) -> Response:
     """One answer; then the next question."""
-    assert visit.desk is not None
+    assert visit.worker is not None
     await _study(visit)
     who = _who(visit.form)
-    status = await question_flow.answer(visit.desk, who, visit.form)
-    visit.service.meters.events[visit.caller.tenant, visit.name, "feedback", status] += 1
+    status = await question_flow.answer(visit.worker, who, visit.form)
+    visit.service.metrics.events[visit.caller.tenant, visit.name, "feedback", status] += 1
     return await _respond(visit, who, "That question was answered before." if status == "other" else "")
 
 
 async def undo(visit: Visit) -> Response:
     """The last answer taken back; then its question again."""
-    assert visit.desk is not None
+    assert visit.worker is not None
     await _study(visit)
     who = _who(visit.form)
-    gone = await question_flow.take_back(visit.desk, who, visit.form.get("event", ""))
+    gone = await question_flow.take_back(visit.worker, who, visit.form.get("event", ""))
     return await _respond(visit, who, "Taken back." if gone else "")
 
 
 async def picture(visit: Visit) -> Response:
     """A picture of the study."""
-    assert visit.desk is not None
-    return await image_response(visit.desk, visit.request.path_params["number"])
+    assert visit.worker is not None
+    return await image_response(visit.worker, visit.request.path_params["number"])
 
 
 async def so_far(visit: Visit) -> Response:
     """What is known so far, for the side of the page."""
-    assert visit.desk is not None
+    assert visit.worker is not None
     await _study(visit)
-    standing, fresh = await summary(visit.desk, None)
+    standing, fresh = await summary(visit.worker, None)
     return render(visit, "so_far.html", base=base_of(visit), standing=standing, fresh=fresh)
 
 
 async def _render_question(visit: Visit, template: str, who: str, told: str = "") -> Response:
-    assert visit.desk is not None
+    assert visit.worker is not None
     study = await _study(visit)
-    asked = await question_flow.question(visit.desk, study, who)
+    asked = await question_flow.question(visit.worker, study, who)
     person = "" if who == OWN else who
     return render(
         visit, template, tab="compare", study=study, base=base_of(visit), question=asked, place=asked.place,
@@ -78,8 +78,8 @@ async def _study(visit: Visit) -> Study:
     """The study of a visit. Problem where people compare no pairs in this loop."""
     if widget_of(visit.loop).name != "pairs":
         raise Problem("not-found", "in this loop people do not compare pairs")
-    assert visit.desk is not None
-    return await visit.desk.read(partial(study_of, visit.loop.path))
+    assert visit.worker is not None
+    return await visit.worker.read(partial(study_of, visit.loop.path))
 
 
 def base_of(visit: Visit) -> str:
@@ -91,7 +91,7 @@ def _who(given: Mapping[str, str]) -> str:
     person = given.get("person", "").strip()
     if not person:
         return OWN
-    if len(wire.check_id("person", person)) > question_flow.LONGEST:
+    if len(records.check_id("person", person)) > question_flow.LONGEST:
         raise ValueError(f"person: expected at most {question_flow.LONGEST} characters, got {len(person)}")
     return person
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from heedful.features.columns import Category, Number, Prose, Text
 from heedful.features.encoding import Encoding
 from heedful.loop import Loop
-from heedful.loop.settings import Founding
+from heedful.loop.settings import Manifest
 
 LONGEST = 140
 """Characters of a text that is shown."""
@@ -59,11 +59,11 @@ class Bar(NamedTuple):
 class Phrases:
     """What the features of a loop are called."""
 
-    def __init__(self, founding: Founding, names: Sequence[str], words: Words, start: float = 1.0) -> None:
+    def __init__(self, manifest: Manifest, names: Sequence[str], words: Words, start: float = 1.0) -> None:
         """Of its encoding, where features have these names; `words` come first. `start` is what the caller's score
         counts before anything was learned."""
         self._words = words
-        self._of = _phrases(founding.candidates, words)
+        self._of = _phrases(manifest.candidates, words)
         self._last, self._start = names[-1] if names else "", start
 
     def of(self, feature: str, weight: float) -> str:
@@ -109,10 +109,10 @@ def level(bars: Sequence[Bar]) -> bool:
 
 def phrases_of(loop: Loop, words: Words) -> Phrases:
     """What the features of an open loop are called."""
-    interaction = loop.ledger.interaction
+    interaction = loop.projection.interaction
     fresh = interaction.fresh()
     weights = fresh.effective(fresh.shared, None)
-    return Phrases(loop.founding, loop.feature_names, words, float(weights[-1]) if len(weights) else 0.0)
+    return Phrases(loop.manifest, loop.feature_names, words, float(weights[-1]) if len(weights) else 0.0)
 
 
 def short(text: str) -> str:

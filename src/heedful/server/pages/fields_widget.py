@@ -61,7 +61,7 @@ class Board(NamedTuple):
 
 def board(loop: Loop) -> Board:
     """The fields of the first form that is not a single button, and the buttons."""
-    card = loop.ledger.interaction.describe()
+    card = loop.projection.interaction.describe()
     buttons = [form for form in card.forms if _constant(form) is not None]
     form = next(form for form in card.forms if form not in buttons)
     pressed = tuple([(each.name, f"{each.hint[:1].upper()}{each.hint[1:]}") for each in buttons])
@@ -109,7 +109,7 @@ def _constant(form: Form) -> Any:
 
 def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[str, Any]:
     """Feedback as a form says it of these cards. ValueError, by name, where it says nothing."""
-    kind, forms = given.get("kind", ""), {form.name: form for form in loop.ledger.interaction.describe().forms}
+    kind, forms = given.get("kind", ""), {form.name: form for form in loop.projection.interaction.describe().forms}
     if kind not in forms:
         raise ValueError(f"kind: expected {' or '.join(forms)}, got {describe(kind)}")
     if (constant := _constant(forms[kind])) is not None:

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from heedful.loop import Loop
+from heedful.loop.history import LessonTold
 from heedful.loop.interactions.findings import count as count
 from heedful.loop.interactions.forms import known_forms
-from heedful.loop.lessons import LessonTold
 
 SOME = 4
 """How many names are told of many."""
@@ -60,7 +60,7 @@ def join_names(names: Sequence[str], most: int = SOME) -> str:
 
 def describe_lesson(loop: Loop, lesson: LessonTold) -> str:
     """What was said in one piece of feedback."""
-    return known_forms(loop.ledger.interaction)[lesson.form].tell(lesson)
+    return known_forms(loop.projection.interaction)[lesson.form].tell(lesson)
 
 
 # ---------------------------------------------------------------------------- events
@@ -82,7 +82,7 @@ def describe_event(loop: Loop, line: Mapping[str, Any]) -> str:
         own = line["arm"] == "imported" and str(line["id"]).endswith(SEEN)
         how = " (not a first deal: the page had put these in order)" if own else _ARMS.get(line["arm"], "")
         return f"Shown{who}: {join_names(line['shown'])}{how}"
-    forms = known_forms(loop.ledger.interaction).items()
+    forms = known_forms(loop.projection.interaction).items()
     return f"Answer: {next(form for name, form in forms if line.get(name) is not None).say(line)}"
 
 

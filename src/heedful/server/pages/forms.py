@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from heedful.core.validation import describe
-from heedful.loop import Loop, wire
+from heedful.loop import Loop, records
 from heedful.server.pages.page import Visit
 
 MOST = 100
@@ -17,7 +17,7 @@ MOST = 100
 def person_of(given: Mapping[str, str]) -> str | None:
     """The person that a form or a query names; None where it names nobody. ValueError where that is no name."""
     person = given.get("person", "").strip()
-    return wire.check_id("person", person) if person else None
+    return records.check_id("person", person) if person else None
 
 
 def acting(visit: Visit) -> bool:
@@ -33,10 +33,10 @@ def names_of(field: str, text: str, least: int = 1) -> list[str]:
         raise ValueError(f"{field}: expected a list of names as JSON, got {describe(text)}") from None
     if isinstance(names, list) and len(names) > MOST:
         raise ValueError(f"{field}: expected at most {MOST} names, got {len(names)}")
-    return list(wire.distinct(field, names, least))
+    return list(records.distinct(field, names, least))
 
 
 def on_offer(loop: Loop, text: str, field: str = "hand") -> list[str]:
     """The items of a hand that are still there."""
-    current = loop.ledger.shelf.current
+    current = loop.projection.catalogue.current
     return [name for name in names_of(field, text) if name in current]

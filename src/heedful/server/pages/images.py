@@ -6,7 +6,7 @@ from functools import partial
 
 from starlette.responses import Response
 
-from heedful.server.desk import Desk
+from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem
 from heedful.studies.study import picture_in
 
@@ -20,9 +20,9 @@ HEADERS = {
 }
 
 
-async def image_response(desk: Desk, number: str) -> Response:
+async def image_response(worker: LoopWorker, number: str) -> Response:
     """The picture of that number. Problem where the study has none."""
-    found = await desk.read(partial(picture_in, desk.loop.path, number))
+    found = await worker.read(partial(picture_in, worker.loop.path, number))
     if found is None:
         raise Problem("not-found", "there is no such picture")
     return Response(found[0], headers=HEADERS, media_type=found[1])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from heedful.core.validation import describe
-from heedful.server.gate import Caller
+from heedful.server.auth import Caller
 from heedful.server.keys import SCOPES, Key, in_order, masked
 from heedful.server.pages import session
 from heedful.server.pages.formatting import Moment, moment

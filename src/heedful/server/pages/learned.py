@@ -14,9 +14,9 @@ from urllib.parse import quote, urlencode
 from starlette.responses import Response
 
 from heedful.io.exports import Exporter
-from heedful.loop import Loop, wire
+from heedful.loop import Loop, records
+from heedful.loop.history import LessonTold
 from heedful.loop.interactions.card import Card
-from heedful.loop.lessons import LessonTold
 from heedful.server.api import whole
 from heedful.server.fast import accepted, outcome
 from heedful.server.pages.card_selection import undirected, widget_of
@@ -69,7 +69,7 @@ class Asked(NamedTuple):
         person = given.get("person", "").strip()
         before = whole(given, "before", 0, 1) or None
         why = 1 if person and given.get("why") else None
-        return cls(wire.check_id("person", person) if person else None, before, why)
+        return cls(records.check_id("person", person) if person else None, before, why)
 
     def query(self, **instead: Any) -> str:
         """As a query, "?person=ann"; "" for everything."""
@@ -86,10 +86,10 @@ async def learned(visit: Visit) -> Response:
 
 async def undo(visit: Visit) -> Response:
     """Take a lesson back."""
-    assert visit.desk is not None
+    assert visit.worker is not None
     asked = Asked.of(visit.form)
-    answer = await visit.desk.run(partial(visit.loop.undo, visit.form.get("event", "")))
-    visit.service.meters.events[visit.caller.tenant, visit.name, "undo", outcome(answer)] += 1
+    answer = await visit.worker.run(partial(visit.loop.undo, visit.form.get("event", "")))
+    visit.service.metrics.events[visit.caller.tenant, visit.name, "undo", outcome(answer)] += 1
     accepted(answer)
     if not visit.scripted:
         return back(f"{_path(visit)}{asked.query()}#lessons")
@@ -101,8 +101,8 @@ def _path(visit: Visit) -> str:
 
 
 async def _render(visit: Visit, asked: Asked, said: str = "") -> Response:
-    assert visit.desk is not None
-    told = await visit.desk.read(partial(_context, visit.loop, asked, visit.service.options.words))
+    assert visit.worker is not None
+    told = await visit.worker.read(partial(_context, visit.loop, asked, visit.service.options.words))
     path = _path(visit)
     return render(
         visit,
@@ -124,13 +124,13 @@ async def _render(visit: Visit, asked: Asked, said: str = "") -> Response:
 
 def _context(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
     """All that the page tells; in a thread, as it reads much."""
-    loop.ledger.look()  # another process may have taught it
-    log = loop.ledger.log
+    loop.projection.look()  # another process may have taught it
+    log = loop.projection.log
     head, _ = log.last()
     lessons = with_titles(loop, loop.lessons(LESSONS + 1, before=asked.before, person=asked.person))
     known = asked.person is not None and log.newest("decision", asked.person) > 0
-    overflown, interaction, report = loop.overflown, loop.ledger.interaction, report_context(loop)
-    state, person_state = loop.ledger.reading(asked.person)
+    overflown, interaction, report = loop.overflown, loop.projection.interaction, report_context(loop)
+    state, person_state = loop.projection.reading(asked.person)
     card: Card = report["card"]
     own = loop.settings.shrink > 0.0 or not card.weights
     bars = [] if overflown else phrases_of(loop, words).bars(loop.weights_of(asked.person))
@@ -139,7 +139,7 @@ def _context(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
     if not card.weights and low is not None and high is not None:
         predicted = summary(loop, low, high, asked.person, asked.why is not None)
     so_far = _so_far(log.counts(), len(set(log.targets("undo"))))
-    counts = interaction.counts(state.shared, len(loop.ledger.shelf.current))
+    counts = interaction.counts(state.shared, len(loop.projection.catalogue.current))
     return {
         "head": head,
         "so_far": f"{counts} {so_far}" if counts else so_far,
@@ -152,8 +152,8 @@ def _context(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
         "level": level(bars[:STRONGEST]),
         "left_out": max(len(bars) - MOST, 0),
         "predicted": predicted,
-        "undirected": loop.founding.learner if undirected(loop, card) else "",
-        "line": score_line(interaction.cuts(loop.ledger.model, state.shared, person_state if known else None)),
+        "undirected": loop.manifest.learner if undirected(loop, card) else "",
+        "line": score_line(interaction.cuts(loop.projection.model, state.shared, person_state if known else None)),
         "lessons": [_lesson(loop, each) for each in lessons[:LESSONS]],
         "more": len(lessons) > LESSONS,
         "events": _events(loop, head),
@@ -194,7 +194,7 @@ def _lesson(loop: Loop, told: LessonTold) -> Lesson:
 def _events(loop: Loop, head: int) -> list[Happened]:
     """The last events, the newest first."""
     exporter, found = Exporter(loop, by_name=True), list[Happened]()
-    for event in islice(loop.ledger.log.newest_first(head + 1), 2 * EVENTS):
+    for event in islice(loop.projection.log.newest_first(head + 1), 2 * EVENTS):
         line = exporter.line(event)
         if line is not None and len(found) < EVENTS:
             found.append(Happened(event.seq, moment(event.time), describe_event(loop, line)))

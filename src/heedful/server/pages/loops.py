@@ -13,10 +13,10 @@ from starlette.responses import Response
 
 from heedful.loop import Loop
 from heedful.server.api import about, whole
+from heedful.server.context import as_problem
 from heedful.server.pages.formatting import Moment, moment, size
 from heedful.server.pages.page import Page, Visit, back, render
 from heedful.server.problems import Problem
-from heedful.server.service import as_problem
 
 AT_ONCE = 50
 """Loops on a page."""
@@ -67,9 +67,9 @@ async def row(visit: Visit) -> Response:
     """One loop of the list; of one that cannot be opened, why."""
     name = visit.request.path_params["name"]
     try:
-        desk = await visit.service.loops.open(visit.caller.tenant, name)
-        with desk:
-            told = await desk.read(partial(row_of, desk.loop, name))
+        worker = await visit.service.loops.open(visit.caller.tenant, name)
+        with worker:
+            told = await worker.read(partial(row_of, worker.loop, name))
     except Exception as error:
         problem = as_problem(error)
         if problem.kind == "not-found":
@@ -80,28 +80,28 @@ async def row(visit: Visit) -> Response:
 
 async def snapshot(visit: Visit) -> Response:
     """Keep a snapshot of a loop."""
-    assert visit.desk is not None
+    assert visit.worker is not None
     try:
-        await visit.desk.run(visit.loop.snapshot)
+        await visit.worker.run(visit.loop.snapshot)
     except OSError as error:
         log.error("%s: no snapshot could be written: %s", visit.loop.path, error)
         why = "no snapshot could be written; the server's log says why"
         raise Problem("unavailable", why, headers={"Retry-After": "60"}) from error
     if not visit.scripted:
         return back("/")
-    told = await visit.desk.read(partial(row_of, visit.loop, visit.name))
+    told = await visit.worker.read(partial(row_of, visit.loop, visit.name))
     return render(visit, "loops_row.html", row=told._replace(kept=True))
 
 
 def row_of(loop: Loop, name: str) -> Row:
     """What there is to know of a loop that is open."""
     known: dict[str, Any] = about(loop, name)
-    log = loop.ledger.log
+    log = loop.projection.log
     newest = log.at(log.last()[0])
     return Row(
         name,
         learner=known["learner"],
-        badge=loop.ledger.interaction.describe().badge,
+        badge=loop.projection.interaction.describe().badge,
         version=known["version"],
         items=known["items"],
         feedback=known["events"].get("feedback", 0),

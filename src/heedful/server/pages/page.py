@@ -18,11 +18,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from heedful.core.validation import describe
 from heedful.loop import Loop
-from heedful.server import bodies
-from heedful.server.desk import Desk
-from heedful.server.gate import Caller
+from heedful.server import codecs
+from heedful.server.auth import Caller
+from heedful.server.context import Service
+from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem
-from heedful.server.service import Service
 
 SAFE = {
     "content-security-policy": (
@@ -57,14 +57,14 @@ class Visit(NamedTuple):
     query: Mapping[str, str]
     form: Mapping[str, str]
     """the fields of what was posted; empty otherwise"""
-    desk: Desk | None
+    worker: LoopWorker | None
     """of the loop that the path names; None where it names none"""
 
     @property
     def loop(self) -> Loop:
         """The loop that the path names."""
-        assert self.desk is not None
-        return self.desk.loop
+        assert self.worker is not None
+        return self.worker.loop
 
     @property
     def name(self) -> str:
@@ -137,7 +137,7 @@ async def form_of(request: Request, service: Service, most: int = FORM) -> dict[
     if kind != b"application/x-www-form-urlencoded":
         told = f"Content-Type: expected application/x-www-form-urlencoded, got {describe(kind.decode('latin-1'))}"
         raise Problem("unsupported", told, field="Content-Type")
-    body = await bodies.read(headers, request.receive, service.limits._replace(body=min(most, service.limits.body)))
+    body = await codecs.read(headers, request.receive, service.limits._replace(body=min(most, service.limits.body)))
     parse = partial(parse_qsl, keep_blank_values=True, max_num_fields=FIELDS, errors="strict")
     try:
         text = body.decode()
@@ -145,7 +145,7 @@ async def form_of(request: Request, service: Service, most: int = FORM) -> dict[
         pairs = await asyncio.get_running_loop().run_in_executor(service.pool, parse, text) if large else parse(text)
     except ValueError as error:
         raise Problem("malformed", f"body: expected a form, got none: {error}", field="body") from None
-    return bodies.once(pairs)
+    return codecs.once(pairs)
 
 
 # ---------------------------------------------------------------------------- files of the package

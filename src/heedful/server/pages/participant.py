@@ -20,16 +20,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from heedful.server.bucket import Buckets
-from heedful.server.desk import Desk
+from heedful.server.context import Service, as_problem
 from heedful.server.links import NOBODY, Link
+from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages import question_flow, session
 from heedful.server.pages.card_selection import widget_of
 from heedful.server.pages.images import image_response
 from heedful.server.pages.page import back, form_of, page
 from heedful.server.pages.standing import MANY, segments, summary
 from heedful.server.problems import Problem
-from heedful.server.service import Service, as_problem
+from heedful.server.rate_limit import Buckets
 from heedful.studies.answers import attempt_of
 from heedful.studies.study import Study, study_of
 
@@ -71,7 +71,7 @@ class Taking(NamedTuple):
     service: Service
     request: Request
     link: Link
-    desk: Desk
+    worker: LoopWorker
     study: Study
     token: str
     who: str | None
@@ -125,16 +125,16 @@ def _endpoint(service: Service, rates: Rates, path: str, work: Work) -> Callable
             else:
                 rates.people.take(who, began)
             try:
-                desk = service.loops.at(tenant, link.loop) or await service.loops.open(tenant, link.loop)
+                worker = service.loops.at(tenant, link.loop) or await service.loops.open(tenant, link.loop)
             except Problem as problem:
                 raise (Problem("not-found", ENDED) if problem.kind == "not-found" else problem) from None
-            with desk:
-                study = await desk.read(partial(_study, desk, link))
-                response = await work(Taking(service, request, link, desk, study, token, who, rates))
+            with worker:
+                study = await worker.read(partial(_study, worker, link))
+                response = await work(Taking(service, request, link, worker, study, token, who, rates))
         except Exception as error:
             response = _problem(request, as_problem(error))
         label = f"{request.method} /s/{{token}}{path}"
-        service.meters.request(tenant, label, response.status_code, time.perf_counter() - began)
+        service.metrics.request(tenant, label, response.status_code, time.perf_counter() - began)
         return response
 
     return endpoint
@@ -145,16 +145,16 @@ def _who(request: Request, link: Link) -> str | None:
     return None if person is None else f"{link.segment or NOBODY}/{person}"
 
 
-def _study(desk: Desk, link: Link) -> Study:
+def _study(worker: LoopWorker, link: Link) -> Study:
     """The study of a link. Problem where another loop of its name is there now."""
-    if created_at(desk) != link.founded or widget_of(desk.loop).name != "pairs":
+    if created_at(worker) != link.founded or widget_of(worker.loop).name != "pairs":
         raise Problem("not-found", ENDED)
-    return study_of(desk.loop.path)
+    return study_of(worker.loop.path)
 
 
-def created_at(desk: Desk) -> int:
+def created_at(worker: LoopWorker) -> int:
     """When a loop was made, in microseconds since 1970."""
-    first = desk.ledger.log.at(1)
+    first = worker.projection.log.at(1)
     return 0 if first is None else first.time
 
 
@@ -182,10 +182,10 @@ async def ask(taking: Taking) -> Response:
 
 async def show(taking: Taking) -> Response:
     """The ranking, as it stands: who answered what, and who they are, is nobody's business who looks."""
-    desk, segment = taking.desk, taking.link.segment
-    people = (await desk.read(partial(segments, desk.loop))).get(segment, []) if segment else None
-    told, fresh = await summary(desk, people, segment)
-    many = len(desk.ledger.shelf.current) > MANY
+    worker, segment = taking.worker, taking.link.segment
+    people = (await worker.read(partial(segments, worker.loop))).get(segment, []) if segment else None
+    told, fresh = await summary(worker, people, segment)
+    many = len(worker.projection.catalogue.current) > MANY
     known: dict[str, Any] = {"study": taking.study, "base": taking.base, "standing": told, "fresh": fresh, "many": many}
     return page("shown.html", **known)
 
@@ -209,8 +209,8 @@ async def answer(taking: Taking) -> Response:
     """One answer; then the next question."""
     form = await form_of(taking.request, taking.service, FORM)
     who = _require_person(taking)
-    status = await question_flow.answer(taking.desk, who, form)
-    taking.service.meters.events[taking.link.tenant, taking.link.loop, "feedback", status] += 1
+    status = await question_flow.answer(taking.worker, who, form)
+    taking.service.metrics.events[taking.link.tenant, taking.link.loop, "feedback", status] += 1
     return await _respond(taking, who, form, told="That question was answered before." if status == "other" else "")
 
 
@@ -218,7 +218,7 @@ async def undo(taking: Taking) -> Response:
     """Their last answer taken back; then its question again."""
     form = await form_of(taking.request, taking.service, FORM)
     who, event = _require_person(taking), form.get("event", "")
-    place = await taking.desk.read(partial(question_flow.place_of, taking.desk.loop, who))
+    place = await taking.worker.read(partial(question_flow.place_of, taking.worker.loop, who))
     if not event or event != place.last:  # of no other event is anything told, and it costs nobody anything
         return await _respond(taking, who, form, told="")
     attempt = attempt_of(event)
@@ -227,9 +227,9 @@ async def undo(taking: Taking) -> Response:
     now = time.perf_counter()
     taking.rates.own.take(who, now)
     taking.rates.undo.take(taking.link.handle, now)
-    if await taking.desk.read(partial(_since, taking.desk, event)) > SINCE:
+    if await taking.worker.read(partial(_since, taking.worker, event)) > SINCE:
         raise Problem("rejected", "that was too long ago to be taken back: many have answered since")
-    gone = await question_flow.take_back(taking.desk, who, event)
+    gone = await question_flow.take_back(taking.worker, who, event)
     return await _respond(taking, who, form, told="Taken back." if gone else "")
 
 
@@ -237,13 +237,13 @@ async def picture(taking: Taking) -> Response:
     """A picture of this study."""
     if not taking.link.shows:
         _require_person(taking)
-    return await image_response(taking.desk, taking.request.path_params["number"])
+    return await image_response(taking.worker, taking.request.path_params["number"])
 
 
-def _since(desk: Desk, id: str) -> int:
+def _since(worker: LoopWorker, id: str) -> int:
     """How many events came to the log after an answer."""
-    event = desk.ledger.log.find("feedback", id)
-    return 0 if event is None else desk.ledger.log.last()[0] - event.seq
+    event = worker.projection.log.find("feedback", id)
+    return 0 if event is None else worker.projection.log.last()[0] - event.seq
 
 
 def _require_person(taking: Taking) -> str:
@@ -260,18 +260,18 @@ async def _respond(taking: Taking, who: str, form: Mapping[str, str], told: str)
 
 
 def _questions(taking: Taking) -> int:
-    return min(taking.study.questions, comb(len(taking.desk.ledger.shelf.current), 2))
+    return min(taking.study.questions, comb(len(taking.worker.projection.catalogue.current), 2))
 
 
 async def _render_question(taking: Taking, who: str, template: str, more: bool = False, told: str = "") -> Response:
-    desk, study = taking.desk, taking.study
-    place = await desk.read(partial(question_flow.place_of, desk.loop, who))
+    worker, study = taking.worker, taking.study
+    place = await worker.read(partial(question_flow.place_of, worker.loop, who))
     of = _questions(taking)
     known: dict[str, Any] = {"study": study, "base": taking.base, "told": told, "of": of, "more": more}
     known |= {"owner": False, "person": "", "on": place.answered < ANSWERS}
     if place.answered >= (max(of, ANSWERS) if more else of):
         return page(template, place=place, question=None, **known)
-    asked = await question_flow.question(desk, study, who)
+    asked = await question_flow.question(worker, study, who)
     return page(template, place=asked.place, question=asked, **known)
 
 

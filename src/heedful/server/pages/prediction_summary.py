@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.loop import Loop
 from heedful.loop.interactions.telling import Line, Table
-from heedful.loop.packing import Known
+from heedful.loop.packing import LoggedDecision
 from heedful.server.pages.cards import cards, title_of, with_titles
 from heedful.server.pages.formatting import Moment, describe_lesson, moment
 
@@ -62,7 +62,7 @@ class Summary(NamedTuple):
 
 def predictions(loop: Loop, names: Sequence[str], person: str | None) -> dict[str, Predicted]:
     """What is predicted of items on offer, the highest first; {} where nothing is."""
-    if not names or loop.ledger.interaction.unpredicted(loop.ledger.reading(None)[0].shared):
+    if not names or loop.projection.interaction.unpredicted(loop.projection.reading(None)[0].shared):
         return {}
     return loop.predict(names, person=person)
 
@@ -70,10 +70,10 @@ def predictions(loop: Loop, names: Sequence[str], person: str | None) -> dict[st
 def summary(loop: Loop, low: float, high: float, person: str | None, asked: bool = False) -> Summary:
     """What there is to tell, of a person or of somebody new, on a scale. Where it is `asked` why something was shown,
     a part of the log is folded again."""
-    found = list(predictions(loop, list(loop.ledger.shelf.current), person).items())[:BEST]
+    found = list(predictions(loop, list(loop.projection.catalogue.current), person).items())[:BEST]
     titles = {card.name: card.title for card in cards(loop, [name for name, _ in found])}
-    state, person_state = loop.ledger.reading(person)
-    own, best = loop.ledger.interaction.own_answers(state.shared, person_state), []
+    state, person_state = loop.projection.reading(person)
+    own, best = loop.projection.interaction.own_answers(state.shared, person_state), []
     for name, (value, deviation) in found:
         spread = 0.0 if deviation is None else deviation
         start, end = max(value - spread, low), min(value + spread, high)
@@ -82,7 +82,7 @@ def summary(loop: Loop, low: float, high: float, person: str | None, asked: bool
                 titles.get(name, name),
                 format_number(value, high - low),
                 "" if deviation is None else format_number(deviation, high - low),
-                own.get(loop.ledger.shelf.number(name), ""),
+                own.get(loop.projection.catalogue.number(name), ""),
                 _share(value, low, high),
                 _share(start, low, high),
                 round(_share(end, low, high) - _share(start, low, high), 2),
@@ -92,7 +92,7 @@ def summary(loop: Loop, low: float, high: float, person: str | None, asked: bool
     last = _last(loop, person)
     first = "" if last is None or not last.record.shown else title_of(loop, last.names[last.record.shown[0]])
     why = _why(loop, last) if asked and last is not None else None
-    unpredicted = loop.ledger.interaction.unpredicted(state.shared)
+    unpredicted = loop.projection.interaction.unpredicted(state.shared)
     if not best and not unpredicted:
         unpredicted = "Nothing is on offer."
     return Summary(ends[0], ends[1], tuple(best), "" if best else unpredicted, first, why)
@@ -114,20 +114,20 @@ def _share(value: float, low: float, high: float) -> float:
 # ---------------------------------------------------------------------------- why
 
 
-def _last(loop: Loop, person: str | None) -> Known | None:
+def _last(loop: Loop, person: str | None) -> LoggedDecision | None:
     """The last list that was shown to a person; None where there is none."""
-    log = loop.ledger.log
+    log = loop.projection.log
     event = log.at(seq) if person is not None and (seq := log.newest("decision", person)) > 0 else None
-    return None if event is None else loop.ledger.known(event.id)
+    return None if event is None else loop.projection.known(event.id)
 
 
-def _why(loop: Loop, last: Known) -> Why | None:
+def _why(loop: Loop, last: LoggedDecision) -> Why | None:
     """Why the first of a list was shown, as its interaction tells it; None where the person was forgotten meanwhile."""
     try:
         found = loop.explain(last.id)
     except LookupError:
         return None
-    parts = loop.ledger.interaction.tell_explanation(found)
+    parts = loop.projection.interaction.tell_explanation(found)
     lines = tuple([part.text for part in parts if isinstance(part, Line)])
     tables = [part._replace(rows=part.rows[:ROWS]) for part in parts if isinstance(part, Table)]
     named = {each.event: _lesson(loop, each.seq) for each in found.lessons[:ROWS]}

@@ -20,7 +20,7 @@ import msgspec
 from heedful.core.validation import describe
 from heedful.loop import Loop
 from heedful.loop.interactions.forms import CHOICES
-from heedful.server.desk import Desk
+from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.cards import Fact, value
 from heedful.server.pages.feature_phrases import label, short
 from heedful.server.pages.plates import Plates, plates
@@ -86,8 +86,8 @@ _looking = Lock()
 
 def place_of(loop: Loop, who: str) -> Place:
     """Where somebody is, read from the log: what is remembered is where to go on reading."""
-    loop.ledger.look()  # somebody else may have taken something back
-    log = loop.ledger.log
+    loop.projection.look()  # somebody else may have taken something back
+    log = loop.projection.log
     undone = set(log.targets("undo"))
     with _looking:
         known = _known.setdefault(loop, {})
@@ -112,28 +112,28 @@ def place_of(loop: Loop, who: str) -> Place:
     return Place(len(events), attempt, own[-1] if own else "", len(own))
 
 
-async def question(desk: Desk, study: Study, who: str) -> Question:
+async def question(worker: LoopWorker, study: Study, who: str) -> Question:
     """What somebody is asked now: the same until it is answered. One about something that was taken off offer is
     passed over; it is no answer of theirs, and stays passed over."""
     while True:
-        place = await desk.read(partial(place_of, desk.loop, who))
+        place = await worker.read(partial(place_of, worker.loop, who))
         id = decision_id(who, place.number)
         try:
-            decision = await desk.decide({"id": id, "person": who})
+            decision = await worker.decide({"id": id, "person": who})
         except LookupError as error:  # whoever was forgotten stays so
             raise Problem("not-found", "the answers given here were erased, so there are no more questions") from error
-        shown = await desk.read(partial(things, desk.loop, study, decision.shown))
+        shown = await worker.read(partial(things, worker.loop, study, decision.shown))
         if len(shown) == len(decision.shown):
-            mark = await desk.read(partial(_mark, desk, id))
-            return Question(place, tuple(shown), mark, await desk.read(partial(_plates, desk, shown)))
+            mark = await worker.read(partial(_mark, worker, id))
+            return Question(place, tuple(shown), mark, await worker.read(partial(_plates, worker, shown)))
         event = event_id(who, place.number, place.attempt)
-        await desk.feedback({"decision": id, "id": event, "none": True})
+        await worker.feedback({"decision": id, "id": event, "none": True})
 
 
 # ---------------------------------------------------------------------------- what is said
 
 
-async def answer(desk: Desk, who: str, form: Mapping[str, str]) -> str:
+async def answer(worker: LoopWorker, who: str, form: Mapping[str, str]) -> str:
     """Take an answer to the question `number` at the attempt `attempt`: "applied", "duplicate" where it was there, or
     "other" where another answer to that question was. Problem, by name, where it is none, or comes from the page of
     another question of that number, as `shown` says: somebody else's, or one of a study that was there before."""
@@ -141,46 +141,46 @@ async def answer(desk: Desk, who: str, form: Mapping[str, str]) -> str:
     choice = form.get("choice", "")
     if choice not in CHOICES:
         raise ValueError(f"choice: expected {', '.join(CHOICES)}, got {describe(choice)}")
-    place = await desk.read(partial(place_of, desk.loop, who))
+    place = await worker.read(partial(place_of, worker.loop, who))
     if number > place.number:
         raise Problem("rejected", "this question was not asked yet: load the page anew")
     shown = form.get("shown", "")
-    if shown and shown != await desk.read(partial(_mark, desk, decision_id(who, number))):
+    if shown and shown != await worker.read(partial(_mark, worker, decision_id(who, number))):
         raise Problem("rejected", "this answer is to another question than is asked here now: load the page anew")
     event = event_id(who, number, attempt)
-    before = await desk.read(partial(_status_of, desk, event, choice))
+    before = await worker.read(partial(_status_of, worker, event, choice))
     if before or (number, attempt) != (place.number, place.attempt):
         return before or "other"  # a question has one answer: whoever says more than that meant an older page
-    given = await desk.feedback({"decision": decision_id(who, number), "id": event, "choice": choice})
+    given = await worker.feedback({"decision": decision_id(who, number), "id": event, "choice": choice})
     if given.status == "rejected":
-        before = await desk.read(partial(_status_of, desk, event, choice))  # another window was sooner
+        before = await worker.read(partial(_status_of, worker, event, choice))  # another window was sooner
         if not before:
             raise Problem("rejected", f"this answer could not be taken: {given.reason}")
         return before
     return str(given.status)
 
 
-def _mark(desk: Desk, id: str) -> str:
+def _mark(worker: LoopWorker, id: str) -> str:
     """What the page of a decision is known by: another than that of every other one, in whatever study; "" where there
     is none. Made of no name, since names may be hidden, and who guesses one could see whether it is right."""
-    decision = desk.ledger.log.find("decision", id)
+    decision = worker.projection.log.find("decision", id)
     return "" if decision is None else sha256(f"{id} {decision.time}".encode()).hexdigest()[:16]
 
 
-def _status_of(desk: Desk, event: str, choice: str) -> str:
+def _status_of(worker: LoopWorker, event: str, choice: str) -> str:
     """Whether an answer of that id is there: "duplicate" where it says the same, "other" where it does not; or ""."""
-    there = desk.ledger.log.find("feedback", event)
+    there = worker.projection.log.find("feedback", event)
     if there is None:
         return ""
     return "duplicate" if msgspec.json.decode(there.payload).get("text") == choice else "other"
 
 
-async def take_back(desk: Desk, who: str, event: str) -> bool:
+async def take_back(worker: LoopWorker, who: str, event: str) -> bool:
     """Take somebody's last answer back, if that is still `event`; whether it was."""
-    place = await desk.read(partial(place_of, desk.loop, who))
+    place = await worker.read(partial(place_of, worker.loop, who))
     if not event or place.last != event:
         return False
-    given = await desk.run(partial(desk.loop.undo, event))
+    given = await worker.run(partial(worker.loop.undo, event))
     return given.status != "rejected"
 
 
@@ -195,9 +195,11 @@ def _count(name: str, given: str) -> int:
 
 def things(loop: Loop, study: Study, names: Sequence[str]) -> list[Thing]:
     """Items on offer as people see them; those that no longer are, left out."""
-    current = loop.ledger.shelf.current
+    current = loop.projection.catalogue.current
     versions = {name: current[name] for name in names if name in current}
-    rows = {event.seq: msgspec.json.decode(event.payload) for event in loop.ledger.log.many(list(versions.values()))}
+    rows = {
+        event.seq: msgspec.json.decode(event.payload) for event in loop.projection.log.many(list(versions.values()))
+    }
     return [_thing(loop, study, name, rows.get(version, {})) for name, version in versions.items()]
 
 
@@ -206,7 +208,7 @@ def _thing(loop: Loop, study: Study, name: str, row: Mapping[str, Any]) -> Thing
         return Thing(name, "", "", str(row.get("picture", "")), ())
     if study.kind == "texts":
         return Thing(name, "", str(row.get("text", "")), "", ())
-    identifier = loop.founding.encoding.identifier
+    identifier = loop.manifest.encoding.identifier
     keys = study.show or tuple(key for key in row if key != identifier)
     hidden = bool(study.show) and identifier not in study.show
     seen = [
@@ -218,11 +220,11 @@ def _thing(loop: Loop, study: Study, name: str, row: Mapping[str, Any]) -> Thing
     return Thing(name, title, "", "", tuple([Fact(short(label(key)), told) for key, told in seen if told]))
 
 
-def _plates(desk: Desk, shown: Sequence[Thing]) -> Plates | None:
+def _plates(worker: LoopWorker, shown: Sequence[Thing]) -> Plates | None:
     """How the pictures of these things are shown side by side."""
     if not all(thing.picture for thing in shown):
         return None
-    return plates([picture_ratio(desk.loop.path, thing.picture) for thing in shown])
+    return plates([picture_ratio(worker.loop.path, thing.picture) for thing in shown])
 
 
 def _text_of(key: str, given: Any) -> str | None:

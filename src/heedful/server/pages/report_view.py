@@ -31,7 +31,7 @@ class Truth(NamedTuple):
 
 def report_context(loop: Loop) -> dict[str, Any]:
     """What the page tells of a loop's report. Reads much of the log."""
-    report, interaction = loop.report(), loop.ledger.interaction
+    report, interaction = loop.report(), loop.projection.interaction
     found, card = interaction.findings(report), interaction.describe()
     return {
         "card": card,

@@ -71,7 +71,7 @@ async def results(visit: Visit) -> Response:
 
 async def make(visit: Visit) -> Response:
     """Make a link, and show it this once."""
-    assert visit.desk is not None
+    assert visit.worker is not None
     _check_study(visit)
     shows, days = visit.form.get("shows", "0"), visit.form.get("days", "7")
     if shows not in ("0", "1"):
@@ -83,7 +83,7 @@ async def make(visit: Visit) -> Response:
         segment = " ".join(segment.split())
     if days not in DAYS:
         raise ValueError(f"days: expected one of {', '.join(DAYS)}, got {describe(days)}")
-    when = await visit.desk.read(partial(created_at, visit.desk))
+    when = await visit.worker.read(partial(created_at, visit.worker))
     links, tenant = visit.service.links, visit.caller.tenant
     people = visit.form.get("people", str(PEOPLE))
     if not people.isascii() or not people.isdecimal() or len(people) > 9:
@@ -120,27 +120,27 @@ def _show_once(visit: Visit, link: Link, token: str) -> Made:
 
 
 async def _render(visit: Visit, made: Made | None = None) -> Response:
-    assert visit.desk is not None
+    assert visit.worker is not None
     _check_study(visit)
-    desk, loop = visit.desk, visit.loop
+    worker, loop = visit.worker, visit.loop
     whose = await _segments(visit)
     segment = made.segment if made is not None and made.shows else visit.query.get("segment", "")
-    told, fresh = await summary(desk, _people(whose, segment), segment)
-    study = await desk.read(partial(study_of, loop.path))
-    when = await desk.read(partial(created_at, desk))
+    told, fresh = await summary(worker, _people(whose, segment), segment)
+    study = await worker.read(partial(study_of, loop.path))
+    when = await worker.read(partial(created_at, worker))
     links = await _in_thread(visit, partial(visit.service.links.all, visit.caller.tenant, visit.name, when))
     return render(
         visit, "results.html", tab="results", study=study, standing=told, fresh=fresh,
         segment=segment,
         segments={name: count(len(people), "person", "people") for name, people in whose.items()},
         base=f"/loops/{quote(visit.name)}", links=[_row(link) for link in links][::-1], made=made, days=DAYS,
-        people=PEOPLE, many=len(loop.ledger.shelf.current) > MANY,
+        people=PEOPLE, many=len(loop.projection.catalogue.current) > MANY,
     )  # fmt: skip
 
 
 async def _segments(visit: Visit) -> dict[str, list[str]]:
-    assert visit.desk is not None
-    return await visit.desk.read(partial(segments, visit.loop))
+    assert visit.worker is not None
+    return await visit.worker.read(partial(segments, visit.loop))
 
 
 def _people(segments: Mapping[str, list[str]], segment: str) -> list[str] | None:
@@ -167,32 +167,32 @@ def _check_study(visit: Visit) -> None:
 
 async def export(visit: Visit) -> Response:
     """All answers that stand: CSV, which `heedful rank` reads; JSON; PrefLib, as orders with ties, incomplete."""
-    assert visit.desk is not None
+    assert visit.worker is not None
     _check_study(visit)
     form = visit.request.path_params["form"]
     if form not in TYPES:
         raise Problem("not-found", f"answers are written as {', '.join(TYPES)}")
     segment = visit.query.get("segment", "")
     people = _people(await _segments(visit), segment)
-    content = await visit.desk.read(partial(write_answers, visit.loop, visit.name, form, people))
+    content = await visit.worker.read(partial(write_answers, visit.loop, visit.name, form, people))
     return _file(visit, content, "answers", segment, form, TYPES[form])
 
 
 async def export_ranking(visit: Visit) -> Response:
     """The ranking, of all or of one segment: CSV, or a picture."""
-    assert visit.desk is not None
+    assert visit.worker is not None
     _check_study(visit)
     form = visit.request.path_params["form"]
     if form not in ranking.TYPES:
         raise Problem("not-found", f"the ranking is written as {', '.join(ranking.TYPES)}")
     segment = visit.query.get("segment", "")
-    told, fresh = await summary(visit.desk, _people(await _segments(visit), segment), segment)
+    told, fresh = await summary(visit.worker, _people(await _segments(visit), segment), segment)
     if told is None and not fresh:
         told_so = "the ranking is being worked out: ask for it again in a few seconds"
         raise Problem("unavailable", told_so, headers={"Retry-After": "3"})
     if told is None:
         raise ValueError(NO_ANSWER)
-    study = await visit.desk.read(partial(study_of, visit.loop.path))
+    study = await visit.worker.read(partial(study_of, visit.loop.path))
     content = ranking.table(told) if form == "csv" else ranking.picture(told, study.ask)
     return _file(visit, content, "ranking", segment, form, ranking.TYPES[form])
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from heedful.core.validation import describe
-from heedful.loop import Loop, wire
+from heedful.loop import Loop, records
 from heedful.loop.interactions.card import Scale
 from heedful.server.pages.card_feedback import answers_to
 from heedful.server.pages.card_order import Hand
@@ -81,7 +81,7 @@ class Board(NamedTuple):
 
 def board(loop: Loop, scale: Scale, hand: Hand, person: str | None, acting: bool) -> Board:
     """What is predicted of the cards at this moment and what was said of them."""
-    current = loop.ledger.shelf.current
+    current = loop.projection.catalogue.current
     there = [name for name in hand.names if name in current]
     predicted = predictions(loop, there, person)
     given: dict[str, float] = {}
@@ -121,17 +121,17 @@ def _exact(value: float) -> str:
 def candidates(loop: Loop, person: str | None, past: Sequence[str]) -> list[str]:
     """The items on offer that the loop may show this person; without those that were passed over, where there are
     others."""
-    names = list(loop.ledger.shelf.current) if loop.settings.repeats else unused(loop, person)
+    names = list(loop.projection.catalogue.current) if loop.settings.repeats else unused(loop, person)
     others = [name for name in names if name not in set(past)]
     return others or names
 
 
 def unused(loop: Loop, person: str | None) -> list[str]:
     """The items on offer that a person is not done with."""
-    shelf = loop.ledger.shelf
-    state, own = loop.ledger.reading(person)
-    used = loop.ledger.interaction.used(loop.ledger.model, state.shared, own)
-    return [name for name in list(shelf.current) if shelf.number(name) not in used]
+    catalogue = loop.projection.catalogue
+    state, own = loop.projection.reading(person)
+    used = loop.projection.interaction.used(loop.projection.model, state.shared, own)
+    return [name for name in list(catalogue.current) if catalogue.number(name) not in used]
 
 
 def finished(loop: Loop, scale: Scale, hand: Hand) -> bool:
@@ -153,7 +153,7 @@ def parse(scale: Scale, given: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     if kind not in kinds:
         expected = f"expected {' or '.join(kinds)}, as this loop learns {scale.form}s from {low:g} to {high:g}"
         raise ValueError(f"kind: {expected}, got {describe(kind)}")
-    item = wire.check_id("item", given.get("item", ""))
+    item = records.check_id("item", given.get("item", ""))
     if kind == "action":
         action = given.get("action", "")
         if action not in scale.actions:
@@ -171,7 +171,7 @@ def parse(scale: Scale, given: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
 
 def predicted_of(loop: Loop, item: str, person: str | None) -> float | None:
     """What is predicted of an item at this moment; None where nothing is, or it is no longer on offer."""
-    found = predictions(loop, [item] if item in loop.ledger.shelf.current else [], person).get(item)
+    found = predictions(loop, [item] if item in loop.projection.catalogue.current else [], person).get(item)
     return None if found is None else found.value
 
 
@@ -182,7 +182,7 @@ def reply(
     is not told."""
     given = form["actions"][item] if "actions" in form else _exact(form[scale.form][item]).replace("-", "−")
     head = f"{title_of(loop, item)}: {given}."
-    if item not in loop.ledger.shelf.current:
+    if item not in loop.projection.catalogue.current:
         return f"{head} It is no longer on offer."
     if after is None:
         return head

@@ -13,10 +13,10 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
+from heedful.server.context import Service
 from heedful.server.keys import SHAPE
 from heedful.server.pages.page import back, folder_for, form_of, page
 from heedful.server.problems import Problem
-from heedful.server.service import Service
 
 FORM = 2**12
 """Bytes of the form that takes a key, at most: anybody may send it."""

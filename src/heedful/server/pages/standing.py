@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from heedful.loop import Loop
 from heedful.loop.interactions.comparison.standing import Standing
-from heedful.server.desk import Desk
+from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages.formatting import count, join_names
 from heedful.server.pages.question_flow import Thing, things
 from heedful.studies.answers import OWN, habits, segment_of
@@ -88,11 +88,11 @@ _kept: WeakKeyDictionary[Loop, dict[str, _Kept]] = WeakKeyDictionary()  # by seg
 _working: WeakKeyDictionary[Loop, dict[str, asyncio.Task[None]]] = WeakKeyDictionary()
 
 
-async def summary(desk: Desk, people: Sequence[str] | None, segment: str = "") -> tuple[Summary | None, bool]:
+async def summary(worker: LoopWorker, people: Sequence[str] | None, segment: str = "") -> tuple[Summary | None, bool]:
     """How things stand for these people together, who are a `segment`; None, which is "": for all. None where nobody
     answered anything, or that is still being found out. And whether that is how they stand now."""
-    loop = desk.loop
-    if not await desk.read(partial(_anybody, loop, people)):
+    loop = worker.loop
+    if not await worker.read(partial(_anybody, loop, people)):
         return None, True
     version = loop.version
     known, working = _kept.setdefault(loop, {}), _working.setdefault(loop, {})
@@ -100,7 +100,7 @@ async def summary(desk: Desk, people: Sequence[str] | None, segment: str = "") -
     if kept is None or (kept.version != version and time.monotonic() - kept.at > REST * kept.took):
         # Two who look at once do not have it found out twice, and who goes away does not end it.
         if segment not in working:
-            working[segment] = asyncio.create_task(_found_out(desk, people, segment, version))
+            working[segment] = asyncio.create_task(_found_out(worker, people, segment, version))
             working[segment].add_done_callback(lambda _: working.pop(segment, None))
         task = working[segment]
         await asyncio.wait({task}, timeout=PATIENCE)
@@ -110,25 +110,25 @@ async def summary(desk: Desk, people: Sequence[str] | None, segment: str = "") -
     return (None, False) if kept is None else (kept.summary, kept.version == version)
 
 
-async def _found_out(desk: Desk, people: Sequence[str] | None, segment: str, version: int) -> None:
-    with desk:
+async def _found_out(worker: LoopWorker, people: Sequence[str] | None, segment: str, version: int) -> None:
+    with worker:
         began = time.monotonic()
-        found = await desk.read(partial(summed, desk.loop, people))
+        found = await worker.read(partial(summed, worker.loop, people))
         now = time.monotonic()
-        _kept[desk.loop][segment] = _Kept(version, now, now - began, found)
+        _kept[worker.loop][segment] = _Kept(version, now, now - began, found)
 
 
 def _anybody(loop: Loop, people: Sequence[str] | None) -> bool:
-    loop.ledger.look()
-    own = loop.ledger.reading(None)[0].people.copy()
+    loop.projection.look()
+    own = loop.projection.reading(None)[0].people.copy()
     return any(one.lessons for name, one in own.items() if people is None or name in people)
 
 
 def people_by_segment(loop: Loop) -> dict[str, list[str]]:
     """Whoever answered anything, by segment."""
-    loop.ledger.look()  # somebody else may have written
+    loop.projection.look()  # somebody else may have written
     found: dict[str, list[str]] = {}
-    for name in loop.ledger.reading(None)[0].people.copy():
+    for name in loop.projection.reading(None)[0].people.copy():
         found.setdefault(segment_of(name), []).append(name)
     return dict(sorted(found.items()))
 

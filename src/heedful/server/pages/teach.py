@@ -11,9 +11,9 @@ import msgspec
 from starlette.responses import Response
 
 from heedful.core.validation import describe
-from heedful.loop import wire
+from heedful.loop import records
 from heedful.loop.interactions.card import Card, Scale
-from heedful.loop.wire import Answer
+from heedful.loop.records import Answer
 from heedful.server.events import always, stream
 from heedful.server.fast import accepted
 from heedful.server.pages import fields_widget, scale_widget, session
@@ -63,28 +63,28 @@ async def hand(visit: Visit) -> Response:
 
 async def live(visit: Visit) -> Response:
     """What happens, as server-sent events."""
-    assert visit.desk is not None
+    assert visit.worker is not None
     query = {name: text for name, text in visit.query.items() if name in ("after", "kinds")}
     headers: dict[bytes, bytes] = dict(visit.request.scope["headers"])
     holds = partial(session.holds, visit.service, visit.request) if visit.caller.prefix else always
-    return stream(visit.service, visit.caller, visit.desk, query, headers, holds)
+    return stream(visit.service, visit.caller, visit.worker, query, headers, holds)
 
 
 async def _render(visit: Visit, template: str, hand: Hand, person: str | None, said: Said = NOTHING) -> Response:
-    assert visit.desk is not None
-    return render(visit, template, tab="teach", **await visit.desk.read(partial(_context, visit, hand, person, said)))
+    assert visit.worker is not None
+    return render(visit, template, tab="teach", **await visit.worker.read(partial(_context, visit, hand, person, said)))
 
 
 def _context(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str, Any]:
     """What the templates of this page tell."""
     loop = visit.loop
-    control, kind = loop.settings.control, loop.ledger.interaction.describe()
-    seq, _ = loop.ledger.log.last()  # before anything is read: what comes meanwhile is told again
+    control, kind = loop.settings.control, loop.projection.interaction.describe()
+    seq, _ = loop.projection.log.last()  # before anything is read: what comes meanwhile is told again
     bars = [] if loop.overflown else phrases_of(loop, visit.service.options.words).bars(loop.weights_of(person))
     return {
         "hand": hand,
         "cards": cards(loop, hand.names),
-        "total": len(loop.ledger.shelf.current),
+        "total": len(loop.projection.catalogue.current),
         "kind": kind,
         "widget": kind.widget.name,
         "board": _board(visit, kind, hand, person),
@@ -106,8 +106,8 @@ def _context(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[s
         "undoing": visit.may("feedback"),
         "person": person or "",
         "people": loop.settings.shrink > 0.0,
-        "event": wire.new_id(),
-        "new_id": wire.new_id,
+        "event": records.new_id(),
+        "new_id": records.new_id,
         "listed": msgspec.json.encode(hand.names).decode(),
         "dealt": msgspec.json.encode(hand.dealt).decode() if hand.dealt else "",
         "placed": msgspec.json.encode(hand.placed).decode() if hand.placed else "",
@@ -129,11 +129,11 @@ def _board(visit: Visit, kind: Card, hand: Hand, person: str | None) -> Any:
 
 async def take_answer(visit: Visit) -> Response:
     """One answer, as the widget of this loop posts it."""
-    assert visit.desk is not None
-    person, event = person_of(visit.form), wire.check_id("event", visit.form.get("event", ""))
+    assert visit.worker is not None
+    person, event = person_of(visit.form), records.check_id("event", visit.form.get("event", ""))
     if len(event) > LONGEST_EVENT:
         raise ValueError(f"event: expected a text of at most {LONGEST_EVENT} characters, got {len(event)}")
-    await visit.desk.read(partial(look, visit))
+    await visit.worker.read(partial(look, visit))
     names, widget = on_offer(visit.loop, visit.form.get("hand", "")), widget_of(visit.loop)
     if widget.scale is not None:
         return await _take_number(visit, widget.scale, names, event, person)
@@ -142,7 +142,7 @@ async def take_answer(visit: Visit) -> Response:
 
 async def _take_order(visit: Visit, names: Sequence[str], event: str, person: str | None) -> Response:
     """What the person would rather have (`item`), an `order`, or none of these."""
-    assert visit.desk is not None
+    assert visit.worker is not None
     given, kind = visit.form, visit.form.get("kind", "pick")
     dealt = on_offer(visit.loop, given["dealt"], "dealt") if given.get("dealt") else names
     form = _order(kind, given)
@@ -157,27 +157,27 @@ async def _take_order(visit: Visit, names: Sequence[str], event: str, person: st
         told = "None of these: noted, but there is no lesson in it. Here are others."
         return await _respond(visit, {}, person, Said(told, event))
     own = Placement(tuple(form["better"]), tuple(moved), kind, event, 0)
-    lie, said = await visit.desk.read(partial(_after_correction, visit, dealt, person, before, answer, own))
+    lie, said = await visit.worker.read(partial(_after_correction, visit, dealt, person, before, answer, own))
     return await _respond(visit, lie, person, said)
 
 
 async def _take_number(visit: Visit, scale: Scale, names: Sequence[str], event: str, person: str | None) -> Response:
     """A number for one card, or an action: a lesson, in place of the one that this card was given before. Where the
     loop selects the cards, the last of a list brings the next."""
-    assert visit.desk is not None
-    loop, desk = visit.loop, visit.desk
+    assert visit.worker is not None
+    loop, worker = visit.loop, visit.worker
     item, form = scale_widget.parse(scale, visit.form)
-    before = await desk.read(partial(scale_widget.predicted_of, loop, item, person))
+    before = await worker.read(partial(scale_widget.predicted_of, loop, item, person))
     if not visit.form.get("decision"):  # whoever dealt these cards did not note it
         _check_there([item], names)
     decision, answer = await write_answer(visit, form, names, names, event, person)
-    for earlier in await desk.read(partial(earlier_answers, loop, decision, item, event)):
+    for earlier in await worker.read(partial(earlier_answers, loop, decision, item, event)):
         await take_back(visit, earlier)
-    after = await desk.read(partial(scale_widget.predicted_of, loop, item, person))
+    after = await worker.read(partial(scale_widget.predicted_of, loop, item, person))
     again = answer.status == "duplicate"
-    said = await desk.read(partial(scale_widget.reply, loop, scale, item, form, before, after, again))
+    said = await worker.read(partial(scale_widget.reply, loop, scale, item, form, before, after, again))
     hand = await hand_of(visit, {**visit.form, "decision": decision}, person)
-    if scale.selects and await desk.read(partial(scale_widget.finished, loop, scale, hand)):
+    if scale.selects and await worker.read(partial(scale_widget.finished, loop, scale, hand)):
         hand = await hand_of(visit, {}, person)
         said += " That was the last of these; here are the next." if hand.names else " That was the last of all."
     return await _respond(visit, hand, person, Said(said, event))
@@ -185,11 +185,11 @@ async def _take_number(visit: Visit, scale: Scale, names: Sequence[str], event: 
 
 async def _take_fields(visit: Visit, names: Sequence[str], event: str, person: str | None) -> Response:
     """The fields of a form; then other cards."""
-    assert visit.desk is not None
+    assert visit.worker is not None
     form = fields_widget.parse(visit.loop, names, visit.form)
     before = visit.loop.weights_of(person)
     _, answer = await write_answer(visit, form, names, names, event, person)
-    told = await visit.desk.read(partial(_what_moved, visit, before, answer, person))
+    told = await visit.worker.read(partial(_what_moved, visit, before, answer, person))
     return await _respond(visit, await hand_of(visit, {}, person), person, Said(told, event))
 
 
@@ -201,19 +201,19 @@ def _check_there(items: Sequence[str], names: Sequence[str]) -> None:
 
 async def undo(visit: Visit) -> Response:
     """One correction taken back."""
-    assert visit.desk is not None
+    assert visit.worker is not None
     given, person = visit.form, person_of(visit.form)
-    event = wire.check_id("event", given.get("back") or given.get("event", ""))  # back: of an action's own button
+    event = records.check_id("event", given.get("back") or given.get("event", ""))  # back: of an action's own button
     accepted(await take_back(visit, event))
     hand = await hand_of(visit, visit.form, person)
-    told = await visit.desk.read(partial(_lesson, visit, event))
+    told = await visit.worker.read(partial(_lesson, visit, event))
     return await _respond(visit, hand, person, Said(f"Taken back: “{told}”."))
 
 
 def _order(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
     """A correction as feedback."""
     if kind == "pick":  # how the others stand among themselves, nobody said
-        return {"better": [wire.check_id("item", given.get("item", ""))]}
+        return {"better": [records.check_id("item", given.get("item", ""))]}
     if kind == "order":
         return {"better": names_of("order", given.get("order", ""))}
     if kind == "none":
@@ -261,7 +261,7 @@ def _what_moved(visit: Visit, before: Mapping[str, float], answer: Answer, perso
 
 def _lesson(visit: Visit, event: str) -> str:
     """What was said in a correction."""
-    there = visit.loop.ledger.log.find("feedback", event)
+    there = visit.loop.projection.log.find("feedback", event)
     told = visit.loop.lessons(limit=1, before=there.seq + 1) if there else ()
     return "".join(describe_lesson(visit.loop, each) for each in with_titles(visit.loop, told))
 

@@ -23,9 +23,9 @@ from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
-from heedful.loop.packing import Known
-from heedful.loop.settings import Founding
-from heedful.loop.wire import FeedbackRecord
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.records import FeedbackRecord
+from heedful.loop.settings import Manifest
 from heedful.spaces.ranking import difference
 
 if TYPE_CHECKING:
@@ -47,16 +47,16 @@ class Coactive(Interaction[Model]):
     forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
     model_type = Model
 
-    def __init__(self, founding: Founding, learner: Any) -> None:
-        super().__init__(founding, learner)
-        self._shrink, self._draws = founding.settings.shrink, draws_of(learner)
+    def __init__(self, manifest: Manifest, learner: Any) -> None:
+        super().__init__(manifest, learner)
+        self._shrink, self._draws = manifest.settings.shrink, draws_of(learner)
 
-    # ------------------------------------------------------------------------ founding a loop
+    # ------------------------------------------------------------------------ manifest a loop
 
     @classmethod
-    def make_learner(cls, spec: str, founding: Founding) -> Any:
+    def make_learner(cls, spec: str, manifest: Manifest) -> Any:
         """One that is linear in the features."""
-        learner = super().make_learner(spec, founding)
+        learner = super().make_learner(spec, manifest)
         if not hasattr(learner, "weights") or not hasattr(learner, "space"):
             raise ValueError(
                 f"learner: expected one with a space and weights(state), linear in the features, got {spec}"
@@ -66,7 +66,7 @@ class Coactive(Interaction[Model]):
     def caveats(self) -> list[str]:
         """Of lists left in the caller's order, and of neighbours that are swapped."""
         told = []
-        if self.founding.settings.control == 0.0:
+        if self.manifest.settings.control == 0.0:
             told.append("control 0: nothing keeps the caller's order, so that it got better cannot be shown")
         if getattr(self.learner, "swap", 0.0) == 0.0:
             told.append(
@@ -102,7 +102,7 @@ class Coactive(Interaction[Model]):
         """A click; where a single item is shown, which a click compares with nothing, what the learner can use."""
         if len(shown) > 1:
             return "clicks", {"clicks": [shown[0]]}
-        columns = [column.kind for column in self.founding.encoding.columns if column.kind != "ignored"]
+        columns = [column.kind for column in self.manifest.encoding.columns if column.kind != "ignored"]
         if len(columns) == 1 and columns[0] in ("text", "prose") and model.refusal("edit") is None:
             return "corrects it", {"edit": "THE CORRECTED TEXT"}
         if model.refusal("thumb") is None:
@@ -130,7 +130,7 @@ class Coactive(Interaction[Model]):
 
     def findings(self, found: Report) -> Findings:
         """The reciprocal ranks of what people picked."""
-        return texts.findings(found, self.describe(), self.founding.settings.control)
+        return texts.findings(found, self.describe(), self.manifest.settings.control)
 
     # ------------------------------------------------------------------------ the fold
 
@@ -171,13 +171,13 @@ class Coactive(Interaction[Model]):
 
     def check_show(self, show: Any) -> None:
         """A loop with k = 1 shows a single item."""
-        check_show(show, self.founding.settings)
+        check_show(show, self.manifest.settings)
 
     def propose(
         self, model: Model, shared: Any, own: Person | None, asked: Question, eligible: Ints | None, rng: Any
     ) -> Proposal:
         """By score, with what the learner swaps or draws, or the caller's order."""
-        return propose_list(model, shared, own, asked, self.founding.settings, self._draws, rng)
+        return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
@@ -189,7 +189,7 @@ class Coactive(Interaction[Model]):
 
     # ------------------------------------------------------------------------ looking back
 
-    def explain(self, decision: Known, context: Context, past: Past[Model]) -> Explanation:
+    def explain(self, decision: LoggedDecision, context: Context, past: Past[Model]) -> Explanation:
         """Why the first stood before the second: which features put it there, and which lessons."""
         from heedful.loop.explain import Explanation, Part
 
@@ -225,7 +225,7 @@ class Coactive(Interaction[Model]):
             and_no = ", and does not fix how many grades there are" if other == "ordinal" else ""
             expected = "expected one that is taught what is better"
             raise ValueError(f"learner: {expected}, got {spec}: this loop learns orders{and_no}")
-        return _Counterfactual(self, Model(self.make_learner(spec, self.founding), self._shrink))
+        return _Counterfactual(self, Model(self.make_learner(spec, self.manifest), self._shrink))
 
     # ------------------------------------------------------------------------ reporting
 
@@ -233,13 +233,13 @@ class Coactive(Interaction[Model]):
         """What the model has the other way round."""
         return _Tally(model, shared, people, order_reader(self.learner))
 
-    def score(self, decision: Known, answers: Sequence[FeedbackRecord]) -> float | None:
+    def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """1 / the place of what was preferred."""
         return score_list(decision, answers)
 
     def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Of lists made from what was learned, and lists left in the caller's order."""
-        return why_unsaid(learned, control, level, forms, self.founding.settings.control)
+        return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
     def order_reader(self) -> Model:
         """Whatever the learner makes of it."""
@@ -356,7 +356,7 @@ class _Tally:
         products = self._weights[key] * direction(self._reader, said)
         return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
 
-    def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """Nothing is predicted."""
 
     def measured(self) -> None:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, logistic, scores
 from heedful.loop.model import Context, Person
-from heedful.loop.wire import DecisionRecord, FeedbackRecord
+from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.spaces.ranking import difference, with_base_weight
 
 Array = npt.NDArray[np.float64]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from heedful.jit.kernel import Ints
+from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
 from heedful.loop.interactions.comparison import texts
@@ -22,10 +23,9 @@ from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_nam
 from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
-from heedful.loop.packing import Known
-from heedful.loop.settings import Founding, Settings
-from heedful.loop.shelf import Shelf
-from heedful.loop.wire import FeedbackRecord
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.records import FeedbackRecord
+from heedful.loop.settings import Manifest, Settings
 from heedful.spaces.comparison import EQUAL
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from heedful.loop.explain import Explanation, Weighed
     from heedful.loop.interactions.comparison.prediction_report import Guessing
     from heedful.loop.interactions.comparison.standing import Standings
-    from heedful.loop.ledger import Ledger
+    from heedful.loop.projection import Projection
     from heedful.loop.report import Arm, Report
 
 
@@ -53,7 +53,7 @@ class Comparison(Interaction[ChoiceModel]):
     mark_every, snapshot_most = 50, 1_000
     """its lessons take milliseconds, and its people are a number each"""
 
-    # ------------------------------------------------------------------------ founding a loop
+    # ------------------------------------------------------------------------ manifest a loop
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
@@ -62,9 +62,9 @@ class Comparison(Interaction[ChoiceModel]):
         return super().check_settings(settings)
 
     @classmethod
-    def feature_names(cls, founding: Founding) -> list[str]:
+    def feature_names(cls, manifest: Manifest) -> list[str]:
         """Those of the items, which tell what one says of others."""
-        return list(founding.encoding.names)
+        return list(manifest.encoding.names)
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
@@ -72,14 +72,14 @@ class Comparison(Interaction[ChoiceModel]):
         chooser(spec, "best")
 
     @classmethod
-    def make_learner(cls, spec: str, founding: Founding) -> Any:
+    def make_learner(cls, spec: str, manifest: Manifest) -> Any:
         """One whose space is a Choice."""
-        settings = founding.settings
-        return chooser(spec, settings.choices, founding.encoding.size, settings.shrink)
+        settings = manifest.settings
+        return chooser(spec, settings.choices, manifest.encoding.size, settings.shrink)
 
     def caveats(self) -> list[str]:
         """Of choices between any two."""
-        if self.founding.settings.control > 0.0:
+        if self.manifest.settings.control > 0.0:
             return []
         return [
             "control 0: only what it is least sure of is asked, so how well it foretells choices between any "
@@ -89,7 +89,7 @@ class Comparison(Interaction[ChoiceModel]):
     @property
     def choices(self) -> Literal["best", "ranking"] | None:
         """What they are for."""
-        return self.founding.settings.choices
+        return self.manifest.settings.choices
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
@@ -99,9 +99,9 @@ class Comparison(Interaction[ChoiceModel]):
         told = "Each item is known by its name alone"
         if names:
             told = f"What is known of one item tells of others that are like it, by {len(names):,} features"
-        best = self.founding.settings.choices == "best"
+        best = self.manifest.settings.choices == "best"
         expected = "which item is the best" if best else "the ranking of all items"
-        asked = f"It asks which of two is better, by {self.founding.learner}{f' and {rule}' if rule else ''}"
+        asked = f"It asks which of two is better, by {self.manifest.learner}{f' and {rule}' if rule else ''}"
         return [f"{asked}, to find {expected}. {told}."]
 
     def describe(self) -> Card:
@@ -127,7 +127,7 @@ class Comparison(Interaction[ChoiceModel]):
 
     def facts(self) -> dict[str, Any]:
         """What choices are for."""
-        return {"choices": self.founding.settings.choices}
+        return {"choices": self.manifest.settings.choices}
 
     def example(self, model: ChoiceModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """The first is better."""
@@ -163,16 +163,16 @@ class Comparison(Interaction[ChoiceModel]):
 
     def fresh(self) -> ChoiceModel:
         """A model that has learned nothing."""
-        return ChoiceModel(self.learner, self.founding.encoding.size)
+        return ChoiceModel(self.learner, self.manifest.encoding.size)
 
     def personal(self, model: ChoiceModel) -> Any:
         """One person's own state: a number."""
         return model.nobody()
 
-    def on_item(self, model: ChoiceModel, event: Event, shelf: Shelf) -> str:
+    def on_item(self, model: ChoiceModel, event: Event, catalogue: Catalogue) -> str:
         """An item is known from when it comes; what was said of it stays when it goes."""
         if event.arrays is not None:
-            model.put(shelf.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
+            model.put(catalogue.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
         return ""
 
     def publish(self, model: ChoiceModel) -> Any:
@@ -186,7 +186,7 @@ class Comparison(Interaction[ChoiceModel]):
         return name or ""
 
     def lacks(self, shared: Any, x: Ints) -> bool:
-        """An item that is being taken in stands on the shelf before the state knows it."""
+        """An item that is being taken in stands on the catalogue before the state knows it."""
         return bool(x.size) and int(x.max()) >= shared.n
 
     def order(self, model: ChoiceModel, shared: Any, own: Person | None, x: Ints) -> Ints:
@@ -198,11 +198,11 @@ class Comparison(Interaction[ChoiceModel]):
         found = model.chances(shared, own, x)
         return None if found is None else [Predicted(chance) for chance in found.tolist()]
 
-    def standing(self, ledger: Ledger, person: str | None, people: Sequence[str] | None) -> Standings:
+    def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
         """For a person, for some people together, or for all."""
         from heedful.loop.interactions.comparison.standing import standings
 
-        return standings(ledger, person, people)
+        return standings(projection, person, people)
 
     # ------------------------------------------------------------------------ deciding
 
@@ -220,7 +220,7 @@ class Comparison(Interaction[ChoiceModel]):
         rng: Any,
     ) -> Proposal:
         """The pair that the rule gives most, or one that chance picks, in places that are drawn."""
-        return propose_question(model, shared, own, asked, self.founding.settings.control, rng)
+        return propose_question(model, shared, own, asked, self.manifest.settings.control, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
@@ -236,7 +236,7 @@ class Comparison(Interaction[ChoiceModel]):
 
     # ------------------------------------------------------------------------ looking back
 
-    def explain(self, decision: Known, context: Context, past: Past[ChoiceModel]) -> Explanation:
+    def explain(self, decision: LoggedDecision, context: Context, past: Past[ChoiceModel]) -> Explanation:
         """Why the first two were asked about, and which answers said which is better."""
         from heedful.loop.explain import Explanation, Weighed
 
@@ -279,8 +279,8 @@ class Comparison(Interaction[ChoiceModel]):
 
     def counterfactual(self, spec: str) -> _Counterfactual:
         """How often what another learner would have predicted was chosen."""
-        size = self.founding.encoding.size
-        return _Counterfactual(ChoiceModel(chooser(spec, self.founding.settings.choices, size), size))
+        size = self.manifest.encoding.size
+        return _Counterfactual(ChoiceModel(chooser(spec, self.manifest.settings.choices, size), size))
 
     # ------------------------------------------------------------------------ reporting
 
@@ -288,7 +288,7 @@ class Comparison(Interaction[ChoiceModel]):
         """How often what was predicted was chosen."""
         return _Tally(model, shared, people)
 
-    def score(self, decision: Known, answers: Sequence[FeedbackRecord]) -> float | None:
+    def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """Whether what the first answer put first was the likeliest; None where none of them put anything first."""
         from heedful.loop.interactions.comparison.prediction_report import best_of, share
 
@@ -389,7 +389,7 @@ class _Tally:
         others = np.array([i for i in range(k) if i != best])
         return bool(believed.better(others, np.full(k - 1, best)).max() >= SURE)
 
-    def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """A decision with the feedback on it that counts."""
         self._guessed.take(decision, given)
 

@@ -19,7 +19,7 @@ from heedful.core.fold import generators
 from heedful.jit.kernel import Floats, Ints
 from heedful.loop.interactions.numbered import Number, Numbered, own_copy
 from heedful.loop.model import Context, Person
-from heedful.loop.wire import FeedbackRecord
+from heedful.loop.records import FeedbackRecord
 from heedful.spaces.comparison import EQUAL, UNSURE, ComparisonPool
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.loop.comparison import Difference, paired
+from heedful.loop.cluster_robust import Difference, paired
 from heedful.loop.log import Event
-from heedful.loop.packing import Known
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.records import FeedbackRecord
 from heedful.loop.windows import windows
-from heedful.loop.wire import FeedbackRecord
 
 Array = npt.NDArray[np.float64]
 
@@ -75,7 +75,7 @@ class Guessed:
         self._answers: list[_Answer] = []
         self._equal = self._unsure = 0
 
-    def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """A decision with the feedback on it that counts."""
         record = decision.record
         if record.arm == "imported":

@@ -22,8 +22,8 @@ from heedful.inference.standing import Standing as Found
 from heedful.inference.standing import enough, standing
 from heedful.jit.kernel import Ints
 from heedful.loop.interactions.comparison.model import ChoiceModel
-from heedful.loop.ledger import Ledger, Published
 from heedful.loop.model import Person
+from heedful.loop.projection import Projection, Published
 
 Array = npt.NDArray[np.float64]
 
@@ -101,18 +101,18 @@ class Standings(NamedTuple):
         return table(f"What is preferred, of {whose}", columns, rows, [level, f"{self.sure:.0%} sure: {enough}"])
 
 
-def standings(ledger: Ledger, person: str | None, people: Sequence[str] | None = None) -> Standings:
+def standings(projection: Projection, person: str | None, people: Sequence[str] | None = None) -> Standings:
     """How things stand for a person, for these people together, or for all.
 
     ValueError where there are not two items on offer.
     """
-    model: Any = ledger.model
-    goal = ledger.settings.choices or "best"
-    offered = ledger.shelf.on_offer()
+    model: Any = projection.model
+    goal = projection.settings.choices or "best"
+    offered = projection.catalogue.on_offer()
     if len(offered) < 2:
         raise ValueError(f"items: expected two or more on offer, to choose between, got {len(offered)}")
-    numbers = ledger.shelf.items_at(ledger.shelf.rows([version for _, version in offered]))
-    state, own = ledger.reading_of(numbers, person or "")
+    numbers = projection.catalogue.items_at(projection.catalogue.rows([version for _, version in offered]))
+    state, own = projection.reading_of(numbers, person or "")
     order = numbers.argsort()
     names, numbers = [offered[i][0] for i in order.tolist()], numbers[order]
     whose = _people(state, person, own) if people is None else [state.people[n] for n in people if n in state.people]

@@ -24,9 +24,9 @@ from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Pro
 from heedful.loop.interactions.telling import Chart, Part
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
-from heedful.loop.packing import Known
-from heedful.loop.settings import Founding
-from heedful.loop.wire import Feedback, FeedbackRecord
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.records import Feedback, FeedbackRecord
+from heedful.loop.settings import Manifest
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
@@ -49,13 +49,13 @@ class Ordinal(Interaction[GradingModel]):
     model_type = GradingModel
     reported = "grades"
 
-    def __init__(self, founding: Founding, learner: Any) -> None:
-        super().__init__(founding, learner)
+    def __init__(self, manifest: Manifest, learner: Any) -> None:
+        super().__init__(manifest, learner)
         self._k: int = learner.space.k
         self.grades = self._k
         self._draws = draws_of(learner)
 
-    # ------------------------------------------------------------------------ founding a loop
+    # ------------------------------------------------------------------------ manifest a loop
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
@@ -63,13 +63,13 @@ class Ordinal(Interaction[GradingModel]):
         grader(spec, 1, 0.0)
 
     @classmethod
-    def make_learner(cls, spec: str, founding: Founding) -> Any:
+    def make_learner(cls, spec: str, manifest: Manifest) -> Any:
         """One whose space is Ranks."""
-        return grader(spec, len(cls.feature_names(founding)), founding.settings.shrink)
+        return grader(spec, len(cls.feature_names(manifest)), manifest.settings.shrink)
 
     def caveats(self) -> list[str]:
         """Of predictions of what is not shown."""
-        if self.founding.settings.control > 0.0:
+        if self.manifest.settings.control > 0.0:
             return []
         return [
             "control 0: what is shown first is what was predicted to be good, so where not all is shown, how "
@@ -85,7 +85,7 @@ class Ordinal(Interaction[GradingModel]):
 
     def introduce(self) -> list[str]:
         """Grades from 1 to k."""
-        told = f"It predicts a grade from 1 to {self._k} for each, by {self.founding.learner}, and learns from grades."
+        told = f"It predicts a grade from 1 to {self._k} for each, by {self.manifest.learner}, and learns from grades."
         return [told]
 
     def describe(self) -> Card:
@@ -137,7 +137,7 @@ class Ordinal(Interaction[GradingModel]):
 
     def fresh(self) -> GradingModel:
         """A model that has learned nothing."""
-        return GradingModel(self.learner, self.founding.settings.shrink)
+        return GradingModel(self.learner, self.manifest.settings.shrink)
 
     def personal(self, model: GradingModel) -> Any:
         """One person's own state: a shift of the score."""
@@ -182,7 +182,7 @@ class Ordinal(Interaction[GradingModel]):
 
     def check_show(self, show: Any) -> None:
         """A loop with k = 1 shows a single item."""
-        check_show(show, self.founding.settings)
+        check_show(show, self.manifest.settings)
 
     def propose(
         self,
@@ -194,7 +194,7 @@ class Ordinal(Interaction[GradingModel]):
         rng: Any,
     ) -> Proposal:
         """By score, or the caller's order; whichever it is, with the grade predicted of each."""
-        return propose_list(model, shared, own, asked, self.founding.settings, self._draws, rng, model.grades)
+        return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng, model.grades)
 
     # ------------------------------------------------------------------------ taking feedback
 
@@ -214,7 +214,7 @@ class Ordinal(Interaction[GradingModel]):
 
     # ------------------------------------------------------------------------ looking back
 
-    def explain(self, decision: Known, context: Context, past: Past[GradingModel]) -> Explanation:
+    def explain(self, decision: LoggedDecision, context: Context, past: Past[GradingModel]) -> Explanation:
         """Why the first was given its grade: what its score is the sum of, and which lessons moved that."""
         from heedful.loop.explain import Explanation, by_size
 
@@ -260,7 +260,7 @@ class Ordinal(Interaction[GradingModel]):
         if learner.space.k != self._k:
             raise ValueError(f"learner: expected n_ranks={self._k}, the grades of this log, got {spec}")
         shared_only = not (hasattr(learner, "weights") and hasattr(learner, "thresholds"))  # nobody has an offset there
-        shrink = 0.0 if shared_only else self.founding.settings.shrink
+        shrink = 0.0 if shared_only else self.manifest.settings.shrink
         return _Counterfactual(GradingModel(learner, shrink), self.names)
 
     # ------------------------------------------------------------------------ reporting
@@ -269,13 +269,13 @@ class Ordinal(Interaction[GradingModel]):
         """How well grades were predicted."""
         return _Tally(model, shared, people, self._k)
 
-    def score(self, decision: Known, answers: Sequence[FeedbackRecord]) -> float | None:
+    def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """1 / the place of what was preferred."""
         return score_list(decision, answers)
 
     def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Of lists made from what was learned, and lists left in the caller's order."""
-        return why_unsaid(learned, control, level, forms, self.founding.settings.control)
+        return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
 
 def _offset(model: GradingModel, person: str | None) -> Person | None:
@@ -323,7 +323,7 @@ class _Tally:
         predicted = self._model.grades(self._shared, own, lesson.x)
         return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
 
-    def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """A decision with the feedback on it that counts."""
         self._predicted.take(decision, given)
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from heedful.core.fold import generators
 from heedful.jit.kernel import Floats, Ints, scores
 from heedful.loop.model import Context, Person
-from heedful.loop.wire import FeedbackRecord
+from heedful.loop.records import FeedbackRecord
 
 Array = npt.NDArray[np.float64]
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from heedful.jit.kernel import Ints
 from heedful.learners.ordinal.perceptrons import ConstantRank
-from heedful.loop.comparison import Difference, paired
+from heedful.loop.cluster_robust import Difference, paired
 from heedful.loop.log import Event
-from heedful.loop.packing import Known
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.records import FeedbackRecord
 from heedful.loop.windows import windows
-from heedful.loop.wire import FeedbackRecord
 
 
 class Stretch(NamedTuple):
@@ -69,7 +69,7 @@ class Predicted:
         self._given: list[tuple[int, int]] = []  # (seq, grade) of all that was learned
         self._pairs: list[_Pair] = []
 
-    def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """A decision with the feedback on it that counts."""
         predicted = dict(zip(decision.record.shown, decision.record.predicted))
         who = decision.seq if decision.person is None else decision.person

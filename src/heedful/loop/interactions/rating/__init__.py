@@ -14,6 +14,7 @@ from heedful.core.fold import copy_arrays
 from heedful.core.validation import describe
 from heedful.jit.kernel import Ints
 from heedful.learners.ratings.interaction_matrix import InteractionMatrix, place_of
+from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Scale, Setting, Widget
 from heedful.loop.interactions.findings import count
@@ -25,11 +26,10 @@ from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
 from heedful.loop.interactions.rating.slate import left, propose_slate
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
-from heedful.loop.packing import Known
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.records import Feedback, FeedbackRecord, decode_feedback
 from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
-from heedful.loop.settings import Founding, Settings
-from heedful.loop.shelf import Shelf
-from heedful.loop.wire import Feedback, FeedbackRecord, decode_feedback
+from heedful.loop.settings import Manifest, Settings
 from heedful.spaces.slate import WeightedRatings
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Rating(Interaction[RatingModel]):
     setting, default_learner, by_number = "ratings", DEFAULT, True
     folds_items, takes_repeats, keeps_unshown = True, True, False
 
-    # ------------------------------------------------------------------------ founding a loop
+    # ------------------------------------------------------------------------ manifest a loop
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
@@ -64,14 +64,14 @@ class Rating(Interaction[RatingModel]):
         return {"ratings": (low, high), "actions": check_table(settings.actions, ACTIONS_UNSAID, low, high)}
 
     @classmethod
-    def check_manifest(cls, founding: Founding) -> None:
+    def check_manifest(cls, manifest: Manifest) -> None:
         """Items have no features."""
-        if founding.encoding.size and founding.settings.ratings is not None:
+        if manifest.encoding.size and manifest.settings.ratings is not None:
             wanted = f"expected none in {cls.loop}, which learns from ratings alone"
             raise ValueError(f"encoding: features: {wanted}, got some")
 
     @classmethod
-    def feature_names(cls, founding: Founding) -> list[str]:
+    def feature_names(cls, manifest: Manifest) -> list[str]:
         """None."""
         return []
 
@@ -81,9 +81,9 @@ class Rating(Interaction[RatingModel]):
         rater(spec, 1, (0.0, 1.0))
 
     @classmethod
-    def make_learner(cls, spec: str, founding: Founding) -> Any:
+    def make_learner(cls, spec: str, manifest: Manifest) -> Any:
         """One whose space is a Slate."""
-        settings = founding.settings
+        settings = manifest.settings
         return rater(spec, settings.k, settings.ratings, settings.shrink)
 
     @property
@@ -95,9 +95,9 @@ class Rating(Interaction[RatingModel]):
 
     def introduce(self) -> list[str]:
         """The range, whether items are shown again, and what actions stand for."""
-        (low, high), settings = self.span(), self.founding.settings
+        (low, high), settings = self.span(), self.manifest.settings
         again = "may be shown again" if settings.repeats else "is not shown again"
-        told = f"It learns who likes what from ratings from {low:g} to {high:g}, by {self.founding.learner}, from no "
+        told = f"It learns who likes what from ratings from {low:g} to {high:g}, by {self.manifest.learner}, from no "
         actions = settings.actions.items()
         stands = [f"  {name}: a rating of {value:g} that counts as {weight:g}" for name, (value, weight) in actions]
         return [f"{told}features. What a person has rated {again}.", *stands]
@@ -105,7 +105,7 @@ class Rating(Interaction[RatingModel]):
     def describe(self) -> Card:
         """Ratings within the loop's range."""
         low, high = self.span()
-        actions = self.founding.settings.actions
+        actions = self.manifest.settings.actions
         weights = {name: weight for name, (_, weight) in actions.items()}
         usual = actions == Settings(ratings=(low, high)).actions
         return Card(
@@ -166,21 +166,21 @@ class Rating(Interaction[RatingModel]):
         """How what was shown was rated, and how well that was predicted."""
         if found.ratings is None:
             return super().findings(found)
-        return texts.findings(found, found.ratings, self.describe(), self.founding.settings.control)
+        return texts.findings(found, found.ratings, self.describe(), self.manifest.settings.control)
 
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> RatingModel:
         """A model that has learned nothing."""
-        return RatingModel(self.learner, self.founding.settings.actions)
+        return RatingModel(self.learner, self.manifest.settings.actions)
 
     def personal(self, model: RatingModel) -> Any:
         """One person's own state: a number."""
         return model.nobody()
 
-    def on_item(self, model: RatingModel, event: Event, shelf: Shelf) -> str:
+    def on_item(self, model: RatingModel, event: Event, catalogue: Catalogue) -> str:
         """All that was learned of an item goes with it; where the learner fails on that, the item goes all the same."""
-        number, there = shelf.number(event.subject or ""), event.arrays is not None
+        number, there = catalogue.number(event.subject or ""), event.arrays is not None
         try:
             model.put(number, there)
         except Exception as error:  # whatever a learner of somebody's own raises
@@ -216,7 +216,7 @@ class Rating(Interaction[RatingModel]):
         if shared.users == 0:
             return "Nothing yet: what is shown first is as good as drawn. The first rating changes that."
         if not hasattr(self.learner, "ratings"):
-            return f"Its learner, {self.founding.learner}, predicts no ratings."
+            return f"Its learner, {self.manifest.learner}, predicts no ratings."
         return ""
 
     def used(self, model: RatingModel, shared: Any, own: Person | None) -> set[int]:
@@ -264,7 +264,7 @@ class Rating(Interaction[RatingModel]):
         rng: Any,
     ) -> Proposal:
         """The best of what is left, or by the caller's score or chance."""
-        return propose_slate(model, shared, own, asked, eligible, self.founding.settings, rng)
+        return propose_slate(model, shared, own, asked, eligible, self.manifest.settings, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
@@ -278,7 +278,7 @@ class Rating(Interaction[RatingModel]):
 
     # ------------------------------------------------------------------------ looking back
 
-    def explain(self, decision: Known, context: Context, past: Past[RatingModel]) -> Explanation:
+    def explain(self, decision: LoggedDecision, context: Context, past: Past[RatingModel]) -> Explanation:
         """Why the first was shown: what was expected of it, how certain that was, and which ratings it comes from."""
         from heedful.loop.explain import Explanation
 
@@ -294,7 +294,7 @@ class Rating(Interaction[RatingModel]):
 
     def counterfactual(self, spec: str) -> _Counterfactual:
         """How far what another learner would have predicted lies from the ratings given."""
-        settings = self.founding.settings
+        settings = self.manifest.settings
         return _Counterfactual(RatingModel(rater(spec, settings.k, settings.ratings), settings.actions))
 
     # ------------------------------------------------------------------------ reporting
@@ -303,7 +303,7 @@ class Rating(Interaction[RatingModel]):
         """How well ratings were predicted."""
         return _Tally(model, shared, people, *self.span())
 
-    def score(self, decision: Known, answers: Sequence[FeedbackRecord]) -> float | None:
+    def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
         """The mean of all ratings; None without any."""
         given = [value for feedback in answers if feedback.form == "rating" for value in feedback.values]
         return sum(given) / len(given) if given else None
@@ -314,7 +314,7 @@ class Rating(Interaction[RatingModel]):
 
     def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Of what was shown by what was learned, and what the caller's score or chance showed."""
-        if self.founding.settings.control == 0.0 and control.shown == 0:
+        if self.manifest.settings.control == 0.0 and control.shown == 0:
             return "nothing is left to the caller's score or chance, as control is 0: there is nothing to compare with"
         for arm, how in ((learned, "made from what was learned"), (control, "left to the caller's score or chance")):
             if arm.answered == 0:
@@ -397,7 +397,9 @@ def _parts(model: RatingModel, person: Person | None, number: int, margin: float
         yield Part("kept within the range", 1.0, left, 0.0, left)
 
 
-def _moved(model: RatingModel, past: Past[RatingModel], known: Known, name: str, number: int) -> tuple[Moved, ...]:
+def _moved(
+    model: RatingModel, past: Past[RatingModel], known: LoggedDecision, name: str, number: int
+) -> tuple[Moved, ...]:
     """Which ratings of the item, and of the person, an expected rating comes from: by how much it would be different
     without each; the most first."""
     from heedful.loop.explain import Moved
@@ -431,7 +433,7 @@ def _raw(model: RatingModel, learned: Any, person: Person | None, number: int) -
 
 
 def _about(
-    model: RatingModel, past: Past[RatingModel], known: Known, name: str, number: int
+    model: RatingModel, past: Past[RatingModel], known: LoggedDecision, name: str, number: int
 ) -> list[tuple[Event, list[tuple[int, int, float, float]]]]:
     """The newest feedback on the item, and of the person, that a model is made of, each with what it says of that:
     (user, item, rating, weight)."""
@@ -513,7 +515,7 @@ class _Tally:
         found = self._model.ratings(self._shared, own, lesson.items)
         return found is not None and bool(np.abs(found - lesson.ratings).max() > self._far)
 
-    def take(self, decision: Known, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
+    def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """A decision with the feedback on it that counts."""
         self._predicted.take(decision, given)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from heedful.core.validation import describe, is_number
 from heedful.learners.registry import learner_class
-from heedful.loop import wire
+from heedful.loop import records
 from heedful.loop.interactions.named import loop_learner, named_interaction
 from heedful.loop.interactions.rating.implicit_feedback import check_actions
 from heedful.spaces.slate import Slate
@@ -59,5 +59,5 @@ def check_table(given: Mapping[str, Any], unsaid: Mapping[str, Any], low: float,
     `unsaid`. ValueError, by name."""
     if given == unsaid:
         return {name: (low + share * (high - low), weight) for name, (share, weight) in _ACTIONS.items()}
-    named = {wire.check_id("actions", name): told for name, told in given.items()}
+    named = {records.check_id("actions", name): told for name, told in given.items()}
     return {name: (each.value, each.weight) for name, each in check_actions(named, Slate(1, low, high)).items()}

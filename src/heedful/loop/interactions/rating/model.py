@@ -22,7 +22,7 @@ from heedful.learners.ratings.interaction_matrix import InteractionMatrix, add_r
 from heedful.loop.interactions.numbered import Number, Numbered
 from heedful.loop.interactions.rating.implicit_feedback import Action, weighed
 from heedful.loop.model import Context, Person
-from heedful.loop.wire import FeedbackRecord
+from heedful.loop.records import FeedbackRecord
 from heedful.spaces.slate import SlateContext, WeightedRatings
 
 Array = npt.NDArray[np.float64]

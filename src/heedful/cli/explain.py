@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.finding import Json, Name, Own, asking, opened
+from heedful.cli.common import Json, Name, Own, asking, opened
+from heedful.cli.console import BadInput, print_json
 from heedful.cli.parts import print_parts
-from heedful.cli.terminal import BadInput, print_json
 
 
 def explain(
@@ -24,11 +24,11 @@ def explain(
     with opened(name, own) as loop, asking():
         told = loop.explain(decision)
         if json:
-            from heedful.loop.wire import plain
+            from heedful.loop.records import plain
 
             print_json(plain(told))
         else:
-            print_parts(loop.ledger.interaction.tell_explanation(told), beyond="which count less: --json has all")
+            print_parts(loop.projection.interaction.tell_explanation(told), beyond="which count less: --json has all")
 
 
 def replay(
@@ -54,11 +54,11 @@ def replay(
             raise BadInput(f"--learner: expected each once, got {spec} {(learner or []).count(spec)} times")
     with opened(name, own) as loop:
         with asking():
-            mine = loop.founding.learner
+            mine = loop.manifest.learner
             folds = [loop.replay(spec) for spec in [mine, *(spec for spec in learner or () if spec != mine)]]
         if json:
-            from heedful.loop.wire import plain
+            from heedful.loop.records import plain
 
             print_json([plain(fold) for fold in folds])
         else:
-            print_parts(loop.ledger.interaction.tell_replays(folds))
+            print_parts(loop.projection.interaction.tell_replays(folds))

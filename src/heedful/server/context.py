@@ -12,12 +12,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from heedful.server.bodies import Limits
-from heedful.server.gate import Gate
+from heedful.server.auth import Gate
+from heedful.server.codecs import Limits
 from heedful.server.keys import Keys
 from heedful.server.links import Links
 from heedful.server.loops import Loops
-from heedful.server.meters import Meters, Texts
+from heedful.server.metrics import Metrics, Texts
 from heedful.server.problems import Problem, bad_input, out_of_files
 from heedful.server.sessions import Sessions
 from heedful.storage import Closed, Damaged, Moved
@@ -69,7 +69,7 @@ class Service:
         self.sessions = Sessions(folder)
         self.links = Links(folder)
         self.gate = Gate(self.keys, rate=options.rate)
-        self.meters = Meters()
+        self.metrics = Metrics()
         self.pool = ThreadPoolExecutor(options.threads, thread_name_prefix="heedful")
         self.signing = ThreadPoolExecutor(2, thread_name_prefix="heedful-sessions")
         """for sessions and links alone: whoever comes may make it look one up, which takes no thread of the loops"""
@@ -78,8 +78,8 @@ class Service:
         self._rested = 0.0  # when the next one may be read
         self._turns: dict[tuple[str, str], asyncio.Lock] = {}
         self.feeds: dict[Any, Any] = {}
-        """what is new in a loop, by its desk, for all who follow it (`heedful.server.events`)"""
-        self.metrics = Texts(self.meters, self.loops.desks, folder, self.pool)
+        """what is new in a loop, by its worker, for all who follow it (`heedful.server.events`)"""
+        self.metrics_texts = Texts(self.metrics, self.loops.workers, folder, self.pool)
         self.stopping = asyncio.Event()
         """set when the server is about to end: who waits for events waits no longer"""
         self._tasks: Sequence[asyncio.Task[None]] = ()

@@ -45,7 +45,7 @@ class Durations:
         return found
 
 
-class Meters:
+class Metrics:
     """Counts of one server since it started, by tenant."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Meters:
         durations.add(seconds)
 
 
-def exposition(meters: Meters, desks: Mapping[tuple[str, str], Any], folder: Path, tenant: str | None) -> bytes:
+def exposition(metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Path, tenant: str | None) -> bytes:
     """The text that Prometheus reads: a tenant's own series, or of all and the process (None)."""
     from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
 
@@ -73,7 +73,7 @@ def exposition(meters: Meters, desks: Mapping[tuple[str, str], Any], folder: Pat
     if tenant is None:
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=registry)
-    registry.register(_Collector(meters, desks, folder, tenant))
+    registry.register(_Collector(metrics, workers, folder, tenant))
     return generate_latest(registry)
 
 
@@ -81,9 +81,9 @@ class Texts:
     """The texts that Prometheus reads: written in a thread, and of each tenant no more than one in `EVERY` seconds,
     however many ask at once."""
 
-    def __init__(self, meters: Meters, desks: Mapping[tuple[str, str], Any], folder: Path, pool: Executor) -> None:
+    def __init__(self, metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Path, pool: Executor) -> None:
         """`pool` is where they are written."""
-        self._about = meters, desks, folder
+        self._about = metrics, workers, folder
         self._pool = pool
         self._texts: dict[str | None, tuple[float, asyncio.Future[bytes]]] = {}  # since when, and what
 
@@ -99,8 +99,10 @@ class Texts:
 
 
 class _Collector:
-    def __init__(self, meters: Meters, desks: Mapping[tuple[str, str], Any], folder: Path, tenant: str | None) -> None:
-        self._meters, self._desks, self._folder, self._tenant = meters, desks, folder, tenant
+    def __init__(
+        self, metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Path, tenant: str | None
+    ) -> None:
+        self._meters, self._desks, self._folder, self._tenant = metrics, workers, folder, tenant
 
     def _mine(self, tenant: str) -> bool:
         return self._tenant is None or tenant == self._tenant
@@ -137,13 +139,13 @@ class _Collector:
         groups = counter("heedful_commits", "Of loops that are open: groups of events written.", labels=labels)
         written = counter("heedful_committed_events", "Of loops that are open: events in them.", labels=labels)
         notes = gauge("heedful_notes", "Of loops that are open: what a person should look at.", labels=labels)
-        for (tenant, name), desk in sorted(dict(self._desks).items()):
+        for (tenant, name), worker in sorted(dict(self._desks).items()):
             if self._mine(tenant):
-                version.add_metric((tenant, name), desk.loop.version)
-                items.add_metric((tenant, name), len(desk.ledger.shelf.current))
-                groups.add_metric((tenant, name), desk.groups)
-                written.add_metric((tenant, name), desk.committed)
-                notes.add_metric((tenant, name), len(desk.loop.notes))
+                version.add_metric((tenant, name), worker.loop.version)
+                items.add_metric((tenant, name), len(worker.projection.catalogue.current))
+                groups.add_metric((tenant, name), worker.groups)
+                written.add_metric((tenant, name), worker.committed)
+                notes.add_metric((tenant, name), len(worker.loop.notes))
         yield from (version, items, groups, written, notes)
         if self._tenant is None:
             free = gauge("heedful_disk_free_bytes", "Where the loops are.")

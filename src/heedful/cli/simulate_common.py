@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from heedful.cli.output import check_path, plot, write_runs
-from heedful.cli.terminal import (
+from heedful.cli.console import (
     check_extra,
     console,
     cores,
@@ -21,6 +20,7 @@ from heedful.cli.terminal import (
     short,
     width,
 )
+from heedful.cli.output import check_path, plot, write_runs
 
 if TYPE_CHECKING:
     from rich.table import Table

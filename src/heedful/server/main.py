@@ -19,9 +19,9 @@ from typing import Any
 import uvicorn
 
 from heedful.server.app import App, create_app
+from heedful.server.context import Options
 from heedful.server.problems import FILES
 from heedful.server.protocol import Protocol
-from heedful.server.service import Options
 
 log = logging.getLogger("heedful.server")
 

@@ -1,6 +1,6 @@
 """Decisions: what to show, what was shown, and what was shown while the server was away.
 
-Written once: see `heedful.client.either`; why it is as it is: `heedful.client.fallback`.
+Written once: see `heedful.client.sync_async`; why it is as it is: `heedful.client.fallback`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy.typing as npt
 
-from heedful.client import calls
-from heedful.client.calls import MSGPACK, Call, Failed, Reply, answer_of
-from heedful.client.either import Steps, either
+from heedful.client import messages
+from heedful.client.decide_request import Question
 from heedful.client.fallback import AWAY, Decision, decision_of, logger
+from heedful.client.messages import MSGPACK, Call, Failed, Reply, answer_of
 from heedful.client.operations import Operations, id_of, listed
-from heedful.client.question import Question
+from heedful.client.sync_async import Steps, either
 from heedful.core.validation import describe
-from heedful.loop.wire import Answer, new_id
+from heedful.loop.records import Answer, new_id
 
 Prior = Mapping[str, float] | Sequence[float] | npt.NDArray[Any] | None
 Time = int | str | None
@@ -110,14 +110,14 @@ class Deciding(Operations):
     ) -> Steps[Decision]:
         """Log what somebody else decided, so that feedback on it teaches."""
         asked = new_id() if id is None else str(id)
-        fields = calls.given(person=person, context=context, prior=prior, probability=probability, time=time)
-        fields |= calls.given(strict=strict)
+        fields = messages.given(person=person, context=context, prior=prior, probability=probability, time=time)
+        fields |= messages.given(strict=strict)
         fields |= {
             "candidates": listed("candidates", candidates, "names or of objects"),
             "shown": listed("shown", shown, "names"),
             "id": asked,
         }
-        call = Call("POST", self._path("records"), calls.body(fields, MSGPACK), MSGPACK)
+        call = Call("POST", self._path("records"), messages.body(fields, MSGPACK), MSGPACK)
         return decision_of(call, (yield from self._asked(call)), asked)
 
     @either
@@ -144,8 +144,8 @@ class Deciding(Operations):
             except (ValueError, LookupError) as error:
                 return Answer("rejected", id, None, 0, reason=str(error))
             return Answer("applied", id, told.seq, told.version or 0)
-        call = Call("POST", self._path("activate"), calls.body(calls.given(decision=id, time=time)))
+        call = Call("POST", self._path("activate"), messages.body(messages.given(decision=id, time=time)))
         return answer_of((yield from self._asked(call)), id)
 
     def _path(self, *parts: str, **query: Any) -> str:
-        return calls.path("loops", self.name, *parts, **query)
+        return messages.path("loops", self.name, *parts, **query)

@@ -12,7 +12,7 @@ from functools import wraps
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from heedful.client.calls import Call, Wait
+from heedful.client.messages import Call, Wait
 
 P = ParamSpec("P")
 T = TypeVar("T")

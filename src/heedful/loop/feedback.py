@@ -1,6 +1,6 @@
 """From feedback as it is given to an event for the log: what it answers, whether it still fits.
 
-Nothing here writes; see `heedful.loop.deciding`.
+Nothing here writes; see `heedful.loop.decide`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from heedful.core.validation import describe, is_number
-from heedful.loop import wire
+from heedful.loop import records
 from heedful.loop.interactions.forms import known_forms, parse_feedback
-from heedful.loop.ledger import Draft, Ledger
 from heedful.loop.log import Event, now
-from heedful.loop.packing import Known
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.projection import PendingEvent, Projection
+from heedful.loop.records import Answer, FeedbackRecord
 from heedful.loop.strangers import about_known
-from heedful.loop.wire import Answer, FeedbackRecord
 from heedful.storage import Closed, Damaged
 
 
@@ -31,49 +31,51 @@ class Unknown(NamedTuple):
 class Answering:
     """What a loop needs to take feedback in."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        """On the decisions of `ledger`."""
-        self.ledger = ledger
-        self._forms = known_forms(ledger.interaction)
+    def __init__(self, projection: Projection) -> None:
+        """On the decisions of `projection`."""
+        self.projection = projection
+        self._forms = known_forms(projection.interaction)
 
-    def drafted(self, decision: Any, id: Any, time: Any, form: Mapping[str, Any]) -> Draft | Answer | Unknown:
+    def drafted(self, decision: Any, id: Any, time: Any, form: Mapping[str, Any]) -> PendingEvent | Answer | Unknown:
         """The event of one piece of feedback, or the answer that rejects it. ValueError, by name, where it is none."""
-        event_id = wire.new_id() if id is None else wire.check_id("id", id)
-        decision = wire.check_id("decision", decision)
-        interaction = self.ledger.interaction
+        event_id = records.new_id() if id is None else records.check_id("id", id)
+        decision = records.check_id("decision", decision)
+        interaction = self.projection.interaction
         form = interaction.form(form)
         given = parse_feedback(form, self._forms)
-        known = self.ledger.known(decision)
+        known = self.projection.known(decision)
         if known is None:
             return Unknown(event_id, decision)
         since = self._shown_at(known)
         if since is None:
-            return self.ledger.rejected(
+            return self.projection.rejected(
                 event_id, f"decision {decision} was deferred and never activated: it was not shown"
             )
-        if (refusal := interaction.refusal(self.ledger.model, given.form)) is not None:
-            return self.ledger.rejected(event_id, refusal)
+        if (refusal := interaction.refusal(self.projection.model, given.form)) is not None:
+            return self.projection.rejected(event_id, refusal)
         interaction.check_feedback(given)
         try:
             record, extra = self._resolved(given, form, known)
         except LookupError as error:
-            return self.ledger.rejected(event_id, str(error.args[0]))
+            return self.projection.rejected(event_id, str(error.args[0]))
         if record.form != "unknown" and (refusal := interaction.unfit(record, known.record.shown)) is not None:
-            return self.ledger.rejected(event_id, refusal)
-        when = now() if time is None else wire.check_time("time", time)
+            return self.projection.rejected(event_id, refusal)
+        when = now() if time is None else records.check_time("time", time)
         arrays = extra.astype("<f4").tobytes() if extra is not None else None
-        event = Event(0, "feedback", event_id, when, None, known.seq, 0, wire.encode(record), arrays)
-        return Draft(event, known if since == known.since else known._replace(since=since), record)
+        event = Event(0, "feedback", event_id, when, None, known.seq, 0, records.encode(record), arrays)
+        return PendingEvent(event, known if since == known.since else known._replace(since=since), record)
 
-    def _resolved(self, given: wire.Feedback, form: Mapping[str, Any], known: Known) -> tuple[FeedbackRecord, Any]:
+    def _resolved(
+        self, given: records.Feedback, form: Mapping[str, Any], known: LoggedDecision
+    ) -> tuple[FeedbackRecord, Any]:
         """(the record of feedback on a decision, the features it brought along or None). LookupError, with the reason,
         where it does not fit what was shown."""
-        requests, record, names, said = self.ledger.requests, known.record, known.names, None
-        later = [self.ledger.known(id) for id in given.chain]
+        requests, record, names, said = self.projection.requests, known.record, known.names, None
+        later = [self.projection.known(id) for id in given.chain]
         elsewhere = [n for each in later if each is not None for at, n in each.record.unknown if at >= 0]
         if record.unknown or elsewhere or not record.shown:
             about, said = about_known(given, form, record, names, elsewhere)
-            if said is not None and given.form == "edit" and not self.ledger.settings.store_text:
+            if said is not None and given.form == "edit" and not self.projection.settings.store_text:
                 said["edit"] = None
             if about is None:
                 return FeedbackRecord("unknown", said=said), None
@@ -83,9 +85,9 @@ class Answering:
         )
         return (found if said is None else msgspec.structs.replace(found, said=said)), extra
 
-    def drafted_many(self, events: Iterable[Mapping[str, Any]]) -> list[Draft | Answer | Unknown]:
+    def drafted_many(self, events: Iterable[Mapping[str, Any]]) -> list[PendingEvent | Answer | Unknown]:
         """The events of many; one that is no feedback is rejected, and the others go on."""
-        drafts: list[Draft | Answer | Unknown] = []
+        drafts: list[PendingEvent | Answer | Unknown] = []
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise ValueError(f"events: expected a list of objects, got {describe(events)}")
         for event in events:
@@ -99,27 +101,27 @@ class Answering:
                 raise  # nobody said it
             except ValueError as error:
                 named = str(given) if isinstance(given, str) or is_number(given, int) else ""
-                drafts.append(self.ledger.rejected(named, str(error)))
+                drafts.append(self.projection.rejected(named, str(error)))
         return drafts
 
     def unknown(self, event: str, kind: str, id: str) -> Answer:
         """The answer to what is about an event that is not in the log, after a look at what other processes wrote."""
-        self.ledger.catch_up()
-        forgotten = self.ledger.log.is_forgotten(kind, id)
-        return self.ledger.rejected(event, f"{kind} {id} {'was forgotten' if forgotten else 'is not in the log'}")
+        self.projection.catch_up()
+        forgotten = self.projection.log.is_forgotten(kind, id)
+        return self.projection.rejected(event, f"{kind} {id} {'was forgotten' if forgotten else 'is not in the log'}")
 
-    def _shown_at(self, known: Known) -> int | None:
+    def _shown_at(self, known: LoggedDecision) -> int | None:
         """When a decision was shown; None where it was deferred and not activated."""
         if not known.record.deferred:
             return known.since
-        activated = self.ledger.log.find("activate", known.id)
+        activated = self.projection.log.find("activate", known.id)
         return None if activated is None else activated.time
 
-    def _link(self, known: Known) -> Callable[[str], tuple[int, dict[str, int]]]:
+    def _link(self, known: LoggedDecision) -> Callable[[str], tuple[int, dict[str, int]]]:
         """How the later decisions of a chain are found: (sequence number, what was shown, by name)."""
 
         def find(id: str) -> tuple[int, dict[str, int]]:
-            later = self.ledger.known(id)
+            later = self.projection.known(id)
             if later is None:
                 raise LookupError(f"chain: decision {id} is not in the log")
             if later.person != known.person:

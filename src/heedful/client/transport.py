@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from heedful import __version__
-from heedful.client.calls import JSON, Call, Failed, Reply, Wait
-from heedful.client.either import Steps
+from heedful.client.messages import JSON, Call, Failed, Reply, Wait
 from heedful.client.stream import Following
+from heedful.client.sync_async import Steps
 from heedful.core.validation import describe
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _checked(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
     return url.rstrip("/"), here
 
 
-class _Carrier:
+class _Transport:
     """What both carriers share: an address, the headers, httpx."""
 
     def __init__(self, url: str, key: str | None, insecure: bool, transport: Any) -> None:
@@ -137,7 +137,7 @@ class _Left(dict[str, Any]):
     __getitem__ = get
 
 
-class Carrier(_Carrier):
+class Transport(_Transport):
     """Carries calls and waits. Any number of threads may use it."""
 
     def __init__(self, url: str, key: str | None, insecure: bool, transport: Any) -> None:
@@ -219,7 +219,7 @@ class Carrier(_Carrier):
         self._http.close()
 
 
-class AsyncCarrier(_Carrier):
+class AsyncTransport(_Transport):
     """Carries calls and awaits. For one event loop."""
 
     def __init__(self, url: str, key: str | None, insecure: bool, transport: Any) -> None:

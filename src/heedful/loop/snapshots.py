@@ -23,7 +23,7 @@ from heedful.core.serialization import arrays_of, read_arrays, state_like, write
 from heedful.loop.interactions.protocol import Folded
 from heedful.loop.log import Log
 from heedful.loop.model import Person
-from heedful.loop.settings import Founding
+from heedful.loop.settings import Manifest
 from heedful.loop.versions import declared_version
 
 LOG = "log.db"
@@ -92,14 +92,14 @@ def remove_snapshots(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def stamp(founding: Founding, learner: Any, version: str) -> dict[str, Any]:
+def stamp(manifest: Manifest, learner: Any, version: str) -> dict[str, Any]:
     """What a state depends on besides the log: learner and code, executor, builds."""
     return {
-        "learner": founding.learner,
+        "learner": manifest.learner,
         "fields": {name: _values(repr(value)) for name, value in zip(learner._fields, learner)},
         "learner_version": version,
         "executor": "interpreted",
-        "shrink": founding.settings.shrink,
+        "shrink": manifest.settings.shrink,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "scipy": version_of("scipy"),

@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from heedful.loop import Loop
-from heedful.loop.answering import Unknown
-from heedful.loop.deciding import Asked
-from heedful.loop.ledger import AGAIN, Draft
-from heedful.loop.wire import Answer, Decision, check_id
+from heedful.loop.decide import Asked
+from heedful.loop.feedback import Unknown
+from heedful.loop.projection import AGAIN, PendingEvent
+from heedful.loop.records import Answer, Decision, check_id
 from heedful.storage import Moved
 
 T = TypeVar("T")
@@ -42,14 +42,14 @@ LARGE, FEW, NUMBERS = 2000, 100, 2**20
 along, or events in a list; and from how many bytes of raw numbers."""
 
 
-class Desk:
+class LoopWorker:
     """One open loop, for the thread of one event loop."""
 
     def __init__(self, loop: Loop, pool: Executor) -> None:
         """`pool` runs what takes long."""
         self.loop = loop
-        self.ledger = loop.ledger
-        self._slow = loop.ledger.interaction.slow
+        self.projection = loop.projection
+        self._slow = loop.projection.interaction.slow
         """whether a decision, and a lesson, take milliseconds: nobody else waits for them, they are done in a thread"""
         if self._slow:
             alone()
@@ -63,7 +63,7 @@ class Desk:
         """set, and made anew, after every group"""
         self._pool = pool
         self._aio = asyncio.get_running_loop()
-        self._waiting: list[tuple[list[Draft], asyncio.Future[Sequence[Answer]]]] = []
+        self._waiting: list[tuple[list[PendingEvent], asyncio.Future[Sequence[Answer]]]] = []
         self._looked_at = 0
         self._scheduled = self._in_thread = False  # a flush is about to run; a thread is committing
         self._keeping = False
@@ -73,9 +73,9 @@ class Desk:
         self._file = _file(self.log_path)
         self.moved = self._file is None
         """whether it was found that its file is no longer the one that was opened: it has to be opened anew"""
-        self.ledger.log.leave_write_ahead()
+        self.projection.log.leave_write_ahead()
 
-    def __enter__(self) -> Desk:
+    def __enter__(self) -> LoopWorker:
         self.users += 1
         return self
 
@@ -98,7 +98,7 @@ class Desk:
     async def decide_once(self, given: dict[str, Any], large: bool = False) -> tuple[Decision, bool]:
         """The same, and whether the decision was there before."""
         while (draft := None if large else self.decision_of(given)) is not None:
-            if not isinstance(draft, Draft):
+            if not isinstance(draft, PendingEvent):
                 return draft, True
             [answer] = await self.submit([draft])
             if answer.reason != AGAIN:
@@ -109,16 +109,16 @@ class Desk:
         """The decision that `work` makes under an id, in a thread, and whether it was there before."""
 
         def done() -> tuple[Decision, bool]:
-            there = id is not None and self.ledger.known(check_id("id", id)) is not None
+            there = id is not None and self.projection.known(check_id("id", id)) is not None
             return work(), there
 
         return await self.run(done)
 
-    def decision_of(self, given: dict[str, Any]) -> Draft | Decision | None:
+    def decision_of(self, given: dict[str, Any]) -> PendingEvent | Decision | None:
         """The event of a decision, to be handed in; or the decision that was made under its id before. None where it
         takes long, or another process may have put there what it names: `decide` sees to that."""
         among = given.get("candidates")
-        size = len(among) if isinstance(among, Sized) else len(self.ledger.shelf.current)
+        size = len(among) if isinstance(among, Sized) else len(self.projection.catalogue.current)
         if self._slow or size > LARGE:
             return None
         if size > FEW and type(among) is list and type(among[0]) is dict:
@@ -142,7 +142,7 @@ class Desk:
         [answer] = await self.submit([draft])
         return answer
 
-    def feedback_of(self, event: dict[str, Any]) -> Draft | Answer | None:
+    def feedback_of(self, event: dict[str, Any]) -> PendingEvent | Answer | None:
         """The event of feedback, to be handed in; or the answer that rejects it. None where another process may have
         made the decision: `feedback` sees to that."""
         form = event.copy()
@@ -157,7 +157,7 @@ class Desk:
         drafts = self.loop.answering.drafted_many(events)
         if any(isinstance(draft, Unknown) for draft in drafts):
             return await self.run(partial(self.loop.feedback_many, events))
-        good = [draft for draft in drafts if isinstance(draft, Draft)]
+        good = [draft for draft in drafts if isinstance(draft, PendingEvent)]
         answers = iter(await self.submit(good) if good else ())
         return [draft if isinstance(draft, Answer) else next(answers) for draft in drafts]
 
@@ -190,7 +190,7 @@ class Desk:
 
     # ------------------------------------------------------------------------ committing
 
-    async def submit(self, drafts: list[Draft]) -> Sequence[Answer]:
+    async def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
         """What became of each, once it is on the disk and learned."""
         answers: asyncio.Future[Sequence[Answer]] = self._aio.create_future()
         self._waiting.append((drafts, answers))
@@ -211,20 +211,20 @@ class Desk:
         group, self._waiting = self._waiting, []
         drafts = [draft for each, _ in group for draft in each]
         try:
-            answers = self.ledger.attempt(drafts) if len(drafts) <= GROUP and not self._slow else None
+            answers = self.projection.attempt(drafts) if len(drafts) <= GROUP and not self._slow else None
         except Exception as error:
             self._fail(group, error)
         else:
             if answers is None:  # somebody else is writing, or there are many: in a thread
                 self._in_thread = True
-                under_way = self._aio.run_in_executor(self._pool, self.ledger.submit, drafts)
+                under_way = self._aio.run_in_executor(self._pool, self.projection.submit, drafts)
                 under_way.add_done_callback(partial(self._done, group))
                 return
             self._answer(group, answers)
         self._look_after()
 
     def _look_after(self) -> None:
-        if self.ledger.due or self.ledger.log.unmoved > WRITE_AHEAD:
+        if self.projection.due or self.projection.log.unmoved > WRITE_AHEAD:
             self._keep_up()
 
     def _done(self, group: list[Any], under_way: asyncio.Future[Sequence[Answer]]) -> None:
@@ -264,15 +264,15 @@ class Desk:
             self._aio.run_in_executor(self._pool, self._kept_up).add_done_callback(self._kept)
 
     def _kept_up(self) -> None:
-        self.ledger.log.move_write_ahead()
-        if self.ledger.due:
-            self.ledger.keep()  # commits wait for that, in a thread of theirs
+        self.projection.log.move_write_ahead()
+        if self.projection.due:
+            self.projection.keep()  # commits wait for that, in a thread of theirs
 
     def _kept(self, under_way: asyncio.Future[Any]) -> None:
         self._keeping = False
         if (error := under_way.exception()) is None and not self._in_thread:
             try:
-                self.ledger.log.begin_write_ahead_anew()
+                self.projection.log.begin_write_ahead_anew()
             except (OSError, ValueError) as failed:
                 error = failed
         if error is not None:
@@ -286,7 +286,7 @@ class Desk:
     @property
     def log_path(self) -> str:
         """Where its log is."""
-        return os.fspath(self.ledger.log.path)
+        return os.fspath(self.projection.log.path)
 
 
 def _file(path: str) -> tuple[int, int] | None:

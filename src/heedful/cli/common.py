@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.terminal import BadInput, Failure, note
+from heedful.cli.console import BadInput, Failure, note
 
 if TYPE_CHECKING:
     from heedful.loop import Loop

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.finding import Json, asking, numbers, pairs, place, quoted, read_json, read_text
-from heedful.cli.terminal import BadInput, Failure, console, new_table, print_json, reading_input
+from heedful.cli.common import Json, asking, numbers, pairs, place, quoted, read_json, read_text
+from heedful.cli.console import BadInput, Failure, console, new_table, print_json, reading_input
 from heedful.core.validation import check_count
 from heedful.spaces.ordinal import MOST_RANKS
 
@@ -357,10 +357,10 @@ def _cross(given: str, context: Encoding, places: Mapping[str, range]) -> tuple[
 
 
 def _next(loop: Loop, name: str) -> str:
-    by_number = loop.ledger.interaction.by_number
+    by_number = loop.projection.interaction.by_number
     if loop.items and by_number:
         return quoted(["heedful", "decide", name, "--person", "NAME"])
-    if loop.items and loop.founding.query is not None:
+    if loop.items and loop.manifest.query is not None:
         return quoted(["heedful", "decide", name, "--candidates", "CANDIDATES.json"])
     if loop.items:
         return quoted(["heedful", "decide", name])
@@ -370,38 +370,38 @@ def _next(loop: Loop, name: str) -> str:
 
 
 def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, Any]:
-    founding = loop.founding
+    manifest = loop.manifest
     return {
         "loop": str(loop.path),
-        "learner": founding.learner,
+        "learner": manifest.learner,
         "items": len(loop.items),
         "rows": n_items,
-        "identifier": founding.encoding.identifier,
-        "columns": [each._asdict() for each in founding.encoding.describe()],
-        "context": [each._asdict() for each in founding.context.describe()] if founding.context else None,
-        **({} if founding.query is None else {"query_features": [e._asdict() for e in founding.query.describe()]}),
-        "crosses": founding.crosses if founding.crosses == "all" else [list(pair) for pair in founding.crosses],
+        "identifier": manifest.encoding.identifier,
+        "columns": [each._asdict() for each in manifest.encoding.describe()],
+        "context": [each._asdict() for each in manifest.context.describe()] if manifest.context else None,
+        **({} if manifest.query is None else {"query_features": [e._asdict() for e in manifest.query.describe()]}),
+        "crosses": manifest.crosses if manifest.crosses == "all" else [list(pair) for pair in manifest.crosses],
         "features": len(loop.feature_names),
         "caveats": loop.caveats,
-        **loop.ledger.interaction.facts(),
+        **loop.projection.interaction.facts(),
         "next": _next(loop, name),
     }
 
 
 def _show(loop: Loop, name: str, n_items: int) -> None:
-    founding, interaction, screen = loop.founding, loop.ledger.interaction, console()
+    manifest, interaction, screen = loop.manifest, loop.projection.interaction, console()
     whole = interaction.item_features == "all"
-    items = f"{n_items:,} items by {founding.encoding.identifier}" if n_items or whole else "no items yet"
-    if whole or founding.encoding.size:
-        screen.print(_table(f"{loop.path}: {items}", founding.encoding))
+    items = f"{n_items:,} items by {manifest.encoding.identifier}" if n_items or whole else "no items yet"
+    if whole or manifest.encoding.size:
+        screen.print(_table(f"{loop.path}: {items}", manifest.encoding))
     else:
         screen.print(f"{loop.path}: {items}", markup=False, soft_wrap=True)
-    if founding.query is not None:
-        screen.print(_table("What a request says of each", founding.query))
-    if founding.context is not None:
-        screen.print(_table("The context", founding.context))
+    if manifest.query is not None:
+        screen.print(_table("What a request says of each", manifest.query))
+    if manifest.context is not None:
+        screen.print(_table("The context", manifest.context))
     if whole:
-        n, crossed = len(loop.feature_names), "crosses included, " if founding.crosses else ""
+        n, crossed = len(loop.feature_names), "crosses included, " if manifest.crosses else ""
         screen.print(
             f"{n:,} features, {crossed}your own score the last. All of this is frozen: an item has the same features "
             "for good. A column of the wrong kind? Remove the folder, and say --kind COLUMN=KIND.",
@@ -410,7 +410,7 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
         )
     for told in interaction.introduce():
         screen.print(told, markup=False, soft_wrap=True)
-    if founding.context is not None and not founding.crosses:
+    if manifest.context is not None and not manifest.crosses:
         told = interaction.context_alone()
         screen.print(f"Mind: {told}: name what it is crossed with, --cross CONTEXTCOLUMN:ITEMCOLUMN.", markup=False)
     for caveat in loop.caveats:
@@ -420,7 +420,7 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
 def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Mapping[str, Any]]) -> None:
     """The columns of texts that were ignored for want of repetition, and the very command that takes them in."""
     kinds = {}
-    for each in loop.founding.encoding.describe() if loop.founding.encoding.size else ():
+    for each in loop.manifest.encoding.describe() if loop.manifest.encoding.size else ():
         if each.why.endswith(TOO_FEW) and (kind := _kind_if_asked([row.get(each.column) for row in rows])):
             kinds[each.column] = kind
     if kinds:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from heedful.cli.terminal import console, new_table
+from heedful.cli.console import console, new_table
 
 if TYPE_CHECKING:
     from heedful.data.ubi import Report

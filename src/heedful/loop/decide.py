@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heedful.core.validation import describe
-from heedful.loop import wire
+from heedful.loop import records
 from heedful.loop.interactions.protocol import Question
-from heedful.loop.ledger import Draft, Ledger
 from heedful.loop.log import Event, now
-from heedful.loop.packing import Known, pack
+from heedful.loop.packing import LoggedDecision, pack
+from heedful.loop.projection import PendingEvent, Projection
+from heedful.loop.records import Answer, Decision, DecisionRecord
 from heedful.loop.request import Request
 from heedful.loop.strangers import around, shown_names
-from heedful.loop.wire import Answer, Decision, DecisionRecord
 
 
 class Asked(NamedTuple):
@@ -39,11 +39,11 @@ class Asked(NamedTuple):
 class Deciding:
     """What a loop needs to decide."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        """From what `ledger` publishes."""
-        self.ledger = ledger
-        self.settings = ledger.settings
-        self.interaction = ledger.interaction
+    def __init__(self, projection: Projection) -> None:
+        """From what `projection` publishes."""
+        self.projection = projection
+        self.settings = projection.settings
+        self.interaction = projection.interaction
 
     # ------------------------------------------------------------------------ what is asked
 
@@ -64,17 +64,17 @@ class Deciding:
         """A request that was read; or the decision that was made under its id before.
 
         ValueError, by name, on bad input; LookupError for an item that is not on offer here: another process may have
-        put it there, `Ledger.catch_up` looks. Where it has `looked`, what is not on offer is unknown, unless the
+        put it there, `Projection.catch_up` looks. Where it has `looked`, what is not on offer is unknown, unless the
         request, or where it does not say the loop, is `strict`."""
-        person = None if person is None else wire.check_id("person", person)
+        person = None if person is None else records.check_id("person", person)
         if not isinstance(deferred, bool):
             raise ValueError(f"deferred: expected true or false, got {describe(deferred)}")
         if repeats is not None:
             self._check_repeats(repeats)
-        if id is not None and (known := self.ledger.known(id := wire.check_id("id", id))) is not None:
+        if id is not None and (known := self.projection.known(id := records.check_id("id", id))) is not None:
             return self._repeated(id, known, candidates, person)
         request = self.parsed(candidates, context, prior, show, strict, looked)
-        return Asked(wire.new_id() if id is None else id, request, person, deferred, repeats)
+        return Asked(records.new_id() if id is None else id, request, person, deferred, repeats)
 
     def _check_repeats(self, repeats: Any) -> None:
         if not self.interaction.takes_repeats:
@@ -90,7 +90,7 @@ class Deciding:
             self.interaction.check_show(show)
         if not isinstance(strict, bool | None):
             raise ValueError(f"strict: expected true or false, got {describe(strict)}")
-        requests = self.ledger.requests
+        requests = self.projection.requests
         candidates, prior = requests.without_hits(candidates, prior)
         try:
             return requests.parsed(candidates, context, prior, show)
@@ -101,14 +101,14 @@ class Deciding:
             if sifted is None:  # something else is wrong
                 raise
         known, prior, strangers = sifted
-        if strangers.names and not looked and self.ledger.is_behind():
+        if strangers.names and not looked and self.projection.is_behind():
             raise LookupError(f"candidates: {describe(strangers.names[0])} is not on offer")
         request = requests.parsed(known, context, prior, show) if known else requests.nothing(context, show)
         return request._replace(strangers=strangers if strangers.names or not known else None)
 
-    def _repeated(self, id: str, known: Known, candidates: Any, person: str | None) -> Decision:
+    def _repeated(self, id: str, known: LoggedDecision, candidates: Any, person: str | None) -> Decision:
         """The decision that was made under this id before; whatever became of the model and the items since."""
-        names = self.ledger.requests.asked(candidates)
+        names = self.projection.requests.asked(candidates)
         if (names is not None and not _same(names, known)) or person != known.person:
             other = "was shown to somebody else" if person != known.person else "has other candidates"
             raise ValueError(f"id: expected a new one, got {describe(id)}, which {other}")
@@ -116,20 +116,20 @@ class Deciding:
 
     # ------------------------------------------------------------------------ what is proposed
 
-    def proposed(self, asked: Asked) -> Draft:
+    def proposed(self, asked: Asked) -> PendingEvent:
         """The event of a decision, from the state published at this moment. ValueError where there is too little to
         show; RuntimeError where the learner fails."""
         id, request, person, deferred, repeats = asked
-        ledger, interaction, settings = self.ledger, self.interaction, self.settings
-        state, own = ledger.reading_of(request.x, person)
+        projection, interaction, settings = self.projection, self.interaction, self.settings
+        state, own = projection.reading_of(request.x, person)
         rng = keyed(settings.seed, id)
         control = rng.random() < settings.control
         question = Question(request, person, settings.repeats if repeats is None else repeats, control)
-        eligible = interaction.eligible(ledger.model, state.shared, own, question)
+        eligible = interaction.eligible(projection.model, state.shared, own, question)
         try:
-            made = interaction.propose(ledger.model, state.shared, own, question, eligible, rng)
+            made = interaction.propose(projection.model, state.shared, own, question, eligible, rng)
         except Exception as error:  # what a learner raises is nobody's bad input
-            told = f"{type(ledger.learner).__name__} cannot propose: {type(error).__name__}: {error}"
+            told = f"{type(projection.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
         places = tuple(made.shown.tolist())
         if made.kept is not None:
@@ -142,7 +142,7 @@ class Deciding:
             names=request.names,
             prior=request.prior,
             arm="control" if control else "learned",
-            learner=ledger.named,
+            learner=projection.named,
             seed=settings.seed,
             probability=made.probability,
             proposal=made.carried,
@@ -154,9 +154,9 @@ class Deciding:
             unknown=made.unknown,
         )
         when, numbers, version = now(), request.numbers(), state.version
-        known = Known(id, 0, when, person, record, numbers, request.called, version, request.rows)
+        known = LoggedDecision(id, 0, when, person, record, numbers, request.called, version, request.rows)
         event = Event(0, "decision", id, when, person, None, version, *pack(record, numbers))
-        return Draft(event, known, again=True)
+        return PendingEvent(event, known, again=True)
 
     def recorded(
         self,
@@ -171,18 +171,18 @@ class Deciding:
         time: Any = None,
         strict: Any = None,
         looked: bool = False,
-    ) -> Draft:
+    ) -> PendingEvent:
         """The event of what somebody else decided. ValueError, by name; LookupError for an item that is not on offer
         here."""
         request = self.parsed(candidates, context, prior, None, strict, looked)
-        named = wire.distinct("shown", shown)
+        named = records.distinct("shown", shown)
         places = {name: j for j, name in enumerate(request.called)}
         strange = () if request.strangers is None else request.strangers.names
         for name in named:
             if name not in places and name not in strange:
                 raise ValueError(f"shown: expected candidates, got {describe(name)}")
         names = [name for name in named if name in places]
-        if probability is not None and not 0.0 < wire.check_number("probability", probability) <= 1.0:
+        if probability is not None and not 0.0 < records.check_number("probability", probability) <= 1.0:
             raise ValueError(f"probability: expected a number above 0, up to 1, got {probability}")
         if not self.interaction.keeps_unshown:
             of = len(request.called) + len(strange)
@@ -203,15 +203,15 @@ class Deciding:
             of=of,
             unknown=tuple([(named.index(name) if name in named else -1, name) for name in strange]),
         )
-        person = None if person is None else wire.check_id("person", person)
-        when = now() if time is None else wire.check_time("time", time)
-        version, numbers, id = self.ledger.published.version, request.numbers(), wire.check_id("id", id)
-        known = Known(id, 0, when, person, record, numbers, request.called, version, request.rows)
-        return Draft(Event(0, "decision", id, when, person, None, version, *pack(record, numbers)), known)
+        person = None if person is None else records.check_id("person", person)
+        when = now() if time is None else records.check_time("time", time)
+        version, numbers, id = self.projection.published.version, request.numbers(), records.check_id("id", id)
+        known = LoggedDecision(id, 0, when, person, record, numbers, request.called, version, request.rows)
+        return PendingEvent(Event(0, "decision", id, when, person, None, version, *pack(record, numbers)), known)
 
     # ------------------------------------------------------------------------ what is said
 
-    def decided(self, draft: Draft, answer: Answer) -> Decision:
+    def decided(self, draft: PendingEvent, answer: Answer) -> Decision:
         """The decision, now that it is in the log: its own, or the one that had its id before. LookupError where it was
         refused or forgotten; ValueError where its id is another's."""
         event = draft.event
@@ -219,10 +219,10 @@ class Deciding:
             raise LookupError(f"id: expected a new one: {answer.reason}")
         if answer.status == "applied" and draft.decision is not None and answer.seq is not None:
             return told(event.id, draft.decision, answer.seq)
-        known = self.ledger.known(event.id)
+        known = self.projection.known(event.id)
         if known is None:
             raise LookupError(f"id: expected a new one: decision {event.id} was forgotten")
-        ours = self.ledger.decision(event).record
+        ours = self.projection.decision(event).record
         imported = known.record.arm == "imported" and known.record != ours
         names = _all_names(draft.decision) if draft.decision is not None else ()
         whole = known.record.of == 0
@@ -233,7 +233,7 @@ class Deciding:
         return told(event.id, known)
 
 
-def _same(names: tuple[str, ...], known: Known) -> bool:
+def _same(names: tuple[str, ...], known: LoggedDecision) -> bool:
     """Whether these were the candidates of a decision, as far as it kept them."""
     of, unknown = known.record.of, {name for _, name in known.record.unknown}
     if len(set(names)) < len(names):
@@ -245,13 +245,13 @@ def _same(names: tuple[str, ...], known: Known) -> bool:
     return names == known.names
 
 
-def _all_names(known: Known) -> tuple[str, ...]:
+def _all_names(known: LoggedDecision) -> tuple[str, ...]:
     """The names of all candidates: in their order, where all were on offer."""
     unknown = known.record.unknown
     return tuple(sorted([*known.names, *[name for _, name in unknown]])) if unknown else known.names
 
 
-def told(id: str, known: Known, seq: int | None = None) -> Decision:
+def told(id: str, known: LoggedDecision, seq: int | None = None) -> Decision:
     """A decision as its caller hears of it; `seq` where it was written just now."""
     record, names = known.record, known.names
     at = known.seq if seq is None else seq

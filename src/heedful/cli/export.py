@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.finding import Json, Name, Own, asking, opened
-from heedful.cli.terminal import BadInput, Failure, console, note, print_json
+from heedful.cli.common import Json, Name, Own, asking, opened
+from heedful.cli.console import BadInput, Failure, console, note, print_json
 
 if TYPE_CHECKING:
     from heedful.loop import Loop

@@ -25,7 +25,7 @@ CATALOGUES = 4
 """Versions of the whole catalogue that are kept ready."""
 
 
-class Catalogue(NamedTuple):
+class CatalogueVersion(NamedTuple):
     """All that was on offer after one item event, in the order it first came, or came back."""
 
     version: int
@@ -34,7 +34,7 @@ class Catalogue(NamedTuple):
     items: tuple[int, ...]
     """their versions"""
     rows: Ints
-    """where these stand on the shelf"""
+    """where these stand on the catalogue"""
 
 
 class _History:
@@ -76,7 +76,7 @@ class _History:
         return [self.names[number] for number in left.tolist()], seqs[last[left]].tolist()
 
 
-class Shelf:
+class Catalogue:
     """Items by name and by version; what is needed is read from the log once, and kept."""
 
     def __init__(self, log: Log, n_features: int, apart: bool = False) -> None:
@@ -87,7 +87,7 @@ class Shelf:
         self._n = n_features
         self._history: _History | None = None
         self._current: dict[str, int] | None = None
-        self._catalogues: dict[int, Catalogue] = {}
+        self._catalogues: dict[int, CatalogueVersion] = {}
         self._numbering: dict[tuple[str, bytes], int] | None = None
         self._number_at: dict[int, int] = {}  # row -> number
         self._place: dict[int, int] = {}  # version -> row of the features
@@ -125,7 +125,7 @@ class Shelf:
             self._history = history
         return self._history
 
-    def catalogue(self, version: int | None = None) -> Catalogue:
+    def at_version(self, version: int | None = None) -> CatalogueVersion:
         """All that is on offer, or was after the item event at `version`."""
         with self._lock:
             history = self._came_and_went()
@@ -133,7 +133,7 @@ class Shelf:
             found = self._catalogues.pop(version, None)
             if found is None:
                 names, items = history.on_offer(version)
-                found = Catalogue(version, tuple(names), tuple(items), self.rows(items))
+                found = CatalogueVersion(version, tuple(names), tuple(items), self.rows(items))
             while len(self._catalogues) >= CATALOGUES:
                 self._catalogues.pop(next(iter(self._catalogues)))
             self._catalogues[version] = found

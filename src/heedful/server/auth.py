@@ -11,9 +11,9 @@ from hmac import compare_digest
 from typing import NamedTuple, NoReturn
 
 from heedful.core.validation import describe
-from heedful.server.bucket import Bucket
 from heedful.server.keys import SCOPES, Key, Keys, Stamp, check_rate, in_order
 from heedful.server.problems import Problem
+from heedful.server.rate_limit import Bucket
 from heedful.storage import WAIT
 
 BURST = 2.0, 10.0

@@ -65,7 +65,7 @@ class Limits(NamedTuple):
 
 async def read(headers: Headers, receive: Receive, limits: Limits, kind: bytes = b"") -> bytes:
     """The body of a request; `kind` is its media type where that has a limit of its own. Problem where it is too large
-    or cut off; how long it may take is the protocol's to watch (`heedful.server.running`)."""
+    or cut off; how long it may take is the protocol's to watch (`heedful.server.main`)."""
     most, of = (limits.json, " of JSON") if kind == JSON and limits.json < limits.body else (limits.body, "")
     if (length := headers.get(b"content-length")) is not None and length.isdigit() and int(length[:20]) > most:
         raise _too_large(most, of)

@@ -16,7 +16,7 @@ import numpy as np
 
 from heedful.core.decoding import decoder
 from heedful.core.validation import describe
-from heedful.loop.wire import Answer
+from heedful.loop.records import Answer
 
 T = TypeVar("T")
 JSON, MSGPACK, FLOATS = "application/json", "application/msgpack", "application/octet-stream"

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heedful.client import calls
-from heedful.client.calls import FLOATS, MSGPACK, Call
+from heedful.client import messages
 from heedful.client.fallback import Decision, caller_order, fallen_back
+from heedful.client.messages import FLOATS, MSGPACK, Call
 from heedful.client.operations import listed
 from heedful.core.validation import check_count, describe
+from heedful.loop.records import new_id
 from heedful.loop.strangers import HIT, are_hits
-from heedful.loop.wire import new_id
 
 
 class Question:
@@ -39,20 +39,20 @@ class Question:
         self.id = new_id() if id is None else str(id)
         self._loop, self._prior, self._show, self.deferred = loop, prior, show, deferred
         self._strict = (how or {}).get("strict")
-        self._beside = calls.given(**beside)  # person and context
-        query = {**self._beside, **calls.given(show=show, deferred=deferred or None, **(how or {}))}
+        self._beside = messages.given(**beside)  # person and context
+        query = {**self._beside, **messages.given(show=show, deferred=deferred or None, **(how or {}))}
         self._rows: npt.NDArray[np.float32] | None = None
         self._listed: list[Any] | None = None
         if features is not None:
             self._rows, rows = _rows(features, candidates, prior)
             query.pop("strict", None)  # numbered candidates are all known
             said = {**query, "prior": None if prior is None else True, "id": self.id}
-            self.call = Call("POST", calls.path("loops", loop, "decisions", **said), rows.tobytes(), FLOATS)
+            self.call = Call("POST", messages.path("loops", loop, "decisions", **said), rows.tobytes(), FLOATS)
         else:
             self._listed = None if candidates is None else listed("candidates", candidates, "names or of objects")
-            fields = {**calls.given(candidates=self._listed, prior=prior), **query, "id": self.id}
-            sent = (calls.body(fields, MSGPACK), MSGPACK) if self._objects else calls.short(fields)
-            self.call = Call("POST", calls.path("loops", loop, "decisions"), *sent)
+            fields = {**messages.given(candidates=self._listed, prior=prior), **query, "id": self.id}
+            sent = (messages.body(fields, MSGPACK), MSGPACK) if self._objects else messages.short(fields)
+            self.call = Call("POST", messages.path("loops", loop, "decisions"), *sent)
 
     @property
     def _objects(self) -> bool:
@@ -72,14 +72,14 @@ class Question:
         names, prior = self._names(candidates, identifier), self._prior
         if prior is None and are_hits(candidates):
             prior = {name: hit.get("_score") for name, hit in zip(names[::-1], candidates[::-1])}
-        record = calls.given(
+        record = messages.given(
             candidates=names if candidates is None else candidates,
             prior=self._prior,
             **self._beside,
             strict=self._strict,
         )
         record["shown"] = list(dict.fromkeys(caller_order(names, prior)))[: self._show or few]
-        path = calls.path("loops", self._loop, "records")
+        path = messages.path("loops", self._loop, "records")
         return fallen_back(path, self.id, record, reason, self.deferred)
 
     def _names(self, candidates: list[Any] | None, identifier: str) -> list[str]:

@@ -20,20 +20,20 @@ import numpy as np
 
 from heedful.core.fold import copy_arrays
 from heedful.jit.kernel import Floats
-from heedful.loop import keeping, wire
+from heedful.loop import records, snapshots
+from heedful.loop.catalogue import Catalogue
 from heedful.loop.group import GroupCommit
 from heedful.loop.interactions import interaction_of, learner_version
 from heedful.loop.interactions.protocol import Folded, Interaction, Step
 from heedful.loop.log import Event, Log
 from heedful.loop.model import Person
 from heedful.loop.movement import Moves
-from heedful.loop.packing import Known, unpack
+from heedful.loop.packing import LoggedDecision, unpack
+from heedful.loop.records import Answer, FeedbackRecord
 from heedful.loop.request import Requests
-from heedful.loop.settings import Founding, built_learner
-from heedful.loop.shelf import Shelf
+from heedful.loop.settings import Manifest, built_learner
 from heedful.loop.strangers import unlearned
 from heedful.loop.versions import declared_version
-from heedful.loop.wire import Answer, FeedbackRecord
 from heedful.storage import Busy, Closed, Damaged
 
 MARKS, BETWEEN = 4, 250
@@ -63,11 +63,11 @@ class Kept(msgspec.Struct, frozen=True, eq=False, gc=False):
     size: int
 
 
-class Draft(NamedTuple):
+class PendingEvent(NamedTuple):
     """An event on its way into the log, with what the fold wants to know of it."""
 
     event: Event
-    decision: Known | None = None
+    decision: LoggedDecision | None = None
     """that a feedback answers; or the one that this is"""
     feedback: FeedbackRecord | None = None
     again: bool = False
@@ -95,7 +95,7 @@ class LeftOut(ValueError):
     """The model lacks a lesson that it should have."""
 
 
-class Ledger:
+class Projection:
     """A log with the model that is its fold."""
 
     def __init__(self, path: Path, named: str | None) -> None:
@@ -103,7 +103,7 @@ class Ledger:
         self.path = path
         self.notes: list[str] = []
         """what a person should know, each said once"""
-        self.log = Log(path / keeping.LOG)
+        self.log = Log(path / snapshots.LOG)
         try:
             self._open(named)
         except BaseException:
@@ -114,24 +114,24 @@ class Ledger:
         founded = self.log.at(1)
         if founded is None or founded.kind != "loop":
             raise ValueError(f"{self.path}: expected a loop, got a log that does not begin with one")
-        self.founding = Founding.from_json(founded.payload)
-        self.settings = self.founding.settings
-        self.learner = built_learner(self.founding, named)
-        self.interaction: Interaction[Any] = interaction_of(self.founding, self.learner)
+        self.manifest = Manifest.from_json(founded.payload)
+        self.settings = self.manifest.settings
+        self.learner = built_learner(self.manifest, named)
+        self.interaction: Interaction[Any] = interaction_of(self.manifest, self.learner)
         """what its kind of feedback is"""
         self._every: int = min(self.settings.snapshot_every, self.interaction.snapshot_most)
         self._predicts = self.interaction.describe().prediction is not None
         self.learner_version = learner_version(self.learner)
-        if self.learner_version != declared_version(self.founding.learner_version):
+        if self.learner_version != declared_version(self.manifest.learner_version):
             told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
             self.note(told)
-        self.named = f"{self.founding.learner}@{self.learner_version}"
+        self.named = f"{self.manifest.learner}@{self.learner_version}"
         """the learner, as decisions name it"""
-        self.shelf = Shelf(self.log, self.founding.encoding.size, self.interaction.splits_items)
-        self.requests = Requests(self.founding, self.shelf, self.interaction)
+        self.catalogue = Catalogue(self.log, self.manifest.encoding.size, self.interaction.splits_items)
+        self.requests = Requests(self.manifest, self.catalogue, self.interaction)
         self.turn = threading.RLock()
         """held by whoever writes: one group, one act of forgetting, one folding anew at a time"""
-        self._group: GroupCommit[Draft, Answer] = GroupCommit(self._commit)
+        self._group: GroupCommit[PendingEvent, Answer] = GroupCommit(self._commit)
         # An ordinary dict forgets its first entries slowly: each time it looks past all that were forgotten before.
         self._decisions = OrderedDict[str, Kept]()
         self._held = 0
@@ -197,7 +197,7 @@ class Ledger:
             state, own = self.reading(person)
         return state, own
 
-    def known(self, id: str) -> Known | None:
+    def known(self, id: str) -> LoggedDecision | None:
         """The decision of that id."""
         kept = self._decisions.get(id)
         if kept is not None:
@@ -208,24 +208,24 @@ class Ledger:
         self._remember(event)
         return self.decision(event)
 
-    def decision(self, event: Event) -> Known:
+    def decision(self, event: Event) -> LoggedDecision:
         """A decision out of its event, with the items that were on offer then."""
         seq, _, id, time, person, _, version, payload, arrays = event
         return self._known(id, seq, time, person, version, payload, arrays)
 
     def _known(
         self, id: str, seq: int, time: int, person: str | None, version: int, payload: str, arrays: bytes | None
-    ) -> Known:
+    ) -> LoggedDecision:
         try:
             record, came = unpack(payload, arrays, self._predicts)
             if record.catalogue:
-                _, names, items, rows = self.shelf.catalogue(record.catalogue)
+                _, names, items, rows = self.catalogue.at_version(record.catalogue)
                 record = msgspec.structs.replace(record, items=items, catalogue=0)
-                return Known(id, seq, time, person, record, came, names, version, rows)
+                return LoggedDecision(id, seq, time, person, record, came, names, version, rows)
             if not record.items:
-                return Known(id, seq, time, person, record, came, record.names, version)
-            names, rows = self.shelf.called_at(record.items)
-            return Known(id, seq, time, person, record, came, names, version, rows)
+                return LoggedDecision(id, seq, time, person, record, came, record.names, version)
+            names, rows = self.catalogue.called_at(record.items)
+            return LoggedDecision(id, seq, time, person, record, came, names, version, rows)
         except (Closed, Damaged):
             raise
         except (KeyError, ValueError) as error:
@@ -245,7 +245,7 @@ class Ledger:
 
     # ------------------------------------------------------------------------ writing
 
-    def submit(self, drafts: list[Draft]) -> Sequence[Answer]:
+    def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
         """What became of each, once it is on the disk and learned."""
         return self._group.submit(drafts) if drafts else ()
 
@@ -253,7 +253,7 @@ class Ledger:
         """The answer that refuses an event."""
         return Answer("rejected", event, None, self._version, reason=reason)
 
-    def attempt(self, drafts: Sequence[Draft]) -> list[Answer] | None:
+    def attempt(self, drafts: Sequence[PendingEvent]) -> list[Answer] | None:
         """What became of each, committed and learned by this thread at once; None, and nothing is done, where that
         would mean to wait for another writer or to take in what another process wrote.
 
@@ -272,7 +272,7 @@ class Ledger:
         """Whether it is time to keep a snapshot."""
         return self._since_snapshot >= self._every
 
-    def _commit(self, drafts: Sequence[Draft], patient: bool = True) -> list[Answer]:
+    def _commit(self, drafts: Sequence[PendingEvent], patient: bool = True) -> list[Answer]:
         """Write a group of events, then learn from them: the only way into the log, but for forgetting. Busy, and
         nothing is changed, where that means to wait and this is not `patient`."""
         with self.turn:
@@ -314,7 +314,7 @@ class Ledger:
                 self.keep()
             return answers
 
-    def _there(self, drafts: Sequence[Draft]) -> dict[tuple[str, str], Event]:
+    def _there(self, drafts: Sequence[PendingEvent]) -> dict[tuple[str, str], Event]:
         """The events in the log that have the kind and id of one of these."""
         ids: dict[str, list[str]] = {}
         for draft in drafts:
@@ -337,7 +337,7 @@ class Ledger:
             return Answer("duplicate", event.id, before.seq, self._version)
         return self.rejected(event.id, f"{event.kind} {event.id} is in the log already, with other content")
 
-    def _learn(self, fresh: Sequence[tuple[int, Event, Draft]], answers: list[Any]) -> None:
+    def _learn(self, fresh: Sequence[tuple[int, Event, PendingEvent]], answers: list[Any]) -> None:
         """Learn from events that were just committed, in order, and say what became of each."""
         undone = set(self._undone)
         anew = any(event.kind == "undo" and event.target not in undone for _, event, _ in fresh)
@@ -366,7 +366,7 @@ class Ledger:
             reason = self.failed.get(event.seq) or (None if feedback is None else unlearned(feedback))
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
 
-    def _says(self, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
+    def _says(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
         """Whether there is a lesson in feedback."""
         step = self.step(event, decision, feedback)
         lesson = self._model.lesson(step.context, feedback, step.extra)
@@ -392,7 +392,7 @@ class Ledger:
                     self._take_in(event)
                     if event.seq in self.failed:
                         self.rebuild()  # it may have stopped half-way
-                        self.shelf.look_again()  # what came after it is in the model, and not yet on the shelf
+                        self.catalogue.look_again()  # what came after it is in the model, and not yet on the catalogue
                         break
                 self._head = head
                 self._stale = False
@@ -411,12 +411,12 @@ class Ledger:
         elif event.kind == "feedback":
             decided = self.log.at(event.target or 0)
             if decided is not None:
-                self._teach(self._model, event, self.decision(decided), wire.decode_feedback(event.payload))
+                self._teach(self._model, event, self.decision(decided), records.decode_feedback(event.payload))
             self._version = event.seq
 
     def _put(self, event: Event, folded: bool = False) -> None:
         """An item was put on offer or withdrawn: some models are made of that too (`folded`: it is already)."""
-        self.shelf.put(event)
+        self.catalogue.put(event)
         if self.interaction.folds_items:
             self._version = max(event.seq, self._version)
             if not folded:
@@ -445,22 +445,22 @@ class Ledger:
 
     def offer(self, model: Folded, event: Event) -> None:
         """One step of a fold that is made of items, too: one comes or goes."""
-        if told := self.interaction.on_item(model, event, self.shelf):
+        if told := self.interaction.on_item(model, event, self.catalogue):
             self.note(f"item {event.subject}: {told}; mend the learner and open the loop again")
 
-    def teach(self, model: Folded, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
+    def teach(self, model: Folded, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
         """One step of a fold, of any model; whether there was a lesson in it."""
         context = self.requests.context(decision)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
         return model.teach(context, feedback, extra, event.seq)
 
-    def step(self, event: Event, decision: Known, feedback: FeedbackRecord) -> Step:
+    def step(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> Step:
         """A piece of feedback with all that a fold takes with it."""
         context = self.requests.context(decision)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
         return Step(event, decision, feedback, context, extra)
 
-    def _teach(self, model: Folded, event: Event, decision: Known, feedback: FeedbackRecord) -> bool:
+    def _teach(self, model: Folded, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
         """One step of this loop's fold: a lesson that its learner raises on is left out, and a note says so."""
         if event.seq in self.failed:
             return False
@@ -511,7 +511,9 @@ class Ledger:
             model.shared, model.people, self.moves = copy_arrays(mark.shared), dict(mark.people), mark.moves
             return mark.position
         self._since_snapshot = 0
-        position, moves = keeping.restore(self.path, model, self._like(model), self.log, head, self.stamp(), self.note)
+        position, moves = snapshots.restore(
+            self.path, model, self._like(model), self.log, head, self.stamp(), self.note
+        )
         self.moves = Moves(*moves)
         return position
 
@@ -536,13 +538,15 @@ class Ledger:
                 model.shared, model.people = copy_arrays(there[-1].shared), dict(there[-1].people)
                 return there[-1].position
             like = self._like(model)
-            return keeping.restore(self.path, model, like, self.log, version, self.stamp(), lambda _: None)[0]
+            return snapshots.restore(self.path, model, like, self.log, version, self.stamp(), lambda _: None)[0]
 
     def _drop_marks(self, position: int) -> None:
         """A lesson at `position` no longer counts: what was made with it is of no use."""
         self._marks = [mark for mark in self._marks if mark.position < position]
 
-    def lessons(self, after: int = 0, up_to: int | None = None) -> Iterator[tuple[Event, Known, FeedbackRecord]]:
+    def lessons(
+        self, after: int = 0, up_to: int | None = None
+    ) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
         """The feedback that the model is made of, in order, with the decisions it answers; `up_to` a version, what it
         was made of then."""
         undone = set(self.log.targets("undo", up_to))
@@ -550,11 +554,11 @@ class Ledger:
             if up_to is not None and event.seq > up_to:
                 return
             if event.seq not in undone:
-                yield event, self.decision(decided), wire.decode_feedback(event.payload)
+                yield event, self.decision(decided), records.decode_feedback(event.payload)
 
     def steps(
         self, model: Folded, after: int = 0, up_to: int | None = None
-    ) -> Iterator[tuple[Event, Known, FeedbackRecord]]:
+    ) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
         """The same `lessons`; a model that is made of items, too, is told on the way which come and go."""
         if not self.interaction.folds_items:
             yield from self.lessons(after, up_to)
@@ -593,7 +597,7 @@ class Ledger:
 
     def stamp(self) -> dict[str, Any]:
         """What a snapshot's state depends on besides the log."""
-        return keeping.stamp(self.founding, self.learner, self.learner_version)
+        return snapshots.stamp(self.manifest, self.learner, self.learner_version)
 
     def snapshot(self) -> Path:
         """Keep a snapshot; its path. OSError where it cannot be written; LeftOut where a lesson is left out of the
@@ -606,8 +610,8 @@ class Ledger:
                 event = self.log.at(left[0])
                 named = event.id if event is not None else left[0]
                 raise LeftOut(f"the learner failed on feedback {named}: undo it, or mend the learner")
-            path = keeping.snapshot_path(self.path, head)
-            keeping.save(path, self._model, head, self.log, self.stamp() | {"moves": list(self.moves)})
+            path = snapshots.snapshot_path(self.path, head)
+            snapshots.save(path, self._model, head, self.log, self.stamp() | {"moves": list(self.moves)})
         self._since_snapshot = 0
         return path
 
@@ -623,11 +627,11 @@ class Ledger:
     def forget_cached(self) -> None:
         """Drop what is in memory of people, decisions and items."""
         self._decisions, self._held, self._marks = OrderedDict(), 0, []
-        self.shelf.look_again()
+        self.catalogue.look_again()
 
     def forget_derived(self) -> None:
         """Remove what was derived from events that are gone."""
-        keeping.remove_snapshots(self.path)
+        snapshots.remove_snapshots(self.path)
         self.forget_cached()
 
     def verify(self) -> list[str]:
@@ -636,7 +640,7 @@ class Ledger:
             self.catch_up()
             problems = self.log.problems()
             since = self._since_snapshot, self._since_mark, self.moves
-            if not keeping.same(self._model, self.folded(self._head, from_scratch=True)):
+            if not snapshots.same(self._model, self.folded(self._head, from_scratch=True)):
                 problems.append("the model is not the fold of the log, bit for bit")
             self._since_snapshot, self._since_mark, self.moves = since
             return problems

@@ -11,14 +11,14 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from heedful.jit.kernel import Floats
-from heedful.loop import wire
+from heedful.loop import records
 from heedful.loop.interactions.forms import Form, known_forms
 from heedful.loop.interactions.protocol import Folded
-from heedful.loop.ledger import Ledger
 from heedful.loop.log import Event, Log
 from heedful.loop.model import Context
-from heedful.loop.packing import Known
-from heedful.loop.wire import FeedbackRecord
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.projection import Projection
+from heedful.loop.records import FeedbackRecord
 
 PAGE = 50
 """Decisions read at a time."""
@@ -55,13 +55,13 @@ class LessonTold(NamedTuple):
 
 
 def lessons(
-    ledger: Ledger, limit: int = 50, before: int | None = None, person: str | None = None
+    projection: Projection, limit: int = 50, before: int | None = None, person: str | None = None
 ) -> tuple[LessonTold, ...]:
     """The newest `limit` pieces of feedback, the newest first; those before sequence number `before`; one person's."""
-    head = ledger.log.last()[0]
-    undone = set(ledger.log.targets("undo"))
-    found = answers(ledger.log, head + 1 if before is None else min(before, head + 1), person)
-    return tuple([_told(ledger, event, decided, event.seq in undone) for event, decided in islice(found, limit)])
+    head = projection.log.last()[0]
+    undone = set(projection.log.targets("undo"))
+    found = answers(projection.log, head + 1 if before is None else min(before, head + 1), person)
+    return tuple([_told(projection, event, decided, event.seq in undone) for event, decided in islice(found, limit)])
 
 
 def answers(log: Log, before: int, person: str | None = None) -> Iterator[tuple[Event, Event]]:
@@ -86,31 +86,36 @@ def _with_decisions(log: Log, some: Sequence[Event], person: str | None) -> Iter
 # ---------------------------------------------------------------------------- what one says
 
 
-def shown_at(ledger: Ledger, decision: Known) -> int:
+def shown_at(projection: Projection, decision: LoggedDecision) -> int:
     """When a decision was shown."""
     if not decision.record.deferred:
         return decision.since
-    activated = ledger.log.find("activate", decision.id)
+    activated = projection.log.find("activate", decision.id)
     return decision.since if activated is None else activated.time
 
 
 def lesson_of(
-    ledger: Ledger, model: Folded, event: Event, decision: Known, feedback: FeedbackRecord, context: Context
+    projection: Projection,
+    model: Folded,
+    event: Event,
+    decision: LoggedDecision,
+    feedback: FeedbackRecord,
+    context: Context,
 ) -> Any:
     """What feedback says to the learner of a model, a Lesson, Thumb, Grades, Weighed or Heard; None where that is
     nothing. `context` is the decision's."""
-    extra: Floats = ledger.requests.extra(feedback, event.arrays, context, ledger.row_of, decision.arrays)
+    extra: Floats = projection.requests.extra(feedback, event.arrays, context, projection.row_of, decision.arrays)
     return model.lesson(context, feedback, extra)
 
 
-def _told(ledger: Ledger, event: Event, decided: Event, undone: bool) -> LessonTold:
-    decision, feedback = ledger.decision(decided), wire.decode_feedback(event.payload)
+def _told(projection: Projection, event: Event, decided: Event, undone: bool) -> LessonTold:
+    decision, feedback = projection.decision(decided), records.decode_feedback(event.payload)
     record = decision.record
     names = decision.names
-    form = known_forms(ledger.interaction).get(feedback.form, Form())
+    form = known_forms(projection.interaction).get(feedback.form, Form())
     chosen, over = form.compared(record.shown, feedback)
-    context = ledger.requests.context(decision)
-    lesson = lesson_of(ledger, ledger.model, event, decision, feedback, context)
+    context = projection.requests.context(decision)
+    lesson = lesson_of(projection, projection.model, event, decision, feedback, context)
     return LessonTold(
         event.id,
         event.seq,
@@ -119,19 +124,19 @@ def _told(ledger: Ledger, event: Event, decided: Event, undone: bool) -> LessonT
         decision.id,
         record.arm,
         decision.person,
-        tuple([names[j] if j >= 0 else _elsewhere(ledger, feedback.chain[-1 - j]) for j in chosen]),
+        tuple([names[j] if j >= 0 else _elsewhere(projection, feedback.chain[-1 - j]) for j in chosen]),
         tuple([names[j] for j in over]),
         form.values(feedback, chosen),
         "; ".join(", ".join(names) for names in feedback.done) if feedback.done else feedback.text,
-        event.time - shown_at(ledger, decision) > 1e6 * ledger.settings.late_after,
+        event.time - shown_at(projection, decision) > 1e6 * projection.settings.late_after,
         undone,
-        lesson is not None and event.seq not in ledger.failed,
+        lesson is not None and event.seq not in projection.failed,
     )
 
 
-def _elsewhere(ledger: Ledger, place: tuple[int, int]) -> str:
+def _elsewhere(projection: Projection, place: tuple[int, int]) -> str:
     """The name of a candidate of a later decision."""
-    event = ledger.log.at(place[0])
+    event = projection.log.at(place[0])
     if event is None:
         return ""
-    return ledger.decision(event).names[place[1]]
+    return projection.decision(event).names[place[1]]
