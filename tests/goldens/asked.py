@@ -9,6 +9,7 @@ import itertools
 import json
 import random
 import re
+import time
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
@@ -140,7 +141,10 @@ def pages(kind: str, url: str, key: str, folder: Path) -> str:
         visitor.sign_in(key)
         for path in PAGES:
             random.seed(0)  # which cards are dealt
-            seen = visitor.get(f"/loops/{kind}{path}")
+            seen, until = visitor.get(f"/loops/{kind}{path}"), time.monotonic() + 60.0
+            while "The ranking is being worked out" in _visible(seen) and time.monotonic() < until:
+                time.sleep(0.2)
+                seen = visitor.get(f"/loops/{kind}{path}")
             told.append(f"GET /loops/{kind}{path} {seen.status}\n{_visible(seen)}\n")
     finally:
         visitor.close()
