@@ -544,7 +544,7 @@ def test_the_interval_of_paired_differences() -> None:
 def test_what_makes_no_sense_is_refused_by_name_and_nothing_is_made(
     folder: Path, learner: str, settings: dict[str, Any], told: str
 ) -> None:
-    with pytest.raises(ValueError, match="wanted") as refused:
+    with pytest.raises(ValueError, match="expected") as refused:
         small_loop(folder / "l", learner, **settings)
     assert told in str(refused.value)
     assert not (folder / "l").exists()

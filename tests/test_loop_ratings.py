@@ -319,7 +319,7 @@ def test_what_is_no_rating_is_refused_by_name_and_changes_nothing(
     with rating_loop(folder / "l") as loop:
         loop.decide(["i0", "i1"], id="d", person="p")
         before = bits(loop), loop.projection.log.counts()
-        with pytest.raises(ValueError, match="wanted") as refused:
+        with pytest.raises(ValueError, match="expected") as refused:
             loop.feedback("d", **form)
         assert told in str(refused.value)
         [answer] = loop.feedback_many([{"decision": "d", **form}])
@@ -870,7 +870,7 @@ def test_learned_against_chance(folder: Path) -> None:
 def test_what_makes_no_sense_is_refused_by_name_and_nothing_is_made(
     folder: Path, learner: str, settings: dict[str, Any], told: str
 ) -> None:
-    with pytest.raises(ValueError, match="wanted") as refused:
+    with pytest.raises(ValueError, match="expected") as refused:
         rating_loop(folder / "l", learner, **settings)
     assert told in str(refused.value)
     assert not (folder / "l").exists()

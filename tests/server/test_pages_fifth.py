@@ -222,6 +222,6 @@ def test_posted_fields_become_feedback() -> None:
         ("field.prices:a", "nan", "prices['a']: expected a number, got 'nan'"),
         ("field.other", "{", "other: expected JSON, got '{'"),
     ):
-        with pytest.raises(ValueError, match="wanted") as raised:
+        with pytest.raises(ValueError, match="expected") as raised:
             fields_widget.parse(loop, ["a"], posted | {field: text})
         assert str(raised.value) == told

@@ -168,7 +168,7 @@ def test_a_query_that_makes_no_sense_is_refused(visitor: Visitor, folder: Path, 
     taught(folder / "cars.heedful", 1).close()
     page = visitor.get(f"/loops/cars/learned?{query}")
     assert page.status == 422
-    assert "wanted" in words(page.one("main"))
+    assert "expected" in words(page.one("main"))
 
 
 def test_a_loop_that_learned_nothing_says_so(visitor: Visitor, folder: Path) -> None:

@@ -133,7 +133,7 @@ def test_answers_that_make_no_sense_are_refused_by_name(url: str, tmp_path: Path
     who.begin()
     page = who.say(**{"choice": "first", **fields})
     assert page.status_code in (409, 422)
-    assert "wanted" in page.text or "not asked yet" in page.text
+    assert "expected" in page.text or "not asked yet" in page.text
     assert answers(tmp_path / "words.heedful") == []
 
 
