@@ -101,7 +101,7 @@ def _bytes(value: Any) -> bytes:
 
 def set_clock(monkeypatch: Any, clock: Callable[[], int]) -> None:
     """Let a loop's clock be `clock`, in microseconds since 1970."""
-    for module in ("loop", "deciding", "answering"):
+    for module in ("loop", "decide", "feedback"):
         monkeypatch.setattr(f"heedful.loop.{module}.now", clock)
 
 

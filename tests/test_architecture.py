@@ -164,7 +164,7 @@ OWN = {"is_grading", "is_rating", "is_choosing", "GradingModel", "RatingModel", 
 NOT_YET = {
     "cli/__init__.py",
     "cli/compare.py",
-    "cli/manifest.py",
+    "cli/init.py",
     "cli/grid.py",
     "cli/grid_data.py",
     "cli/rank.py",

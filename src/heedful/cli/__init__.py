@@ -36,7 +36,7 @@ COMMANDS = {
         'heedful compare logos/ --ask "Which feels more trustworthy?" --share',
     ),
     "init": CommandEntry(
-        "manifest:init",
+        "init:init",
         "Make a loop: something to show, and how it is taken apart into features.",
         "heedful init cars cars.csv --kind year=number",
     ),
