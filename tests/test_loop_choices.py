@@ -540,7 +540,7 @@ def test_what_makes_no_loop_of_choices(folder: Path) -> None:
         ({"settings": Settings(choices="best", exploration=0.5)}, "exploration: expected none or 0"),
         (
             {"settings": Settings(choices="best"), "context": infer([{"c": 1.0}, {"c": 2.0}], identifier="")},
-            "context: w",
+            "context: expected none",
         ),
     ]
     for given, told in wrong:
