@@ -1,4 +1,4 @@
-"""The learners, one folder for each interaction, one file for each family. They are discovered, not registered."""
+"""The learners: one folder for each interaction, one file for each family. New files are found without being listed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEFINED = re.compile(r"^(?:class|def) (\w+)", re.MULTILINE)
 
 
 def families() -> Iterator[ModuleType]:
-    """The modules in these folders, imported."""
+    """Import the modules in these folders, and iterate over them. OSError where a folder cannot be read."""
     for name in _module_names():
         yield importlib.import_module(name)
 
@@ -33,7 +33,8 @@ def _module_names() -> Iterator[str]:
 
 @cache
 def modules_by_name() -> dict[str, str]:
-    """The module of every class and function defined in these folders, by name; found in the sources, not imported."""
+    """The name of the module of every class and function in these folders, by its name. Sources are read, not
+    imported."""
     found: dict[str, str] = {}
     for name in _module_names():
         spec = find_spec(name)
@@ -43,7 +44,8 @@ def modules_by_name() -> dict[str, str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a learner when it is first asked for, so that `from heedful.learners import PRank` needs no list."""
+    """Import a learner when it is first used, so that `from heedful.learners import PRank` needs no list.
+    AttributeError for other names."""
     if name.startswith("_") or name not in modules_by_name():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(modules_by_name()[name]), name)

@@ -1,4 +1,4 @@
-"""Make learners and simulated people from text, by name.
+"""Make a learner or a simulated person from text: look up its name, parse its parameters.
 
 A learner is `perceptron`, `second-order:gamma=0.1,epsilon=1`, or one of your own: `FILE.py:Class`, `module:Class`,
 `FILE.py:Class:rate=0.1`; where the class is a rule, `OnlineConvex` makes it a learner. A person is `strict:alpha=0.5`,
@@ -45,7 +45,7 @@ class LearnerSummary(NamedTuple):
     interaction: str
 
 
-# ---------------------------------------------------------------------------- which there are
+# ---------------------------------------------------------------------------- finding learners
 
 
 def kebab(name: str) -> str:
@@ -214,7 +214,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-# ---------------------------------------------------------------------------- from a class to a rule
+# ---------------------------------------------------------------------------- from a class to a learner
 
 
 def make_learner(spec: str, *, n_features: int, space: Any, **defaults: Any) -> Any:

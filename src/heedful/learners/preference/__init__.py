@@ -1,1 +1,1 @@
-"""Learners of comparisons: two items or more are shown, the better one is told."""
+"""Preference learners: two or more items are shown, and the person says which is better."""

@@ -1,4 +1,4 @@
-"""Preferences of many people told from one another's: the collaborative model of [H12], folded."""
+"""The collaborative Gaussian process of [H12]: learn each person's preferences from the answers of all."""
 
 from __future__ import annotations
 
@@ -31,53 +31,65 @@ from heedful.spaces.comparison import UNSURE, ComparisonPool, order_of
 Array = npt.NDArray[np.float64]
 
 MOST = {"amplitude": 100.0, "width": 30.0}
-"""What they are at most: far beyond, messages between answers and weights swing ever wider."""
+"""Upper bounds of these hyperparameters. Far above them the messages between answers and weights oscillate and grow."""
 ROUNDS = 12
-"""Of expectation propagation, in which one person's weights are found."""
+"""The number of rounds of expectation propagation in which one person's weights are computed."""
 
 
 class CollaborativeGPState(NamedTuple):
-    """The features of the items (n x d); the answers; the shared functions, means (D x n) and covariances (D x n x n);
-    who has weights (p,), rising, and their means and variances (p x D); how many rows there were when the functions
-    were learned; number of rounds."""
+    """The state of `CollaborativeGP` for n items, p people with answers and D shared functions."""
 
     X: Array
+    """the features of the items, n x d"""
     said: AnswerBuffer
+    """the answers so far, as comparisons of two items"""
     mean: Array
+    """the posterior means of the shared functions, D x n"""
     cov: Array
+    """their posterior covariances, D x n x n"""
     people: Ints
+    """the people who have weights, in ascending order (p,)"""
     mw: Array
+    """the posterior means of their weights, p x D"""
     vw: Array
+    """the posterior variances of their weights, p x D"""
     learned: int
+    """number of comparisons when the functions were last learned"""
     t: int
+    """number of rounds learned from"""
 
     @property
     def grows(self) -> bool:
-        """Whether its arrays become longer: they do, as people and items arrive."""
+        """Whether the arrays of the state become longer as people and items arrive: yes."""
         return True
 
 
 class CollaborativeGP(NamedTuple):
     """Collaborative preferences: Houlsby et al., NIPS 2012, CP, for many people. Interaction: pairwise.
 
-    f_u = sum_d w_ud f_d, f_d ~ N(0, K), w_ud ~ N(0, 1), P(a beats b) = Phi(f_ua - f_ub - width). The functions f_d are
-    learned anew, from all answers, when there are `every` comparisons more and a tenth more than last time; in between
-    only the person's own weights are. Of somebody new nothing is known but which differences matter. Orders, and the
-    best of several, are taken as their comparisons, each with a noise of its own. For up to some hundred items:
-    learning the functions costs D n^3.
+    The utilities of user u are f_u = sum_d w_ud f_d with f_d ~ N(0, K) and w_ud ~ N(0, 1), and P(a beats b) =
+    Phi(f_ua - f_ub - width). The functions f_d are learned again from all answers when there are at least `every`
+    comparisons, and a tenth, more than the last time; in between, only the weights of the person who answered are
+    updated. A new person has the prior weights. An order, or the best of several items, counts as its comparisons of
+    two items, with independent noise. For up to some hundred items: learning the functions costs O(D n^3).
     """
 
     space: Any
+    """the items, `Choice(n_items, equal, features)`; without features, K = amplitude^2 I"""
     D: int = 20
-    """shared functions; more than are needed do no harm"""
+    """the number of shared functions; more than needed do no harm"""
     lengthscale: float = 0.0
-    """in standard deviations of the features; 0: the median distance of two items"""
+    """of the kernel, in standard deviations of the features; 0: the median distance of two items"""
     amplitude: float = 1.0
-    """standard deviation of a function, in units of the noise of one choice"""
+    """the prior standard deviation of a function, in units of the noise of one choice"""
     width: float = 0.25
+    """two items are "equally good" where their perceived utilities differ by less than this"""
     lapse: float = 0.0
+    """the probability that an answer is random"""
     rule: str = "bald"
+    """the acquisition function that chooses what to ask, one of `inference.gp.acquisition.RULES`"""
     every: int = 20
+    """the least number of new comparisons after which the functions are learned again"""
 
     @property
     def version(self) -> int:
@@ -86,12 +98,12 @@ class CollaborativeGP(NamedTuple):
 
     @property
     def must_interpret(self) -> bool:
-        """Whether it cannot be compiled: it calls solvers."""
+        """Whether the learner cannot be compiled: yes, it calls solvers."""
         return True
 
     @property
     def learn_noise(self) -> bool:
-        """Widths and lapse rates are as they were told."""
+        """Whether widths and lapse rates are learned: no, they stay as given."""
         return False
 
     def init(self, rng: np.random.Generator) -> CollaborativeGPState:
@@ -127,7 +139,7 @@ class CollaborativeGP(NamedTuple):
         return self._with_weights(state, x.user)
 
     def relearn(self, state: CollaborativeGPState) -> CollaborativeGPState:
-        """The state with functions and everybody's weights learned from all answers, from nothing."""
+        """The state with the functions and all people's weights learned from all answers, from the prior on."""
         said = state.said
         if not said.n:
             return self._prior_state(state.X, said, state.t)
@@ -140,14 +152,15 @@ class CollaborativeGP(NamedTuple):
     def question(
         self, state: CollaborativeGPState, user: int, items: Ints, size: int = 2, rng: Any = None, skip: Any = ()
     ) -> Ints:
-        """What to ask a person of all pairs (sets, where size > 2) of `items` (i,): as `sets.next_set`."""
+        """The `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item indices), as
+        `subset_acquisition.next_set` chooses them."""
         offered = np.unique(items)
         rows = np.asarray(skip, np.int64).reshape(-1, size)
         rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
         return offered[next_set(self.posterior(state, user, offered), self.rule, size, skip=rows, rng=rng)]
 
     def posterior(self, state: CollaborativeGPState, user: int = 0, items: Ints | None = None) -> Posterior:
-        """What is believed of a person's utilities of these items, distinct, or of all."""
+        """The posterior of a person's utilities of these items (distinct indices), or of all items."""
         every = np.arange(state.mean.shape[1]) if items is None else np.asarray(items, np.int64)
         part = Functions(state.mean[:, every], state.cov[:, every[:, None], every], None)
         at = int(np.searchsorted(state.people, user))
@@ -156,13 +169,13 @@ class CollaborativeGP(NamedTuple):
         return utilities(part, np.zeros(self.D), np.ones(self.D))
 
     def with_items(self, state: CollaborativeGPState, features: Any) -> CollaborativeGPState:
-        """The state with q more items, by their features (q x d), d = 0 where items have none: numbers n, n + 1, and so
-        on. Everything is learned anew. ValueError, naming what is wrong."""
+        """The state with q more items, whose indices are n, n + 1, ..., by their features (q x d); d = 0 where items
+        have none. Everything is learned again. ValueError, naming what is wrong, where the features do not fit."""
         _, X = with_new_items(self, state, features)  # type: ignore[arg-type]
         return self.relearn(state._replace(X=X))
 
     def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:
-        """The state without the answers in which an item was shown; the item stays."""
+        """The state without the answers to questions that showed an item; the item itself stays."""
         said = state.said
         return self.relearn(state._replace(said=without(said, rows_about(said, item))))
 
@@ -171,14 +184,14 @@ class CollaborativeGP(NamedTuple):
         return float(self.width) if self.space.equal else 0.0
 
     def _prior_state(self, X: Array, said: AnswerBuffer, t: int) -> CollaborativeGPState:
-        """Before there was an answer."""
+        """The state before any answer, keeping the features X (n x d), the empty buffer and the number of rounds."""
         n = len(X)
         cov = np.repeat(prior_covariance(self, X)[None], self.D, axis=0)
         none = np.zeros((0, self.D))
         return CollaborativeGPState(X, said, np.zeros((self.D, n)), cov, np.zeros(0, np.int64), none, none.copy(), 0, t)
 
     def _with_weights(self, state: CollaborativeGPState, user: int) -> CollaborativeGPState:
-        """The state with a person's weights found, the functions as they are."""
+        """The state with one person's weights computed from their answers; the functions stay as they are."""
         at = state.said.of(user)
         items, inverse = np.unique(state.said.pairs[at], return_inverse=True)
         rows: PairRows = state.said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))

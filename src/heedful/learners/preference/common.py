@@ -1,4 +1,8 @@
-"""What learners of choices have in common: a state of answers and sites, a proposal by a rule, one answer more."""
+"""Shared parts of the Gaussian process learners: the state, proposing by an acquisition rule, learning one answer.
+
+The posterior of a person's utilities is found by expectation propagation (EP), which approximates the likelihood of
+each answer by a Gaussian factor, its site.
+"""
 
 from __future__ import annotations
 
@@ -33,40 +37,45 @@ from heedful.spaces.comparison import MOST_ITEMS, ComparisonPool, check_choice, 
 Array = npt.NDArray[np.float64]
 
 SETTLED = 1e-6
-"""Sites that move less than this, as a share, have settled."""
+"""EP has converged where all sites change by less than this share."""
 
 NARROW = 1e-6
-"""Widths are at least so large, and such a share of the amplitude: that several are equally good says how they were
-perceived to a width, and what is left of two variances so far apart would be rounding."""
+"""The least width, also as a share of the amplitude. An answer "equally good" says that two perceived utilities differ
+by less than a width; with a narrower one, rounding would swallow the difference of two variances."""
 
 ROUNDS = 2
-"""How often a person's sites, and how they answer, are put right in turn after one more answer."""
+"""How often a person's sites and noise parameters are updated in turn after an answer."""
 
 
 class PreferenceGPState(NamedTuple):
-    """What utilities are like before anything is known of a person, N(mean (n,), cov (n x n)); the features of the
-    items (n x d); the answers; how many rows there were when mean and cov were learned; number of rounds."""
+    """The state of `PreferenceGP` and `HierarchicalGP` for n items: a prior of each person's utilities, the answers."""
 
     mean: Array
+    """the prior mean of a person's utilities (n,)"""
     cov: Array
+    """the prior covariance of a person's utilities, n x n"""
     X: Array
+    """the features of the items, n x d"""
     said: AnswerBuffer
+    """the answers so far, as comparisons of two items, with their sites"""
     learned: int
+    """number of comparisons when mean and cov were last learned"""
     t: int
+    """number of rounds learned from"""
 
     @property
     def grows(self) -> bool:
-        """Whether its arrays become longer: they do, as items arrive."""
+        """Whether the arrays of the state become longer as items and answers arrive: yes."""
         return True
 
     def own(self) -> PreferenceGPState:
-        """A copy for `update`, which puts other matrices in the place of mean, cov and X and writes to none of them:
-        these are shared."""
+        """A copy that `update` may overwrite. It shares mean, cov and X, which `update` replaces and never writes
+        to."""
         return self._replace(said=self.said.own())
 
 
 def initial_state(learner: Any) -> PreferenceGPState:
-    """The state before anything was learned. ValueError where a hyperparameter makes no sense."""
+    """The state before the first answer. ValueError, naming the field, where a hyperparameter makes no sense."""
     check_choice(learner.space)
     check_amplitude(learner.amplitude)
     for name, most in (("width", MOST), ("lapse", 0.99), ("lengthscale", 1e50)):
@@ -88,17 +97,17 @@ def initial_state(learner: Any) -> PreferenceGPState:
 
 
 def prior_covariance(learner: Any, X: Array) -> Array:
-    """K (n x n) of items with features X (n x d), d = 0 where they have none."""
+    """The kernel matrix K (n x n) of items with features X (n x d); d = 0 where items have none."""
     return kernel_for(X, learner.lengthscale or "median", float(learner.amplitude)).over(X)
 
 
 def noise_prior(learner: Any) -> NoisePrior:
-    """What is supposed of how people answer."""
+    """The prior of how people answer: their width and lapse rate."""
     return NoisePrior(width=float(learner.width)) if learner.space.equal else NoisePrior()
 
 
 def answer_noise(learner: Any, said: AnswerBuffer, user: int) -> tuple[float, float]:
-    """The width and the lapse rate that a person answers with, as far as is known."""
+    """The width and the lapse rate of a person: as last learned, or the learner's own for a new person."""
     at = said.of(user)
     if at.size:
         return float(said.width[at[-1]]), float(said.lapse[at[-1]])
@@ -111,7 +120,7 @@ def answer_noise(learner: Any, said: AnswerBuffer, user: int) -> tuple[float, fl
 def append_answer(
     learner: Any, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Any
 ) -> PreferenceGPState:
-    """The state with one more answer, its sites still 0; owns `state`."""
+    """The state with one more answer, its sites still 0. It may overwrite the arrays of `state`."""
     said = state.said
     width, lapse = answer_noise(learner, said, x.user)
     order = order_of(feedback, y.size)
@@ -129,8 +138,11 @@ def refine_sites(
     rounds: int = ROUNDS,
     moves: float = 1e-2,
 ) -> None:
-    """Put the sites of a person's answers right, in place, from where they are; and how they answer, where that is
-    learned, in so many rounds, or until it moves by less than `moves`."""
+    """Update the sites of a person's answers by EP, in place, starting from their present values.
+
+    With `learn_noise`, the person's width and lapse rate are updated too, in turn with the sites: `rounds` times, or
+    until they move by less than `moves`. EP makes at most `sweeps` sweeps at the end.
+    """
     said = state.said
     at = said.of(user)
     items, inverse = np.unique(said.pairs[at], return_inverse=True)
@@ -152,7 +164,8 @@ def refine_sites(
 def update_state(
     learner: Any, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Any, every: int, learn_noise: bool
 ) -> PreferenceGPState:
-    """The state after one answer, the person's sites put right; owns `state`."""
+    """The state after one answer, with the person's sites updated: until they converge after every `every` comparisons,
+    in one sweep otherwise. It may overwrite the arrays of `state`."""
     before = state.said.of(x.user).size
     state = append_answer(learner, state, x, y, feedback)
     anew = state.said.of(x.user).size // every > before // every
@@ -161,7 +174,7 @@ def update_state(
 
 
 def propose(learner: Any, state: PreferenceGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:
-    """The row (k,) of the pool that the rule gives most, the first of equals, as it is in the pool."""
+    """The row (k,) of the pool with the highest value of the learner's acquisition rule, ties to the first."""
     at = int(rng.integers(len(x.pairs))) if learner.rule == "random" else 0
     if learner.rule != "random" and len(x.pairs) > 1:
         items, local = np.unique(x.pairs, return_inverse=True)
@@ -172,13 +185,14 @@ def propose(learner: Any, state: PreferenceGPState, x: ComparisonPool, rng: np.r
 
 
 def user_posterior(state: PreferenceGPState, user: int, items: Ints | None) -> Posterior:
-    """What is believed of a person's utilities of these items, distinct, or of all."""
+    """The posterior of a person's utilities of these items (distinct indices), or of all items."""
     every = np.arange(state.mean.size) if items is None else np.asarray(items, np.int64)
     return item_posterior(state.cov, state.mean, state.said, user, every)
 
 
 def question(learner: Any, state: PreferenceGPState, user: int, items: Ints, size: int, rng: Any, skip: Any) -> Ints:
-    """The row (size,) of all pairs, or sets, of `items` that the rule gives most, of those not in `skip`."""
+    """The `size` of `items` (i,) to show next: of all pairs (or sets) of them that are not in `skip`, the one with the
+    highest value of the learner's acquisition rule."""
     offered = np.unique(items)
     rows = np.asarray(skip, np.int64).reshape(-1, size)
     rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
@@ -190,8 +204,11 @@ def question(learner: Any, state: PreferenceGPState, user: int, items: Ints, siz
 
 
 def group_posterior(learner: Any, state: PreferenceGPState, users: Ints, pooled: bool) -> Posterior | Mixture:
-    """What is believed of the mean of these people's utilities, with nothing taken for known that only the answers say;
-    of one person of whom others tell nothing (`pooled` is False), from their own answers."""
+    """The posterior of the mean of these people's utilities, with the kernel and the noise inferred from the answers
+    too.
+
+    Without `pooled`, the posterior of a single person uses only that person's answers.
+    """
     said = state.said
     at = np.arange(said.n) if pooled or users.size > 1 else said.of(int(users[0]))
     every = np.union1d(said.user[at], users)
@@ -204,14 +221,14 @@ def group_posterior(learner: Any, state: PreferenceGPState, users: Ints, pooled:
 
 
 def answers_of(learner: Any, state: PreferenceGPState, user: int) -> Seen:
-    """A person's answers and their sites, for `stopping`."""
+    """A person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
     at = state.said.of(user)
     rows = state.said.rows(at)._replace(user=np.zeros(at.size, np.int64))
     return Seen(rows, state.said.sites(at), *answer_noise(learner, state.said, user))
 
 
 def trust_in(learner: Any, state: PreferenceGPState, user: int) -> Trust:
-    """How far what is believed of a person can be trusted."""
+    """Diagnostics of how far the EP posterior of a person can be trusted."""
     told = answers_of(learner, state, user)
     items = np.unique(told.rows.pairs)
     told = told._replace(rows=told.rows._replace(pairs=np.searchsorted(items, told.rows.pairs)))
@@ -220,7 +237,7 @@ def trust_in(learner: Any, state: PreferenceGPState, user: int) -> Trust:
 
 
 def noise_of(learner: Any, state: PreferenceGPState, user: int) -> Person:
-    """How a person answers."""
+    """How a person answers: width, lapse rate, and the probability that all their answers are random."""
     told, prior = answers_of(learner, state, user), noise_prior(learner)
     items, inverse = np.unique(told.rows.pairs, return_inverse=True)
     rows = told.rows._replace(pairs=inverse.reshape(-1, 2))
@@ -231,7 +248,8 @@ def noise_of(learner: Any, state: PreferenceGPState, user: int) -> Person:
 
 
 def with_new_items(learner: Any, state: PreferenceGPState, features: Any) -> tuple[Array, Array]:
-    """K and the features of all items, those that arrive behind the others."""
+    """K and the features X of all items, the new ones last. ValueError, naming what is wrong, where the `features` of
+    the new items do not fit."""
     n, d = state.X.shape
     more = numbers("features", features, "2-dimensional numbers, a row for each item")
     if more.ndim == 2 and n == 0:

@@ -1,5 +1,8 @@
-"""Preferences from choices among two things or more: a Gaussian process for each person, or one prior for all of them
-that is learned from everybody. Inference is `heedful.inference`; here it is folded."""
+"""Gaussian process preference learning from choices between two or more items.
+
+`PreferenceGP` learns about each person alone; `HierarchicalGP` also learns a common prior from all people. The
+inference is in `heedful.inference.gp`; the classes here make learners of it.
+"""
 
 from __future__ import annotations
 
@@ -40,27 +43,32 @@ from heedful.spaces.comparison import UNSURE, ComparisonPool
 class PreferenceGP(NamedTuple):
     """Preferences by a Gaussian process: Houlsby et al., NIPS 2012, for one person. Interaction: pairwise.
 
-    f ~ N(0, K), P(a beats b) = Phi(f_a - f_b - width), equally good where they are perceived within width of each
-    other; with probability lapse any answer. The best of several, and orders, are one answer whose noise is shared. EP
-    in item space. Proposes the pair, or the set of a pool of such, that `rule` gives most. Each user alone: nothing is
-    learned of one from another. Who cannot judge says nothing. Items may arrive later (`with_items`).
+    The utilities f of a person have the prior N(0, K), and P(a beats b) = Phi(f_a - f_b - width); two items are
+    "equally good" where their perceived utilities differ by less than the width; with probability `lapse` the answer is
+    random. The best of several items, or an order of them, is one answer in which each item is perceived once. The
+    posterior is found by EP on the items' utilities. Proposes the pair, or the set, of the pool with the highest value
+    of `rule`. Nothing is learned about one person from another's answers. An answer "cannot judge" changes nothing.
+    Items may arrive later (`with_items`).
     """
 
     space: Any
-    """the items, `Choice(n_items, equal, features)`; of no features, K = amplitude^2 I"""
+    """the items, `Choice(n_items, equal, features)`; without features, K = amplitude^2 I"""
     lengthscale: float = 0.0
-    """in standard deviations of the features; 0: the median distance of two items"""
+    """of the kernel, in standard deviations of the features; 0: the median distance of two items"""
     amplitude: float = 1.0
-    """standard deviation of utilities, in units of the noise of one choice"""
+    """the prior standard deviation of utilities, in units of the noise of one choice"""
     width: float = 0.25
+    """two items are "equally good" where their perceived utilities differ by less than this"""
     lapse: float = 0.0
-    """of choices between two and of "equally good"; rankings and the best of several know none"""
+    """the probability that an answer is random, for choices between two items and "equally good"; orders, and the best
+    of several, are never random"""
     rule: str = "bald"
+    """the acquisition function that chooses what to ask, one of `inference.gp.acquisition.RULES`"""
     every: int = 1
-    """after how many comparisons of a person (the best of k is k - 1, as an order of k is) all of theirs are weighed
-    anew until nothing moves; in between, once"""
+    """EP runs until it converges after every so many comparisons of a person, and makes one sweep in between; an order
+    of k items, or the best of k, counts as k - 1 comparisons"""
     learn_noise: bool = False
-    """whether each person's width and lapse rate are learned (MAP), from `width` and `lapse` on"""
+    """whether each person's width and lapse rate are learned (MAP), starting from `width` and `lapse`"""
 
     @property
     def version(self) -> int:
@@ -69,12 +77,12 @@ class PreferenceGP(NamedTuple):
 
     @property
     def must_interpret(self) -> bool:
-        """Whether it cannot be compiled: it calls solvers."""
+        """Whether the learner cannot be compiled: yes, it calls solvers."""
         return True
 
     @property
     def one_width(self) -> bool:
-        """Whether all people share one."""
+        """Whether all people share one width: no, each has their own."""
         return False
 
     def init(self, rng: np.random.Generator) -> PreferenceGPState:
@@ -91,44 +99,54 @@ class PreferenceGP(NamedTuple):
     def question(
         self, state: PreferenceGPState, user: int, items: Ints, size: int = 2, rng: Any = None, skip: Any = ()
     ) -> Ints:
-        """What to ask a person of all pairs (sets, where size > 2) of `items` (i,): as `sets.next_set`."""
+        """The `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item indices), as
+        `subset_acquisition.next_set` chooses them."""
         return question(self, state, user, items, size, rng, skip)
 
     def posterior(self, state: PreferenceGPState, user: int = 0, items: Ints | None = None) -> Posterior:
-        """What is believed of a person's utilities of these items, distinct, or of all."""
+        """The posterior of a person's utilities of these items (distinct indices), or of all items."""
         return user_posterior(state, user, items)
 
     def group_posterior(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
-        """What is believed of the mean of the utilities of these people (u,), of all items, where neither the spread of
-        utilities nor what people are like is taken for known: to say how sure it is."""
+        """The posterior of the mean utility of each item over these people (u,).
+
+        It does not take the kernel, the noise and the population for known, so its variances also show how uncertain
+        these are.
+        """
         return group_posterior(self, state, users, pooled=False)
 
     def answers_of(self, state: PreferenceGPState, user: int = 0) -> Seen:
-        """A person's answers and their sites, for `stopping`."""
+        """A person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
         return answers_of(self, state, user)
 
     def noise(self, state: PreferenceGPState, user: int = 0) -> Person:
-        """How a person answers: their width, lapse rate, and the probability that it is at random altogether."""
+        """How a person answers: their width, lapse rate, and the probability that all their answers are random."""
         return noise_of(self, state, user)
 
     def trust(self, state: PreferenceGPState, user: int = 0) -> Trust:
-        """How far the posterior of a person can be trusted: with lapses, answers may have several explanations."""
+        """Diagnostics of how far the EP posterior of a person can be trusted; with lapses, it may have several
+        modes."""
         return trust_in(self, state, user)
 
     def with_items(self, state: PreferenceGPState, features: Any) -> PreferenceGPState:
-        """The state with q more items, by their features (q x d), d = 0 where items have none: numbers n, n + 1, and so
-        on. K is that of all of them; sites stay until their person's next answer. ValueError, naming what is wrong."""
+        """The state with q more items, whose indices are n, n + 1, ..., by their features (q x d); d = 0 where items
+        have none.
+
+        K is computed for all items; a person's sites stay as they are until that person's next answer. ValueError,
+        naming what is wrong, where the features do not fit.
+        """
         K, X = with_new_items(self, state, features)
         return state._replace(mean=np.zeros(len(K)), cov=K, X=X)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
-        """The state without the answers in which an item was shown, as if they had never been given; the item stays."""
+        """The state without the answers to questions that showed an item, as if they had never been given; the item
+        itself stays."""
         said = state.said
         gone = rows_about(said, item)
         state = state._replace(said=without(said, gone))
         for user in np.unique(said.user[gone]).tolist():
             if state.said.of(user).size:
-                # until it settles: after one answer more it goes on from near the end, here it may be far from it
+                # until it converges: after a new answer EP starts close to its solution, here it may start far from it
                 refine_sites(self, state, user, 200, self.learn_noise, rounds=30, moves=MOVES)
         return state
 
@@ -136,24 +154,30 @@ class PreferenceGP(NamedTuple):
 class HierarchicalGP(NamedTuple):
     """Preferences of many people: Birlutiu et al. 2010, by EP, with a prior on S (ours). Interaction: pairwise.
 
-    f_u ~ N(m, S); m and S by EM from everybody's answers, the maximum a posteriori with an inverse-Wishart prior on S
-    around K that counts as nu0 people, and kappa0 people to whom all is alike. They are learned anew, from where they
-    are, when there are `every` comparisons more (the best of k is k - 1, as an order of k is) and a tenth more than
-    last time; in between only the person's own utilities are. Somebody new starts from the population. Otherwise as
-    `PreferenceGP`; the width is one for all.
+    The utilities of user u are f_u ~ N(m, S). The mean m and the covariance S of the population are maximum a
+    posteriori estimates by EM from all people's answers. The prior of S is inverse-Wishart around K and counts as nu0
+    people; the prior of m counts as kappa0 people to whom all items are equally good. m and S are learned again, from
+    their present values, when there are at least `every` comparisons, and a tenth, more than the last time (an order of
+    k items, or the best of k, counts as k - 1); in between, only the person's own posterior is updated. A new person's
+    prior is the population. All people share one width. Otherwise as `PreferenceGP`.
     """
 
     space: Any
+    """the items, `Choice(n_items, equal, features)`"""
     lengthscale: float = 0.0
+    """as in `PreferenceGP`, like the fields from here to `rule`"""
     amplitude: float = 1.0
     width: float = 0.25
     lapse: float = 0.0
     rule: str = "bald"
     every: int = 20
+    """the least number of new comparisons after which m and S are learned again"""
     nu0: float = -1.0
-    """-1: as many as there are items"""
+    """the number of people that the prior of S counts as; -1: the number of items"""
     kappa0: float = 1.0
+    """the number of people that the prior of m counts as"""
     learn_noise: bool = False
+    """whether the width and each person's lapse rate are learned with m and S"""
 
     @property
     def version(self) -> int:
@@ -162,12 +186,12 @@ class HierarchicalGP(NamedTuple):
 
     @property
     def must_interpret(self) -> bool:
-        """Whether it cannot be compiled: it calls solvers."""
+        """Whether the learner cannot be compiled: yes, it calls solvers."""
         return True
 
     @property
     def one_width(self) -> bool:
-        """Whether all people share one."""
+        """Whether all people share one width: yes."""
         return True
 
     def init(self, rng: np.random.Generator) -> PreferenceGPState:
@@ -189,8 +213,8 @@ class HierarchicalGP(NamedTuple):
         return self.relearn(state._replace(t=state.t + 1))
 
     def relearn(self, state: PreferenceGPState, steps: int = 10) -> PreferenceGPState:
-        """The state with m and S, and where they are learned the width and the lapse rates, learned from all answers,
-        in so many steps of EM from where they are."""
+        """The state with m and S (with `learn_noise`, also the width and the lapse rates) learned from all answers, in
+        `steps` steps of EM from their present values."""
         said = state.said
         people, last, user = _people(said)
         got = fit(
@@ -207,34 +231,41 @@ class HierarchicalGP(NamedTuple):
     def question(
         self, state: PreferenceGPState, user: int, items: Ints, size: int = 2, rng: Any = None, skip: Any = ()
     ) -> Ints:
-        """What to ask a person of all pairs (sets, where size > 2) of `items` (i,): as `sets.next_set`."""
+        """The `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item indices), as
+        `subset_acquisition.next_set` chooses them."""
         return question(self, state, user, items, size, rng, skip)
 
     def posterior(self, state: PreferenceGPState, user: int = 0, items: Ints | None = None) -> Posterior:
-        """What is believed of a person's utilities of these items, distinct, or of all; of somebody new, what people
-        are like."""
+        """The posterior of a person's utilities of these items (distinct indices), or of all items; the population's
+        for a new person."""
         return user_posterior(state, user, items)
 
     def group_posterior(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
-        """What is believed of the mean of the utilities of these people (u,), of all items, where neither the spread of
-        utilities nor what people are like is taken for known: to say how sure it is."""
+        """The posterior of the mean utility of each item over these people (u,).
+
+        It does not take the kernel, the noise and the population for known, so its variances also show how uncertain
+        these are.
+        """
         return group_posterior(self, state, users, pooled=True)
 
     def answers_of(self, state: PreferenceGPState, user: int = 0) -> Seen:
-        """A person's answers and their sites, for `stopping`."""
+        """A person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
         return answers_of(self, state, user)
 
     def noise(self, state: PreferenceGPState, user: int = 0) -> Person:
-        """How a person answers: the width, their lapse rate, and the probability that it is at random altogether."""
+        """How a person answers: the width, their lapse rate, and the probability that all their answers are random."""
         return noise_of(self, state, user)
 
     def trust(self, state: PreferenceGPState, user: int = 0) -> Trust:
-        """How far the posterior of a person can be trusted: with lapses, answers may have several explanations."""
+        """Diagnostics of how far the EP posterior of a person can be trusted; with lapses, it may have several
+        modes."""
         return trust_in(self, state, user)
 
     def with_items(self, state: PreferenceGPState, features: Any) -> PreferenceGPState:
-        """As `PreferenceGP.with_items`. m and S of the items that were there stay; given those, the new are as the
-        kernel has them."""
+        """The state with q more items, as `PreferenceGP.with_items`.
+
+        m and S stay as they are for the earlier items; the new items follow from these by the kernel.
+        """
         K, X = with_new_items(self, state, features)
         mean, cov, n = np.zeros(len(K)), K, state.mean.size
         if state.learned:
@@ -242,10 +273,11 @@ class HierarchicalGP(NamedTuple):
         return state._replace(mean=mean, cov=cov, X=X)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
-        """The state without the answers in which an item was shown, the rest learned from nothing; the item stays."""
-        return self._from_nothing(state, without(state.said, rows_about(state.said, item)))
+        """The state without the answers to questions that showed an item, with all else learned again from the prior
+        on; the item itself stays."""
+        return self._from_prior(state, without(state.said, rows_about(state.said, item)))
 
-    def _from_nothing(self, state: PreferenceGPState, said: AnswerBuffer) -> PreferenceGPState:
+    def _from_prior(self, state: PreferenceGPState, said: AnswerBuffer) -> PreferenceGPState:
         width, lapse = answer_noise(self, empty_buffer(), 0)
         said.tau[:], said.nu[:], said.width[:], said.lapse[:] = 0.0, 0.0, width, lapse
         K = prior_covariance(self, state.X)
@@ -254,6 +286,6 @@ class HierarchicalGP(NamedTuple):
 
 
 def _people(said: AnswerBuffer) -> tuple[Ints, Ints, Ints]:
-    """Who said something, the last row of each, and which of them said each row."""
+    """(the people with answers (p,), the last row of each (p,), for each row the index of its person (n,))."""
     people, last, user = np.unique(said.user[: said.n][::-1], return_index=True, return_inverse=True)
     return people, said.n - 1 - last, user[::-1]

@@ -1,5 +1,7 @@
-"""Alternating linear bandits, [A18]: a linear bandit for every user, whose actions are the items' factors, and a ridge
-regression for every item on the users' factors; each feeds the other, from nothing.
+"""Alternating linear bandits ([A18]): learn user and item factors online, with a linear bandit for every user.
+
+The actions of a user's bandit are the item factors; the item factors are ridge regressions on the user factors. The
+two are updated in turn, and need no factors to begin with.
 
 [A18] is Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018; [A11]
 Abbasi-Yadkori, Pal & Szepesvari, *Improved Algorithms for Linear Stochastic Bandits*, 2011, whose rarely switching OFUL
@@ -43,63 +45,71 @@ Array = npt.NDArray[np.float64]
 
 
 class ALBState(NamedTuple):
-    """The ratings; the users' optimistic factors and the items' factors, the latter also transposed, for the scores of
-    all; what the first factors are drawn by; how many rounds were learned from. With fewer than four factors, columns
-    of 0 make up four.
-
-    Of a learner that switches rarely also, of every user, V^-1 as it was when A_i was found, with what was rated since,
-    and the log of how much det V grew meanwhile, infinite where A_i is to be found anew; else there are none of them.
-    """
+    """The state of `ALB` for n users, m items and k factors; k is at least 4, padded with columns of 0."""
 
     pairs: InteractionMatrix
-    A: Array  # n x k
-    B: Array  # m x k
-    columns: Array  # k x m
-    inverse: Array  # n x k x k
-    growth: Array  # n
+    """the ratings so far"""
+    A: Array
+    """the users' optimistic factors, n x k"""
+    B: Array
+    """the items' factors, m x k"""
+    columns: Array
+    """B transposed, k x m: faster to score all items with"""
+    inverse: Array
+    """V^-1 of each user, updated with every rating since A_i was last computed, n x k x k; 0 x k x k without
+    switching"""
+    growth: Array
+    """log of the factor by which det V of each user grew since A_i was last computed; infinite where A_i must be
+    computed at the next rating, (n,); (0,) without switching"""
     seed: int
+    """the seed of the first item factors"""
     t: int
+    """number of rounds learned from"""
 
     @property
     def grows(self) -> bool:
-        """Whether its arrays become longer: they do, as users and items arrive."""
+        """Whether the arrays of the state become longer as users and items arrive: yes."""
         return True
 
 
 class ALB(NamedTuple):
     """Alternating linear bandits: [A18] Algorithm 1. Interaction: rating.
 
-    For user i, V = lambda I + sum c_ij B_j B_j', mu = V^-1 sum s_ij B_j over the items j that i rated c_ij times with
-    sum s_ij: the history that lines 16 and 18 rewrite is no more than these two numbers, so a step does not grow with
-    t. Shows argmax mu . B_j + c |V^-1/2 B_j| (Eq. 6), on a slate the best few; stores the optimistic
-    A_i = mu + c V^-1 B_j / |V^-1/2 B_j| (Eq. 7) for the item rated, and then B_j = the ridge regression of the ratings
-    of j on its users' A (Eq. 8). Line 16 must write the row of the present round, too, and the optimistic vector: with
-    mu, or without that row, the model collapses to 0. The several ratings of a slate are learned one after the other.
+    For user i, V = lambda I + sum c_ij B_j B_j' and mu = V^-1 sum s_ij B_j, summed over the items j that i rated; c_ij
+    is the number of these ratings and s_ij their sum. The history that lines 16 and 18 rewrite enters only through c
+    and s, so the cost of a step does not grow with t.
 
-    With `switching` C above 0 a user's A_i is found by Eq. 6 and 7 only where det V grew by more than 1 + C since it
-    last was; until then it stays as it is, and argmax A_i . B_j is shown ([A11] section 5.1, rarely switching OFUL).
-    det V then grows by the rows B_j as they were when rated: what others change of them counts at the next switch.
+    Proposes argmax_j mu . B_j + c |V^-1/2 B_j| (Eq. 6); for a slate of k, the k items with the highest such values.
+    After a rating of item j it stores the optimistic A_i = mu + c V^-1 B_j / |V^-1/2 B_j| (Eq. 7), then sets B_j to the
+    ridge regression of all ratings of j on the A of its users (Eq. 8). Line 16 must also write the row of the present
+    round, and must write the optimistic vector: with mu instead, or without that row, the model collapses to 0. Several
+    ratings of one slate are learned one after the other.
 
-    Not invariant to a shift of the ratings. No bound is known.
+    With `switching` C > 0, A_i is computed by Eq. 6 and 7 only after det V has grown by a factor of more than 1 + C
+    since the last time. Until then A_i is kept, and argmax_j A_i . B_j is shown ([A11] section 5.1, rarely switching
+    OFUL). det V is then updated with B_j as it was when rated; later changes of B_j count at the next switch.
+
+    Adding a constant to all ratings changes the proposals. No regret bound is known.
     """
 
     space: Any = Slate()
     n_factors: int = 5
     penalty: float = 1.0
-    """lambda, of users and items alike"""
+    """lambda, the ridge penalty, the same for users and items"""
     sigma: float = 0.4
-    """how noisy ratings are"""
+    """the standard deviation of the noise of a rating"""
     delta: float = 0.01
-    """the probability that the confidence set misses"""
+    """the probability that the confidence set does not contain the true factors"""
     s: float = 1.0
-    """a bound of |A_i|"""
+    """an upper bound of |A_i|"""
     spread: float = 1.0
-    """sigma_2, the standard deviation of the first factors of items"""
+    """sigma_2, the standard deviation of the first item factors"""
     switching: float = 0.0
-    """C: how much det V grows before a user's factors are found anew; 0: they are in every round"""
+    """C: det V must grow by a factor of more than 1 + C before a user's factors are computed again; 0: every round"""
     n_users: int = 64
-    """room to begin with, as of items: both grow"""
+    """the number of users that the first arrays have room for; the arrays grow"""
     n_items: int = 64
+    """the number of items that the first arrays have room for; the arrays grow"""
 
     @property
     def version(self) -> int:
@@ -136,23 +146,24 @@ class ALB(NamedTuple):
         return learn_slate(self, state, x, feedback)
 
     def scores(self, state: ALBState, x: SlateContext) -> Array:
-        """What it shows by: how optimistic one may be of each item on offer (c,); A_i . B_j until it switches."""
+        """The upper confidence bound of each item on offer (c,), by which `propose` ranks them (Eq. 6); A_i . B_j
+        between two switches."""
         if not is_due(self, state, x.user):
             return column_scores(catalogue(self, state, x), x.items, state.A[x.user])
         mu, inverse, c = ellipsoid(self, state, x.user)
         return optimistic(catalogue(self, state, x), x.items, mu, inverse, c)
 
     def ratings(self, state: ALBState, x: SlateContext) -> Array:
-        """A_i . B_j for each item on offer (c,): 0 for a user that nothing is known of."""
+        """The predicted rating A_i . B_j of each item on offer (c,); 0 for a user without ratings."""
         A = with_users(state.A, x.user + 1)
         ratings: Array = np.dot(A[x.user], catalogue(self, state, x)[:, x.items])
         return ratings
 
     def without_rating(self, state: ALBState, user: int, item: int, rating: float, weight: float = 1.0) -> ALBState:
-        """The state without one rating; owns `state`. LookupError where the user never rated the item.
+        """The state without one rating. It may overwrite `state`. LookupError where the user never rated the item.
 
-        Counts and sums are then what they were without it, and the factors of the item are fitted afresh. Other factors
-        were learned after it: *as if never seen* is to fold the log again.
+        Counts and sums are then exact, and the item's factors are fitted again. All other factors still depend on the
+        rating; to remove it completely, fold the log again without it.
         """
         if place_of(state.pairs, user, item) < 0:
             raise LookupError(f"item: expected one that user {user} rated, got {item}")
@@ -161,7 +172,8 @@ class ALB(NamedTuple):
         return _refit(self, state, [item])
 
     def without_item(self, state: ALBState, item: int) -> ALBState:
-        """The state without an item: all its ratings; its factors are the first again."""
+        """The state without the ratings of an item, whose factors are again the first ones. It may overwrite
+        `state`."""
         _mark_due(state, users_of(state.pairs, item).tolist())
         remove_item(state.pairs, item)
         return _refit(self, state, [item])
@@ -171,7 +183,8 @@ class ALB(NamedTuple):
 @no_refcount
 @kernel
 def fit_ellipsoid(learner: ALB, state: ALBState, user: int, L: Array, mu: Array) -> float:
-    """The ellipsoid of a user's factors: V = L L' into L (k x k, lower), mu (k,); its radius c (Eq. 3, 4)."""
+    """Compute the confidence ellipsoid of a user's factors: writes V = L L' into L (k x k, lower) and mu (k,), returns
+    the radius c (Eq. 3, 4)."""
     pairs = state.pairs
     first = pairs.of_user[user] if user < pairs.of_user.size else -1
     ridge(pairs, first, pairs.after_user, pairs.item, state.B, learner.penalty, L, mu)
@@ -186,7 +199,7 @@ def fit_ellipsoid(learner: ALB, state: ALBState, user: int, L: Array, mu: Array)
 
 @kernel
 def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, float]:
-    """mu (k,), L^-1 (k x k) and c of `fit_ellipsoid`: what the scores of a catalogue need."""
+    """The confidence ellipsoid of a user's factors, for scoring items: mu (k,), L^-1 (k x k) and the radius c."""
     k = state.A.shape[1]
     L, mu, inverse = np.zeros((k, k)), np.zeros(k), np.zeros((k, k))
     c = fit_ellipsoid(learner, state, user, L, mu)
@@ -196,7 +209,7 @@ def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, f
 
 @kernel
 def is_due(learner: ALB, state: ALBState, user: int) -> bool:
-    """Whether a user's factors are to be found anew."""
+    """Whether a user's factors must be computed again, because det V has grown enough."""
     if learner.switching <= 0.0 or user >= state.growth.size:
         return True
     return bool(state.growth[user] > math.log1p(learner.switching))
@@ -204,14 +217,14 @@ def is_due(learner: ALB, state: ALBState, user: int) -> bool:
 
 @kernel
 def catalogue(learner: ALB, state: ALBState, x: SlateContext) -> Array:
-    """Factors of all items on offer, k x m, also of those that nothing was learned of."""
+    """The factors of all items, k x m, with first factors for items that were never rated."""
     return with_items(state.columns, state.seed, learner.spread, learner.n_factors, x.items[-1] + 1)
 
 
 @noinline
 @kernel
 def best_slate(learner: ALB, state: ALBState, x: SlateContext) -> Ints:
-    """The numbers of the best items on offer, best first."""
+    """The indices of the items with the highest upper confidence bounds, best first (at most `space.size`)."""
     columns = catalogue(learner, state, x)
     if not is_due(learner, state, x.user):
         scores = column_scores(columns, x.items, state.A[x.user])
@@ -227,7 +240,7 @@ def best_slate(learner: ALB, state: ALBState, x: SlateContext) -> Ints:
 @noinline
 @kernel
 def learn_slate(learner: ALB, state: ALBState, x: SlateContext, feedback: SlateRatings) -> ALBState:
-    """The state after the ratings of one round; owns `state`."""
+    """The state after the ratings of one round. It may overwrite the arrays of `state`."""
     k = state.A.shape[1]
     columns = catalogue(learner, state, x)
     B = state.B
@@ -252,7 +265,7 @@ def learn_slate(learner: ALB, state: ALBState, x: SlateContext, feedback: SlateR
 def learn_rating(
     learner: ALB, state: ALBState, user: int, item: int, rating: float, weight: float
 ) -> InteractionMatrix:
-    """The pairs with one rating more, which counts for `weight`; A_i and B_j learn from it, in place."""
+    """Learn one rating, which counts `weight` times: updates A_i and B_j in place and returns the matrix of ratings."""
     A, B = state.A, state.B
     k = A.shape[1]
     if is_due(learner, state, user):
@@ -279,7 +292,7 @@ def learn_rating(
 @noinline
 @kernel
 def fit_item(learner: ALB, pairs: InteractionMatrix, A: Array, B: Array, columns: Array, item: int) -> None:
-    """B_j = the ridge regression of the ratings of j on its users' A (Eq. 8, lines 17 and 18), in place."""
+    """Set B_j to the ridge regression of the ratings of item j on its users' A (Eq. 8, lines 17 and 18), in place."""
     k = A.shape[1]
     V, v = np.zeros((k, k)), np.zeros(k)
     ridge(pairs, pairs.of_item[item], pairs.after_item, pairs.user, A, learner.penalty, V, v)
@@ -290,12 +303,13 @@ def fit_item(learner: ALB, pairs: InteractionMatrix, A: Array, B: Array, columns
 
 
 def _mark_due(state: ALBState, users: list[int]) -> None:
-    """Find the factors of these users anew when they come again."""
+    """Make the factors of these users due: `is_due` is True for them until their next rating."""
     state.growth[[user for user in users if user < state.growth.size]] = np.inf
 
 
 def _refit(learner: ALB, state: ALBState, items: list[int]) -> ALBState:
-    """The state with the factors of these items fitted to what is left of their ratings; else drawn, as at first."""
+    """The state with the factors of these items fitted to their remaining ratings; the first factors where none are
+    left."""
     for item in items:
         if users_of(state.pairs, item).size:
             fit_item(learner, state.pairs, state.A, state.B, state.columns, item)

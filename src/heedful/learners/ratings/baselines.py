@@ -1,4 +1,5 @@
-"""Simple baselines for ratings: random items, each user's own means, the means of items, and own means before those."""
+"""Simple baselines for ratings: a random item, the mean of the user's own ratings, the item's mean, and the user's own
+mean where there is one, else the item's."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def check_pair(pairs: InteractionMatrix, user: int, item: int) -> int:
 
 @kernel
 def best_items(scores: Floats, items: Ints, size: int) -> Ints:
-    """The `size` items (n,) of the highest scores (n,), best first, ties to the first; all where fewer are there."""
+    """The `size` items with the highest scores, best first, ties to the first; all where there are fewer. Both (n,)."""
     return items[top(scores, min(size, items.size))]
 
 
@@ -82,23 +83,28 @@ def row_scores(rows: Array, items: Ints, w: Array) -> Array:
     return s  # type: ignore[no-any-return]
 
 
-# ---------------------------------------------------------------------------- what was rated
+# ---------------------------------------------------------------------------- counts and sums
 
 
 class Tally(NamedTuple):
-    """Sums of ratings: by pair, by item (their number (M,) and sum (M,)) and of all (number and sum); number of
-    rounds."""
+    """The number and the sum of the ratings, for each pair, for each of M items, and in all."""
 
     pairs: InteractionMatrix
+    """number and sum for each pair"""
     counts: Array
+    """the number of ratings of each item (M,)"""
     totals: Array
+    """the sum of the ratings of each item (M,)"""
     n: float
+    """the number of all ratings"""
     sum: float
+    """the sum of all ratings"""
     t: int
+    """number of rounds learned from"""
 
     @property
     def grows(self) -> bool:
-        """Whether its arrays become longer: they do, as users and items arrive."""
+        """Whether the arrays of the state become longer as users and items arrive: yes."""
         return True
 
 
@@ -114,7 +120,7 @@ def add_to_tally(tally: Tally, user: int, item: int, rating: float, weight: floa
 
 
 def subtract(tally: Tally, item: int, count: float, total: float) -> Tally:
-    """Subtract `count` ratings of an item with sum `total`, from the sums that are not by pair."""
+    """Subtract `count` ratings of an item, with sum `total`, from the sums of items and of all, not from the pairs."""
     n = tally.n - count
     tally.counts[item] -= count
     tally.totals[item] -= total
@@ -186,13 +192,14 @@ def put_own_means(scores: Array, pairs: InteractionMatrix, user: int, items: Int
 
 
 class RoundCount(NamedTuple):
-    """Number of rounds."""
+    """The state of `RandomItem`: it only counts."""
 
     t: int
+    """number of rounds learned from"""
 
 
 class RandomItem(NamedTuple):
-    """Random item: ours, for comparison, each on offer equally likely. Interaction: rating."""
+    """Random item: ours, for comparison, each item on offer is equally likely. Interaction: rating."""
 
     space: Any = Slate()
 
@@ -224,7 +231,7 @@ class RandomItem(NamedTuple):
 
 
 class UserGreedy(NamedTuple):
-    """User greedy: ours, for comparison, everybody for themselves. Interaction: rating.
+    """User greedy: ours, for comparison, each user's own ratings only. Interaction: rating.
 
     Shows the items with the highest mean of the user's own ratings; items that they never rated count as the mean of
     all ratings.
@@ -265,7 +272,7 @@ class UserGreedy(NamedTuple):
 
 
 class ItemMean(NamedTuple):
-    """Item mean: ours, for comparison, what most people like. Interaction: rating.
+    """Item mean: ours, for comparison, the items that people like most. Interaction: rating.
 
     Shows the items with the highest mean rating of all users; each mean includes `prior` ratings of the overall mean.
     """
@@ -305,7 +312,7 @@ class ItemMean(NamedTuple):
 
 
 class PairMean(NamedTuple):
-    """Pair mean, else item mean: ours, for comparison, one's own ratings before all others. Interaction: rating.
+    """Pair mean, else item mean: ours, for comparison, a user's own ratings come first. Interaction: rating.
 
     Shows the items with the highest mean of the user's own ratings; items that they never rated count as in `ItemMean`.
     """

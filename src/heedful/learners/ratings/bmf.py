@@ -1,5 +1,8 @@
-"""Bayesian factors of ratings, ours: a rating is what the item gets of all, what the user gives to all, what their
-factors agree on, and what this user thinks of this item alone. A Gaussian for every row, all variances learned."""
+"""Bayesian matrix factorisation, learned online: ours.
+
+A rating is the sum of an item's bias, a user's bias, the inner product of their factors, a term of this pair alone and
+noise. Every user and every item has a Gaussian posterior; all variances are learned.
+"""
 
 from __future__ import annotations
 
@@ -53,62 +56,71 @@ from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRati
 Array = npt.NDArray[np.float64]
 
 MEMORY = 0.999
-"""How much of its score a preset keeps from one rating to the next."""
+"""By what a model's score (its discounted log likelihood) is multiplied at each rating."""
 CERTAIN = 0.01
-"""Of items that may all be as good as the best rating there ever was, the most certain is shown."""
+"""Among items whose upper bound is the highest rating so far, the most certain comes first: the bound is lowered by
+this many standard deviations."""
 FAINT = 1e-100
-"""Where counts are worth less than this of what is written, they are written anew."""
+"""Stored counts and sums are rescaled when the forgetting factor facts[SCALE] falls below this."""
 
 
 class BMFState(NamedTuple):
-    """The ratings; of each pair the squares about its mean, how many ratings these are of, how many it has (3 P,); of
-    all ratings the FACTS; the models; what first factors are drawn by; number of rounds. Counts and sums of pairs and
-    `told` are worth facts[SCALE] times what is written."""
+    """The state of `BMF`. Counts and sums in `pairs` and `told` are stored divided by facts[SCALE]."""
 
     pairs: InteractionMatrix
+    """the ratings so far"""
     told: Array
+    """three numbers for each pair: the sum of squares about its mean, the number of repeated ratings that this is of,
+    and its number of ratings (3 P,)"""
     facts: Array
+    """statistics of all ratings (FACTS,)"""
     plain: FactorModel
+    """the model without factors"""
     factored: FactorModel
+    """the model with factors"""
     seed: int
+    """the seed of the first item factors"""
     t: int
+    """number of rounds learned from"""
 
     @property
     def grows(self) -> bool:
-        """Whether its arrays become longer: they do, as users and items arrive."""
+        """Whether the arrays of the state become longer as users and items arrive: yes."""
         return True
 
 
 class BMF(NamedTuple):
     """Bayesian matrix factors: ours, learned online by mean field. Interaction: rating.
 
-    A rating of item j by user i is b_j + b_i + u_i . v_j + g_ij + noise: biases, factors, and what this user thinks of
-    this item alone, which comes again where the item does. A Gaussian q for every row [b_i, u_i] and [b_j, v_j]; after
-    a rating q_j, then q_i, are inferred anew from the counts and sums of their pairs, the means and covariances of the
-    other side; one more user and item in turn. All variances, and the mean of the b_j, are learned (empirical Bayes),
-    in units of the ratings so far: once two differ, scaled or shifted ratings change nothing. A model without factors
-    is learned beside it, and what foretells the next ratings better (`automatic`; log likelihood, .999 of it kept a
-    rating) shows.
+    The model: a rating of item j by user i is b_j + b_i + u_i . v_j + g_ij + noise, with biases b, factors u and v, and
+    a term g_ij of this pair alone, which is the same in all ratings of the pair. Each row [b_i, u_i] and [b_j, v_j] has
+    a Gaussian posterior q. After a rating, q_j and then q_i are computed from the counts and sums of their pairs and
+    the posteriors of the other side (mean field); then the same for one more user and one more item, by turns. All
+    variances, and the mean of the b_j, are learned (empirical Bayes) in units of the variance of the ratings so far:
+    as soon as two ratings differ, scaling or shifting all ratings changes nothing. A model without factors is learned
+    next to it; with `automatic`, the one that predicted recent ratings better (log likelihood, discounted by .999 a
+    rating) decides.
 
-    Shows the items of the highest mean + c standard deviations, at most the highest rating so far (where two differ,
-    or it is the highest there is); `sampled`, of the highest sample from q, c times as wide (Thompson). c = width +
-    growth log(1 + again n_i), n_i how many ratings of this user count, and `again` the share of ratings that came
-    again: to know an item better is worth as much as one will see of it. As in Bayes-UCB, whose quantile 1 - 1 / n
-    grows about so. 0 and 0 is greedy. No bound is known.
+    Proposes the items with the highest mean + c standard deviations. This value is cut off at the highest rating so far
+    (once two ratings differ, or where that rating is the highest possible). With `sampled`, the items with the highest
+    draw from q with c times its standard deviations (Thompson sampling). c = width + growth log(1 + a n_i), with n_i
+    the number of ratings of this user and a the share of ratings that repeat a pair: exploring an item pays only as far
+    as it will be shown again. Bayes-UCB's quantile 1 - 1 / n grows about as fast. width = growth = 0 is greedy. No
+    regret bound is known.
     """
 
     space: Any = Slate()
     n_factors: int = 5
     width: float = 0.5
-    """how many standard deviations count from the beginning"""
+    """the number of standard deviations that are added at first"""
     growth: float = 0.5
-    """how many more, as ratings come again"""
+    """how fast that number grows with the number of repeated ratings"""
     sampled: bool = False
-    """Thompson's samples instead"""
+    """whether to draw from the posterior (Thompson sampling) instead of using upper bounds"""
     automatic: bool = True
-    """whether the better one shows; else the one with factors"""
+    """whether the model that predicted better decides; otherwise always the one with factors"""
     gamma: float = 1.0
-    """what is left of the weight of a rating after each further round; 1 forgets nothing"""
+    """by what the weight of each rating is multiplied in every later round; 1 forgets nothing"""
 
     @property
     def version(self) -> int:
@@ -134,7 +146,7 @@ class BMF(NamedTuple):
         return BMFState(empty_matrix(64, 64), np.zeros(192), facts, plain, factored, seed, 0)
 
     def scores(self, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Array:
-        """What decides: the mean, and as much more as the width says (c,)."""
+        """The upper bound, or the draw, by which `propose` ranks the items on offer (c,)."""
         return scores_of(self, state, x, rng)
 
     def propose(self, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -147,7 +159,7 @@ class BMF(NamedTuple):
             state = learn_rating(self, state, x.user, item, rating, weight)
         return state
 
-    # ------------------------------------------------------------------ what it believes
+    # ------------------------------------------------------------------ predictions
 
     def ratings(self, state: BMFState, x: SlateContext) -> Array:
         """The predicted rating of each item on offer (c,)."""
@@ -156,12 +168,12 @@ class BMF(NamedTuple):
         return out
 
     def deviations(self, state: BMFState, x: SlateContext) -> Array:
-        """How certain that is: the standard deviation of what the user thinks of each item, noise left out (c,)."""
+        """The posterior standard deviation of the user's rating of each item on offer, without noise (c,)."""
         w, S = user_gaussian(active_model(self, state), x.user)
         return np.sqrt(predict(self, state, x, w, S, 1)[1])
 
     def parts(self, state: BMFState, x: SlateContext) -> tuple[tuple[str, Array], ...]:
-        """What `ratings` are the sum of, in words, (c,) each."""
+        """The terms that add up to `ratings`, each with its name in words, (c,) each."""
         model, facts = active_model(self, state), state.facts
         items = with_rows(model.items, int(x.items[-1]) + 1, state.seed)
         w, _ = user_gaussian(model, x.user)
@@ -175,16 +187,19 @@ class BMF(NamedTuple):
         names = ("all ratings", "this item", "this person", "taste", "their own ratings of it")
         return tuple(zip(names, (level, item, person, taste, alone)))
 
-    # ------------------------------------------------------------------ taking ratings out
+    # ------------------------------------------------------------------ removing ratings
 
     def without_item(self, state: BMFState, item: int) -> BMFState:
-        """The state without an item: counts and sums at once, its row, and the rows of who rated it."""
+        """The state without the ratings of an item; its row, and the rows of its raters, are inferred again."""
         return self.forget_pairs(state, [(i, item) for i in users_of(state.pairs, item).tolist()])
 
     def without_rating(self, state: BMFState, user: int, item: int, rating: float, weight: float = 1.0) -> BMFState:
-        """The state without one rating of this weight (where gamma is below 1: what is left of it): counts and sums at
-        once, and both rows inferred anew. LookupError where the user never rated the item. The highest rating, and in
-        what units variances began, stay: fold the log again for *as if never seen*."""
+        """The state without one rating of this weight (below gamma = 1, the weight that is left of it).
+
+        Counts and sums are then exact, and the rows of the user and the item are inferred again. The highest rating and
+        the origin stay as they are: to remove the rating completely, fold the log again without it. LookupError where
+        the user never rated the item.
+        """
         pairs, facts, told = state.pairs, state.facts, state.told
         p = check_pair(pairs, user, item)
         scale = facts[SCALE]
@@ -192,7 +207,7 @@ class BMF(NamedTuple):
         if c <= 1e-9 * weight:
             return self.forget_pairs(state, [(user, item)])
         e = rating - total / c
-        # the squares, how many they are of, how many ratings
+        # sum of squares, number of repeated ratings, number of ratings
         less = np.minimum([e * e * c * weight / (c + weight), 1.0, 1.0], scale * told[3 * p : 3 * p + 3])
         told[3 * p : 3 * p + 3] -= less / scale
         remove_from_facts(facts, weight, weight * rating, 0.0, less)
@@ -201,7 +216,7 @@ class BMF(NamedTuple):
         return state
 
     def forget_pairs(self, state: BMFState, those: list[tuple[int, int]]) -> BMFState:
-        """The state without these pairs, the rows of their users and items inferred anew."""
+        """The state without these pairs (user, item); the rows of their users and items are inferred again."""
         pairs, scale = state.pairs, state.facts[SCALE]
         for user, item in those:
             p = place_of(pairs, user, item)
@@ -216,7 +231,7 @@ class BMF(NamedTuple):
         return state
 
     def infer_rows(self, state: BMFState, user: int, item: int) -> None:
-        """Infer two rows anew, in place."""
+        """Infer the rows of a user and an item from their remaining ratings, in place, and the variances."""
         for model in (state.factored, state.plain) if self.automatic else (state.factored,):
             item_row(state.pairs, model, item, state.facts, state.seed)
             user_row(state.pairs, model, user, state.facts)
@@ -229,7 +244,8 @@ class BMF(NamedTuple):
 @noinline
 @kernel
 def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
-    """The state at the beginning of a further round, with rows for the user and the items; owns `state`."""
+    """The state at the beginning of a round: older ratings discounted by gamma, with room for the user and the items.
+    It may overwrite the arrays of `state`."""
     facts, pairs, told, gamma = state.facts, state.pairs, state.told, learner.gamma
     if gamma < 1.0:
         for i in (WEIGHT, SQUARES, WITHIN, AGAIN, RATINGS, SCALE):
@@ -252,7 +268,8 @@ def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
 def record_rating(
     state: BMFState, user: int, item: int, rating: float, weight: float
 ) -> tuple[InteractionMatrix, Array]:
-    """The pairs and what was told of them with one rating more, as much in the facts, in place; not in the models."""
+    """Record one rating in the matrix, in `told` and in `facts`, in place where there is room; the models stay as they
+    are. Returns (pairs, told)."""
     facts, pairs, told = state.facts, state.pairs, state.told
     if facts[RATINGS] == 0.0:
         facts[ORIGIN] = facts[HIGHEST] = rating
@@ -280,8 +297,8 @@ def record_rating(
 
 
 def remove_from_facts(facts: Array, count: float, total: float, squares: float, told: Array) -> None:
-    """The facts without so many ratings of a pair, the squares about their mean, and what was told of them (3,), in
-    place."""
+    """Remove `count` ratings of one pair, with the sum `total` and the sum of squares about their mean, from the facts,
+    in place; `told` (3,) is their part of `BMFState.told`."""
     n = facts[WEIGHT] - count
     for fact, less in zip((WITHIN, AGAIN, RATINGS), told):
         facts[fact] = max(facts[fact] - less, 0.0)
@@ -297,7 +314,7 @@ def remove_from_facts(facts: Array, count: float, total: float, squares: float, 
 @noinline
 @kernel
 def learn_rating(learner: BMF, state: BMFState, user: int, item: int, rating: float, weight: float) -> BMFState:
-    """The state after one rating, which counts for `weight`; owns `state`."""
+    """The state after one rating, which counts `weight` times. It may overwrite the arrays of `state`."""
     facts, plain, factored, t = state.facts, state.plain, state.factored, state.t - 1
     a, b = plain.score, factored.score
     if learner.automatic and facts[RATINGS] > 0.0:
@@ -318,15 +335,16 @@ def learn_rating(learner: BMF, state: BMFState, user: int, item: int, rating: fl
 
 @kernel
 def active_model(learner: BMF, state: BMFState) -> FactorModel:
-    """The model that decides."""
+    """The model that predicts and decides: with `automatic`, the one with the higher score."""
     return state.factored if not learner.automatic or state.factored.score > state.plain.score else state.plain
 
 
 @noinline
 @kernel
 def predict(learner: BMF, state: BMFState, x: SlateContext, w: Array, S: Array, uncertain: int) -> tuple[Array, Array]:
-    """Mean, less the first rating, and variance of what a user (w (K,), S (K x K)) thinks of each item on offer (c,),
-    noise left out; no variance (0,) unless `uncertain`."""
+    """The posterior mean, less the first rating of all, and variance, without noise, of a user's rating of each item on
+    offer, both (c,). The user's row has mean w (K,) and covariance S (K x K). No variance (0,) where `uncertain` is
+    0."""
     model = active_model(learner, state)
     items = with_rows(model.items, x.items[-1] + 1, state.seed)
     mean, var = np.empty(x.items.size), np.empty(x.items.size * uncertain)
@@ -337,18 +355,18 @@ def predict(learner: BMF, state: BMFState, x: SlateContext, w: Array, S: Array, 
 
 @kernel
 def exploration_width(learner: BMF, facts: Array, count: float) -> float:
-    """How many standard deviations count for somebody of whom `count` ratings do."""
+    """The number of standard deviations c that are added for a user with `count` ratings."""
     return learner.width + learner.growth * math.log(1.0 + count * (facts[AGAIN] / max(facts[RATINGS], 1.0)))
 
 
 @noinline
 @kernel
 def scores_of(learner: BMF, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Array:
-    """What decides (c,)."""
+    """The upper bound, or the draw, of each item on offer (c,)."""
     width = exploration_width(learner, state.facts, total_count(state.pairs, x.user) * state.facts[SCALE])
     w, S = user_gaussian(active_model(learner, state), x.user)
     z = np.ones(1)
-    if learner.sampled:  # one taste for all items: then they vary independently
+    if learner.sampled:  # one draw of the user's row for all items; given that, items are independent
         L, K = S.copy(), w.size
         cholesky(L)
         z = rng.standard_normal(K)
@@ -375,7 +393,8 @@ def _upper_bounds_loop(mean: Array, var: Array, width: float, z: Array, origin: 
 @noinline
 @primitive(_upper_bounds_loop)
 def upper_bounds(mean: Array, var: Array, width: float, z: Array, origin: float, highest: float) -> Array:
-    """mean (c,) + origin, raised by width z sd (z (1,) or (c,)): none is better than `highest`."""
+    """mean + origin + width z sd for each item (c,), at most about `highest`; z (1,) or (c,), sd the root of var
+    (c,)."""
     mean += origin
     if width > 0.0:
         sd = np.sqrt(var)

@@ -1,5 +1,9 @@
-"""A model of ratings, and how it learns: a Gaussian for the row of every user and item, and all variances, from the
-counts and sums of the pairs. What `BMF` is made of."""
+"""The Bayesian factor model inside `BMF`: mean-field inference of rows, empirical Bayes for variances, predictions.
+
+Every user and every item has a row of numbers (a bias and factors) with a Gaussian posterior. All of it is computed
+from the number and the sum of the ratings of each pair of a user and an item. Ratings are held less the first rating
+of all (ORIGIN).
+"""
 
 from __future__ import annotations
 
@@ -26,29 +30,32 @@ from heedful.spaces.slate import SlateContext
 
 Array = npt.NDArray[np.float64]
 
-# What is known of all ratings, by place in an array of FACTS: their weight, their mean, the squares about it; the
-# squares about the means of pairs, and how many ratings these are of, those that came again; how many ratings;
-# the first; the highest; and by what a count or sum of pairs is multiplied to be what it is worth now.
+# Statistics of all ratings, by index in an array of FACTS numbers: total weight, mean, sum of squares about the mean;
+# sum of squares about the means of pairs, and the number of repeated ratings that it is of; number of ratings; the
+# first rating; the highest rating; the factor from a stored count or sum of a pair to its present value (forgetting).
 WEIGHT, MEAN, SQUARES, WITHIN, AGAIN, RATINGS, ORIGIN, HIGHEST, SCALE, FACTS = range(10)
-# Of a variance, by place in `hyper`; the user's come last.
+# Hyperparameters, by index in `hyper`: variances of the noise, of a pair's own term and of the items' biases; the mean
+# of the items' biases; from USER on the variances of a user's bias and factors.
 NOISE, PAIR, ITEM, MIDDLE, USER = range(5)
-# Of the variance of the ratings, before anything is known; and for how many observations that counts.
+# The prior guess of each variance as a share of the variance of the ratings, and the number of observations that it
+# counts for.
 FIRST_NOISE, FIRST_PAIR, FIRST_ITEM, FIRST_USER, FIRST_FACTOR = 0.1, 0.4, 0.2, 0.2, 0.1
 TRUST = 5.0
 
 
 class FactorModel(NamedTuple):
-    """One of the models that are learned at once; hyper: the variance of noise, of pairs, of items' biases, the mean of
-    those, the variances of a user's bias and factors (4 + K,); score: how well it foretold, log likelihood."""
+    """The posterior of one factor model with K numbers (a bias and K - 1 factors) a row."""
 
     users: GaussianRows
     items: GaussianRows
     hyper: Array
+    """NOISE, PAIR, ITEM, MIDDLE, then the variances of a user's bias and factors (4 + K,)"""
     score: float
+    """the discounted log likelihood of its predictions"""
 
 
 def empty_model(K: int, facts: Array) -> FactorModel:
-    """A model of rows of K numbers, of nothing."""
+    """A model with K numbers a row, before the first rating; `facts` (FACTS,)."""
     sides = [
         GaussianRows(np.empty((0, K)), np.empty((0, K, K)), np.empty((0, K + 4)), np.zeros(K + 4)) for _ in range(2)
     ]
@@ -60,7 +67,7 @@ def empty_model(K: int, facts: Array) -> FactorModel:
 @noinline
 @kernel
 def with_capacity(model: FactorModel, users: int, items: int, nobody: int, seed: int) -> FactorModel:
-    """The model with at least so many rows; nobody: -1."""
+    """The model with room for at least `users` and `items`. `nobody` is the seed of user rows: -1, they start at 0."""
     return FactorModel(
         with_rows(model.users, users, nobody), with_rows(model.items, items, seed), model.hyper, model.score
     )
@@ -69,7 +76,7 @@ def with_capacity(model: FactorModel, users: int, items: int, nobody: int, seed:
 @noinline
 @kernel
 def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Array) -> None:
-    """Infer the row of a user from their pairs, in place; without any, it is forgotten."""
+    """Infer the posterior of a user's row from their ratings, in place; without ratings it is the prior."""
     users, items, hyper, scale = model.users, model.items, model.hyper, facts[SCALE]
     K = users.mean.shape[1]
     places = places_of(int(pairs.of_user[user]), pairs.after_user)
@@ -90,7 +97,7 @@ def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Arr
             if c > 0.0:
                 e = pairs.total[places[i]] / c - origin - mean[i]
                 c = scale * c
-                part = min(c * c, 1.0)  # what is worth less than one rating says little of single pairs
+                part = min(c * c, 1.0)  # less than one rating says little about the variance of a pair
                 n += part
                 missed += part * (e * e + var[i])
                 inverse += part / c
@@ -100,7 +107,7 @@ def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Arr
 @noinline
 @kernel
 def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, facts: Array, seed: int) -> None:
-    """Infer the row of an item from its pairs, in place; without any, it is forgotten."""
+    """Infer the posterior of an item's row from its ratings, in place; without ratings it is the prior."""
     users, items, hyper = model.users, model.items, model.hyper
     K = items.mean.shape[1]
     places = places_of(int(pairs.of_item[item]), pairs.after_item)
@@ -122,7 +129,10 @@ def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, facts: Arr
 @noinline
 @kernel
 def learn_variances(model: FactorModel, facts: Array) -> None:
-    """Empirical Bayes, in place: every variance is the mean of its second moments, TRUST of the first guess added."""
+    """Estimate the hyperparameters by empirical Bayes, in place.
+
+    Every variance becomes the mean of its expected squares, with TRUST observations of the prior guess added.
+    """
     hyper, K = model.hyper, model.users.mean.shape[1]
     whole = facts[SQUARES] / facts[WEIGHT] if facts[WEIGHT] > 0.0 and facts[SQUARES] > 0.0 else 1.0
     least = 1e-6 * whole
@@ -146,16 +156,17 @@ def learn_variances(model: FactorModel, facts: Array) -> None:
 def learn_rows(
     pairs: InteractionMatrix, model: FactorModel, facts: Array, user: int, item: int, seed: int, t: int
 ) -> None:
-    """Infer the rows of this pair and, in turn, of one more user and item, in place; then the variances."""
+    """Infer the rows of this user and item, of one more user and one more item (by t, in turn), then the variances, in
+    place."""
     users, items, K = model.users, model.items, model.users.mean.shape[1]
-    if users.adds[user, K + 1] <= 0.0:  # somebody new has the prior's
+    if users.adds[user, K + 1] <= 0.0:  # a new user starts from the prior
         for a in range(K):
             users.mean[user, a] = 0.0
             for b in range(K):
                 users.cov[user, a, b] = model.hyper[USER + a] if a == b else 0.0
     item_row(pairs, model, item, facts, seed)
     user_row(pairs, model, user, facts)
-    # What the others know has changed, too: everybody's turn comes.
+    # The rows of the others depend on these two, so in every round one more of each is updated.
     n, m = min(pairs.of_user.size, users.mean.shape[0]), min(pairs.of_item.size, items.mean.shape[0])
     if users.adds[t % n, K + 1] > 0.0:
         user_row(pairs, model, t % n, facts)
@@ -164,13 +175,13 @@ def learn_rows(
     learn_variances(model, facts)
 
 
-# ---------------------------------------------------------------------------- what a model says
+# ---------------------------------------------------------------------------- predictions
 
 
 @noinline
 @kernel
 def user_gaussian(model: FactorModel, user: int) -> tuple[Array, Array]:
-    """Mean (K,) and covariance (K x K) of a user's row; of somebody unknown, the prior's."""
+    """Posterior mean (K,) and covariance (K x K) of a user's row; those of the prior for a user without ratings."""
     users, K = model.users, model.users.mean.shape[1]
     if user < users.mean.shape[0] and users.adds[user, K + 1] > 0.0:
         return users.mean[user].copy(), users.cov[user].copy()
@@ -185,7 +196,7 @@ def user_gaussian(model: FactorModel, user: int) -> tuple[Array, Array]:
 def log_predictive(
     pairs: InteractionMatrix, model: FactorModel, user: int, item: int, facts: Array, y: float, weight: float
 ) -> float:
-    """log N(y; ...): how likely it was that the next rating of a pair, less the first of all, was y."""
+    """The log predictive density of y, the next rating of this pair less the first rating of all, for its `weight`."""
     w, S = user_gaussian(model, user)
     one, mean, var = np.full(1, item), np.empty(1), np.empty(1)
     predictive_moments(model.items.mean, model.items.cov, model.items.adds, one, w, S, model.hyper, mean, var)
@@ -205,8 +216,8 @@ def log_predictive(
 def add_own_ratings(
     pairs: InteractionMatrix, hyper: Array, facts: Array, x: SlateContext, mean: Array, var: Array
 ) -> None:
-    """What the user's own ratings say of single items on offer, into mean (c,) and var (c,), in place."""
-    # What is to be learned of a single pair is worth something only where pairs come again.
+    """Condition mean (c,) and var (c,) of the items on offer on the user's own ratings of these items, in place."""
+    # Knowing a single pair better is worth something only where pairs are rated repeatedly.
     again = facts[AGAIN] / max(facts[RATINGS], 1.0)
     var += again * hyper[PAIR]
     p = pairs.of_user[x.user] if x.user < pairs.of_user.size else -1
@@ -225,7 +236,7 @@ def add_own_ratings(
 
 @kernel
 def total_count(pairs: InteractionMatrix, user: int) -> float:
-    """The counts of a user's pairs, summed."""
+    """The number of ratings of a user: the sum of the counts of their pairs."""
     p, count = pairs.of_user[user] if user < pairs.of_user.size else -1, 0.0
     while p >= 0:
         count += pairs.count[p]

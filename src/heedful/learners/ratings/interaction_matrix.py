@@ -1,6 +1,6 @@
 """The sparse user x item matrix of ratings: for every rated pair the number of ratings and their sum.
 
-The learners of ratings need nothing else of the past. A pair is a place in arrays that grow; the pairs of a user, and
+This is all that most rating learners keep of the past. A pair is a place in arrays that grow; the pairs of a user, and
 those of an item, are linked lists, the newest first. Users and items are numbers from 0.
 """
 
@@ -22,7 +22,8 @@ class InteractionMatrix(NamedTuple):
 
     user: Ints
     item: Ints
-    count: Array  # type: ignore[assignment]  # not that of tuples
+    count: Array  # type: ignore[assignment]  # hides the method of tuples
+    """the number of its ratings"""
     total: Array
     """the sum of its ratings"""
     after_user: Ints
@@ -37,7 +38,7 @@ class InteractionMatrix(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """Whether its arrays become longer: they do, as users and items arrive."""
+        """Whether the arrays become longer as users and items arrive: yes."""
         return True
 
 
@@ -110,7 +111,7 @@ def add_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, we
     return pairs
 
 
-# ---------------------------------------------------------------------------- taking ratings out
+# ---------------------------------------------------------------------------- removing ratings
 
 
 @kernel

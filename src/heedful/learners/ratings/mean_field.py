@@ -1,5 +1,8 @@
-"""Gaussians of rows, [bias, factors], of users or of items: each inferred by mean field from what the other side's rows
-are believed to be, and from the counts and sums of its pairs."""
+"""Mean-field inference of the rows [bias, factors] of users or items, each with a Gaussian posterior.
+
+A row's posterior follows from the posteriors of the rows of the other side (items for a user, users for an item), and
+from the number and the sum of the ratings of its pairs.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +18,26 @@ from heedful.learners.ratings.ridge import cholesky, invert_triangle, normals_of
 Array = npt.NDArray[np.float64]
 
 PULL = 0.3
-"""The first factors of an item are this times standard normal numbers, and pull for good: at 0, nothing would move."""
+"""The prior mean of an item's factors is this times standard normal numbers. With a prior mean of 0, all factors would
+stay 0."""
 
 
 class GaussianRows(NamedTuple):
-    """The Gaussians of one side, [bias, factors] a row: means (n x K), covariances (n x K x K); what each adds to the
-    sums that the variances are learned from (n x (K + 4)), and those sums (K + 4,).
+    """The Gaussian posteriors of n rows of one side (users or items), K numbers [bias, factors] a row.
 
-    Of a row: the second moments (K); the mean bias of an item, how many pairs a user has; 1 where anything is known;
-    and of users the squares that their pairs are off by, and 1 / count, summed over their pairs.
+    `adds` has the statistics of each row that the variances are learned from, and `sums` their sums over the rows:
+    the second moments (K numbers); for an item its mean bias, for a user the number of pairs; 1 where the row has
+    ratings; and, for a user, the expected squared error and 1 / count, summed over the user's pairs.
     """
 
     mean: Array
+    """n x K"""
     cov: Array
+    """n x K x K"""
     adds: Array
+    """n x (K + 4)"""
     sums: Array
+    """(K + 4,)"""
 
 
 # ---------------------------------------------------------------------------- a row from its pairs
@@ -37,7 +45,7 @@ class GaussianRows(NamedTuple):
 
 @kernel
 def places_of(first: int, after: Ints) -> Ints:
-    """The pairs of a list from `first` on (n,)."""
+    """The places (n,) of a linked list of pairs that starts at `first`; `after` has the next of each, -1 at the end."""
     n, p = 0, first
     while p >= 0:
         n += 1
@@ -95,8 +103,12 @@ def row_sums(
     A: Array,
     h: Array,
 ) -> None:
-    """A = sum w E xx' (lower triangle), h = sum w E x(y - bias of the other): x = (1, the other's factors), y the mean
-    of a pair's ratings less `origin`, 1 / w = pair + noise / count its variance."""
+    """Sum the sufficient statistics of a row over its pairs: A = sum w E[xx'] (K x K, lower triangle) and
+    h = sum w E[x (y - b)] (K,), written in place.
+
+    For each of the pairs (at `places`), x = (1, factors of the other side's row), b is the bias of that row (mean Z,
+    covariance C), y is the mean rating of the pair less `origin`, and 1 / w = pair + noise / count is its variance.
+    """
     places = places[pairs.count[places] > 0.0]
     if places.size == 0:
         A[:] = 0.0
@@ -141,8 +153,12 @@ def _predictive_moments_loop(
 def predictive_moments(
     Z: Array, C: Array, adds: Array, items: Ints, w: Array, S: Array, hyper: Array, mean: Array, var: Array
 ) -> None:
-    """Mean and variance (n,) of what a user (w (K,), S (K x K)) gives items (n,), pair and noise left out; var (0,)
-    where it is not expected. An item that nobody rated has the bias that items have."""
+    """Write the predictive mean and variance (n,) of the ratings of `items` (n,) by a user with row mean w (K,) and
+    covariance S (K x K).
+
+    The variances of the pair's own term and of the noise are left out. No variance is computed where var is (0,). Items
+    have the rows Z (m x K) and C (m x K x K); an item without ratings has the prior mean and variance of item biases.
+    """
     K = w.size
     z, s = Z[items], C[items]
     known = adds[items, K + 1] > 0.0
@@ -190,7 +206,8 @@ def _with_rows_loop(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
 @noinline
 @primitive(_with_rows_loop)
 def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
-    """The rows, at least n. Those of items (seed >= 0) have first factors; of users, all is 0 until they are met."""
+    """The rows, with room for at least n. New rows have first factors drawn from `seed`; with seed -1 (users), all
+    0."""
     had, K = rows.mean.shape
     if had >= n:
         return rows
@@ -210,7 +227,7 @@ def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
 @noinline
 @kernel
 def update_sums(rows: GaussianRows, at: int, known: float, first: float, missed: float, inverse: float) -> None:
-    """Put what a row adds to the sums anew, in place."""
+    """Replace the statistics of row `at` in `adds`, and correct `sums` by the difference, in place."""
     K = rows.mean.shape[1]
     adds, sums = rows.adds[at], rows.sums
     for a in range(K + 4):
@@ -237,7 +254,7 @@ def _gram_loop(M: Array, out: Array) -> None:
 @noinline
 @primitive(_gram_loop)
 def gram(M: Array, out: Array) -> None:
-    """out = M' M of a lower triangle M, all K x K."""
+    """Write M' M into out, for a lower triangular M; both K x K."""
     rows, products = M.tolist(), out.tolist()
     for a in range(len(rows)):
         for b in range(a + 1):
@@ -251,7 +268,10 @@ def gram(M: Array, out: Array) -> None:
 @noinline
 @kernel
 def row_posterior(rows: GaussianRows, at: int, precision: Array, pull: Array, A: Array, h: Array) -> None:
-    """The row's Gaussian: precision A + diag(precision), times its mean h + pull; in place, spoils A and h."""
+    """Write the Gaussian posterior of row `at`: its precision P is A + diag(precision), its mean P^-1 (h + pull).
+
+    `precision` (K,) is that of the prior, `pull` (K,) the prior's precision times its mean. A and h are overwritten.
+    """
     K = h.size
     for a in range(K):
         A[a, a] += precision[a]

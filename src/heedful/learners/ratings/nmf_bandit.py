@@ -1,5 +1,5 @@
-"""NMF-Bandit, Sen et al., AISTATS 2017: explore now and then, else show what a non-negative factorisation of the
-ratings so far expects most of."""
+"""NMF-Bandit (Sen et al., AISTATS 2017): explore now and then, otherwise follow a non-negative factorisation of the
+ratings so far."""
 
 from __future__ import annotations
 
@@ -23,25 +23,31 @@ from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRati
 Array = npt.NDArray[np.float64]
 
 TINY = 1e-9
-"""The least factor: what is 0 stays 0, whatever it is multiplied by."""
-UNBOUNDED = -1e40  # a slate that says no lowest rating says less
+"""The least value of a factor: multiplicative updates never change a 0."""
+UNBOUNDED = -1e40  # `Slate.low` is below this where no lowest rating is given
 
 
 class NMFState(NamedTuple):
-    """The ratings; the users' factors (n x k), the items' (m x k); the lowest rating so far; how many users rated; what
-    first factors and exploration sets are drawn by; number of rounds."""
+    """The state of `NMFBandit` for n users, m items and k factors."""
 
     pairs: InteractionMatrix
+    """the ratings so far"""
     U: Array
+    """the users' factors, n x k"""
     V: Array
+    """the items' factors, m x k"""
     low: float
+    """the lowest rating possible, or the lowest so far where the space gives none"""
     users: int
+    """the number of users with ratings"""
     seed: int
+    """the seed of first factors and exploration sets"""
     t: int
+    """number of rounds learned from"""
 
     @property
     def grows(self) -> bool:
-        """Whether its arrays become longer: they do, as users and items arrive."""
+        """Whether the arrays of the state become longer as users and items arrive: yes."""
         return True
 
 
@@ -68,8 +74,12 @@ def _ratios_loop(count: Array, total: Array, low: float, own: Ints, other: Ints,
 @noinline
 @primitive(_ratios_loop)
 def ratios(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Array, G: Array) -> Array:
-    """By what to multiply F (n x k), that F G' comes nearer to the pairs' means less `low`, rated pairs only:
-    (sum x g) / (sum (f . g) g); 1 where there is none."""
+    """The factors (n x k) of one multiplicative update of F, which fits F G' to the mean ratings x, less `low`, of the
+    rated pairs.
+
+    For row f of F they are (sum x g) / (sum (f . g) g) over its pairs, g the row of G (m x k); 1 for a row without
+    pairs. count, total, own (row of F) and other (row of G) are (P,).
+    """
     there = count > 0.0
     own, other = own[there], other[there]
     x = total[there] / count[there] - low
@@ -86,7 +96,7 @@ def ratios(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Ar
 @noinline
 @kernel
 def scale_factors(F: Array, by: Array) -> None:
-    """F *= by, in place, no entry below TINY; both (n x k)."""
+    """Multiply F by `by` in place, both n x k; no entry of F falls below TINY."""
     for i in range(F.shape[0]):
         for a in range(F.shape[1]):
             F[i, a] = max(F[i, a] * by[i, a], TINY)
@@ -95,7 +105,10 @@ def scale_factors(F: Array, by: Array) -> None:
 @noinline
 @kernel
 def with_positive(F: Array, rows: int, seed: int, side: int) -> Array:
-    """F (n x k) with the first factors of rows that had none, between 0 and 1, where it has fewer than `rows`."""
+    """F (n x k), or a longer copy where it has fewer than `rows`; new rows are uniform between 0 and 1, by `seed`.
+
+    `side` is 0 for users and 1 for items, so that the two get different numbers.
+    """
     n, k = F.shape
     if n >= rows:
         return F
@@ -109,7 +122,7 @@ def with_positive(F: Array, rows: int, seed: int, side: int) -> Array:
 @noinline
 @kernel
 def exploration_set(seed: int, user: int, items: Ints, size: int) -> Ints:
-    """The places in `items` of the user's own exploration set: the `size` that chance puts first for this user."""
+    """The places in `items` of a user's exploration set: `size` of them at random, the same whenever it is asked."""
     chance = np.empty(items.size)
     for j in range(items.size):
         chance[j] = uniform(seed, -1 - user, items[j])
@@ -119,19 +132,23 @@ def exploration_set(seed: int, user: int, items: Ints, size: int) -> Ints:
 class NMFBandit(NamedTuple):
     """NMF-Bandit: Sen et al. 2017, as [A18] compares with it. Interaction: rating.
 
-    In round t, with n users so far, explores with probability min(1, theta n m' / t), m' = `explored`: half the time
-    uniformly over the user's own set of m' of the items on offer, else over all on offer. Otherwise shows
-    argmax U_i . V_j, where every `every` rounds U V' is fitted to the mean ratings of the pairs so far, less the lowest
-    rating possible, by `sweeps` multiplicative updates of U and of V that look at rated pairs only.
+    In round t, with n users so far, it explores with probability min(1, theta n m' / t), m' = `explored`: with
+    probability 1/2 uniformly over the user's own exploration set of m' of the items on offer, otherwise over all of
+    them. If it does not explore, it proposes argmax_j U_i . V_j. After every `every` rounds, U V' is fitted to the mean
+    rating of each pair, less the lowest rating possible, by `sweeps` multiplicative updates of U and of V over the
+    rated pairs.
     """
 
     space: Any = Slate()
     n_factors: int = 5
     theta: float = 0.1
+    """how much to explore"""
     explored: int = 5
     """m', the size of every user's exploration set"""
     every: int = 50
+    """the number of rounds from one fit to the next"""
     sweeps: int = 5
+    """the number of multiplicative updates of U and of V in a fit"""
 
     @property
     def version(self) -> int:
@@ -152,7 +169,7 @@ class NMFBandit(NamedTuple):
         return NMFState(empty_matrix(64, 64), U, V, low, 0, seed, 0)
 
     def exploration_probability(self, state: NMFState) -> float:
-        """The probability of exploring."""
+        """The probability of exploring in the next round."""
         return min(1.0, self.theta * max(state.users, 1) * self.explored / (state.t + 1.0))
 
     def propose(self, state: NMFState, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -166,7 +183,7 @@ class NMFBandit(NamedTuple):
         return best_items(self.scores(state, x), x.items, self.space.size)
 
     def scores(self, state: NMFState, x: SlateContext) -> Array:
-        """What each item on offer is expected to get above the lowest rating (c,)."""
+        """The predicted rating of each item on offer, less the lowest rating (c,)."""
         U = with_positive(state.U, x.user + 1, state.seed, 0)
         V = with_positive(state.V, x.items[-1] + 1, state.seed, 1)
         return row_scores(V, x.items, U[x.user])
@@ -192,7 +209,7 @@ class NMFBandit(NamedTuple):
         return NMFState(pairs, U, V, low, users, state.seed, state.t + 1)
 
     def fit(self, pairs: InteractionMatrix, low: float, U: Array, V: Array) -> None:
-        """The multiplicative updates, in place."""
+        """Fit U (n x k) and V (m x k) to the mean ratings less `low` by multiplicative updates, in place."""
         n = pairs.used
         count, total, user, item = pairs.count[:n], pairs.total[:n], pairs.user[:n], pairs.item[:n]
         for _ in range(self.sweeps):
@@ -200,7 +217,8 @@ class NMFBandit(NamedTuple):
             scale_factors(V, ratios(count, total, low, item, user, V, U))
 
     def without_item(self, state: NMFState, item: int) -> NMFState:
-        """The state without an item: counts and sums at once; its factors are the first ones again."""
+        """The state without the ratings of an item, whose factors are again the first ones. It may overwrite
+        `state`."""
         remove_item(state.pairs, item)
         if item < state.V.shape[0]:
             for a in range(self.n_factors):
@@ -208,8 +226,8 @@ class NMFBandit(NamedTuple):
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))
 
     def without_rating(self, state: NMFState, user: int, item: int, rating: float, weight: float = 1.0) -> NMFState:
-        """The state without one rating: counts and sums; the factors move with the next fit. LookupError where the user
-        never rated the item."""
+        """The state without one rating; the factors change with the next fit. It may overwrite `state`. LookupError
+        where the user never rated the item."""
         check_pair(state.pairs, user, item)
         remove_rating(state.pairs, user, item, rating, weight)
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))

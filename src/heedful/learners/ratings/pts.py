@@ -1,5 +1,8 @@
-"""Particle Thompson sampling for matrix factors, Kawale et al., NIPS 2015: several guesses of all factors, weighed by
-how well they foretold, one of them drawn to decide by."""
+"""Particle Thompson sampling for matrix factorisation (Kawale et al., NIPS 2015).
+
+Several particles, each a sample of all factors, are weighted by how well they predicted the ratings; each proposal is
+made by one particle, drawn by weight.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +29,26 @@ Array = npt.NDArray[np.float64]
 
 
 class PTSState(NamedTuple):
-    """The ratings; of every particle the users' factors (D x n x k), the items' (D x m x k) and the log of its weight,
-    up to a constant (D,); what is drawn in updates is drawn by, how many ratings were learned; number of rounds."""
+    """The state of `PTS` for D particles, n users, m items and k factors."""
 
     pairs: InteractionMatrix
+    """the ratings so far"""
     U: Array
+    """the users' factors, D x n x k"""
     V: Array
+    """the items' factors, D x m x k"""
     log_weights: Array
+    """the log of each particle's weight, up to a constant (D,)"""
     seed: int
+    """the seed of the draws in `update`"""
     learned: int
+    """number of ratings learned from"""
     t: int
+    """number of rounds learned from"""
 
     @property
     def grows(self) -> bool:
-        """Whether its arrays become longer: they do, as users and items arrive."""
+        """Whether the arrays of the state become longer as users and items arrive: yes."""
         return True
 
 
@@ -48,7 +57,11 @@ class PTSState(NamedTuple):
 def posterior(
     pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, penalty: float, L: Array, mu: Array
 ) -> None:
-    """mu (k,) and L of sigma^2 Lambda = L L' (k x k) of a row, from its pairs and the rows of the other side."""
+    """Write the Gaussian conditional of a row: its mean mu (k,), and L (k x k, lower) with sigma^2 Lambda = L L'.
+
+    It follows from the list of pairs that starts at `first`, and the rows (m x k) of the other side; `penalty` is
+    sigma^2 / spread^2.
+    """
     ridge(pairs, first, after, other, rows, penalty, L, mu)
     cholesky(L)
     solve_cholesky(L, mu)
@@ -56,7 +69,7 @@ def posterior(
 
 @kernel
 def copy_into(G: Array, h: Array, to_G: Array, to_h: Array) -> None:
-    """G (k x k) and h (k,) into others of their size."""
+    """Copy G (k x k, lower triangle) into to_G, and h (k,) into to_h."""
     for a in range(h.size):
         to_h[a] = h[a]
         for b in range(a + 1):
@@ -66,7 +79,7 @@ def copy_into(G: Array, h: Array, to_G: Array, to_h: Array) -> None:
 @noinline
 @kernel
 def draw_gaussian(mu: Array, L: Array, sigma: float, z: Array, out: Array) -> None:
-    """out = mu + sigma L'^-1 z: a draw from N(mu, Lambda^-1) where z is standard normal, all (k,)."""
+    """Write a draw from N(mu, Lambda^-1) into out: mu + sigma L'^-1 z, for standard normal z; all (k,), L (k x k)."""
     k = mu.size
     for a in range(k - 1, -1, -1):
         v = z[a]
@@ -80,7 +93,8 @@ def draw_gaussian(mu: Array, L: Array, sigma: float, z: Array, out: Array) -> No
 @noinline
 @kernel
 def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
-    """F (D x n x k) with the first factors of rows that had none, where it has fewer than `rows`."""
+    """F (D x n x k), or a longer copy where it has fewer than `rows`; new rows are normal with standard deviation
+    `scale`, by `seed`."""
     D, n, k = F.shape
     if n >= rows:
         return F
@@ -100,7 +114,8 @@ def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
 @noinline
 @kernel
 def systematic_resampling(log_weights: Array, start: float) -> Ints:
-    """How often each particle is drawn (D,): as often as a point (start + i) / D falls into its share of the weight."""
+    """The number of copies of each particle (D,) in systematic resampling: how many of the points (start + i) / D,
+    i = 0..D-1, fall into its share of the total weight; 0 <= start < 1."""
     D = log_weights.size
     most, total = log_weights.max(), 0.0
     for d in range(D):
@@ -118,7 +133,7 @@ def systematic_resampling(log_weights: Array, start: float) -> Ints:
 @noinline
 @kernel
 def effective_sample_size(log_weights: Array) -> float:
-    """How many particles of equal weight would be worth as much: (sum w)^2 / sum w^2."""
+    """The effective sample size of the particles, (sum w)^2 / sum w^2, from their log weights (D,)."""
     most, total, squares = log_weights.max(), 0.0, 0.0
     for d in range(log_weights.size):
         w = math.exp(log_weights[d] - most)
@@ -130,23 +145,25 @@ def effective_sample_size(log_weights: Array) -> float:
 class PTS(NamedTuple):
     """Particle Thompson sampling: Kawale et al. 2015, as [A18] compares with it. Interaction: rating.
 
-    For every particle with item factors V, a user's factors are N(mu, Lambda^-1): Lambda = I / spread^2 + sum c v v' /
-    sigma^2, mu = Lambda^-1 sum s v / sigma^2. Draws a particle by weight and u from this Gaussian, shows argmax u . v.
-    After a rating each weight is multiplied by N(rating; mu . v, sigma^2 + v' Lambda^-1 v); particles are drawn anew by
-    weight, systematically, at every step or (ours) only where fewer than `resample` of them count; then the factors of
-    the user, and of the item given those of all who rated it, are drawn anew (a Gibbs move). The regret bound of the
-    paper is for rank 1 alone.
+    Given a particle's item factors V, a user's factors are N(mu, Lambda^-1) with Lambda = I / spread^2 + sum c v v' /
+    sigma^2 and mu = Lambda^-1 sum s v / sigma^2, over the items that the user rated c times with sum s. To propose, it
+    draws a particle by weight and u from this Gaussian, and shows argmax_j u . v_j.
+
+    After a rating, each weight is multiplied by N(rating; mu . v, sigma^2 + v' Lambda^-1 v). The particles are then
+    resampled (systematic resampling): in every step, or (ours) only where the effective sample size is below `resample`
+    times their number. Last, each particle draws the user's factors, and the item's factors given those of all its
+    raters, from their conditionals (a Gibbs move). The regret bound of the paper holds only for rank 1.
     """
 
     space: Any = Slate()
     n_factors: int = 5
     n_particles: int = 30
     sigma: float = 0.5
-    """how noisy ratings are"""
+    """the standard deviation of the noise of a rating"""
     spread: float = 1.0
-    """the standard deviation of factors, of users and items alike"""
+    """the prior standard deviation of the factors, the same for users and items"""
     resample: float = 1.0
-    """the share of particles that must count, or all are drawn anew; 1, as in the paper: at every step"""
+    """resample where the effective sample size is below this share of the particles; 1, as in the paper: every step"""
 
     @property
     def version(self) -> int:
@@ -167,13 +184,14 @@ class PTS(NamedTuple):
         return PTSState(empty_matrix(64, 64), U, V, np.zeros(self.n_particles), seed, 0, 0)
 
     def penalty(self) -> float:
+        """sigma^2 / spread^2, the ridge penalty of the conditionals."""
         return self.sigma * self.sigma / (self.spread * self.spread)
 
     def propose(self, state: PTSState, x: SlateContext, rng: np.random.Generator) -> Ints:
         return best_items(self.scores(state, x, rng), x.items, self.space.size)
 
     def scores(self, state: PTSState, x: SlateContext, rng: np.random.Generator) -> Array:
-        """u . v of each item on offer (c,), of a particle and a taste that are drawn."""
+        """u . v_j of each item on offer (c,), for a drawn particle and drawn user factors u."""
         k, D = self.n_factors, self.n_particles
         weights = state.log_weights
         most, total = weights.max(), 0.0
@@ -194,7 +212,8 @@ class PTS(NamedTuple):
         return row_scores(V, x.items, u)
 
     def ratings(self, state: PTSState, x: SlateContext) -> Array:
-        """u . v of each item on offer (c,), the mean over the particles by their weights; 0 for somebody unknown."""
+        """The predicted rating of each item on offer (c,): the weighted mean of u . v_j over the particles; 0 for a
+        user without ratings."""
         V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)
         U = with_factors(state.U, x.user + 1, state.seed, 0.0)
         weights = np.exp(state.log_weights - state.log_weights.max())
@@ -214,13 +233,13 @@ class PTS(NamedTuple):
         return state
 
     def learn_rating(self, state: PTSState, user: int, item: int, rating: float, weight: float) -> PTSState:
-        """The state after one rating, which counts for `weight`; owns `state`."""
+        """The state after one rating, which counts `weight` times. It may overwrite the arrays of `state`."""
         pairs, U, V, weights = state.pairs, state.U, state.V, state.log_weights
         k, D = self.n_factors, self.n_particles
         L, mu, z = np.empty((k, k)), np.empty(k), np.empty(2 * k)
         v = np.empty(k)
         first = pairs.of_user[user] if user < pairs.of_user.size else -1
-        G, h = np.empty((D, k, k)), np.empty((D, k))  # sigma^2 Lambda and what it is to be solved for
+        G, h = np.empty((D, k, k)), np.empty((D, k))  # sigma^2 Lambda, and the right-hand side sum s v
         for d in range(D):
             ridge(pairs, first, pairs.after_user, pairs.item, V[d], self.penalty(), G[d], h[d])
             copy_into(G[d], h[d], L, mu)
@@ -255,7 +274,8 @@ class PTS(NamedTuple):
         return PTSState(pairs, U, V, weights, state.seed, state.learned + 1, state.t)
 
     def resample_particles(self, U: Array, V: Array, G: Array, h: Array, weights: Array, start: float) -> None:
-        """Draw the particles anew, in place: who is drawn stays, and again takes the place of one who is not."""
+        """Resample the particles by weight, in place: particles that are drawn more than once overwrite those that are
+        not drawn, and all weights become equal. `start` as in `systematic_resampling`."""
         times = systematic_resampling(weights, start)
         weights[:] = 0.0
         d = 0
@@ -269,7 +289,8 @@ class PTS(NamedTuple):
                 copy_into(G[d], h[d], G[place], h[place])
 
     def without_item(self, state: PTSState, item: int) -> PTSState:
-        """The state without an item: counts and sums at once; its factors are the first ones again."""
+        """The state without the ratings of an item, whose factors are again the first ones. It may overwrite
+        `state`."""
         remove_item(state.pairs, item)
         if item < state.V.shape[1]:
             one, D = np.empty(self.n_factors), self.n_particles
@@ -280,8 +301,8 @@ class PTS(NamedTuple):
         return state
 
     def without_rating(self, state: PTSState, user: int, item: int, rating: float, weight: float = 1.0) -> PTSState:
-        """The state without one rating: counts and sums; the factors move with the next. LookupError where the user
-        never rated the item."""
+        """The state without one rating; the factors change with the next rating. It may overwrite `state`. LookupError
+        where the user never rated the item."""
         check_pair(state.pairs, user, item)
         remove_rating(state.pairs, user, item, rating, weight)
         return state

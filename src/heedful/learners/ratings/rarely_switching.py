@@ -1,4 +1,4 @@
-"""What rarely switching OFUL needs of linear algebra: how much det V grows from row to row, scores of a fixed vector.
+"""Linear algebra for rarely switching OFUL: update V^-1 and det V for a new row, and score items with a fixed vector.
 
 Abbasi-Yadkori, Pal & Szepesvari, *Improved Algorithms for Linear Stochastic Bandits*, 2011, section 5.1.
 """
@@ -35,7 +35,7 @@ def _column_scores_loop(columns: Array, items: Ints, w: Array) -> Array:
 @noinline
 @primitive(_column_scores_loop)
 def column_scores(columns: Array, items: Ints, w: Array) -> Array:
-    """w . B_j for the items (n,): columns k x m, a column an item; w (k,). -> (n,)"""
+    """w . B_j for the items (n,), as (n,). `columns` (k x m) has B_j as column j; w (k,)."""
     chosen = columns[:, items]
     s = w[0] * chosen[0]
     for a in range(1, w.size):
@@ -46,7 +46,7 @@ def column_scores(columns: Array, items: Ints, w: Array) -> Array:
 @noinline
 @kernel
 def inverse_from_root(L: Array, out: Array) -> None:
-    """out = (L L')^-1, both k x k, L lower triangular."""
+    """Write (L L')^-1 into out, for a lower triangular L; both k x k."""
     k = L.shape[0]
     M = np.zeros((k, k))
     invert_triangle(L, M)
@@ -61,7 +61,8 @@ def inverse_from_root(L: Array, out: Array) -> None:
 @noinline
 @kernel
 def rank_one_update(inverse: Array, x: Array) -> float:
-    """V^-1 becomes (V + x x')^-1, in place; by what det V is multiplied: 1 + x' V^-1 x (x (k,))."""
+    """Update V^-1 (k x k) to (V + x x')^-1 in place, for x (k,); returns 1 + x' V^-1 x, the factor by which det V
+    grows."""
     k = x.size
     w, d = np.zeros(k), 1.0
     for a in range(k):
@@ -78,7 +79,7 @@ def rank_one_update(inverse: Array, x: Array) -> float:
 @noinline
 @kernel
 def grow_by_user(inverse: Array, growth: Array, users: int) -> tuple[Array, Array]:
-    """Both with room for so many users and more; those who come are due."""
+    """Copies of both arrays with room for at least `users` users; the factors of the new ones are due."""
     n, k = growth.size, inverse.shape[1]
     more, grown = np.zeros((max(users, 2 * n), k, k)), np.full(max(users, 2 * n), np.inf)
     for i in range(n):

@@ -1,7 +1,8 @@
-"""What the learners of ratings have in common: small linear algebra, the scores of a catalogue, first factors.
+"""Shared parts of the rating learners: ridge regression on pairs, small linear algebra, scores of items, first factors.
 
-Matrices are k x k, k the factors, a handful: plain loops, compiled apart, for calling LAPACK would take longer than
-the work. The catalogue is held as k x m, a column an item, so that the loop over items is the inner one.
+Matrices are k x k for a handful of factors k, so they are handled by plain loops, each compiled as a function of its
+own: calling LAPACK would take longer than the work. Item factors are stored as k x m, one column an item, so that the
+loop over items is the inner one.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from heedful.learners.ratings.interaction_matrix import InteractionMatrix
 Array = npt.NDArray[np.float64]
 
 BLOCK = 256
+"""How many items are scored at a time, so that all buffers stay in the first cache."""
 LEAST = 1e-16
-"""Of a number on the diagonal, the share below which a pivot is rounding and nothing else: a tiny penalty beside large
-factors leaves zeros, or less, and no root could be taken."""
+"""The least pivot of a Cholesky factorisation, as a share of the number on the diagonal. With a tiny penalty and large
+factors, rounding can leave a pivot of 0 or less, which has no root."""
 _MASK = 2**64 - 1
 
 
@@ -32,8 +34,12 @@ _MASK = 2**64 - 1
 def ridge(
     pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, penalty: float, V: Array, r: Array
 ) -> None:
-    """V = penalty I + sum c z z' (lower triangle), r = sum s z, over the pairs from `first` on: z the row of the other
-    side, c how often, s the sum of the ratings."""
+    """Sum up the normal equations of a ridge regression: V = penalty I + sum c z z' (k x k, lower triangle) and
+    r = sum s z (k,), written in place.
+
+    The sums run over the list of pairs that starts at `first` (`after` has the next of each); z is the pair's row of
+    `rows` (by the index in `other`), c the number and s the sum of its ratings.
+    """
     k = r.size
     for a in range(k):
         r[a] = 0.0
@@ -62,8 +68,8 @@ def ridge(
 def ridge_of_five(
     pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, V: Array, r: Array
 ) -> None:
-    """The sums of `ridge` added to V and r, of five factors, as in [A18]: twenty sums that stay in registers, which
-    takes a third of the time."""
+    """`ridge` for five factors, as in [A18]: adds the sums to V and r. The twenty sums stay in registers, which takes a
+    third of the time."""
     r0, r1, r2, r3, r4 = r[0], r[1], r[2], r[3], r[4]
     v00, v11, v22, v33, v44 = V[0, 0], V[1, 1], V[2, 2], V[3, 3], V[4, 4]
     v10, v20, v21, v30, v31, v32, v40, v41, v42, v43 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -99,9 +105,9 @@ def _cholesky_loop(V: Array) -> None:
 @no_refcount
 @primitive(_cholesky_loop)
 def cholesky(V: Array) -> None:
-    """V = L L', L into the lower triangle of V (k x k), which is positive definite.
+    """Write the Cholesky factor L, V = L L', into the lower triangle of V (k x k, positive definite).
 
-    Where rounding leaves nothing of a pivot, or less, it is taken for the share `LEAST` of the diagonal's number.
+    A pivot is at least `LEAST` times the number on the diagonal, also where rounding makes it 0 or less.
     """
     L = V.tolist()  # Python's numbers: a matter of microseconds, where numpy's would take ten times as long
     for a, row in enumerate(L):
@@ -129,7 +135,7 @@ def _invert_triangle_loop(L: Array, out: Array) -> None:
 @no_refcount
 @primitive(_invert_triangle_loop)
 def invert_triangle(L: Array, out: Array) -> None:
-    """out = L^-1, both lower triangles (k x k)."""
+    """Write L^-1 into out, both lower triangular (k x k)."""
     rows, inverse = L.tolist(), out.tolist()
     for b in range(len(rows)):
         inverse[b][b] = 1.0 / rows[b][b]
@@ -159,7 +165,7 @@ def _solve_cholesky_loop(L: Array, r: Array) -> None:
 @no_refcount
 @primitive(_solve_cholesky_loop)
 def solve_cholesky(L: Array, r: Array) -> None:
-    """r = (L L')^-1 r, in place."""
+    """Solve L L' x = r in place: r (k,) becomes x, L (k x k, lower)."""
     rows, out = L.tolist(), r.tolist()
     for a, row in enumerate(rows):
         v = out[a]
@@ -182,8 +188,10 @@ def solve_cholesky(L: Array, r: Array) -> None:
 def block_parts(
     B: Array, items: Ints, lo: int, n: int, mu: Array, inverse: Array, s: Array, q: Array, scratch: Array
 ) -> None:
-    """s = mu . B_j and q = |L^-1 B_j|^2 for the items lo .. lo + n - 1 of `items` (n,), in compiled code; scratch
-    (1 + k) x BLOCK."""
+    """Write s = mu . B_j and q = |L^-1 B_j|^2 for the n <= BLOCK items from items[lo] on, in compiled code.
+
+    B (k x m), k >= 4, a column an item; mu (k,); `inverse` L^-1 (k x k); s and q (n,); scratch ((1 + k) x BLOCK).
+    """
     k = mu.size
     whole = items[items.size - 1] == items.size - 1  # rising and distinct: all from 0 on
     if not whole:
@@ -241,7 +249,8 @@ def _optimistic_loop(B: Array, items: Ints, mu: Array, inverse: Array, c: float)
 @noinline
 @primitive(_optimistic_loop)
 def optimistic(B: Array, items: Ints, mu: Array, inverse: Array, c: float) -> Array:
-    """mu . B_j + c |L^-1 B_j| for the items (n,): B k x m, a column an item, k >= 4; `inverse` L^-1 (k x k). -> (n,)"""
+    """The upper confidence bounds mu . B_j + c |L^-1 B_j| of the items, (n,). B (k x m), k >= 4, a column an item;
+    items (n,); mu (k,); `inverse` L^-1 (k x k)."""
     columns = B[:, items]
     s, q = mu[0] * columns[0], np.zeros(items.size)
     for a in range(mu.size):
@@ -258,7 +267,7 @@ def optimistic(B: Array, items: Ints, mu: Array, inverse: Array, c: float) -> Ar
 def _most_optimistic_loop(B: Array, items: Ints, mu: Array, inverse: Array, c: float) -> int:
     s, q, scratch = np.empty(BLOCK), np.empty(BLOCK), np.empty((1 + mu.size, BLOCK))
     best, most = 0, -np.inf
-    square = c * c * (1.0 + 1e-9)  # no root is taken of what cannot be higher: roots take longer than all the rest
+    square = c * c * (1.0 + 1e-9)  # roots, which take longer than all the rest, only where the bound may be the highest
     for lo in range(0, items.size, BLOCK):
         n = min(BLOCK, items.size - lo)
         block_parts(B, items, lo, n, mu, inverse, s, q, scratch)
@@ -279,7 +288,8 @@ def _most_optimistic_loop(B: Array, items: Ints, mu: Array, inverse: Array, c: f
 @noinline
 @primitive(_most_optimistic_loop)
 def most_optimistic(B: Array, items: Ints, mu: Array, inverse: Array, c: float) -> int:
-    """The place in `items` of the one with the highest score of `optimistic`, ties to the first."""
+    """The place in `items` (n,) of the item with the highest upper confidence bound (`optimistic`), ties to the
+    first."""
     return int(optimistic(B, items, mu, inverse, c).argmax())
 
 
@@ -300,7 +310,10 @@ def _normals_of_loop(seed: int, item: int, out: Array) -> None:
 @noinline
 @primitive(_normals_of_loop)
 def normals_of(seed: int, item: int, out: Array) -> None:
-    """out (k,) = standard normal numbers that belong to this item, whenever it comes: SplitMix64 and Box-Muller."""
+    """Fill out (k,) with standard normal numbers that depend only on seed and item: SplitMix64 and Box-Muller.
+
+    So an item's first factors do not depend on when it arrives.
+    """
     state = (seed * 0x9E3779B97F4A7C15 + item * 0xD1B54A32D192ED03) & _MASK
     for a in range(out.size):
         u = [0.0, 0.0]
@@ -316,7 +329,8 @@ def normals_of(seed: int, item: int, out: Array) -> None:
 @noinline
 @kernel
 def with_items(B: Array, seed: int, scale: float, k: int, items: int) -> Array:
-    """B (k x m, rows of 0 below) with the first factors of items that had none, where it has fewer than `items`."""
+    """B, or a wider copy where it has fewer than `items` columns; new columns are normal with standard deviation
+    `scale` in the first k rows, by `seed`, and 0 below."""
     m = B.shape[1]
     if m >= items:
         return B
@@ -335,7 +349,7 @@ def with_items(B: Array, seed: int, scale: float, k: int, items: int) -> Array:
 @noinline
 @kernel
 def with_users(A: Array, users: int) -> Array:
-    """A (n x k) with rows of 0, where it has fewer than `users` rows."""
+    """A (n x k), or a longer copy where it has fewer than `users` rows; new rows are 0."""
     n, k = A.shape
     if n >= users:
         return A
