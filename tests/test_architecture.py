@@ -162,15 +162,6 @@ LOOPS = re.compile(r"(^|_)(loop|settings|projection|decision|record|report|found
 """What such a thing may be an attribute of."""
 OWN = {"is_grading", "is_rating", "is_choosing", "GradingModel", "RatingModel", "ChoiceModel"}
 NOT_YET = {
-    "cli/__init__.py",
-    "cli/compare.py",
-    "cli/init.py",
-    "cli/grid.py",
-    "cli/grid_data.py",
-    "cli/rank.py",
-    "cli/simulate_ordinal.py",
-    "cli/simulate_ratings.py",
-    "cli/sweep.py",
     "loop/counterfactual.py",
     "loop/explain.py",
     "loop/loop.py",

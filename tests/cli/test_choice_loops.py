@@ -136,7 +136,7 @@ WRONG = [
     ("init x covers.csv --features", "--features: expected --choices beside it, got none"),
     (
         "init x covers.csv --choices --ratings 1..5",
-        "--ratings: expected none beside --choices, which are among items alone",
+        "--ratings: expected none beside --choices",
     ),
     ("init x covers.csv --choices --grades 5", "--grades: expected none beside --choices"),
     ("init x covers.csv --choices --context covers.csv", "--context: expected none beside --choices"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
@@ -749,3 +750,21 @@ def test_help_needs_no_database_and_no_loop() -> None:
     program = "import sys, heedful.cli.loops; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert not {"sqlite3", "msgspec", "rich.progress", "heedful.loop", "heedful.io", "heedful.data"} & set(loaded)
+
+
+def test_init_has_the_options_that_interactions_declare(tmp_path: Path) -> None:
+    """Each as it is declared; of two that make a loop, one is refused."""
+    from heedful.loop.interactions import interactions
+
+    told = heedful("init --help", width=250).out
+    makers = [each for each in interactions().values() if each.options]
+    assert len(makers) > 1
+    for each in makers:
+        for option in each.options:
+            assert re.search(rf"--{option.name} .*{re.escape(option.help)}", told), option
+        assert f"{each.default_learner} with --{each.options[0].name}" in told
+    for one, other in itertools.combinations(makers, 2):
+        both = [f"--{of.options[0].name}" + ("" if of.options[0].takes is bool else " 3") for of in (one, other)]
+        got = heedful(f"init {tmp_path / 'x'} items.csv {' '.join(both)}")
+        assert (got.code, got.out) == (2, "")
+        assert f"--{other.options[0].name}: expected none beside --{one.options[0].name}, got it" in got.err

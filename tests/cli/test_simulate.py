@@ -5,18 +5,24 @@ from __future__ import annotations
 import csv
 import inspect
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
 from command import heedful
 
 from heedful.cli import simulate
+from heedful.cli.console import BadInput
 from heedful.cli.output import write_runs
+from heedful.cli.simulate import simulate_command
 from heedful.core.fold import play
 from heedful.data.catalogue import load_catalogue
 from heedful.data.letor import load_letor
+from heedful.experiments.definitions.base import BadOption, Option, Prepared
+from heedful.experiments.definitions.letor import Letor
+from heedful.experiments.registry import EXPERIMENTS
 from heedful.experiments.run import catalogue_setting, letor_setting
 from heedful.jit.kernel import visible
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha, users_that
@@ -381,3 +387,53 @@ def test_no_cell_of_a_file_is_a_formula(tmp_path: Path) -> None:
     runs: Any = [Made("@mine.py:Own", 0, "=1+1", np.array([-0.5, 1.0]))]
     write_runs(tmp_path / "runs.csv", runs, people=True)
     assert (tmp_path / "runs.csv").read_text().splitlines()[1] == "'@mine.py:Own,0,'=1+1,1,-0.5"
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_every_experiment_is_a_command_with_its_own_options(name: str) -> None:
+    """The parameters of `prepare` but for the seeds, which are counted: arguments where there is no default."""
+    told = heedful(f"simulate {name} --help", width=200)
+    assert (told.code, told.err) == (0, "")
+    own = [each for each in inspect.signature(EXPERIMENTS[name].prepare).parameters.values() if each.name != "seeds"]
+    options = {f"--{each.name.replace('_', '-')}" for each in own if each.default is not each.empty}
+    shared = {
+        "--learner",
+        "--rounds",
+        "--seeds",
+        "--first-seed",
+        "--jobs",
+        "--interpreted",
+        "--plot",
+        "--out",
+        "--json",
+    }
+    found = set(re.findall(r"(--[a-z0-9-]+)", told.out.split("Example:")[0].split("Options")[1]))
+    assert {each for each in found if not each.startswith("--no-")} == options | shared | {"--help"}
+    assert EXPERIMENTS[name].help in " ".join(told.out.split())
+
+
+def test_an_option_that_makes_no_sense_is_named_as_it_is_written() -> None:
+    class Odd(Letor):
+        def prepare(
+            self,
+            file: Annotated[str, Option("A file.")],
+            least_size: Annotated[int, Option("At least.")] = 1,
+            *,
+            seeds: Sequence[int],
+        ) -> Prepared:
+            raise BadOption(f"least_size: expected {file}: 2 or more, got {least_size}")
+
+    with pytest.raises(BadInput, match=r"^--least-size: expected a file: 2 or more, got 1$"):
+        simulate_command(Odd())(
+            file="a file",
+            least_size=1,
+            learner=["perceptron"],
+            rounds=None,
+            seeds=1,
+            first_seed=0,
+            jobs=1,
+            interpreted=True,
+            plot=None,
+            out=None,
+            json=False,
+        )

@@ -187,10 +187,10 @@ def test_grades_beside_a_constant(tmp_path: Path) -> None:
     [
         ("'prank'", "'perceptron'", "learner: expected one that predicts grades (ordinal), got perceptron"),
         ("seeds = 2", 'users = ["best"]', "grid.toml: users: expected none with ordinal data, got ['best']"),
-        ("seeds = 2", "k = 3", "grid.toml: k: expected none with ordinal data"),
+        ("seeds = 2", "k = 3", "grid.toml: k: expected only with letor data"),
         ('target = "g"', 'target = "h"', "target: expected a column of films.csv (a, g), got 'h'"),
         ('target = "g"', 'target = "g", scale = "log"', "scale: expected standard, unit, none, got 'log'"),
-        ('target = "g"', 'target = "g", people = 3', "grid.toml: people: expected none with ordinal data"),
+        ('target = "g"', 'target = "g", people = 3', "grid.toml: people: expected only with catalogue data"),
         ('target = "g"', 'target = "g", scales = "none"', "did you mean scale?"),
     ],
 )
@@ -255,7 +255,7 @@ def test_a_cell_of_ratings_is_of_the_files_that_it_is_of(tmp_path: Path) -> None
         ('{ratings = "mine.csv", warm = 99}', "warm: expected a whole number, 1 to 54, got 99"),
         ('{ratings = "mine.csv", columns = {users = "user"}}', "data: columns: users: expected user, item, rating"),
         ('{ratings = "mine.csv", columns = {user = "who"}}', "mine.csv:1: user: expected the column who"),
-        ('{ratings = "mine.csv", people = 3}', "people: expected none with ratings data"),
+        ('{ratings = "mine.csv", people = 3}', "people: expected only with catalogue data"),
         ('{ratings = "gaussian", repeats = true}', "data: repeats: expected none with gaussian, which is drawn"),
         ('{ratings = "gaussian:noise=x"}', "gaussian: noise: expected a number, got 'x'"),
         ('{ratings = "none.csv"}', "none.csv: No such file"),
@@ -333,7 +333,7 @@ def test_a_summary_over_runs_of_different_lengths_stops_where_all_have_a_figure(
         (
             "{letor",
             "{leter",
-            "data: leter: expected letor, catalogue, people, ordinal, ratings, got 'leter'; did you mean letor?",
+            "data: leter: expected letor, catalogue, ordinal, ratings, got 'leter'; did you mean letor?",
         ),
         (
             '{letor = ["*.txt"]}',

@@ -14,6 +14,7 @@ from typer.core import TyperCommand
 
 from heedful import __version__
 from heedful.cli.console import Commands
+from heedful.experiments.registry import EXPERIMENTS
 
 
 class CommandEntry(NamedTuple):
@@ -130,32 +131,7 @@ COMMANDS = {
         "heedful rank choices.csv --goal ranking --plot ranking.png",
     ),
     "simulate": CommandEntry("", "Run learners against a simulated person on your data."),
-    "simulate letor": CommandEntry(
-        "simulate:letor",
-        "Rank the documents of queries for somebody whose corrections follow from the labels.",
-        "heedful simulate letor S1.txt.gz S2.txt.gz --user strict:alpha=0.5 "
-        "--learner perceptron --learner second-order --seeds 5",
-    ),
-    "simulate catalogue": CommandEntry(
-        "simulate:catalogue",
-        "Propose items to people with hidden tastes, who answer each with one they like better.",
-        "heedful simulate catalogue items.csv --user better --learner perceptron --rounds 300 --people 100",
-    ),
-    "simulate movielens": CommandEntry(
-        "simulate:movielens",
-        "Recommend movies to people who rated some of them, one movie after the other.",
-        "heedful simulate movielens ml-1m --user better --learner perceptron --rounds 1500 --people 100",
-    ),
-    "simulate ordinal": CommandEntry(
-        "simulate_ordinal:ordinal",
-        "Predict the grade of one row after the other; after each prediction the true grade is told.",
-        "heedful simulate ordinal wine.csv --target quality --learner prank --seeds 5",
-    ),
-    "simulate ratings": CommandEntry(
-        "simulate_ratings:ratings",
-        "Recommend items to users of whom nothing is known; what is shown is rated, and so it learns.",
-        "heedful simulate ratings ml-100k --learner alb --learner bmf",
-    ),
+    **{f"simulate {name}": CommandEntry(f"simulate:{name}", e.help, e.example) for name, e in EXPERIMENTS.items()},
     "sweep": CommandEntry(
         "sweep:sweep",
         "Run learners with several settings, people and seeds, and compare them.",

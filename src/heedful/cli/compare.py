@@ -254,11 +254,10 @@ def _same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
 
     study = study_of(path)
     with Loop.open(path) as loop:
-        kept = loop.choices
-    if kept is None:
-        raise BadInput(
-            f"{path}: expected a study, or a loop of choices, got a loop of another kind: expected another --name"
-        )
+        interaction = loop.projection.interaction
+    kept, card = interaction.goal, interaction.describe()
+    if card.widget.name != "pairs":
+        raise BadInput(f"{path}: expected a study, or a loop that compares two, got {card.loop}: choose another --name")
     for option, given in {"goal": goal, **{name: told[name] for name in told if name not in FREE}}.items():
         before = kept if option == "goal" else getattr(study, option)
         if given is not None and given != before:

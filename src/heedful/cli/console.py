@@ -136,11 +136,6 @@ def width(table: Table) -> int:
     return table.__rich_measure__(screen, screen.options.update(max_width=10_000)).maximum
 
 
-def short(value: float) -> str:
-    """A number in three figures, with all of its digits from 100 on."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}"
-
-
 def print_json(value: Any) -> None:
     """A value as JSON on stdout, with escapes where stdout has not all characters; what is not finite must be null by
     now."""

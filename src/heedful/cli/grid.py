@@ -1,6 +1,6 @@
 """Grids of runs: a TOML file as cells, each of which is computed once and kept in a file of its own.
 
-    data = {letor = ["letor4-mq2008/S*.txt.gz"]}     # or {catalogue = "items.csv", people = 20}
+    data = {letor = ["letor4-mq2008/S*.txt.gz"]}     # an experiment of `experiments.registry.GRIDS`, and its settings
     users = ["strict:alpha=0.5", "noisy:depth=10"]
     seeds = 5                                        # 0 to 4
     rounds = 784                                     # default: one pass over the queries, or 100 items
@@ -10,10 +10,7 @@
     name = "second-order"
     gamma = [0.1, 1, 10]                             # a list stands for each of its values
 
-Grades: data = {ordinal = "films.csv", target = "rating", scale = "unit"} (also order, map, without, missing), no users,
-and constant-rank among the learners whether or not it is named. Ratings: data = {ratings = "ml-100k", repeats = true}
-(also slate, warm, twice, densest, columns = {user = "who"}) or {ratings = "gaussian:noise=0.5"}, no users, and the
-simple rules among the learners.
+What else the table `data` may say, whether there are users, and which learners are run beside is the experiment's.
 
 A cell is one learner with one person's manner on one seed. Its file is named by a hash of all that decides the
 result: what the grid says of it, the sums of the data files, the source of the learner, the version of heedful.
@@ -30,10 +27,14 @@ import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heedful import __version__
-from heedful.cli.grid_data import ALONE, alone_setting, data_of, known, text_of
+from heedful.experiments.definitions.base import GridExperiment, check_keys, check_text
+from heedful.experiments.registry import GRIDS
+
+if TYPE_CHECKING:
+    from heedful.experiments.run import Setting
 
 _KEYS = {"data": dict, "users": list, "learners": list, "seeds": int, "rounds": int, "k": int}
 _RESULT = {"rounds": int, "checkpoints": list, "regret": list, "stderr": list, "rounds_per_second": float}
@@ -67,31 +68,36 @@ def read_grid(path: Path) -> list[Cell]:
             grid = tomllib.load(file)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{path.name}: expected TOML, got {error}") from None
-    known(path.name, grid, _KEYS)
-    alone = next((kind for kind in ALONE if kind in grid.get("data", {})), "")
+    check_keys(path.name, grid, _KEYS)
+    if not grid.get("data"):
+        raise ValueError(f"{path.name}: data: expected something, got nothing")
+    experiment = _experiment(path.name, grid["data"])
+    alone = bool(experiment.answers)
     if alone and "users" in grid:
-        raise ValueError(f"{path.name}: users: expected none with {alone} data, got {grid['users']!r}")
-    for key in ("data", "learners") if alone else ("data", "users", "learners"):
+        raise ValueError(f"{path.name}: users: expected none with {experiment.name} data, got {grid['users']!r}")
+    for key in ("learners",) if alone else ("users", "learners"):
         if not grid.get(key):
             raise ValueError(f"{path.name}: {key}: expected something, got nothing")
     for key, least in {"seeds": 1, "rounds": 1, "k": 2}.items():
         if key in grid and grid[key] < least:
             raise ValueError(f"{path.name}: {key}: expected a whole number, {least} or more, got {grid[key]}")
-    files, data = data_of(path, grid)
-    users = [ALONE[alone]] if alone else [text_of(path.name, "users", user) for user in grid["users"]]
+    _check_data(path.name, grid, experiment)
+    files, data = experiment.check(f"{path.name}: data", path.parent, grid["data"], grid)
+    named = grid.get("users", ())
+    users = [experiment.answers] if alone else [check_text(path.name, "users", user) for user in named]
     learners = [spec for entry in grid["learners"] for spec in _specs(path.name, entry)]
-    learners += [name for name in _beside(alone) if name not in learners]
+    learners += [name for name in experiment.rules() if name not in learners]
     for key, specs in {"users": users, "learners": learners}.items():
         if twice := [spec for spec in specs if specs.count(spec) > 1]:
             raise ValueError(f"{path.name}: {key}: expected each once, got {twice[0]} {len(twice)} times")
     if alone:
-        alone_setting(files, data, 0)
+        experiment.setting(files, data, "", (0,))
     from heedful.experiments.run import check_for_clicks
     from heedful.learners.registry import make_user
 
-    loads = {spec: _check_learner(path.parent, spec, data) for spec in learners}
+    loads = {spec: _check_learner(path.parent, spec, experiment.blank(data)) for spec in learners}
     for user in users if not alone else ():
-        _check_user(path.name, user, data)
+        _check_user(path.name, user, experiment)
         for spec in learners:
             check_for_clicks(spec, loads[spec][2], make_user(user))
     seeds, decided = tuple(range(grid.get("seeds", 1))), {"heedful": __version__, "rounds": grid.get("rounds")}
@@ -108,13 +114,26 @@ def read_grid(path: Path) -> list[Cell]:
     ]
 
 
-def _beside(kind: str) -> tuple[str, ...]:
-    """What is run beside the learners for data of a kind."""
-    if kind == "ratings":
-        from heedful.experiments.ratings import SIMPLE
+def _experiment(where: str, data: Mapping[str, Any]) -> GridExperiment:
+    """The experiment that a grid names with its data. ValueError where it names none, or several."""
+    named = [each for name, each in GRIDS.items() if name in data]
+    if len(named) == 1:
+        return named[0]
+    everything = {key: kind for each in GRIDS.values() for key, kind in each.keys.items()}
+    if not named and not set(data) <= set(everything):
+        check_keys(f"{where}: data", data, {name: each.keys[name] for name, each in GRIDS.items()})
+    *most, last = [each.syntax for each in GRIDS.values()]
+    raise ValueError(f"{where}: data: expected {', '.join(most)} or {last}, got {', '.join(sorted(data))}")
 
-        return SIMPLE
-    return ("constant-rank",) if kind == "ordinal" else ()
+
+def _check_data(where: str, grid: Mapping[str, Any], experiment: GridExperiment) -> None:
+    """ValueError, by key, for what goes with other experiments, and for what goes with none."""
+    for key in (*grid["data"], *grid):
+        own = key in (*experiment.keys, *experiment.grid_keys)
+        others = [each.name for each in GRIDS.values() if key in (*each.keys, *each.grid_keys)]
+        if others and not own:
+            raise ValueError(f"{where}: {key}: expected only with {' or '.join(others)} data")
+    check_keys(f"{where}: data", grid["data"], experiment.keys)
 
 
 def _specs(where: str, entry: Any) -> list[str]:
@@ -132,33 +151,24 @@ def _specs(where: str, entry: Any) -> list[str]:
     return [f"{entry['name']}:{text}" if text else entry["name"] for text in given]
 
 
-def _check_learner(folder: Path, spec: str, data: Mapping[str, Any]) -> tuple[str, str, Any]:
+def _check_learner(folder: Path, spec: str, setting: Setting) -> tuple[str, str, Any]:
     """(the name to load it by, the sum of its source, itself). ValueError where there is no such learner."""
-    from heedful.experiments.run import Setting
     from heedful.learners.registry import learner_class
-    from heedful.spaces.ordinal import Ranks
-    from heedful.spaces.ranking import Ranking
-    from heedful.spaces.slate import Slate
 
     file = spec.partition(".py:")[0] + ".py"
     load = str(folder / file) + spec[len(file) :] if ".py:" in spec and not Path(file).is_absolute() else spec
-    setting = Setting(n_features=50, space=Ranking(data.get("k", 1)), R=1.0, S=1.0, alpha=1.0, rounds=1, scenes=())
-    if data["kind"] == "ordinal":
-        setting = setting._replace(space=Ranks(5), interaction="ordinal")
-    if data["kind"] == "ratings":
-        setting = setting._replace(space=Slate(data["slate"]), interaction="rating")
     learner = setting.learner(load)
     source = Path(inspect.getfile(learner_class(load))).read_bytes()
     return load, hashlib.sha256(source).hexdigest(), learner
 
 
-def _check_user(where: str, user: str, data: Mapping[str, Any]) -> None:
+def _check_user(where: str, user: str, experiment: GridExperiment) -> None:
     from heedful.learners.registry import make_user
     from heedful.worlds.users import users_that
 
-    act = "rank" if data["kind"] == "letor" else "pick"
-    if not hasattr(make_user(user), act):
-        raise ValueError(f"{where}: users: expected {users_that(act)} for {data['kind']} data, got {user}")
+    if not hasattr(make_user(user), experiment.act):
+        expected = f"{users_that(experiment.act)} for {experiment.name} data"
+        raise ValueError(f"{where}: users: expected {expected}, got {user}")
 
 
 # ---------------------------------------------------------------------------- cells and their files

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from heedful.cli.common import Json, asking, numbers, pairs, place, quoted, read_json, read_text
+from heedful.cli.common import Json, asking, pairs, place, quoted, read_json, read_text
 from heedful.cli.console import BadInput, Failure, console, new_table, print_json, reading_input
-from heedful.core.validation import check_count
-from heedful.spaces.ordinal import MOST_RANKS
+from heedful.cli.signature import add_parameters, option
+from heedful.loop.interactions import default_learner, interactions
+from heedful.loop.interactions.protocol import Interaction
+from heedful.loop.settings import Settings
 
 if TYPE_CHECKING:
     from heedful.features import Encoding
@@ -20,6 +22,23 @@ if TYPE_CHECKING:
 
 TOO_FEW = "and too few repeat"
 """How `infer` ends why it ignored a column of texts."""
+
+
+def _kinds() -> list[type[Interaction[Any]]]:
+    """The kinds of loops that an option makes."""
+    return [each for each in interactions().values() if each.options]
+
+
+def _default_learners() -> str:
+    """What --learner is where it is not given, in words."""
+    of = [f"{each.default_learner} with --{each.options[0].name}" for each in _kinds()]
+    return "; ".join([default_learner(Settings()), ", ".join(of)])
+
+
+def _other_actions() -> str:
+    """How an action is said in loops of some kinds, in words."""
+    of = [each for each in _kinds() if each.action_syntax != Interaction.action_syntax]
+    return "".join(f"; with --{each.options[0].name} {each.action_syntax}" for each in of)
 
 
 def init(
@@ -40,35 +59,12 @@ def init(
             "-l",
             metavar="NAME[:A=1,...]",
             help="`heedful learners` lists them.",
-            show_default="fair-pairs; averaged-prank with --grades, bmf with --ratings, hierarchical-gp with --choices",
+            show_default=_default_learners(),
         ),
     ] = None,
-    grades: Annotated[
-        int | None, typer.Option(metavar="K", help="Predict the grade of each item, 1 to K, and learn from grades.")
-    ] = None,
-    ratings: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LOW..HIGH",
-            help="Learn who likes what from ratings alone, 1..5; without FILE, items come by import.",
-        ),
-    ] = None,
-    choices: Annotated[
-        bool, typer.Option("--choices", help="Ask which of two is better, and learn what people prefer from that.")
-    ] = False,
-    goal: Annotated[
-        str | None,
-        typer.Option(metavar="best|ranking", help="With --choices: what they are for.", show_default="best"),
-    ] = None,
-    features: Annotated[
-        bool,
-        typer.Option("--features", help="With --choices: items that are like each other are liked alike."),
-    ] = False,
     repeats: Annotated[
         bool,
-        typer.Option(
-            "--repeats", help="With --ratings: show again what a person has rated; with --choices: ask a pair again."
-        ),
+        typer.Option("--repeats", help="Show again what a person is done with, where the kind of loop has such."),
     ] = False,
     identifier: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The column that names the items.", show_default="found")
@@ -94,7 +90,7 @@ def init(
     k: Annotated[
         int,
         typer.Option(
-            min=1, help="Positions that count when an order is corrected; 1 shows one item. With --ratings: how many."
+            min=1, help="Positions that count when an order is corrected, or how many are shown; 1 shows one item."
         ),
     ] = 10,
     control: Annotated[
@@ -112,8 +108,8 @@ def init(
         list[str] | None,
         typer.Option(
             metavar="NAME=WEIGHT",
-            help="What an action says of its item; with --ratings NAME=RATING:WEIGHT. May be repeated.",
-            show_default="view=0.1, cart=0.5, buy=1, hide=-1; with --ratings up to the range",
+            help=f"What an action says of its item{_other_actions()}. May be repeated.",
+            show_default="view=0.1, cart=0.5, buy=1, hide=-1, or as much in the range of answers",
         ),
     ] = None,
     no_text: Annotated[bool, typer.Option("--no-text", help="Do not keep texts, only their features.")] = False,
@@ -127,6 +123,7 @@ def init(
         bool, typer.Option("--texts", help="For bare texts that come with each request: no FILE.")
     ] = False,
     json: Json = False,
+    **given: Any,
 ) -> None:
     """Make a loop: something to show, and how it is taken apart into features.
 
@@ -135,15 +132,11 @@ def init(
 
     Exit codes: 0 made; 1 it could not be written; 2 bad input.
     """
-    if choices:
-        _check_choices(texts, grades, ratings, kind, context, cross, features, query_features)
-    elif goal is not None or features:
-        raise BadInput(f"{'--features' if goal is None else '--goal'}: expected --choices beside it, got none")
-    elif ratings is not None:
-        _check_bare(texts, grades, kind, context, cross, query_features)
-    elif repeats:
-        raise BadInput("--repeats: expected --ratings or --choices beside it, got none")
-    elif texts == (file is not None):
+    made = _made_by(given)
+    others = {"--texts": texts, "--context": context, "--cross": cross, "--query-features": query_features}
+    if made is not None:
+        _check_fit(made, others, kind=kind, features=given.get("features"))
+    if (made is None or made.item_features == "all") and texts == (file is not None):
         raise BadInput(
             "FILE: expected none with --texts, got one"
             if texts
@@ -153,19 +146,16 @@ def init(
         raise BadInput(f"{'--kind' if kind else '--identifier'}: expected a FILE that it is about, got --texts")
     if not 0.0 <= people <= 1e9:
         raise BadInput(f"--people: expected a number from 0 to {1e9:g}, got {people:g}")
-    kinds, bounds = pairs("--kind", "COLUMN=KIND", kind or ()), None if ratings is None else _bounds(ratings)
-    purpose: dict[str, Any] = {"choices": goal or "best", "repeats": repeats} if choices else {}
-    if choices:
-        weights = numbers("--action", "NAME=WEIGHT", action or ())
-    elif bounds is None:
-        learner, weights = _learner(learner, grades), numbers("--action", "NAME=WEIGHT", action or ())
-    else:
-        weights = _weighed(action or ())
+    kinds, type_ = pairs("--kind", "COLUMN=KIND", kind or ()), made or Interaction
+    with asking():
+        chosen = type_.choose(given, learner)
+        said = pairs("--action", type_.action_syntax, action or ())
+        weights = {name: type_.read_action(name, value) for name, value in said.items()}
     loop, rows = _made(
         name,
         file,
-        learner,
-        {"identifier": identifier, "kinds": kinds, "features": features or bool(kinds)},
+        chosen.learner,
+        {"identifier": identifier, "kinds": kinds, "features": bool(given.get("features")) or bool(kinds)},
         context,
         cross or [],
         None
@@ -173,9 +163,9 @@ def init(
         else read_json("--query-features", read_text("--query-features", query_features)),
         {"k": k, "control": control, "exploration": exploration, "shrink": people, "store_text": not no_text}
         | {"keep_unshown": not only_shown, "strict": strict}
+        | {"repeats": repeats}
         | ({"actions": weights} if weights else {})
-        | purpose
-        | ({} if bounds is None else {"ratings": bounds, "repeats": repeats}),
+        | dict(chosen.settings),
     )
     with loop:
         if json:
@@ -186,74 +176,33 @@ def init(
             console().print(f"\nNext: {_next(loop, name)}", markup=False, soft_wrap=True)
 
 
-def _check_bare(texts: bool, grades: int | None, kind: Any, context: Any, cross: Any, query: Any) -> None:
-    """BadInput for what a loop of ratings does not go with."""
-    given = {"--texts": texts, "--grades": grades is not None, "--kind": kind, "--context": context, "--cross": cross}
-    given |= {"--query-features": query}
-    for option, there in given.items():
+def _made_by(given: Mapping[str, Any]) -> type[Interaction[Any]] | None:
+    """The kind of loop that an option makes; None where none does. BadInput for options of different kinds, and for
+    one that goes with another that is not given."""
+    made = [each for each in _kinds() if given[each.options[0].name]]
+    if len(made) > 1:
+        first, second = (each.options[0].name for each in made[:2])
+        raise BadInput(f"--{second}: expected none beside --{first}, got it")
+    for each in _kinds():
+        first, *more = [option.name for option in each.options]
+        if each not in made and (option := next((name for name in more if given[name]), "")):
+            raise BadInput(f"--{option}: expected --{first} beside it, got none")
+    return made[0] if made else None
+
+
+def _check_fit(made: type[Interaction[Any]], others: Mapping[str, Any], *, kind: Any, features: Any) -> None:
+    """BadInput for what does not go with a kind of loop that knows items by number, not by features."""
+    if not made.by_number:
+        return
+    option = made.options[0].name
+    for other, there in others.items():
         if there:
-            raise BadInput(f"{option}: expected none beside --ratings, which looks at no features, got it")
-
-
-def _check_choices(
-    texts: bool,
-    grades: int | None,
-    ratings: str | None,
-    kind: Any,
-    context: Any,
-    cross: Any,
-    features: bool,
-    query: Any,
-) -> None:
-    """BadInput for what a loop of choices does not go with."""
-    given = {"--texts": texts, "--grades": grades is not None, "--ratings": ratings is not None}
-    given |= {"--context": context, "--cross": cross, "--kind": kind and not features, "--query-features": query}
-    for option, there in given.items():
-        if there:
-            instead = "--features beside it, as items are known by their names alone" if option == "--kind" else ""
-            raise BadInput(
-                f"{option}: expected {instead or 'none beside --choices, which are among items alone'}, got it"
-            )
-
-
-def _bounds(given: str) -> tuple[float, float]:
-    """LOW..HIGH as two numbers."""
-    low, dots, high = given.partition("..")
-    try:
-        if dots:
-            return float(low), float(high)
-    except ValueError:
-        pass
-    raise BadInput(f"--ratings: expected LOW..HIGH, such as 1..5, got {given!r}")
-
-
-def _weighed(given: Sequence[str]) -> dict[str, Any]:
-    """NAME=RATING:WEIGHT as pairs by name; NAME=RATING, which counts as one rating."""
-    found: dict[str, Any] = {}
-    for name, text in pairs("--action", "NAME=RATING:WEIGHT", given).items():
-        rating, colon, weight = text.partition(":")
-        try:
-            found[name] = (float(rating), float(weight)) if colon else float(rating)
-        except ValueError:
-            raise BadInput(f"--action: expected NAME=RATING:WEIGHT, such as buy=5:1, got {name}={text}") from None
-    return found
-
-
-def _learner(given: str | None, grades: int | None) -> str:
-    """The learner that --learner and --grades name together."""
-    if grades is None:
-        return "fair-pairs" if given is None else given
-    from heedful.learners.registry import learner_class
-    from heedful.loop.interactions.ordinal.learners import graded_spec, is_grading
-
-    with asking():
-        check_count("--grades", grades, least=2, most=MOST_RANKS)
-        spec = "averaged-prank" if given is None else given
-        if not is_grading(learner_class(spec)):
-            raise ValueError(
-                f"--grades: expected a --learner that predicts grades beside it, such as prank, got {spec}"
-            )
-        return graded_spec(spec, grades)
+            raise BadInput(f"{other}: expected none beside --{option}, which knows items by their names alone, got it")
+    if kind and not made.looks_at_items(features):
+        wanted = f"none beside --{option}, which looks at no features"
+        if made.item_features == "asked":
+            wanted = "--features beside it, as items are known by their names alone"
+        raise BadInput(f"--kind: expected {wanted}, got it")
 
 
 def _made(
@@ -351,6 +300,25 @@ def _cross(given: str, context: Encoding, places: Mapping[str, range]) -> tuple[
     known = [i for i in cuts if context.places.get(given[:i]) and places.get(given[i + 1 :])]
     at = (known or cuts)[0]
     return given[:at], given[at + 1 :]
+
+
+add_parameters(
+    init,
+    [
+        option(
+            each.name,
+            each.takes if each.takes is bool else Optional[each.takes],  # noqa: UP045  # a type that is read when run
+            False if each.takes is bool else None,
+            each.help,
+            metavar=each.metavar,
+            show_default=each.default,
+        )
+        for kind in _kinds()
+        for each in kind.options
+    ],
+    before="repeats",
+    names={},
+)
 
 
 # ---------------------------------------------------------------------------- what it became

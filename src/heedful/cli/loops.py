@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.common import Json, Name, Own, asking, numbers, opened, quoted, read_json, read_text, shortened
-from heedful.cli.console import BadInput, console, new_table, note, print_json, short
+from heedful.cli.console import BadInput, console, new_table, note, print_json
+from heedful.core.formatting import short
 
 if TYPE_CHECKING:
     from heedful.loop import Loop

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heedful.data.spreadsheet import plain_row
+from heedful.data.spreadsheet import write_table
 
 if TYPE_CHECKING:
     from heedful.experiments.run import Curve, Run, Setting
@@ -47,12 +46,9 @@ def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = 
         arrays: dict[str, Any] = {name: columns[name] for name in names}
         np.savez_compressed(path, **arrays)
         return
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(names)
-        for run in runs:
-            who = plain_row([run.learner, run.seed, run.person] if people else [run.learner, run.seed])
-            writer.writerows([*who, t, regret] for t, regret in enumerate(run.regrets.tolist(), 1))
+    who = [[run.learner, run.seed, run.person] if people else [run.learner, run.seed] for run in runs]
+    rounds = ([*one, t, cost] for one, run in zip(who, runs) for t, cost in enumerate(run.regrets.tolist(), 1))
+    write_table(path, names, rounds)
 
 
 def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting: Setting, title: str) -> None:

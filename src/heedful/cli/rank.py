@@ -188,11 +188,11 @@ def _refuse_same(file: Path, items: Path | None, csv: Path | None, pairs: Path |
             taken[path.resolve()] = option
 
 
-def _refuse_many(choices: ComparisonTable) -> None:
+def _refuse_many(table: ComparisonTable) -> None:
     """ValueError where there are more items than are ranked, with what to do."""
     from heedful.inference.estimation import MOST_ITEMS, MOST_ITEMS_OF_MANY
 
-    n, told_apart = len(choices.items), len(choices.people) > 1
+    n, told_apart = len(table.items), len(table.people) > 1
     if n > MOST_ITEMS:
         pooled = " with --pool" if told_apart else ""
         hint = "keep the answers about fewer of them, such as those with most votes"

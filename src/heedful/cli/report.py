@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heedful.cli.common import Json, Name, Own, asking, opened
-from heedful.cli.console import check_extra, console, note, print_json, reading_input, short
+from heedful.cli.console import check_extra, console, note, print_json, reading_input
 from heedful.cli.output import check_path
 from heedful.cli.parts import print_parts
+from heedful.core.formatting import short
 
 if TYPE_CHECKING:
     from heedful.loop import Loop

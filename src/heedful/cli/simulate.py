@@ -1,146 +1,98 @@
-"""`heedful simulate`: learners against a simulated person, on ranking data, a table of items or MovieLens."""
+"""`heedful simulate NAME`: one command for each experiment, made of the options that the experiment declares."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args, get_type_hints
 
 import typer
 
-from heedful.cli.console import note, reading_input
-from heedful.cli.simulate_common import (
-    FirstSeed,
-    Float32,
-    Interpreted,
-    Jobs,
-    Json,
-    Learners,
-    Out,
-    Plot,
-    Rounds,
-    Seeds,
-    SimulateRequest,
-    check_request,
-    run_and_tell,
-)
+from heedful.cli.console import BadInput, note, reading_input
+from heedful.cli.signature import add_parameters, option
+from heedful.cli.simulate_common import SimulateRequest, check_request, run_and_tell
+from heedful.experiments.definitions.base import BadOption, Experiment, Option
+from heedful.experiments.registry import EXPERIMENTS
 
 
-def letor(
-    files: Annotated[list[str], typer.Argument(help="LETOR / SVMlight files, plain or gzip.")],
-    user: Annotated[
-        str,
-        typer.Option(help="strict:alpha=A, expected:alpha=A, noisy:depth=D, position-biased:eta=E or cascade:stop=P."),
-    ] = "strict:alpha=0.5",
-    learner: Learners = ["perceptron"],  # noqa: B006
-    rounds: Annotated[
-        int | None,
-        typer.Option(min=1, show_default="one pass over the queries", help="How many rounds each run has."),
-    ] = None,
-    seeds: Seeds = 1,
-    first_seed: FirstSeed = 0,
-    k: Annotated[int, typer.Option(min=2, help="Positions of a ranking that count.")] = 5,
-    jobs: Jobs = None,
-    float32: Float32 = False,
-    interpreted: Interpreted = False,
-    plot: Plot = None,
-    out: Out = None,
-    json: Json = False,
-) -> None:
-    """Rank the documents of queries for somebody whose corrections follow from the labels.
-
-    The person's utility is the least-squares fit of the labels. Every round is a query, in random order; the person
-    answers the ranking with a better one. Several passes are made where there are more rounds than queries.
-    """
-    request = SimulateRequest(learner, {"user": user}, rounds, jobs, interpreted, plot, out, json)
-    with reading_input():
-        check_request(request)
-        from heedful.data.letor import load_letor
-        from heedful.experiments.run import letor_setting
-        from heedful.learners.registry import make_user
-
-        person, chosen = make_user(user), range(first_seed, first_seed + seeds)
-        dtype = "float32" if float32 else "float64"
-        setting = letor_setting(load_letor(*files), person, k=k, seeds=chosen, dtype=dtype)
-    run_and_tell(request, setting, f"{user}, {setting.rounds:,} queries")
+def __getattr__(name: str) -> Callable[..., None]:
+    """The command of the experiment of that name. AttributeError where there is none."""
+    if name not in EXPERIMENTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return simulate_command(EXPERIMENTS[name])
 
 
-def catalogue(
-    items: Annotated[str, typer.Argument(metavar="ITEMS.csv", help="A table of items with numeric columns.")],
-    user: Annotated[str, typer.Option(help="strict:alpha=A, expected, better, better:exact=true or best.")] = "better",
-    learner: Learners = ["perceptron"],  # noqa: B006
-    rounds: Rounds = 100,
-    people: Annotated[int, typer.Option(min=1, help="People with a hidden taste each.")] = 20,
-    seeds: Seeds = 1,
-    first_seed: FirstSeed = 0,
-    jobs: Jobs = None,
-    float32: Float32 = False,
-    interpreted: Interpreted = False,
-    plot: Plot = None,
-    out: Out = None,
-    json: Json = False,
-) -> None:
-    """Propose items to people with hidden tastes, who answer each with one they like better.
+def simulate_command(experiment: Experiment) -> Callable[..., None]:
+    """A function whose parameters are the options of an experiment, then those that all have."""
+    fixed = experiment.rounds if isinstance(experiment.rounds, int) else None
 
-    What was shown and what came back leave the pool. Every person has a learner of their own.
-    """
-    request = SimulateRequest(learner, {"user": user}, rounds, jobs, interpreted, plot, out, json)
-    with reading_input():
-        check_request(request)
-        from heedful.data.catalogue import load_catalogue
-        from heedful.experiments.run import catalogue_setting
-        from heedful.learners.registry import make_user
+    def run(
+        *,
+        learner: Annotated[
+            list[str],
+            typer.Option(
+                "--learner", "-l", metavar="NAME[:A=1,...]", help="May be repeated; `heedful learners` lists them."
+            ),
+        ] = list(experiment.learners),  # noqa: B006
+        rounds: Annotated[
+            int | None,
+            typer.Option(
+                min=1, show_default=fixed is not None or str(experiment.rounds), help="How many rounds each run has."
+            ),
+        ] = fixed,
+        seeds: Annotated[
+            int, typer.Option(min=1, help="Runs of each learner, on seeds one after the other.")
+        ] = experiment.seeds,
+        first_seed: Annotated[int, typer.Option(min=0, help="The first of the seeds.")] = 0,
+        jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time.", show_default="all cores")] = None,
+        interpreted: Annotated[bool, typer.Option("--interpreted", help="Do not compile.")] = False,
+        plot: Annotated[Path | None, typer.Option(help="Draw the average against rounds into this file.")] = None,
+        out: Annotated[Path | None, typer.Option(help="Write the measure of every round: .csv or .npz.")] = None,
+        json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
+        **options: object,
+    ) -> None:
+        request = SimulateRequest(learner, rounds, jobs, interpreted, plot, out, json)
+        with reading_input():
+            check_request(request)
+            try:
+                prepared = experiment.prepare(**options, seeds=range(first_seed, first_seed + seeds))
+            except BadOption as error:
+                name, _, told = str(error).partition(":")
+                raise BadInput(f"--{name.replace('_', '-')}:{told}") from error
+        for each in prepared.notes:
+            note(each)
+        run_and_tell(request, prepared)
 
-        person, chosen = make_user(user), range(first_seed, first_seed + seeds)
-        table, dtype = load_catalogue(items), "float32" if float32 else "float64"
-        note(f"{items}: features are {', '.join(table.features)}; columns that are not numbers are left out")
-        setting = catalogue_setting(table, person, people=people, seeds=chosen, dtype=dtype)
-    run_and_tell(request, setting, f"{user}, {len(table.names):,} items, {people:,} people")
+    add_parameters(run, _own_options(experiment), before="learner", names={"experiment": experiment, "fixed": fixed})
+    run.__doc__ = f"{experiment.help}\n\n{inspect.getdoc(experiment.prepare)}"
+    return run
 
 
-def movielens(
-    folder: Annotated[Path, typer.Argument(help="MovieLens 1M or 100K, as GroupLens packs it; plain or gzip.")],
-    user: Annotated[str, typer.Option(help="strict:alpha=A, expected, better, better:exact=true or best.")] = "better",
-    learner: Learners = ["perceptron"],  # noqa: B006
-    rounds: Rounds = 1500,
-    people: Annotated[int, typer.Option(min=0, help="So many of the other half of the users; 0 is all of it.")] = 100,
-    split: Annotated[int, typer.Option(min=0, help="The seed that halves the users.")] = 0,
-    dimension: Annotated[
-        int, typer.Option(min=0, show_default="by cross-validation", help="How many features a movie has.")
-    ] = 0,
-    regularisation: Annotated[
-        float, typer.Option(min=0.0, show_default="by cross-validation", help="What holds the features small.")
-    ] = 0.0,
-    penalty: Annotated[
-        str, typer.Option(help="plain, the same for every movie, or weighted by its number of ratings.")
-    ] = "plain",
-    seeds: Seeds = 1,
-    first_seed: FirstSeed = 0,
-    jobs: Jobs = None,
-    float32: Float32 = False,
-    interpreted: Interpreted = False,
-    plot: Plot = None,
-    out: Out = None,
-    json: Json = False,
-) -> None:
-    """Recommend movies to people who rated some of them, one movie after the other.
+def _own_options(experiment: Experiment) -> list[inspect.Parameter]:
+    """The parameters of `prepare` as a command takes them."""
+    hints = get_type_hints(experiment.prepare, include_extras=True)
+    made = []
+    for each in inspect.signature(experiment.prepare).parameters.values():
+        if each.kind is inspect.Parameter.KEYWORD_ONLY:
+            continue
+        of, says = get_args(hints[each.name])
+        made.append(_parameter(each, of, says))
+    return made
 
-    The ratings of one half of the users give every movie its features. The utility of a person of the other half is
-    the least-squares fit of her ratings. What was shown and what came back leave the pool. Every person has a learner
-    of their own.
-    """
-    request = SimulateRequest(learner, {"user": user}, rounds, jobs, interpreted, plot, out, json)
-    with reading_input():
-        check_request(request)
-        from heedful.data.movielens import load_movielens
-        from heedful.experiments.movielens import cinema, movie_setting
-        from heedful.learners.registry import make_user
 
-        person, chosen = make_user(user), range(first_seed, first_seed + seeds)
-        ratings = load_movielens(folder)
-        house = cinema(ratings, split=split, dimension=dimension, regularisation=regularisation, penalty=penalty)
-        m, N = house.X.shape
-        made = f"{N} features ({penalty} penalty {house.regularisation:g})"
-        note(f"{folder}: {m:,} movies with {made}, from half the users")
-        dtype = "float32" if float32 else "float64"
-        setting = movie_setting(house, person, people=people, seeds=chosen, dtype=dtype)
-    run_and_tell(request, setting, f"{user}, {m:,} movies, {people or house.people.size:,} people")
+def _parameter(each: inspect.Parameter, of: object, says: Option) -> inspect.Parameter:
+    if each.default is each.empty:
+        told = typer.Argument(help=says.help, metavar=says.metavar)
+        return each.replace(annotation=Annotated[of, told])
+    return option(
+        each.name,
+        of,
+        each.default,
+        says.help,
+        metavar=says.metavar,
+        least=says.least,
+        most=says.most,
+        show_default=says.default,
+        negatable=says.negatable,
+    )

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heedful.cli.console import (
     check_extra,
@@ -17,46 +15,28 @@ from heedful.cli.console import (
     number,
     print_json,
     reading_input,
-    short,
     width,
 )
 from heedful.cli.output import check_path, plot, write_runs
+from heedful.core.formatting import short
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from heedful.experiments.definitions.base import Prepared
     from heedful.experiments.run import Curve, Run, Setting
 
 
-Learners = Annotated[
-    list[str],
-    typer.Option("--learner", "-l", metavar="NAME[:A=1,...]", help="May be repeated; `heedful learners` lists them."),
-]
-Rounds = Annotated[int, typer.Option(min=1, help="How many rounds each run has.")]
-Seeds = Annotated[int, typer.Option(min=1, help="Runs of each learner, on seeds one after the other.")]
-FirstSeed = Annotated[int, typer.Option(min=0, help="The first of the seeds.")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Runs at a time.", show_default="all cores")]
-Float32 = Annotated[bool, typer.Option("--float32", help="Features in single precision.")]
-Interpreted = Annotated[bool, typer.Option("--interpreted", help="Do not compile.")]
-Plot = Annotated[Path | None, typer.Option(help="Draw average regret against rounds into this file.")]
-Out = Annotated[Path | None, typer.Option(help="Write the regret of every round: .csv or .npz.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
-
-
 class SimulateRequest(NamedTuple):
-    """What was asked for, whatever the data; `conditions` is what --json says of each row, and the title in short."""
+    """What was asked for, whatever the experiment."""
 
     learners: list[str]
-    conditions: dict[str, Any]
     rounds: int | None
     jobs: int | None
     interpreted: bool
     plot: Path | None
     out: Path | None
     json: bool
-    beside: tuple[str, ...] = ()  # learners that nobody asked for, run for comparison
-    remark: str = ""  # what is to be said under the table
-    simple: tuple[str, ...] = ()  # learners of which the best, by the last round, is what the others are held against
 
 
 def check_request(request: SimulateRequest) -> None:
@@ -70,12 +50,21 @@ def check_request(request: SimulateRequest) -> None:
             raise ValueError(f"--learner: expected each once, got {spec} {request.learners.count(spec)} times")
 
 
-def run_and_tell(request: SimulateRequest, setting: Setting, title: str) -> None:
-    """Run the learners in a setting and say what became of them, in a table or as JSON, and in files."""
+def run_and_tell(request: SimulateRequest, prepared: Prepared) -> None:
+    """Run the learners in an experiment and say what became of them, in a table or as JSON, and in files."""
     from heedful.experiments.run import curve, difference
 
+    setting = prepared.setting
+    beside = tuple(spec for spec in prepared.rules if spec not in request.learners)
     with reading_input():
-        learners = {spec: setting.learner(spec) for spec in (*request.learners, *request.beside)}
+        learners = {spec: setting.learner(spec) for spec in (*request.learners, *beside)}
+    for spec in request.learners:
+        if why := prepared.warn(learners[spec]):
+            note(f"{spec}: {why}")
+    most = prepared.most_rounds
+    if request.rounds and most is not None and request.rounds > most:
+        note(f"everything is consumed after {most:,} rounds, fewer than {request.rounds:,}")
+        request = request._replace(rounds=most)
     runs = _watch(request, setting, learners)
     curves = {spec: curve([run for run in runs if run.learner == spec]) for spec in learners}
     for spec, one in curves.items():
@@ -83,18 +72,18 @@ def run_and_tell(request: SimulateRequest, setting: Setting, title: str) -> None
             note(
                 f"{spec}: items leave as they are found, and nothing was left after {one.mean.size} rounds: ended there"
             )
-    best = _best(request, setting, curves)
+    best = _best(prepared, curves)
     of = {spec: [run for run in runs if run.learner == spec] for spec in learners}
     against = {spec: difference(of[spec], of[best]) for spec in learners if best and spec != best}
     if request.out:
         write_runs(request.out, runs, people=any(run.person for run in runs), measure=_key(setting))
     if request.plot:
-        plot(request.plot, curves, learners, setting, title)
+        plot(request.plot, curves, learners, setting, prepared.title)
     if request.json:
-        rows = [_as_json(request, setting, spec, learners[spec], one) for spec, one in curves.items()]
-        print_json([row | _less(best, against.get(row["learner"])) for row in rows])
+        rows = [_as_json(prepared, beside, spec, learners[spec], one) for spec, one in curves.items()]
+        print_json([row | _less(best, against.get(spec)) for spec, row in zip(curves, rows)])
     else:
-        table, remarks = _table(request, setting, learners, curves, title, (best, against))
+        table, remarks = _table(prepared, beside, learners, curves, (best, against))
         console().print(table, remarks, sep="\n")
 
 
@@ -141,10 +130,10 @@ Against = tuple[str, dict[str, tuple[float, float]]]
 """The best of the simple learners, and of all others what they cost more: (mean, standard error)."""
 
 
-def _best(request: SimulateRequest, setting: Setting, curves: dict[str, Curve]) -> str:
-    """The simple learner with the best last average; empty where none is run."""
-    ends = {spec: float(curves[spec].mean[-1]) for spec in request.simple if spec in curves}
-    return (max if setting.rising else min)(ends, key=lambda spec: ends[spec]) if ends else ""
+def _best(prepared: Prepared, curves: dict[str, Curve]) -> str:
+    """The yardstick with the best last average; empty where none is run."""
+    ends = {spec: float(curves[spec].mean[-1]) for spec in prepared.yardsticks if spec in curves}
+    return (max if prepared.setting.rising else min)(ends, key=lambda spec: ends[spec]) if ends else ""
 
 
 def _less(best: str, against: tuple[float, float] | None) -> dict[str, Any]:
@@ -160,16 +149,17 @@ def _key(setting: Setting) -> str:
     return setting.measure.lower().replace(" ", "_").replace("@", "_")
 
 
-def _as_json(request: SimulateRequest, setting: Setting, spec: str, learner: Any, curve: Curve) -> dict[str, Any]:
+def _as_json(prepared: Prepared, beside: tuple[str, ...], spec: str, learner: Any, curve: Curve) -> dict[str, object]:
     from heedful.experiments.run import bound, checkpoints
 
+    setting = prepared.setting
     marks = checkpoints(curve.mean.size)
     bounds = [number(value) for value in bound(learner, setting, marks)]
     alone = curve.over == "nothing"
-    beside = {"asked_for": spec in request.learners} if request.beside else {}
+    asked = {"asked_for": spec not in beside} if beside else {}
     return {
         "learner": spec,
-        **request.conditions,
+        **prepared.conditions,
         "rounds": curve.mean.size,
         "seeds": len({scene.seed for scene in setting.scenes}),
         "checkpoints": marks.tolist(),
@@ -177,35 +167,35 @@ def _as_json(request: SimulateRequest, setting: Setting, spec: str, learner: Any
         "stderr": [None if alone else float(value) for value in curve.stderr[marks - 1]],
         "bound": None if None in bounds else bounds,
         "rounds_per_second": curve.rounds_per_second,
-        **beside,
+        **asked,
     }
 
 
 def _table(
-    request: SimulateRequest,
-    setting: Setting,
+    prepared: Prepared,
+    beside: tuple[str, ...],
     learners: dict[str, Any],
     curves: dict[str, Curve],
-    title: str,
     against: Against,
 ) -> tuple[Table, str]:
     """The table, with as many checkpoints as the terminal has room for, and what is to be said about it."""
     from heedful.experiments.run import bound, checkpoints
 
+    setting = prepared.setting
     limits = {spec: number(float(bound(learners[spec], setting, one.mean.size))) for spec, one in curves.items()}
     ends = {one.mean.size for one in curves.values()}
     marks = set(checkpoints(max(ends)).tolist()) | ends
     seeds = len({scene.seed for scene in setting.scenes})
-    title = f"Average {setting.measure} of rounds 1 to t: {title}, {seeds} seed{'s' * (seeds > 1)}"
+    title = f"Average {setting.measure} of rounds 1 to t: {prepared.title}, {seeds} seed{'s' * (seeds > 1)}"
     for some in (marks, {t for t in marks if str(t)[0] == "1"} | ends, {1} | ends):
-        table = _grid(title, curves, sorted(some), limits, request.beside, against)
+        table = _grid(title, curves, sorted(some), limits, beside, against)
         if width(table) <= console().width:
             break
     with_bound = any(limit is not None for limit in limits.values())
     remarks = _remarks(setting, curves, with_bound)
     if against[1]:
         remarks += f" less {against[0]}: the difference to the best simple rule at the end, seed by seed."
-    return table, "\n".join(filter(None, (remarks.strip(), request.remark)))
+    return table, "\n".join(filter(None, (remarks.strip(), prepared.remark)))
 
 
 def _grid(

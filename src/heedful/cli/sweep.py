@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import functools
+import inspect
 import io
 import multiprocessing
 import signal
@@ -24,11 +23,11 @@ from heedful.cli.console import (
     number,
     print_json,
     reading_input,
-    short,
 )
 from heedful.cli.grid import Cell, load_cell, read_grid, write_cell, write_whole
-from heedful.cli.grid_data import alone_setting
-from heedful.data.spreadsheet import plain_row
+from heedful.core.formatting import short
+from heedful.data.spreadsheet import write_rows
+from heedful.experiments.registry import GRIDS
 
 if TYPE_CHECKING:
     from heedful.experiments.run import Setting
@@ -55,11 +54,6 @@ def sweep(
         [[learners]]
         name = "second-order"
         gamma = [0.1, 1, 10]
-
-    A table of items: data = {catalogue = "items.csv", people = 20}. Grades, without users, where regret is the rank
-    loss: data = {ordinal = "films.csv", target = "rating", scale = "unit"}; a constant predictor is run beside.
-    Ratings, without users, simple rules beside: data = {ratings = "ml-100k", repeats = true} or {ratings = "gaussian"};
-    there, too: slate, warm, twice, densest, columns = {user = "who", item = "dish", rating = "stars"}.
 
     It can be stopped at any time: the next run computes what is missing. RUNS/summary.csv has a row for every learner
     with every user of the latest grid.
@@ -137,6 +131,10 @@ def _compute_all(
     return done, failures
 
 
+# What the help says of each experiment is the experiment's own.
+sweep.__doc__ = "\n\n".join([inspect.cleandoc(sweep.__doc__ or ""), *(each.grid_help for each in GRIDS.values())])
+
+
 # ---------------------------------------------------------------------------- in a process of its own
 
 
@@ -145,27 +143,12 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-@functools.lru_cache(maxsize=1)
-def _letor(files: tuple[str, ...], user: str, k: int, seeds: tuple[int, ...]) -> Setting:
-    from heedful.data.letor import load_letor
-    from heedful.experiments.run import letor_setting
-    from heedful.learners.registry import make_user
-
-    return letor_setting(load_letor(*files), make_user(user), k=k, seeds=seeds)
-
-
 def _setting(cell: Cell) -> Setting:
+    """What a cell is computed in: one that is made for all seeds at once may be kept for the next cell."""
     data, user, seed = cell.spec["data"], cell.spec["user"], cell.spec["seed"]
-    if data["kind"] == "letor":
-        setting = _letor(cell.files, user, data["k"], cell.seeds)
-        return setting._replace(scenes=tuple(scene for scene in setting.scenes if scene.seed == seed))
-    if data["kind"] in ("ordinal", "ratings"):
-        return alone_setting(cell.files, data, seed)
-    from heedful.data.catalogue import load_catalogue
-    from heedful.experiments.run import catalogue_setting
-    from heedful.learners.registry import make_user
-
-    return catalogue_setting(load_catalogue(cell.files[0]), make_user(user), people=data["people"], seeds=(seed,))
+    experiment = GRIDS[data["kind"]]
+    setting = experiment.setting(cell.files, data, user, cell.seeds if experiment.all_seeds else (seed,))
+    return setting._replace(scenes=tuple(scene for scene in setting.scenes if scene.seed == seed))
 
 
 def compute(out: Path, cell: Cell, interpreted: bool) -> tuple[dict[str, Any], str]:
@@ -229,9 +212,7 @@ def _summary(cells: list[tuple[Cell, dict[str, Any]]]) -> list[dict[str, Any]]:
 def _as_csv(rows: list[dict[str, Any]]) -> str:
     text = io.StringIO()
     names = ["user", "learner", "seeds", "rounds", "regret", "stderr", "rounds_per_second", "best"]
-    writer = csv.writer(text)
-    writer.writerow(names)
-    writer.writerows(plain_row(row[name] for name in names) for row in rows)
+    write_rows(text, names, ([row[name] for name in names] for row in rows))
     return text.getvalue()
 
 

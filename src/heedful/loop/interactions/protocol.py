@@ -21,6 +21,7 @@ from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.findings import Findings, compare_arms
 from heedful.loop.interactions.forms import Form
 from heedful.loop.interactions.named import loop_learner
+from heedful.loop.interactions.options import Chosen, LoopOption
 from heedful.loop.interactions.telling import Chart, Part
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
@@ -192,6 +193,10 @@ class Interaction(Protocol[M]):
     """the field of `Settings` that makes a loop of this kind, whatever its learner; "" where the learner says it"""
     default_learner: str = ""
     """of a loop that a setting makes of this kind, where none is named"""
+    options: tuple[LoopOption, ...] = ()
+    """of `heedful init`; the first makes a loop of this kind"""
+    action_syntax: str = "NAME=WEIGHT"
+    """how an action is said on a command line"""
     by_number: bool = False
     """whether the learner knows items by number, not by features: then candidates are items on offer, by name"""
     item_features: Literal["all", "asked", "none"] = "all"
@@ -240,6 +245,20 @@ class Interaction(Protocol[M]):
         return {"actions": weights}
 
     @classmethod
+    def choose(cls, given: Mapping[str, Any], learner: str | None) -> Chosen:
+        """The learner and the settings of a loop that `options` make, given by name, None or false where they are not;
+        `learner` is the one that is named. ValueError, by option, where they make no sense."""
+        return Chosen(learner)
+
+    @classmethod
+    def read_action(cls, name: str, said: str) -> Any:
+        """What an action of that name says of its item, as settings have it. ValueError where that is no number."""
+        try:
+            return float(said)
+        except ValueError:
+            raise ValueError(f"--action: expected {cls.action_syntax}, got {f'{name}={said}'!r}") from None
+
+    @classmethod
     def check_manifest(cls, manifest: Manifest) -> None:
         """ValueError, by name, where no loop of this kind is founded so."""
         return
@@ -271,6 +290,11 @@ class Interaction(Protocol[M]):
         if self.manifest.settings.control > 0.0:
             return []
         return ["control 0: all is shown by what was learned, so that it got better cannot be shown"]
+
+    @property
+    def goal(self) -> str:
+        """What answers are for, where that is chosen for a loop; "" where there is nothing to choose."""
+        return ""
 
     # ------------------------------------------------------------------------ how it speaks of itself
 

@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from heedful.core.formatting import brief, signed
+
 if TYPE_CHECKING:
     from heedful.loop.cluster_robust import Difference
     from heedful.loop.counterfactual import Replayed
@@ -63,26 +65,7 @@ class Chart(NamedTuple):
 Part = Line | Table
 
 
-# ---------------------------------------------------------------------------- numbers
-
-
-def short(value: float) -> str:
-    """A number in three figures, with all of its digits from 100 on."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}"
-
-
-def brief(value: float) -> str:
-    """A number in three figures, in powers of ten where it is too long otherwise; what is none in words."""
-    if math.isnan(value):
-        return "no number"
-    if math.isinf(value):
-        return "beyond all numbers" if value > 0.0 else "-beyond all numbers"
-    return short(value) if abs(value) < 1e15 else f"{value:.2e}"
-
-
-def signed(value: float) -> str:
-    """The same with its sign."""
-    return brief(value) if math.isnan(value) else f"{'+' if value >= 0.0 else '-'}{brief(abs(value))}"
+# ---------------------------------------------------------------------------- sentences
 
 
 def sentence(text: str) -> Line:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from heedful.core.formatting import signed
 from heedful.loop.interactions.findings import Findings, Verdict, compare_arms, sentence
 from heedful.loop.interactions.lists import MUTE
-from heedful.loop.interactions.telling import Line, Part, features_table, lessons_table, signed, there
+from heedful.loop.interactions.telling import Line, Part, features_table, lessons_table, there
 
 if TYPE_CHECKING:
     from heedful.loop.explain import Explanation

@@ -20,6 +20,7 @@ from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose
 from heedful.loop.interactions.comparison.model import ChoiceModel, Heard, unfit
 from heedful.loop.interactions.comparison.question import check_two, propose_question
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
+from heedful.loop.interactions.options import Chosen, LoopOption
 from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
@@ -52,8 +53,18 @@ class Comparison(Interaction[ChoiceModel]):
     folds_items, takes_repeats, keeps_unshown = True, True, False
     mark_every, snapshot_most = 50, 1_000
     """its lessons take milliseconds, and its people are a number each"""
+    options = (
+        LoopOption("choices", "Ask which of two is better, and learn what people prefer from that."),
+        LoopOption("goal", "With --choices: what they are for.", str, "best|ranking", "best"),
+        LoopOption("features", "With --choices: items that are like each other are liked alike."),
+    )
 
     # ------------------------------------------------------------------------ manifest a loop
+
+    @classmethod
+    def choose(cls, given: Mapping[str, Any], learner: str | None) -> Chosen:
+        """What choices are for."""
+        return Chosen(learner, {"choices": given["goal"] or "best"})
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
@@ -85,6 +96,11 @@ class Comparison(Interaction[ChoiceModel]):
             "control 0: only what it is least sure of is asked, so how well it foretells choices between any "
             "two cannot be said"
         ]
+
+    @property
+    def goal(self) -> str:
+        """What choices are for."""
+        return self.manifest.settings.choices or ""
 
     @property
     def choices(self) -> Literal["best", "ranking"] | None:

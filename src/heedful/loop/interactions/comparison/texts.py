@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from heedful.core.formatting import signed
 from heedful.loop.interactions.telling import (
     Line,
     Part,
@@ -11,7 +12,6 @@ from heedful.loop.interactions.telling import (
     counted,
     lessons_table,
     sentence,
-    signed,
     there,
     verdict,
 )

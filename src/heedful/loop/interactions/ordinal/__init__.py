@@ -5,20 +5,21 @@ The model is `GradingModel`, in `model`: a score that all share with thresholds,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from heedful.core.serialization import arrays_of
-from heedful.core.validation import describe
+from heedful.core.validation import check_count, describe
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.card import Card, Prediction, Scale, Widget
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
+from heedful.loop.interactions.options import Chosen, LoopOption
 from heedful.loop.interactions.ordinal import texts
-from heedful.loop.interactions.ordinal.learners import grader, is_grading
+from heedful.loop.interactions.ordinal.learners import graded_spec, grader, is_grading
 from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
 from heedful.loop.interactions.telling import Chart, Part
@@ -27,6 +28,7 @@ from heedful.loop.model import Context, Person
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import Feedback, FeedbackRecord
 from heedful.loop.settings import Manifest
+from heedful.spaces.ordinal import MOST_RANKS
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
@@ -48,6 +50,8 @@ class Ordinal(Interaction[GradingModel]):
     forms = by_name(WHOLE_GRADE, NONE)
     model_type = GradingModel
     reported = "grades"
+    default_learner = "averaged-prank"
+    options = (LoopOption("grades", "Predict the grade of each item, 1 to K, and learn from grades.", int, "K"),)
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
@@ -56,6 +60,16 @@ class Ordinal(Interaction[GradingModel]):
         self._draws = draws_of(learner)
 
     # ------------------------------------------------------------------------ manifest a loop
+
+    @classmethod
+    def choose(cls, given: Mapping[str, Any], learner: str | None) -> Chosen:
+        """A learner of so many grades."""
+        grades, spec = given["grades"], learner or cls.default_learner
+        check_count("--grades", grades, least=2, most=MOST_RANKS)
+        if not is_grading(learner_class(spec)):
+            expected = f"a --learner that predicts grades beside it, such as {cls.default_learner}"
+            raise ValueError(f"--grades: expected {expected}, got {spec}")
+        return Chosen(graded_spec(spec, grades))
 
     @classmethod
     def check_spec(cls, spec: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from heedful.core.formatting import brief, short, signed
 from heedful.loop.interactions.coactive.texts import scored
 from heedful.loop.interactions.findings import (
     MISTAKES,
@@ -19,20 +20,7 @@ from heedful.loop.interactions.findings import (
     excluded,
 )
 from heedful.loop.interactions.findings import sentence as as_sentence
-from heedful.loop.interactions.telling import (
-    Chart,
-    Curve,
-    Line,
-    Part,
-    Table,
-    brief,
-    counted,
-    greatest,
-    replay_table,
-    short,
-    signed,
-    verdict,
-)
+from heedful.loop.interactions.telling import Chart, Curve, Line, Part, Table, counted, greatest, replay_table, verdict
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed

@@ -19,6 +19,7 @@ from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Scale, Setting, Widget
 from heedful.loop.interactions.findings import count
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
+from heedful.loop.interactions.options import Chosen, LoopOption
 from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
 from heedful.loop.interactions.rating import texts
 from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater
@@ -54,8 +55,37 @@ class Rating(Interaction[RatingModel]):
     item_features = "none"
     setting, default_learner, by_number = "ratings", DEFAULT, True
     folds_items, takes_repeats, keeps_unshown = True, True, False
+    options = (
+        LoopOption(
+            "ratings",
+            "Learn who likes what from ratings alone, 1..5; without FILE, items come by import.",
+            str,
+            "LOW..HIGH",
+        ),
+    )
+    action_syntax = "NAME=RATING:WEIGHT"
 
     # ------------------------------------------------------------------------ manifest a loop
+
+    @classmethod
+    def choose(cls, given: Mapping[str, Any], learner: str | None) -> Chosen:
+        """LOW..HIGH as two numbers."""
+        low, dots, high = str(given["ratings"]).partition("..")
+        try:
+            if dots:
+                return Chosen(learner, {"ratings": (float(low), float(high))})
+        except ValueError:
+            pass
+        raise ValueError(f"--ratings: expected LOW..HIGH, such as 1..5, got {given['ratings']!r}")
+
+    @classmethod
+    def read_action(cls, name: str, said: str) -> tuple[float, float] | float:
+        """RATING:WEIGHT as a pair; RATING, which counts as one rating."""
+        rating, colon, weight = said.partition(":")
+        try:
+            return (float(rating), float(weight)) if colon else float(rating)
+        except ValueError:
+            raise ValueError(f"--action: expected {cls.action_syntax}, such as buy=5:1, got {name}={said}") from None
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from heedful.core.formatting import short, signed
 from heedful.loop.interactions.findings import (
     Errors,
     Findings,
@@ -26,8 +27,6 @@ from heedful.loop.interactions.telling import (
     lessons_table,
     replay_table,
     sentence,
-    short,
-    signed,
     there,
     verdict,
 )

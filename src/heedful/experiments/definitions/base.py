@@ -1,0 +1,151 @@
+"""What every experiment says of itself, to be run by `heedful simulate` and, of grids, by `heedful sweep`."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+
+if TYPE_CHECKING:
+    from heedful.experiments.run import Setting
+
+
+class Option(NamedTuple):
+    """What a command says of one parameter of `prepare`: an argument where it has no default, else an option."""
+
+    help: str
+    metavar: str | None = None
+    least: float | None = None
+    most: float | None = None
+    default: str | None = None
+    """what stands for the default, in words; None where it is said as it is"""
+    negatable: bool = False
+    """of a flag: whether there is --no-NAME, too"""
+
+
+Float32 = Annotated[bool, Option("Features in single precision.")]
+
+
+class BadOption(ValueError):
+    """A parameter of `prepare` makes no sense: the message begins with its name."""
+
+
+class Prepared(NamedTuple):
+    """An experiment on somebody's data, ready to be run."""
+
+    setting: Setting
+    title: str
+    conditions: dict[str, object]
+    """what is said of each result, as JSON"""
+    notes: tuple[str, ...] = ()
+    """what was found in the data, in sentences"""
+    rules: tuple[str, ...] = ()
+    """learners that are run for comparison, whether or not they are named"""
+    yardsticks: tuple[str, ...] = ()
+    """learners of which the best, by the last round, is what the others are compared with, where they are run"""
+    remark: str = ""
+    """a sentence for the end"""
+    most_rounds: int | None = None
+    """rounds after which nothing is left; None where there is always more"""
+    warn: Callable[[Any], str] = lambda learner: ""
+    """what is to be said of a learner in this setting; "" where there is nothing"""
+
+
+class Experiment(ABC):
+    """An experiment of `heedful simulate NAME`."""
+
+    name: str
+    help: str
+    """the first line of its help; the rest is the docstring of `prepare`"""
+    example: str
+    learners: tuple[str, ...] = ("perceptron",)
+    """where none is named"""
+    seeds: int = 1
+    """how many, where that is not said"""
+    rounds: int | str
+    """how many rounds there are where that is not said; in words where the data decide"""
+    prepare: Callable[..., Prepared]
+    """(its own options, as annotated; seeds) -> Prepared. OSError, ValueError for data that cannot be read or make no
+    sense; BadOption where an option makes none."""
+
+
+class GridExperiment(Experiment):
+    """An experiment that a grid of `heedful sweep` may name, too."""
+
+    syntax: str
+    """the table `data` of a grid, at its shortest"""
+    grid_help: str
+    """what a grid may say, in sentences"""
+    keys: ClassVar[Mapping[str, type]]
+    """of the table `data`; one of them is the experiment's name"""
+    grid_keys: tuple[str, ...] = ()
+    """of the grid itself, that go with this experiment alone"""
+    answers: str = ""
+    """who answers where no users are named; "" where a grid names users"""
+    act: str = ""
+    """the method that users need"""
+    all_seeds: bool = False
+    """whether a setting is made for all seeds at once, as that takes no longer than for one"""
+
+    def rules(self) -> tuple[str, ...]:
+        """Learners that are run for comparison, whether or not a grid names them."""
+        return ()
+
+    @abstractmethod
+    def check(
+        self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
+    ) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """(paths of the data files, what decides a result, as JSON). ValueError, by key, for what makes no sense."""
+
+    @abstractmethod
+    def blank(self, decided: Mapping[str, Any]) -> Setting:
+        """A setting without scenes, in which learners are made to see whether there are such."""
+
+    @abstractmethod
+    def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
+        """What cells are computed in. ValueError as the loaders, and as the settings refuse."""
+
+
+def check_keys(where: str, table: Mapping[str, Any], keys: Mapping[str, type]) -> None:
+    """ValueError, by key, for one that there is not, and for a value that is of another type."""
+    from heedful.learners.registry import did_you_mean
+
+    words = {dict: "a table", list: "a list", int: "a whole number", str: "a text", bool: "true or false"}
+    for key, value in table.items():
+        if key not in keys:
+            raise ValueError(f"{where}: {key}: expected {', '.join(keys)}, got {key!r}{did_you_mean(key, keys)}")
+        if not isinstance(value, keys[key]) or (isinstance(value, bool) and keys[key] is not bool):
+            raise ValueError(f"{where}: {key}: expected {words[keys[key]]}, got {value!r}")
+
+
+def check_text(where: str, key: str, value: object) -> str:
+    """A text of a list. ValueError where it is none."""
+    if not isinstance(value, str):
+        raise ValueError(f"{where}: {key}: expected texts, got {value!r}")
+    return value
+
+
+def matching_files(where: str, key: str, folder: Path, patterns: Iterable[object], *, one: bool) -> list[Path]:
+    """The files that patterns match, `one` each or as many as there are. ValueError where there are none."""
+    files: list[Path] = []
+    for pattern in patterns:
+        found = glob.glob(check_text(where, key, pattern), root_dir=folder)
+        if not found or (one and len(found) > 1):
+            expected = "one file" if one else "files"
+            raise ValueError(f"{where}: {key}: expected {expected}, got {len(found) or 'none'} that match {pattern!r}")
+        files += [folder / name for name in sorted(found)]
+    if not files:
+        raise ValueError(f"{where}: {key}: expected files, got an empty list")
+    return files
+
+
+def checksums(files: Iterable[Path]) -> list[str]:
+    """The SHA-256 of each file."""
+    sums = []
+    for file in files:
+        with file.open("rb") as content:
+            sums.append(hashlib.file_digest(content, "sha256").hexdigest())
+    return sums

@@ -1,0 +1,75 @@
+"""A table of items, proposed to people with hidden tastes ([J15] 6.1.2 in small)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from heedful.experiments.definitions.base import (
+    Float32,
+    GridExperiment,
+    Option,
+    Prepared,
+    checksums,
+    matching_files,
+)
+
+if TYPE_CHECKING:
+    from heedful.experiments.run import Setting
+
+
+class Items(GridExperiment):
+    """A table of items with numeric columns."""
+
+    name = "catalogue"
+    help = "Propose items to people with hidden tastes, who answer each with one they like better."
+    example = "heedful simulate catalogue items.csv --user better --learner perceptron --rounds 300 --people 100"
+    rounds = 100
+    syntax = 'catalogue = "..."'
+    grid_help = 'A table of items: data = {catalogue = "items.csv", people = 20}.'
+    keys: ClassVar[Mapping[str, type]] = {"catalogue": str, "people": int}
+    act = "pick"
+
+    def prepare(
+        self,
+        items: Annotated[str, Option("A table of items with numeric columns.", metavar="ITEMS.csv")],
+        user: Annotated[str, Option("strict:alpha=A, expected, better, better:exact=true or best.")] = "better",
+        people: Annotated[int, Option("People with a hidden taste each.", least=1)] = 20,
+        float32: Float32 = False,
+        *,
+        seeds: Sequence[int],
+    ) -> Prepared:
+        """What was shown and what came back leave the pool. Every person has a learner of their own."""
+        from heedful.data.catalogue import load_catalogue
+        from heedful.experiments.run import catalogue_setting
+        from heedful.learners.registry import make_user
+
+        person, table = make_user(user), load_catalogue(items)
+        dtype = "float32" if float32 else "float64"
+        setting = catalogue_setting(table, person, people=people, seeds=seeds, dtype=dtype)
+        found = f"{items}: features are {', '.join(table.features)}; columns that are not numbers are left out"
+        title = f"{user}, {len(table.names):,} items, {people:,} people"
+        return Prepared(setting, title, {"user": user}, notes=(found,))
+
+    def check(
+        self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
+    ) -> tuple[tuple[str, ...], dict[str, Any]]:
+        people = data.get("people", 20)
+        if people < 1:
+            raise ValueError(f"{where}: people: expected a whole number, 1 or more, got {people}")
+        files = matching_files(where, "catalogue", folder, [data["catalogue"]], one=True)
+        return tuple(map(str, files)), {"kind": "catalogue", "sha256": checksums(files), "people": people}
+
+    def blank(self, decided: Mapping[str, Any]) -> Setting:
+        from heedful.experiments.run import Setting
+        from heedful.spaces.ranking import Ranking
+
+        return Setting(n_features=50, space=Ranking(1), R=1.0, S=1.0, alpha=1.0, rounds=1, scenes=())
+
+    def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
+        from heedful.data.catalogue import load_catalogue
+        from heedful.experiments.run import catalogue_setting
+        from heedful.learners.registry import make_user
+
+        return catalogue_setting(load_catalogue(files[0]), make_user(user), people=decided["people"], seeds=seeds)

@@ -1,0 +1,85 @@
+"""Documents of queries, ranked for somebody whose corrections follow from the labels ([J15] 6.1.1)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from heedful.experiments.definitions.base import (
+    Float32,
+    GridExperiment,
+    Option,
+    Prepared,
+    checksums,
+    matching_files,
+)
+
+if TYPE_CHECKING:
+    from heedful.experiments.run import Setting
+
+
+class Letor(GridExperiment):
+    """Ranking data in files of LETOR."""
+
+    name = "letor"
+    help = "Rank the documents of queries for somebody whose corrections follow from the labels."
+    example = (
+        "heedful simulate letor S1.txt.gz S2.txt.gz --user strict:alpha=0.5 "
+        "--learner perceptron --learner second-order --seeds 5"
+    )
+    rounds = "one pass over the queries"
+    syntax = "letor = [...]"
+    grid_help = 'Ranking data: data = {letor = ["letor4-mq2008/S*.txt.gz"]}, k = 5 positions that count.'
+    keys: ClassVar[Mapping[str, type]] = {"letor": list}
+    grid_keys = ("k",)
+    act = "rank"
+    all_seeds = True
+
+    def prepare(
+        self,
+        files: Annotated[list[str], Option("LETOR / SVMlight files, plain or gzip.")],
+        user: Annotated[
+            str,
+            Option("strict:alpha=A, expected:alpha=A, noisy:depth=D, position-biased:eta=E or cascade:stop=P."),
+        ] = "strict:alpha=0.5",
+        k: Annotated[int, Option("Positions of a ranking that count.", least=2)] = 5,
+        float32: Float32 = False,
+        *,
+        seeds: Sequence[int],
+    ) -> Prepared:
+        """The person's utility is the least-squares fit of the labels. Every round is a query, in random order; the
+        person answers the ranking with a better one. Several passes are made where there are more rounds than queries.
+        """
+        from heedful.data.letor import load_letor
+        from heedful.experiments.run import letor_setting
+        from heedful.learners.registry import make_user
+
+        person, dtype = make_user(user), "float32" if float32 else "float64"
+        setting = letor_setting(load_letor(*files), person, k=k, seeds=seeds, dtype=dtype)
+        return Prepared(setting, f"{user}, {setting.rounds:,} queries", {"user": user})
+
+    def check(
+        self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
+    ) -> tuple[tuple[str, ...], dict[str, Any]]:
+        files = matching_files(where, "letor", folder, data["letor"], one=False)
+        return tuple(map(str, files)), {"kind": "letor", "sha256": checksums(files), "k": grid.get("k", 5)}
+
+    def blank(self, decided: Mapping[str, Any]) -> Setting:
+        from heedful.experiments.run import Setting
+        from heedful.spaces.ranking import Ranking
+
+        return Setting(n_features=50, space=Ranking(decided["k"]), R=1.0, S=1.0, alpha=1.0, rounds=1, scenes=())
+
+    def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
+        return _setting(files, user, decided["k"], tuple(seeds))
+
+
+@functools.lru_cache(maxsize=1)
+def _setting(files: tuple[str, ...], user: str, k: int, seeds: tuple[int, ...]) -> Setting:
+    from heedful.data.letor import load_letor
+    from heedful.experiments.run import letor_setting
+    from heedful.learners.registry import make_user
+
+    return letor_setting(load_letor(*files), make_user(user), k=k, seeds=seeds)

@@ -1,0 +1,52 @@
+"""Movies for people who rated some of them: the second experiment of [C12] section 5.2 and [J15] section 6.1.2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from heedful.experiments.definitions.base import Experiment, Float32, Option, Prepared
+
+
+class MovieLens(Experiment):
+    """A folder of MovieLens."""
+
+    name = "movielens"
+    help = "Recommend movies to people who rated some of them, one movie after the other."
+    example = "heedful simulate movielens ml-1m --user better --learner perceptron --rounds 1500 --people 100"
+    rounds = 1500
+
+    def prepare(
+        self,
+        folder: Annotated[Path, Option("MovieLens 1M or 100K, as GroupLens packs it; plain or gzip.")],
+        user: Annotated[str, Option("strict:alpha=A, expected, better, better:exact=true or best.")] = "better",
+        people: Annotated[int, Option("So many of the other half of the users; 0 is all of it.", least=0)] = 100,
+        split: Annotated[int, Option("The seed that halves the users.", least=0)] = 0,
+        dimension: Annotated[int, Option("How many features a movie has.", least=0, default="by cross-validation")] = 0,
+        regularisation: Annotated[
+            float, Option("What holds the features small.", least=0.0, default="by cross-validation")
+        ] = 0.0,
+        penalty: Annotated[
+            str, Option("plain, the same for every movie, or weighted by its number of ratings.")
+        ] = "plain",
+        float32: Float32 = False,
+        *,
+        seeds: Sequence[int],
+    ) -> Prepared:
+        """The ratings of one half of the users give every movie its features. The utility of a person of the other half
+        is the least-squares fit of their ratings. What was shown and what came back leave the pool. Every person has a
+        learner of their own.
+        """
+        from heedful.data.movielens import load_movielens
+        from heedful.experiments.movielens import cinema, movie_setting
+        from heedful.learners.registry import make_user
+
+        person, ratings = make_user(user), load_movielens(folder)
+        house = cinema(ratings, split=split, dimension=dimension, regularisation=regularisation, penalty=penalty)
+        m, N = house.X.shape
+        found = f"{folder}: {m:,} movies with {N} features ({penalty} penalty {house.regularisation:g})"
+        dtype = "float32" if float32 else "float64"
+        setting = movie_setting(house, person, people=people, seeds=seeds, dtype=dtype)
+        title = f"{user}, {m:,} movies, {people or house.people.size:,} people"
+        return Prepared(setting, title, {"user": user}, notes=(f"{found}, from half the users",))

@@ -1,0 +1,171 @@
+"""Grades of rows of features, on a table or an SVMlight file, with the scaling of the features named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from heedful.experiments.definitions.base import (
+    BadOption,
+    Float32,
+    GridExperiment,
+    Option,
+    Prepared,
+    check_text,
+    checksums,
+    matching_files,
+)
+
+if TYPE_CHECKING:
+    from heedful.data.graded import Graded
+    from heedful.experiments.run import Setting
+
+CONSTANT = "constant-rank"
+DEFAULTS: dict[str, Any] = {
+    "target": "",
+    "order": [],
+    "scale": "standard",
+    "map": "",
+    "without": [],
+    "missing": "refuse",
+}
+
+
+class Ordinal(GridExperiment):
+    """Rows with a grade each."""
+
+    name = "ordinal"
+    help = "Predict the grade of one row after the other; after each prediction the true grade is told."
+    example = "heedful simulate ordinal wine.csv --target quality --learner prank --seeds 5"
+    learners = ("prank", "averaged-prank")
+    rounds = "one pass over the rows"
+    syntax = 'ordinal = "..."'
+    grid_help = (
+        "Grades, without users, where regret is the rank loss: "
+        'data = {ordinal = "films.csv", target = "rating", scale = "unit"}; a constant predictor is run beside. There, '
+        "too: order, map, without, missing."
+    )
+    keys: ClassVar[Mapping[str, type]] = {"ordinal": str} | {key: type(value) for key, value in DEFAULTS.items()}
+    answers = "grades"
+
+    def rules(self) -> tuple[str, ...]:
+        return (CONSTANT,)
+
+    def prepare(
+        self,
+        file: Annotated[Path, Option("CSV, JSON lines, Parquet or SVMlight; plain or gzip.")],
+        target: Annotated[
+            str, Option("Where a table has the grades; in SVMlight they begin the lines.", metavar="COLUMN")
+        ] = "",
+        order: Annotated[
+            str, Option("The grades in their order, where they are no whole numbers.", metavar="LOW,...,HIGH")
+        ] = "",
+        scale: Annotated[str, Option("How features are scaled: standard, unit or none.")] = "standard",
+        map: Annotated[
+            str,
+            Option("Add a feature that is always 1, or that and the products of two.", "intercept|polynomial:2"),
+        ] = "",
+        without: Annotated[list[str], Option("Leave a column out. May be repeated.", metavar="COLUMN")] = [],  # noqa: B006
+        missing: Annotated[str, Option("A feature that is missing: refuse it, or take the mean.")] = "refuse",
+        most_grades: Annotated[int, Option("How many different grades there may be.", least=2, most=1000)] = 100,
+        float32: Float32 = False,
+        *,
+        seeds: Sequence[int],
+    ) -> Prepared:
+        """The loss of a round is the number of ranks between the two. The rows come in random order, once, and again
+        where there are more rounds than rows. A constant predictor, the median of the grades so far, is always run
+        beside.
+
+        PRank and its like depend on the scale of the features. "standard" takes the mean and the deviation of the whole
+        file, so it looks ahead; "unit" divides each row by its length; "none" takes the rows as they are. Widrow-Hoff
+        and the multiclass perceptron have no threshold of their own: for them, --map intercept makes a difference.
+        """
+        from heedful.data.graded import load_graded
+        from heedful.experiments.ordinal import SCALES, ordinal_setting, unstable
+
+        if scale not in SCALES:
+            raise BadOption(f"scale: expected {', '.join(SCALES)}, got {scale!r}")
+        data = load_graded(
+            file,
+            target,
+            order=tuple(label.strip() for label in order.split(",")) if order else (),
+            most=most_grades,
+            without=without,
+            missing=_missing(missing),
+        )
+        setting = ordinal_setting(
+            data.X,
+            data.ranks,
+            len(data.grades),
+            scale=scale,
+            features=map or "as they are",
+            seeds=seeds,
+            dtype="float32" if float32 else "float64",
+        )
+        (T, k), mapped = (data.ranks.size, len(data.grades)), f", {map}" if map else ""
+        return Prepared(
+            setting,
+            f"{target or 'grade'} of {T:,} rows, {k} ranks, scale {scale}{mapped}",
+            {"target": target or "grade", "scale": scale, "map": map or None},
+            notes=_notes(file, data, target),
+            rules=self.rules(),
+            remark=f"Features: {setting.n_features:,}{mapped}; scaled ({scale}): {SCALES[scale]}.",
+            warn=lambda learner: unstable(learner, setting),
+        )
+
+    def check(
+        self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
+    ) -> tuple[tuple[str, ...], dict[str, Any]]:
+        files = matching_files(where, "ordinal", folder, [data["ordinal"]], one=True)
+        decided = DEFAULTS | {key: data[key] for key in DEFAULTS if key in data}
+        for key in ("order", "without"):
+            decided[key] = [check_text(where, key, value) for value in decided[key]]
+        return tuple(map(str, files)), {"kind": "ordinal", "sha256": checksums(files)} | decided
+
+    def blank(self, decided: Mapping[str, Any]) -> Setting:
+        from heedful.experiments.run import Setting
+        from heedful.spaces.ordinal import Ranks
+
+        made = Setting(n_features=50, space=Ranks(5), R=1.0, S=1.0, alpha=1.0, rounds=1, scenes=())
+        return made._replace(interaction="ordinal")
+
+    def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
+        from heedful.data.graded import load_graded
+        from heedful.experiments.ordinal import ordinal_setting
+
+        how = {"order": decided["order"], "without": decided["without"], "missing": decided["missing"]}
+        found = load_graded(files[0], decided["target"], **how)
+        features = decided["map"] or "as they are"
+        scale = decided["scale"]
+        return ordinal_setting(found.X, found.ranks, len(found.grades), scale=scale, features=features, seeds=seeds)
+
+
+def _missing(given: str) -> Literal["refuse", "mean"]:
+    if given in ("refuse", "mean"):
+        return "mean" if given == "mean" else "refuse"
+    raise BadOption(f"missing: expected refuse or mean, got {given!r}")
+
+
+def _notes(file: Path, data: Graded, target: str) -> tuple[str, ...]:
+    """What became of the columns and of the grades."""
+    from heedful.data.graded import MOST_GRADES
+
+    grades, k = data.grades, len(data.grades)
+    listed = ", ".join(grades) if k <= 10 else f"{', '.join(grades[:4])}, ..., {grades[-1]}"
+    counts = [int((data.ranks == r).sum()) for r in range(1, k + 1)]
+    notes = [
+        f"{file}: {target or 'grade'}: {listed} are the ranks 1 to {k}; {min(counts):,} to {max(counts):,} rows each"
+    ]
+    try:
+        values = [int(grade) for grade in grades]
+    except ValueError:
+        values = []
+    if values == sorted(values) and values and k < values[-1] - values[0] + 1 <= MOST_GRADES:
+        every = f"--order {values[0]},...,{values[-1]}, all of them, would count them"
+        notes.append(f"grades that no row has are no ranks: {every}")
+    if data.left_out:
+        notes.append(f"left out, as they are not numbers: {', '.join(data.left_out)}")
+    if data.filled:
+        notes.append(f"missing values are the mean of the others: {', '.join(data.filled)}")
+    return tuple(notes)

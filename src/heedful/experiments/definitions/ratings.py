@@ -1,0 +1,195 @@
+"""Recommenders that start from nothing, on a file of ratings or a world that is drawn, as in [A18]."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from heedful.experiments.definitions.base import (
+    BadOption,
+    GridExperiment,
+    Option,
+    Prepared,
+    check_keys,
+    checksums,
+)
+
+if TYPE_CHECKING:
+    from heedful.data.ratings import RatingTable
+    from heedful.experiments.run import Setting
+
+
+class Ratings(GridExperiment):
+    """Users and items of whom nothing is known but ratings."""
+
+    name = "ratings"
+    help = "Recommend items to users of whom nothing is known; what is shown is rated, and so it learns."
+    example = "heedful simulate ratings ml-100k --learner alb --learner bmf"
+    learners = ("alb", "bmf")
+    seeds = 5
+    rounds = "25,000, or as many as there are"
+    syntax = 'ratings = "..."'
+    grid_help = (
+        'Ratings, without users, simple rules beside: data = {ratings = "ml-100k", repeats = true} or '
+        '{ratings = "gaussian:noise=0.5"}; there, too: slate, warm, twice, densest, columns = {user = "who", '
+        'item = "dish", rating = "stars"}.'
+    )
+    keys: ClassVar[Mapping[str, type]] = {
+        "ratings": str,
+        "repeats": bool,
+        "slate": int,
+        "warm": int,
+        "twice": str,
+        "densest": int,
+        "columns": dict,
+    }
+    answers = "ratings"
+
+    def rules(self) -> tuple[str, ...]:
+        from heedful.experiments.ratings import SIMPLE
+
+        return SIMPLE
+
+    def prepare(
+        self,
+        file: Annotated[
+            str,
+            Option(
+                "A table of ratings (CSV, JSON lines, Parquet; plain or gzip), Jester, Book-Crossing, the folder of "
+                "MovieLens; or gaussian, uniform, bernoulli: a world that is drawn.",
+                metavar="FILE",
+            ),
+        ],
+        repeats: Annotated[bool, Option("Whether what a person consumed may be shown again.", negatable=True)] = False,
+        slate: Annotated[int, Option("Items shown, and rated, at a time.", least=1, most=1000)] = 1,
+        warm: Annotated[int, Option("So many ratings, drawn by the seed, are told before.", least=0)] = 0,
+        measure: Annotated[
+            str, Option("regret; or ndcg: NDCG@5 of the best five, of which the first are shown.")
+        ] = "regret",
+        simple: Annotated[bool, Option("Whether simple rules are run beside, for comparison.", negatable=True)] = True,
+        user_column: Annotated[str, Option("Where a table has the users.", metavar="COLUMN")] = "",
+        item_column: Annotated[str, Option("Where a table has the items.", metavar="COLUMN")] = "",
+        rating_column: Annotated[str, Option("Where a table has the ratings.", metavar="COLUMN")] = "",
+        twice: Annotated[
+            str, Option("An item that a user rates twice: refuse it, take the last rating, or the mean.")
+        ] = "refuse",
+        densest: Annotated[
+            int | None,
+            Option("Only so many users who rated most, and items rated most often.", least=1, default="all"),
+        ] = None,
+        *,
+        seeds: Sequence[int],
+    ) -> Prepared:
+        """A random user comes. The items that this user rated in the file are on offer, each until it was consumed, or
+        again and again with --repeats; regret is what the best of them was rated more than what was shown. In a world
+        that is drawn, as in *Alternating Linear Bandits*, everything is on offer in every round: gaussian:noise=0.5,
+        uniform or bernoulli, with n_users=200, n_items=200, n_factors=5.
+
+        Four simple rules are always run beside (random-item, user-greedy, item-mean, pair-mean), and what the others
+        cost more than the best of these is said, seed by seed, with its standard error.
+        """
+        from heedful.experiments.ratings import LENGTH, ROUNDS, is_drawn, rating_setting
+
+        named, drawn, notes = (user_column, item_column, rating_column), is_drawn(file), tuple[str, ...]()
+        source: RatingTable | str = file
+        if drawn:
+            for option, given in (("columns", any(named)), ("--repeats", repeats), ("--densest", densest)):
+                if given:
+                    raise ValueError(
+                        f"{option}: expected none with {file}, which is drawn; a file of that name is ./{file}"
+                    )
+        else:
+            source, found = _read(file, named, twice, densest)
+            notes = (found,)
+        setting = rating_setting(source, repeats=repeats, slate=slate, warm=warm, measure=measure, seeds=seeds)
+        words = [
+            file if drawn else Path(file).name,
+            "" if drawn else "shown again" if repeats else "each shown once",
+            f"slates of {slate}" if slate > 1 else "",
+            f"{warm:,} told before" if warm else "",
+        ]
+        ndcg = f"NDCG of the first {LENGTH} of the list, of which the first {slate} are shown."
+        return Prepared(
+            setting,
+            ", ".join(filter(None, words)),
+            {"ratings": file, "repeats": None if drawn else repeats, "slate": slate, "warm": warm},
+            notes=notes,
+            rules=self.rules() if simple else (),
+            yardsticks=self.rules(),
+            remark="" if measure == "regret" else ndcg,
+            most_rounds=None if drawn or repeats or setting.rounds >= ROUNDS else setting.rounds,
+        )
+
+    def check(
+        self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
+    ) -> tuple[tuple[str, ...], dict[str, Any]]:
+        from heedful.experiments.ratings import is_drawn
+
+        name = data["ratings"]
+        decided: dict[str, Any] = {"kind": "ratings", "slate": 1, "warm": 0}
+        if not is_drawn(name):
+            decided |= {"repeats": False, "twice": "refuse", "densest": 0, "columns": {}}
+        for key in data:
+            if key != "ratings" and key not in decided:
+                raise ValueError(f"{where}: {key}: expected none with {name}, which is drawn")
+        decided |= {key: data[key] for key in decided if key in data}
+        check_keys(f"{where}: columns", decided.get("columns", {}), {"user": str, "item": str, "rating": str})
+        for key, least in {"slate": 1, "warm": 0, "densest": 1}.items():
+            if key in data and data[key] < least:
+                raise ValueError(f"{where}: {key}: expected a whole number, {least} or more, got {data[key]}")
+        if is_drawn(name):
+            return (), decided | {"world": name}
+        place = folder / name
+        files = sorted(file for file in place.iterdir() if file.is_file()) if place.is_dir() else [place]
+        return (str(place),), decided | {"sha256": checksums(files)}
+
+    def blank(self, decided: Mapping[str, Any]) -> Setting:
+        from heedful.experiments.run import Setting
+        from heedful.spaces.slate import Slate
+
+        made = Setting(n_features=50, space=Slate(decided["slate"]), R=1.0, S=1.0, alpha=1.0, rounds=1, scenes=())
+        return made._replace(interaction="rating")
+
+    def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
+        from heedful.experiments.ratings import rating_setting
+
+        slate, warm = decided["slate"], decided["warm"]
+        if "world" in decided:
+            return rating_setting(decided["world"], slate=slate, warm=warm, seeds=seeds)
+        given = decided["columns"]
+        columns = (given.get("user", ""), given.get("item", ""), given.get("rating", ""))
+        table = _table(files[0], columns, decided["twice"], decided["densest"])
+        return rating_setting(table, repeats=decided["repeats"], slate=slate, warm=warm, seeds=seeds)
+
+
+@functools.lru_cache(maxsize=1)
+def _table(
+    file: str, columns: tuple[str, str, str], twice: Literal["refuse", "last", "mean"], most: int
+) -> RatingTable:
+    from heedful.data.rating_files import open_ratings
+    from heedful.data.ratings import Columns, densest
+
+    table = open_ratings(file, Columns(*columns), twice=twice).table
+    return densest(table, most, most) if most else table
+
+
+def _read(file: str, named: tuple[str, str, str], twice: str, most: int | None) -> tuple[RatingTable, str]:
+    """(the ratings of a file, what they are in a sentence)."""
+    from heedful.data.rating_files import open_ratings
+    from heedful.data.ratings import Columns, densest
+
+    if twice not in ("refuse", "last", "mean"):
+        raise BadOption(f"twice: expected refuse, last or mean, got {twice!r}")
+    table, told = open_ratings(file, Columns(*named), twice=twice)  # type: ignore[arg-type]
+    if most is not None:
+        try:
+            table = densest(table, most, most)
+        except ValueError as error:
+            raise BadOption(f"densest: {error}") from None
+        told += f"; the {most:,} who rated most, the {most:,} rated most often"
+    users, items = table.user_names.size, table.item_names.size
+    low, high = table.values.min(), table.values.max()
+    ratings = f"{table.values.size:,} ratings from {low:g} to {high:g}"
+    return table, f"{file}: {told}: {ratings}, {users:,} users, {items:,} items"
