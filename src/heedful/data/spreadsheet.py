@@ -1,10 +1,12 @@
-"""Texts in a CSV that people open in a spreadsheet."""
+"""Tables as CSV that people open in a spreadsheet."""
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, TextIO
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """What a spreadsheet takes for the beginning of a formula, which it runs; and what `plain_cell` makes of it."""
@@ -19,6 +21,19 @@ def plain_cell(text: str) -> str:
 def plain_row(values: Iterable[Any]) -> list[Any]:
     """Values as the cells of a row: numbers as they are, texts as `plain_cell` has them."""
     return [plain_cell(value) if isinstance(value, str) else value for value in values]
+
+
+def write_rows(file: TextIO, columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write rows under their headings as CSV; texts stay texts, as `plain_cell` has them."""
+    writer = csv.writer(file)
+    writer.writerow(columns)
+    writer.writerows(map(plain_row, rows))
+
+
+def write_table(path: Path, columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write a file of them. OSError where it cannot be written."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        write_rows(file, columns, rows)
 
 
 def text_of(cell: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.data.spreadsheet import write_table
 from heedful.experiments.run import standard_error
 from heedful.papers.figure import Figure, Outcome, Panel, Ran
 
@@ -94,7 +94,4 @@ def _cell(number: float) -> float | str:
 
 def write_csv(figure: Figure, outcome: Outcome, path: Path) -> None:
     """Write what is drawn of a figure. OSError where the file cannot be written."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        writer.writerows(rows(figure, outcome))
+    write_table(path, COLUMNS, rows(figure, outcome))
