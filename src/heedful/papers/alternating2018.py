@@ -106,7 +106,7 @@ TUNED = {
     ),
     (BOOKS, ONCE): (
         "penalty=10,sigma=2",
-        "n_particles=30,sigma=1",
+        "n_particles=30,sigma=4",
         "resample=0.5,n_particles=30,sigma=1",
         "theta=0.1,explored=1",
     ),
@@ -118,13 +118,13 @@ TUNED = {
     ),
     (JESTER, ONCE): (
         "penalty=10,sigma=20",
-        "n_particles=3,sigma=4",
+        "n_particles=10,sigma=2",
         "resample=0.5,n_particles=3,sigma=4",
         "theta=0.001,explored=20",
     ),
 }
 """The best cells of the grids for ALB, PTS, PTS with fewer resamplings and NMF-Bandit, as `heedful figure
-alternating2018/grid` finds them; for PTS with each item once those of fewer resamplings."""
+alternating2018/grid` finds them."""
 SPECS = {ALB: "alb", PTS: "pts", HALF: "pts", NMF: "nmf-bandit"}
 ROWS = tuple(
     Line(f"{name} (ours)", (spec,), "")
