@@ -22,7 +22,7 @@ from heedful.data.catalogue import load_catalogue
 from heedful.data.letor import load_letor
 from heedful.experiments.definitions.base import BadOption, Option, Prepared
 from heedful.experiments.definitions.letor import Letor
-from heedful.experiments.registry import EXPERIMENTS
+from heedful.experiments.registry import EXPERIMENTS, make_experiment
 from heedful.experiments.run import catalogue_setting, letor_setting
 from heedful.jit.kernel import visible
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha, users_that
@@ -394,7 +394,9 @@ def test_every_experiment_is_a_command_with_its_own_options(name: str) -> None:
     """The parameters of `prepare` but for the seeds, which are counted: arguments where there is no default."""
     told = heedful(f"simulate {name} --help", width=200)
     assert (told.code, told.err) == (0, "")
-    own = [each for each in inspect.signature(EXPERIMENTS[name].prepare).parameters.values() if each.name != "seeds"]
+    own = [
+        each for each in inspect.signature(make_experiment(name).prepare).parameters.values() if each.name != "seeds"
+    ]
     options = {f"--{each.name.replace('_', '-')}" for each in own if each.default is not each.empty}
     shared = {
         "--learner",

@@ -1,6 +1,6 @@
 """Grids of runs: a TOML file as cells, each of which is computed once and kept in a file of its own.
 
-    data = {letor = ["letor4-mq2008/S*.txt.gz"]}     # an experiment of `experiments.registry.GRIDS`, and its settings
+    data = {letor = ["letor4-mq2008/S*.txt.gz"]}     # the name of an experiment, and what it takes
     users = ["strict:alpha=0.5", "noisy:depth=10"]
     seeds = 5                                        # 0 to 4
     rounds = 784                                     # default: one pass over the queries, or 100 items
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heedful import __version__
 from heedful.experiments.definitions.base import GridExperiment, check_keys, check_text
-from heedful.experiments.registry import GRIDS
+from heedful.experiments.registry import grid_experiments
 
 if TYPE_CHECKING:
     from heedful.experiments.run import Setting
@@ -116,13 +116,13 @@ def read_grid(path: Path) -> list[Cell]:
 
 def _experiment(where: str, data: Mapping[str, Any]) -> GridExperiment:
     """The experiment that a grid names with its data. ValueError where it names none, or several."""
-    named = [each for name, each in GRIDS.items() if name in data]
+    named = [each for name, each in grid_experiments().items() if name in data]
     if len(named) == 1:
         return named[0]
-    everything = {key: kind for each in GRIDS.values() for key, kind in each.keys.items()}
+    everything = {key: kind for each in grid_experiments().values() for key, kind in each.keys.items()}
     if not named and not set(data) <= set(everything):
-        check_keys(f"{where}: data", data, {name: each.keys[name] for name, each in GRIDS.items()})
-    *most, last = [each.syntax for each in GRIDS.values()]
+        check_keys(f"{where}: data", data, {name: each.keys[name] for name, each in grid_experiments().items()})
+    *most, last = [each.syntax for each in grid_experiments().values()]
     raise ValueError(f"{where}: data: expected {', '.join(most)} or {last}, got {', '.join(sorted(data))}")
 
 
@@ -130,7 +130,7 @@ def _check_data(where: str, grid: Mapping[str, Any], experiment: GridExperiment)
     """ValueError, by key, for what goes with other experiments, and for what goes with none."""
     for key in (*grid["data"], *grid):
         own = key in (*experiment.keys, *experiment.grid_keys)
-        others = [each.name for each in GRIDS.values() if key in (*each.keys, *each.grid_keys)]
+        others = [each.name for each in grid_experiments().values() if key in (*each.keys, *each.grid_keys)]
         if others and not own:
             raise ValueError(f"{where}: {key}: expected only with {' or '.join(others)} data")
     check_keys(f"{where}: data", grid["data"], experiment.keys)

@@ -13,14 +13,14 @@ from heedful.cli.console import BadInput, note, reading_input
 from heedful.cli.signature import add_parameters, option
 from heedful.cli.simulate_common import SimulateRequest, check_request, run_and_tell
 from heedful.experiments.definitions.base import BadOption, Experiment, Option
-from heedful.experiments.registry import EXPERIMENTS
+from heedful.experiments.registry import EXPERIMENTS, make_experiment
 
 
 def __getattr__(name: str) -> Callable[..., None]:
     """The command of the experiment of that name. AttributeError where there is none."""
     if name not in EXPERIMENTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return simulate_command(EXPERIMENTS[name])
+    return simulate_command(make_experiment(name))
 
 
 def simulate_command(experiment: Experiment) -> Callable[..., None]:
@@ -65,7 +65,7 @@ def simulate_command(experiment: Experiment) -> Callable[..., None]:
         run_and_tell(request, prepared)
 
     add_parameters(run, _own_options(experiment), before="learner", names={"experiment": experiment, "fixed": fixed})
-    run.__doc__ = f"{experiment.help}\n\n{inspect.getdoc(experiment.prepare)}"
+    run.__doc__ = f"{EXPERIMENTS[experiment.name].help}\n\n{inspect.getdoc(experiment.prepare)}"
     return run
 
 

@@ -27,7 +27,7 @@ from heedful.cli.console import (
 from heedful.cli.grid import Cell, load_cell, read_grid, write_cell, write_whole
 from heedful.core.formatting import short
 from heedful.data.spreadsheet import write_rows
-from heedful.experiments.registry import GRIDS
+from heedful.experiments.registry import grid_experiments
 
 if TYPE_CHECKING:
     from heedful.experiments.run import Setting
@@ -132,7 +132,9 @@ def _compute_all(
 
 
 # What the help says of each experiment is the experiment's own.
-sweep.__doc__ = "\n\n".join([inspect.cleandoc(sweep.__doc__ or ""), *(each.grid_help for each in GRIDS.values())])
+sweep.__doc__ = "\n\n".join(
+    [inspect.cleandoc(sweep.__doc__ or ""), *(each.grid_help for each in grid_experiments().values())]
+)
 
 
 # ---------------------------------------------------------------------------- in a process of its own
@@ -146,7 +148,7 @@ def _ignore_interrupts() -> None:
 def _setting(cell: Cell) -> Setting:
     """What a cell is computed in: one that is made for all seeds at once may be kept for the next cell."""
     data, user, seed = cell.spec["data"], cell.spec["user"], cell.spec["seed"]
-    experiment = GRIDS[data["kind"]]
+    experiment = grid_experiments()[data["kind"]]
     setting = experiment.setting(cell.files, data, user, cell.seeds if experiment.all_seeds else (seed,))
     return setting._replace(scenes=tuple(scene for scene in setting.scenes if scene.seed == seed))
 

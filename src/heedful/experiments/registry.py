@@ -1,17 +1,65 @@
 """The experiments that `heedful simulate` and `heedful sweep` run, by name. Another one is a class in `definitions` and
-a line here."""
+an entry here: what a list of commands says of it, so that its module is imported once it is asked for."""
 
 from __future__ import annotations
 
-from heedful.experiments.definitions.base import Experiment, GridExperiment
-from heedful.experiments.definitions.catalogue import Items
-from heedful.experiments.definitions.letor import Letor
-from heedful.experiments.definitions.movielens import MovieLens
-from heedful.experiments.definitions.ordinal import Ordinal
-from heedful.experiments.definitions.ratings import Ratings
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
 
-EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in (Letor(), Items(), MovieLens(), Ordinal(), Ratings())}
-GRIDS: dict[str, GridExperiment] = {
-    name: each for name, each in EXPERIMENTS.items() if isinstance(each, GridExperiment)
+if TYPE_CHECKING:
+    from heedful.experiments.definitions.base import Experiment, GridExperiment
+
+
+class Entry(NamedTuple):
+    """An experiment of the list: its class, MODULE:CLASS of `definitions`, the first line of its help, an example."""
+
+    where: str
+    help: str
+    example: str
+
+
+EXPERIMENTS = {
+    "letor": Entry(
+        "letor:Letor",
+        "Rank the documents of queries for somebody whose corrections follow from the labels.",
+        "heedful simulate letor S1.txt.gz S2.txt.gz --user strict:alpha=0.5 "
+        "--learner perceptron --learner second-order --seeds 5",
+    ),
+    "catalogue": Entry(
+        "catalogue:Items",
+        "Propose items to people with hidden tastes, who answer each with one they like better.",
+        "heedful simulate catalogue items.csv --user better --learner perceptron --rounds 300 --people 100",
+    ),
+    "movielens": Entry(
+        "movielens:MovieLens",
+        "Recommend movies to people who rated some of them, one movie after the other.",
+        "heedful simulate movielens ml-1m --user better --learner perceptron --rounds 1500 --people 100",
+    ),
+    "ordinal": Entry(
+        "ordinal:Ordinal",
+        "Predict the grade of one row after the other; after each prediction the true grade is told.",
+        "heedful simulate ordinal wine.csv --target quality --learner prank --seeds 5",
+    ),
+    "ratings": Entry(
+        "ratings:Ratings",
+        "Recommend items to users of whom nothing is known; what is shown is rated, and so it learns.",
+        "heedful simulate ratings ml-100k --learner alb --learner bmf",
+    ),
 }
-"""Those that a grid may name."""
+
+
+@cache
+def make_experiment(name: str) -> Experiment:
+    """The experiment of that name. KeyError where there is none."""
+    module, _, cls = EXPERIMENTS[name].where.partition(":")
+    made: Experiment = getattr(import_module(f"heedful.experiments.definitions.{module}"), cls)()
+    return made
+
+
+def grid_experiments() -> dict[str, GridExperiment]:
+    """Those that a grid may name, by name."""
+    from heedful.experiments.definitions.base import GridExperiment
+
+    made = {name: make_experiment(name) for name in EXPERIMENTS}
+    return {name: each for name, each in made.items() if isinstance(each, GridExperiment)}

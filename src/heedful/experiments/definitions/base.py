@@ -55,12 +55,10 @@ class Prepared(NamedTuple):
 
 
 class Experiment(ABC):
-    """An experiment of `heedful simulate NAME`."""
+    """An experiment of `heedful simulate NAME`. Its help is the line that `registry` has of it, then the docstring of
+    `prepare`."""
 
     name: str
-    help: str
-    """the first line of its help; the rest is the docstring of `prepare`"""
-    example: str
     learners: tuple[str, ...] = ("perceptron",)
     """where none is named"""
     seeds: int = 1

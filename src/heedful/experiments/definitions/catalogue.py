@@ -23,8 +23,6 @@ class Items(GridExperiment):
     """A table of items with numeric columns."""
 
     name = "catalogue"
-    help = "Propose items to people with hidden tastes, who answer each with one they like better."
-    example = "heedful simulate catalogue items.csv --user better --learner perceptron --rounds 300 --people 100"
     rounds = 100
     syntax = 'catalogue = "..."'
     grid_help = 'A table of items: data = {catalogue = "items.csv", people = 20}.'

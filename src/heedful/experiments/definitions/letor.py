@@ -24,11 +24,6 @@ class Letor(GridExperiment):
     """Ranking data in files of LETOR."""
 
     name = "letor"
-    help = "Rank the documents of queries for somebody whose corrections follow from the labels."
-    example = (
-        "heedful simulate letor S1.txt.gz S2.txt.gz --user strict:alpha=0.5 "
-        "--learner perceptron --learner second-order --seeds 5"
-    )
     rounds = "one pass over the queries"
     syntax = "letor = [...]"
     grid_help = 'Ranking data: data = {letor = ["letor4-mq2008/S*.txt.gz"]}, k = 5 positions that count.'

@@ -13,8 +13,6 @@ class MovieLens(Experiment):
     """A folder of MovieLens."""
 
     name = "movielens"
-    help = "Recommend movies to people who rated some of them, one movie after the other."
-    example = "heedful simulate movielens ml-1m --user better --learner perceptron --rounds 1500 --people 100"
     rounds = 1500
 
     def prepare(

@@ -36,8 +36,6 @@ class Ordinal(GridExperiment):
     """Rows with a grade each."""
 
     name = "ordinal"
-    help = "Predict the grade of one row after the other; after each prediction the true grade is told."
-    example = "heedful simulate ordinal wine.csv --target quality --learner prank --seeds 5"
     learners = ("prank", "averaged-prank")
     rounds = "one pass over the rows"
     syntax = 'ordinal = "..."'

@@ -25,8 +25,6 @@ class Ratings(GridExperiment):
     """Users and items of whom nothing is known but ratings."""
 
     name = "ratings"
-    help = "Recommend items to users of whom nothing is known; what is shown is rated, and so it learns."
-    example = "heedful simulate ratings ml-100k --learner alb --learner bmf"
     learners = ("alb", "bmf")
     seeds = 5
     rounds = "25,000, or as many as there are"
