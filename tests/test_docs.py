@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.util
 import io
@@ -156,6 +157,37 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def named_in(source: str) -> set[str]:
+    """Functions, classes and methods (as CLASS.NAME) of a module, and what it assigns at its top."""
+    found: set[str] = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            functions = (each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+            found |= {f"{node.name}.{each.name}" for each in functions}
+        if isinstance(node, ast.Assign):
+            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+def test_what_the_architecture_names_is_there() -> None:
+    """Files of the source with what stands in them, packages, templates, tests."""
+    page, src = (ROOT / "docs" / "architecture.md").read_text(), ROOT / "src" / "heedful"
+    named = re.findall(r"`([\w./]+\.(?:py|html))(?:::([\w.]+))?`", page)
+    assert len(named) > 60
+    for file, name in named:
+        path = next((base / file for base in (src, src / "server", ROOT) if (base / file).exists()), None)
+        assert path is not None, f"there is no {file}"
+        assert not name or name in named_in(path.read_text()), f"there is no {name} in {file}"
+    table = page.partition("## The map")[2].partition("```")[0]
+    packages = {name for row in re.findall(r"^\| (`.*?) \|", table, re.M) for name in re.findall(r"`(\w+)`", row)}
+    assert packages == {path.name for path in src.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    for life in ("decision", "feedback"):  # short enough to be kept in mind
+        stations = page.partition(f"## The life of a {life}")[2].partition("\n## ")[0]
+        assert max(map(int, re.findall(r"^(\d+)\. ", stations, re.M))) <= 15
 
 
 def test_the_readme_names_every_paper() -> None:
