@@ -12,13 +12,12 @@ import msgspec
 import pytest
 from asking import Caller, Said, is_problem
 
-from heedful import Loop
 from heedful.loop.interactions import schemas as kinds
 from heedful.loop.records import plain as told
 from heedful.server import schema
 from heedful.server.main import served
 from heedful.server.routes import description
-from loops import bits, diverged, rows, small_loop
+from loops import diverged, rows, small_loop
 
 ITEMS = rows(12, 4)
 NAMES = [row["id"] for row in ITEMS]
@@ -48,40 +47,6 @@ def ok(answer: Said, status: int = 200) -> Any:
 
 def as_json(value: Any) -> Any:
     return json.loads(json.dumps(told(value)))
-
-
-def test_a_grading_loop_over_http_is_the_loop(ask: Caller, folder: Path, tmp_path: Path) -> None:
-    """The same story told to a loop here and to one over HTTP: every answer and every bit is the same."""
-    how: dict[str, Any] = {"learner": "averaged-prank:n_ranks=5", "shrink": 2.0, "control": 0.2}
-    name = f"graded-{ask.form}"
-    small_loop(folder / f"{name}.heedful", **how).close()
-    path = f"/v1/loops/{name}"
-    about = ok(ask.get(path))
-    assert (about["grades"], about["learner"]) == (5, "averaged-prank:n_ranks=5")
-    with small_loop(tmp_path / "here", **how) as loop:
-        for i in range(30):
-            common: dict[str, Any] = {"person": f"p{i % 3}", "show": 4, "id": f"d{i}"}
-            here = loop.decide(NAMES, **common)
-            there = ok(ask.post(f"{path}/decisions", {"candidates": NAMES, **common}))
-            assert there == as_json(here)
-            assert len(there["predicted"]) == 4
-            form = {"grade": {name: 1 + (int(name[1:]) + i % 3) % 5 for name in here.shown[:3]}}
-            form |= {"decision": f"d{i}", "id": f"e{i}"}
-            assert ok(ask.post(f"{path}/feedback", form)) == loop.feedback(form)._asdict()
-        assert ok(ask.get(f"{path}/decisions/d29/explanation")) == as_json(loop.explain("d29"))
-        replayed = ok(ask.post(f"{path}/replays", {"learner": "prank"}))
-        assert replayed == as_json(loop.replay("prank"))
-        assert replayed["graded"] == 90
-        assert ok(ask.get(f"{path}/weights?person=p1"))["weights"] == loop.weights_of("p1")
-        report, own = ok(ask.get(f"{path}/report")), as_json(loop.report())
-        assert report["grades"]["loss"] == own["grades"]["loss"]
-        for each in (report, own):
-            del each["since"]
-            for window in [*each["series"], *each["grades"]["series"]]:
-                del window["time"]
-        assert report == own
-        with Loop.open(folder / f"{name}.heedful") as other:
-            assert bits(other) == bits(loop)
 
 
 def test_every_field_of_a_grading_loop_is_described(url: str, folder: Path) -> None:

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from asking import FLOAT32, Caller, Said, is_problem, raw_numbers
 
-from heedful import Loop
 from heedful.loop.interactions import schemas as kinds
 from heedful.loop.records import plain as told
 from heedful.server import schema
 from heedful.server.main import served
-from loops import bits, rating_loop
+from loops import rating_loop
 
 NAMES = [f"i{j}" for j in range(12)]
 
@@ -45,49 +44,6 @@ def ok(answer: Said, status: int = 200) -> Any:
 
 def as_json(value: Any) -> Any:
     return json.loads(json.dumps(told(value)))
-
-
-def test_a_loop_of_ratings_over_http_is_the_loop(ask: Caller, folder: Path, tmp_path: Path) -> None:
-    """The same story told to a loop here and to one over HTTP: every answer and every bit is the same."""
-    name = f"rated-{ask.form}"
-    how: dict[str, Any] = {"ratings": [1, 5], "k": 3, "control": 0.2}
-    items = [{"id": f"i{j}", "title": f"film {j}"} for j in range(12)]
-    path = f"/v1/loops/{name}"
-    about = ok(ask.post("/v1/loops", {"name": name, "items": items, "settings": how}), 201)
-    assert (about["ratings"], about["learner"], about["names"]) == ([1.0, 5.0], "bmf", [])
-    with rating_loop(tmp_path / "here", control=0.2) as loop:
-        for i in range(24):
-            common: dict[str, Any] = {"person": f"p{i % 4}", "id": f"d{i}", "repeats": i >= 12}
-            if i % 2:
-                common |= {"candidates": NAMES, "show": 4}
-            here = loop.decide(**common)
-            there = ok(ask.post(f"{path}/decisions", common))
-            assert there == as_json(here)
-            assert len(there["predicted"]) == len(there["shown"])
-            form: dict[str, Any] = {"rating": {each: 1 + (int(each[1:]) + i % 4) % 5 for each in here.shown[:2]}}
-            if i % 5 == 4:
-                form = {"actions": {here.shown[0]: ["view", "buy"]}}
-            form |= {"decision": f"d{i}", "id": f"e{i}"}
-            assert ok(ask.post(f"{path}/feedback", form)) == loop.feedback(form)._asdict()
-            if i == 15:
-                assert ok(ask("DELETE", f"{path}/items/i3"))["withdrawn"] == loop.withdraw("i3")
-                NAMES.remove("i3")
-        NAMES.insert(3, "i3")
-        assert ok(ask.get(f"{path}/decisions/d23/explanation")) == as_json(loop.explain("d23"))
-        replayed = ok(ask.post(f"{path}/replays", {"learner": "item-mean"}))
-        assert replayed == as_json(loop.replay("item-mean"))
-        assert ok(ask.get(f"{path}/weights?person=p1"))["weights"] == {}
-        report, own = ok(ask.get(f"{path}/report")), as_json(loop.report())
-        for each in (report, own):
-            del each["since"]
-            for window in [*each["series"], *each["ratings"]["series"]]:
-                del window["time"]
-        assert report == own
-        gone = ok(ask("DELETE", f"{path}/people/p0"))
-        assert gone["events"] == loop.forget("p0").events
-        assert ok(ask.post(f"{path}/undo", {"event": "e1"}))["status"] == loop.undo("e1").status
-        with Loop.open(folder / f"{name}.heedful") as other:
-            assert bits(other) == bits(loop)
 
 
 def test_every_field_of_a_loop_of_ratings_is_described(url: str, folder: Path) -> None:
