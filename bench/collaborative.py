@@ -31,11 +31,11 @@ from rich.table import Table
 from heedful.data.sushi import load_sushi
 from heedful.inference.pairwise import PairRows, pair_rows
 from heedful.inference.collaborative.baselines import fit_birlutiu, fit_single
-from heedful.inference.collaborative.sparse_cells import part_of
+from heedful.inference.collaborative.sparse_cells import take_part
 from heedful.inference.collaborative.cp import fit
-from heedful.inference.collaborative.user_covariance import crowd
+from heedful.inference.collaborative.user_covariance import user_covariance
 from heedful.inference.collaborative.distances import half_median
-from heedful.inference.collaborative.svi import stream
+from heedful.inference.collaborative.svi import fit_streaming
 from heedful.inference.collaborative.model_selection import tune_cp
 from heedful.inference.gp.kernels import kernel_for
 
@@ -89,8 +89,8 @@ def speeds(repeats: int) -> dict[str, Any]:
     runs: dict[str, tuple[int, Callable[[], Any], Array, int]] = {
         "CP": (100, lambda: fit(K, 100, rows), f, 5 * repeats),
         "CP, 1,000 people": (1000, lambda: fit(many[1], 1000, many[2]), many[3], repeats),
-        "CPU": (100, lambda: fit(K, 100, rows, crowd=crowd(Z)), f, repeats),
-        "CPU, 25 pseudo-people": (100, lambda: fit(K, 100, rows, crowd=crowd(Z, pseudo=25)), f, repeats),
+        "CPU": (100, lambda: fit(K, 100, rows, user_cov=user_covariance(Z)), f, repeats),
+        "CPU, 25 pseudo-people": (100, lambda: fit(K, 100, rows, user_cov=user_covariance(Z, pseudo=25)), f, repeats),
         "CP, FITC over pairs": (100, lambda: fit(K, 100, rows, pseudo_pairs=25), f, repeats),
         "CP, tuned by held-out pairs": (100, lambda: tune_cp(X, rows, 100).fit, f, 1),
         "BI, as published": (100, lambda: fit_birlutiu(K, 100, rows), f, repeats),
@@ -165,9 +165,9 @@ def growth(shrink: int) -> dict[str, Any]:
 def streaming(users: int) -> dict[str, Any]:
     _, K, rows, f = world(users, 100, 20)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    took, model = seconds(lambda: stream(K, users, rows), 1)
+    took, model = seconds(lambda: fit_streaming(K, users, rows), 1)
     part = users // 20
-    some = fit(K, part, part_of(rows, rows.user < part))
+    some = fit(K, part, take_part(rows, rows.user < part))
     got = {
         "people": users,
         "pairs": rows.size,

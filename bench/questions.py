@@ -30,13 +30,13 @@ from rich.table import Table
 
 from heedful.data.sushi import load_sushi
 from heedful.inference.pairwise import pair_rows
-from heedful.inference.gp.ep import Many, Sites, infer, infer_many
-from heedful.inference.gp.remaining_questions import Left, questions_left
+from heedful.inference.gp.ep import UserPosteriors, Sites, infer, infer_users
+from heedful.inference.gp.remaining_questions import RemainingQuestions, estimate_remaining
 from heedful.inference.gp.hierarchical import Population, fit
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.acquisition import bald, batch, next_question
+from heedful.inference.gp.acquisition import bald, next_batch, next_question
 from heedful.inference.gp.subset_acquisition import next_set
-from heedful.inference.gp.stopping import Seen, stopping
+from heedful.inference.gp.stopping import AnswerSites, stopping
 
 STUDIES = (  # goal, questions, sd of the utilities, whether P(best) is told the answers
     ("best", "eubo", 2.0, True),
@@ -104,11 +104,11 @@ def speeds() -> dict[str, float]:
         posterior = some_posterior(n, 40)
         for rule in ("bald", "mes", "eubo"):
             took[f"next question, {n} items, {rule}"] = seconds(lambda: next_question(posterior, rule))
-        took[f"batch of 5, {n} items, bald"] = seconds(lambda: batch(posterior, 5), 3)
+        took[f"batch of 5, {n} items, bald"] = seconds(lambda: next_batch(posterior, 5), 3)
         for goal in ("best", "ranking"):
             took[f"stopping, {n} items, {goal}"] = seconds(lambda: stopping(posterior, goal), 3)
             if n < 1_000 or goal == "best":
-                took[f"questions left, {n} items, {goal}"] = seconds(lambda: questions_left(posterior, goal), 1)
+                took[f"questions left, {n} items, {goal}"] = seconds(lambda: estimate_remaining(posterior, goal), 1)
     for k in (3, 5):
         took[f"next set of {k}, 1000 items, bald"] = seconds(lambda: next_set(posterior, "bald", k), 3)
     took |= inference_speeds()
@@ -146,11 +146,13 @@ class Person(NamedTuple):
     sure: float
 
 
-def posteriors(K: Array, m: Array, rows: list[list[tuple[int, int]]], sites: Sites | None) -> tuple[Many, Sites]:
+def posteriors(
+    K: Array, m: Array, rows: list[list[tuple[int, int]]], sites: Sites | None
+) -> tuple[UserPosteriors, Sites]:
     """Of people who were all asked as often; rows[t][u], the winner first."""
     flat = np.array(rows).reshape(-1, 2)
     users = np.tile(np.arange(len(rows[0])), len(rows))
-    many = infer_many(K, m, len(rows[0]), pair_rows(flat, user=users), sites, tolerance=1e-6)
+    many = infer_users(K, m, len(rows[0]), pair_rows(flat, user=users), sites, tolerance=1e-6)
     return many, many.sites
 
 
@@ -158,16 +160,16 @@ def prior_of(K: Array, m: Array) -> Posterior:
     return Posterior(m, K)
 
 
-def seen_of(rows: list[list[tuple[int, int]]], sites: Sites | None, at: int) -> Seen | None:
+def seen_of(rows: list[list[tuple[int, int]]], sites: Sites | None, at: int) -> AnswerSites | None:
     if sites is None:
         return None
     tau, nu = (x.reshape(len(rows), -1)[:, at] for x in (sites.tau, sites.nu))
-    return Seen(pair_rows([row[at] for row in rows]), Sites(tau, nu))
+    return AnswerSites(pair_rows([row[at] for row in rows]), Sites(tau, nu))
 
 
 def studies(
     people: int, n: int, goal: str, rule: str, amplitude: float, exact: bool, most: int, estimates: tuple[int, ...]
-) -> tuple[list[Person], list[tuple[int, Left, int]]]:
+) -> tuple[list[Person], list[tuple[int, RemainingQuestions, int]]]:
     """People drawn from the prior N(0, amplitude^2 I), asked until it is sure; and what was said, after some answers
     (`estimates`), of how many were left: (asked, said, person). Where `exact`, P(best) is told the answers."""
     rng = np.random.default_rng(1)
@@ -175,7 +177,7 @@ def studies(
     truth = amplitude * rng.standard_normal((people, n))
     rows: list[list[tuple[int, int]]] = []
     done: dict[int, Person] = {}
-    said: list[tuple[int, Left, int]] = []
+    said: list[tuple[int, RemainingQuestions, int]] = []
     left = np.arange(people)
     sites: Sites | None = None
     for t in range(most + 1):
@@ -196,7 +198,7 @@ def studies(
             else:
                 going.append(at)
                 if t in estimates and u < people // 5:
-                    said.append((t, questions_left(posterior, goal, rule, seen=seen, seed=u), u))
+                    said.append((t, estimate_remaining(posterior, goal, rule, seen=seen, seed=u), u))
         keep = np.array(going, int)
         if not keep.size or t == most:
             break

@@ -16,9 +16,9 @@ from heedful.data.catalogue import Catalogue, load_catalogue
 from heedful.data.letor import Queries
 from heedful.experiments.run import (
     Advance,
-    Compiling,
+    CompilationNotice,
     Curve,
-    Interpreting,
+    InterpretedNotice,
     Run,
     Setting,
     average_regret,
@@ -26,9 +26,9 @@ from heedful.experiments.run import (
     catalogue_setting,
     checkpoints,
     curve,
+    error_reason,
     letor_setting,
-    pairs_alike,
-    reason,
+    pair_agreement,
     simulate,
     standard_error,
 )
@@ -251,8 +251,8 @@ def test_compiled_runs_are_the_interpreted_ones(queries: Queries) -> None:
     setting = letor_setting(queries, StrictAlpha(0.5), seeds=(0, 1))
     learners = {"perceptron": setting.learner("perceptron")}
     events = list(simulate(learners, setting, 25, jobs=2))
-    assert events[0] == Compiling("perceptron")
-    assert not [event for event in events if isinstance(event, Interpreting)]
+    assert events[0] == CompilationNotice("perceptron")
+    assert not [event for event in events if isinstance(event, InterpretedNotice)]
     compiled = sorted((event for event in events if isinstance(event, Run)), key=lambda run: run.seed)
     interpreted = runs_of(setting, learners, 25)["perceptron"]
     assert [run.regrets.tolist() for run in compiled] == [run.regrets.tolist() for run in interpreted]
@@ -262,7 +262,7 @@ def test_what_does_not_compile_runs_interpreted_and_says_why(queries: Queries) -
     setting = letor_setting(queries, Noisy(4))
     learner = Recorder([], [])
     events = list(simulate({"mine": learner}, setting, 5))
-    (why,) = [event for event in events if isinstance(event, Interpreting)]
+    (why,) = [event for event in events if isinstance(event, InterpretedNotice)]
     assert why.learner == "mine"
     assert "Cannot determine Numba type" in why.reason or "list" in why.reason
     assert "\n" not in why.reason
@@ -321,7 +321,7 @@ During: Pass nopython_type_inference
     ],
 )
 def test_the_reason_is_the_innermost(text: str, told: str) -> None:
-    assert reason(ValueError(text)) == told
+    assert error_reason(ValueError(text)) == told
 
 
 # ---------------------------------------------------------------------------- averages
@@ -428,7 +428,7 @@ def test_regret_stays_below_the_bound(queries: Queries) -> None:
 
 
 def test_pairs_alike_by_hand() -> None:
-    assert pairs_alike(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])) == pytest.approx(2 / 3)
-    assert pairs_alike(np.array([1.0, 1.0, 3.0]), np.array([1.0, 2.0, 3.0])) == 1.0  # a tie is no pair
-    assert pairs_alike(np.array([1.0, 2.0]), np.array([5.0, 5.0])) == 0.0
-    assert math.isnan(pairs_alike(np.ones(3), np.arange(3.0)))
+    assert pair_agreement(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])) == pytest.approx(2 / 3)
+    assert pair_agreement(np.array([1.0, 1.0, 3.0]), np.array([1.0, 2.0, 3.0])) == 1.0  # a tie is no pair
+    assert pair_agreement(np.array([1.0, 2.0]), np.array([5.0, 5.0])) == 0.0
+    assert math.isnan(pair_agreement(np.ones(3), np.arange(3.0)))

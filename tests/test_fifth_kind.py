@@ -25,7 +25,7 @@ from budget import FACTOR
 from heedful import Loop, Settings, infer
 from heedful.core.conformance import check_learner, identical
 from heedful.data.jsonl import Line
-from heedful.experiments.trials import trial
+from heedful.experiments.trials import make_trial
 from heedful.io import export_lines, import_lines, rehearse
 from heedful.learners.registry import learner_class
 from heedful.loop.records import plain
@@ -89,7 +89,7 @@ def taught(loop: Loop, n: int, person: str | None = None, seed: int = 0) -> None
 
 @pytest.mark.parametrize("number", range(11))
 def test_the_learner_keeps_every_promise(number: int) -> None:
-    learner, world = trial(FIFTH)
+    learner, world = make_trial(FIFTH)
     found = list(check_learner(learner, world))
     assert len(found) == 11
     assert found[number].kept, found[number].where

@@ -12,10 +12,10 @@ import pytest
 import naive
 from films import ratings_of, shared, write_1m, write_100k
 from heedful.core.fold import trace
-from heedful.data.als import DIMENSIONS, REGULARISATIONS, Trial, alternating_least_squares, cross_validated
+from heedful.data.als import DIMENSIONS, REGULARISATIONS, Trial, alternating_least_squares, cross_validate
 from heedful.data.movielens import Ratings, load_movielens
 from heedful.experiments import movielens
-from heedful.experiments.movielens import CHOSEN, Cinema, cinema, movie_setting, tastes
+from heedful.experiments.movielens import CHOSEN, MovieWorld, make_movie_world, movie_setting, true_utility
 from heedful.experiments.run import Run, curve, simulate
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha
 
@@ -29,8 +29,8 @@ def ratings(tmp_path_factory: pytest.TempPathFactory) -> Ratings:
 
 
 @pytest.fixture(scope="module")
-def house(ratings: Ratings) -> Cinema:
-    return cinema(ratings, dimension=3, regularisation=0.1)
+def house(ratings: Ratings) -> MovieWorld:
+    return make_movie_world(ratings, dimension=3, regularisation=0.1)
 
 
 def of(ratings: Ratings, user: int) -> dict[int, float]:
@@ -42,7 +42,7 @@ def of(ratings: Ratings, user: int) -> dict[int, float]:
 # ---------------------------------------------------------------------------- halves and features
 
 
-def test_features_are_of_one_half_and_people_of_the_other(ratings: Ratings, house: Cinema) -> None:
+def test_features_are_of_one_half_and_people_of_the_other(ratings: Ratings, house: MovieWorld) -> None:
     first = [u for u in range(24) if u not in house.people]
     assert len(first) == len(set(house.people.tolist())) == 12
     of_first = {(first.index(u), j): r for u in first for j, r in of(ratings, u).items()}
@@ -54,17 +54,19 @@ def test_features_are_of_one_half_and_people_of_the_other(ratings: Ratings, hous
     weighted = alternating_least_squares(
         pairs[:, 0], pairs[:, 1], np.array(list(of_first.values())), (12, 30), 3, 0.1, penalty="weighted"
     ).Q
-    other = cinema(ratings, dimension=3, regularisation=0.1, penalty="weighted")
+    other = make_movie_world(ratings, dimension=3, regularisation=0.1, penalty="weighted")
     assert (house.penalty, other.penalty) == ("plain", "weighted")  # the papers' unless another is asked for
     np.testing.assert_allclose(
         other.X @ other.X.T, weighted[house.movies] @ weighted[house.movies].T, rtol=1e-6, atol=1e-8
     )
-    changed = cinema(ratings._replace(values=np.where(others, 1.0, ratings.values)), dimension=3, regularisation=0.1)
+    changed = make_movie_world(
+        ratings._replace(values=np.where(others, 1.0, ratings.values)), dimension=3, regularisation=0.1
+    )
     assert changed.X.tobytes() == house.X.tobytes()
     assert set(changed.values.tolist()) == {1.0}
 
 
-def test_people_keep_their_ratings_of_movies_that_have_features(ratings: Ratings, house: Cinema) -> None:
+def test_people_keep_their_ratings_of_movies_that_have_features(ratings: Ratings, house: MovieWorld) -> None:
     assert house.movies.size == 29
     assert any(7 in of(ratings, u) for u in house.people.tolist())
     for i, user in enumerate(house.people.tolist()):
@@ -73,8 +75,8 @@ def test_people_keep_their_ratings_of_movies_that_have_features(ratings: Ratings
         assert got == {j: r for j, r in of(ratings, user).items() if j in house.movies}
 
 
-def test_another_split_is_another_half(ratings: Ratings, house: Cinema) -> None:
-    again, other = (cinema(ratings, split=split, dimension=3, regularisation=0.1) for split in (0, 1))
+def test_another_split_is_another_half(ratings: Ratings, house: MovieWorld) -> None:
+    again, other = (make_movie_world(ratings, split=split, dimension=3, regularisation=0.1) for split in (0, 1))
     assert again.people.tolist() == house.people.tolist()
     assert set(other.people.tolist()) != set(house.people.tolist())
 
@@ -86,14 +88,14 @@ def test_what_is_not_given_is_cross_validated(ratings: Ratings, monkeypatch: pyt
         asked.append((values.size, shape, *tried, penalty))
         return [Trial(2, 0.3, 0.9), Trial(1, 0.1, 1.0)]
 
-    monkeypatch.setattr(movielens, "cross_validated", validated)
-    n = int((~np.isin(ratings.users, cinema(ratings, dimension=1, regularisation=1.0).people)).sum())
+    monkeypatch.setattr(movielens, "cross_validate", validated)
+    n = int((~np.isin(ratings.users, make_movie_world(ratings, dimension=1, regularisation=1.0).people)).sum())
     assert asked == []
-    both = cinema(ratings)
+    both = make_movie_world(ratings)
     assert (both.dimension, both.regularisation, both.X.shape[1]) == (2, 0.3, 2)
-    cinema(ratings, dimension=4)
-    cinema(ratings, regularisation=0.5)
-    cinema(ratings, penalty="weighted")
+    make_movie_world(ratings, dimension=4)
+    make_movie_world(ratings, regularisation=0.5)
+    make_movie_world(ratings, penalty="weighted")
     assert asked == [
         (n, (12, 30), DIMENSIONS, REGULARISATIONS["plain"], "plain"),
         (n, (12, 30), (4,), REGULARISATIONS["plain"], "plain"),
@@ -102,11 +104,15 @@ def test_what_is_not_given_is_cross_validated(ratings: Ratings, monkeypatch: pyt
     ]
     asked.clear()
     monkeypatch.setattr(movielens, "CHOSEN", {(24, 30, ratings.values.size): {"plain": (3, 0.2)}})
-    known = cinema(ratings), cinema(ratings, dimension=3), cinema(ratings, regularisation=0.2)
+    known = (
+        make_movie_world(ratings),
+        make_movie_world(ratings, dimension=3),
+        make_movie_world(ratings, regularisation=0.2),
+    )
     assert [(one.dimension, one.regularisation) for one in known] == [(3, 0.2)] * 3
     assert asked == []
-    cinema(ratings, dimension=2)  # chosen with another
-    cinema(ratings, penalty="weighted")  # chosen for the other penalty
+    make_movie_world(ratings, dimension=2)  # chosen with another
+    make_movie_world(ratings, penalty="weighted")  # chosen for the other penalty
     assert len(asked) == 2
 
 
@@ -122,21 +128,21 @@ def test_what_is_not_given_is_cross_validated(ratings: Ratings, monkeypatch: pyt
 )
 def test_numbers_that_make_no_sense(ratings: Ratings, wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        cinema(ratings, **wrong)
+        make_movie_world(ratings, **wrong)
 
 
 def test_one_user_is_no_half(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"users: expected at least two, .*, got 1"):
-        cinema(load_movielens(write_100k(tmp_path, {(5, 1): 3, (5, 2): 4})))
+        make_movie_world(load_movielens(write_100k(tmp_path, {(5, 1): 3, (5, 2): 4})))
 
 
 # ---------------------------------------------------------------------------- a person
 
 
-def test_a_persons_utility_fits_her_ratings_best(house: Cinema) -> None:
+def test_a_persons_utility_fits_her_ratings_best(house: MovieWorld) -> None:
     """The gradient of the squared error is 0, and w* is in the span of her movies: no shorter one fits as well."""
     for i in range(house.people.size):
-        w_star, known = tastes(house, i)
+        w_star, known = true_utility(house, i)
         rated = ~np.isnan(known)
         X, r = house.X[rated], known[rated]
         assert 0 < rated.sum() < house.movies.size
@@ -146,19 +152,19 @@ def test_a_persons_utility_fits_her_ratings_best(house: Cinema) -> None:
 
 
 def test_few_ratings_are_fitted_by_the_shortest(ratings: Ratings) -> None:
-    house = cinema(ratings, dimension=20, regularisation=0.01)
+    house = make_movie_world(ratings, dimension=20, regularisation=0.01)
     fewest = int(np.diff(house.offsets).argmin())
-    w_star, known = tastes(house, fewest)
+    w_star, known = true_utility(house, fewest)
     rated = ~np.isnan(known)
     assert rated.sum() < 20
     X = house.X[rated]
     np.testing.assert_allclose(w_star, X.T @ np.linalg.solve(X @ X.T, known[rated]), rtol=1e-6)
 
 
-def test_ratings_are_hers_where_known_else_the_utility_rounded(house: Cinema) -> None:
+def test_ratings_are_hers_where_known_else_the_utility_rounded(house: MovieWorld) -> None:
     setting = movie_setting(house, Better(), people=0)
     for scene in setting.scenes:
-        w_star, known = tastes(house, scene.person)
+        w_star, known = true_utility(house, scene.person)
         np.testing.assert_array_equal(scene.w_star, w_star)
         np.testing.assert_allclose(scene.world.utilities, house.X @ w_star, atol=1e-12)
         for u, r, rating in zip(scene.world.utilities, known, scene.world.ratings):
@@ -168,7 +174,7 @@ def test_ratings_are_hers_where_known_else_the_utility_rounded(house: Cinema) ->
 # ---------------------------------------------------------------------------- settings and runs
 
 
-def test_who_comes_depends_on_the_seed_alone(house: Cinema) -> None:
+def test_who_comes_depends_on_the_seed_alone(house: MovieWorld) -> None:
     setting = movie_setting(house, StrictAlpha(0.4), people=5, seeds=(3, 4))
     other = movie_setting(house, Best(), people=7, seeds=(4,))
     met = {seed: [s.person for s in setting.scenes if s.seed == seed] for seed in (3, 4)}
@@ -186,7 +192,7 @@ def test_who_comes_depends_on_the_seed_alone(house: Cinema) -> None:
     assert movie_setting(house, Best(), people=2, dtype="float32").scenes[0].world.X.dtype == np.float32
 
 
-def test_who_is_not_there_cannot_come(house: Cinema) -> None:
+def test_who_is_not_there_cannot_come(house: MovieWorld) -> None:
     with pytest.raises(ValueError, match="people: expected a whole number, 0 to 12, got 13"):
         movie_setting(house, Best(), people=13)
     with pytest.raises(ValueError, match="user: expected one who picks items"):
@@ -194,7 +200,7 @@ def test_who_is_not_there_cannot_come(house: Cinema) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_regrets_are_those_of_loops(house: Cinema, jobs: int) -> None:
+def test_regrets_are_those_of_loops(house: MovieWorld, jobs: int) -> None:
     """[J15] Algorithm 1 with strict feedback: nothing is drawn, so lists do for all of it."""
     setting = movie_setting(house, StrictAlpha(0.5), people=4)
     events = simulate({"p": setting.learner("perceptron")}, setting, 50, jobs=jobs, interpreted=True)
@@ -214,7 +220,7 @@ def test_regrets_are_those_of_loops(house: Cinema, jobs: int) -> None:
         assert max(wanted) > 0.1
 
 
-def test_compiled_is_interpreted(house: Cinema) -> None:
+def test_compiled_is_interpreted(house: MovieWorld) -> None:
     setting = movie_setting(house, Better(), people=2)
     learner = setting.learner("perceptron")
     for scene in setting.scenes:
@@ -224,7 +230,7 @@ def test_compiled_is_interpreted(house: Cinema) -> None:
 
 def test_people_of_movielens_100k_find_better_movies(record_property: Any) -> None:
     """Each finds better movies than at random, and than at first: what every figure of the papers shows."""
-    house = cinema(load_movielens(shared("movielens-100k")))
+    house = make_movie_world(load_movielens(shared("movielens-100k")))
     assert (house.dimension, house.regularisation) == CHOSEN[943, 1682, 100_000]["plain"]
     assert house.people.size == 472
     for user in (StrictAlpha(1.0), Better()):
@@ -257,5 +263,5 @@ def test_cross_validation_chooses_what_is_on_record(
     mine = np.isin(ratings.users, first)
     users = np.unique(ratings.users[mine], return_inverse=True)[1]
     given = users, ratings.movies[mine], ratings.values[mine], (U // 2, M)
-    tried = cross_validated(*given, dimensions, regularisations, penalty=penalty, folds=5)
+    tried = cross_validate(*given, dimensions, regularisations, penalty=penalty, folds=5)
     assert tried[0][:2] == CHOSEN[U, M, ratings.values.size][penalty]

@@ -12,7 +12,7 @@ from command import heedful
 from films import ratings_of, write_1m
 from heedful.core.fold import trace
 from heedful.data.movielens import load_movielens
-from heedful.experiments.movielens import cinema, movie_setting
+from heedful.experiments.movielens import make_movie_world, movie_setting
 from heedful.worlds.users import Better
 
 
@@ -27,7 +27,7 @@ LINE = "simulate movielens {} --rounds 12 --dimension 2 --regularisation 0.1 --i
 def test_figures_are_those_of_runs(folder: Path) -> None:
     got = heedful(f"{LINE} --penalty weighted --people 4 --seeds 2 --split 3 --json -l perceptron -l convex", folder)
     assert got.code == 0
-    house = cinema(load_movielens(folder), split=3, dimension=2, regularisation=0.1, penalty="weighted")
+    house = make_movie_world(load_movielens(folder), split=3, dimension=2, regularisation=0.1, penalty="weighted")
     said = f"{folder}: {len(house.X)} movies with 2 features (weighted penalty 0.1), from half the users"
     assert got.err == f"heedful: {said}\n"
     setting = movie_setting(house, Better(), people=4, seeds=(0, 1))

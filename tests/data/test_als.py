@@ -9,7 +9,7 @@ import pytest
 
 import naive
 from films import ratings_of
-from heedful.data.als import alternating_least_squares, cross_validated
+from heedful.data.als import alternating_least_squares, cross_validate
 
 
 def columns(ratings: dict[tuple[int, int], int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -77,7 +77,7 @@ def test_cross_validation_leaves_every_rating_out_once(penalty: str) -> None:
     """One factor, no noise to speak of: the error is that of fits written out here, best first."""
     ratings = ratings_of(users=9, movies=12)
     users, movies, values = columns(ratings)
-    tried = cross_validated(users, movies, values, (10, 13), (1, 2), (0.1, 100.0), penalty=penalty, folds=3, seed=5)
+    tried = cross_validate(users, movies, values, (10, 13), (1, 2), (0.1, 100.0), penalty=penalty, folds=3, seed=5)
     assert sorted((one.dimension, one.regularisation) for one in tried) == [(1, 0.1), (1, 100.0), (2, 0.1), (2, 100.0)]
     assert [one.rmse for one in tried] == sorted(one.rmse for one in tried)
     assert tried[0].regularisation == 0.1
@@ -96,6 +96,6 @@ def test_cross_validation_leaves_every_rating_out_once(penalty: str) -> None:
 
 def test_it_predicts_better_than_the_mean_of_a_movie() -> None:
     users, movies, values = columns(ratings_of(users=60, movies=40))
-    best = cross_validated(users, movies, values, (61, 41), (2,), (0.5, 1.0, 2.0))[0]
+    best = cross_validate(users, movies, values, (61, 41), (2,), (0.5, 1.0, 2.0))[0]
     means = np.bincount(movies, values, 41) / np.maximum(np.bincount(movies, minlength=41), 1)
     assert best.rmse < 0.8 * np.sqrt(np.mean((values - means[movies]) ** 2))

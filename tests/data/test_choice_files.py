@@ -39,7 +39,7 @@ def test_winner_and_loser_with_person_and_times(tmp_path: Path) -> None:
     text = 'Voter;Winner;loser;times;why\nÄnne;"Käse; alt";Brot;2;x\nBo;Brot;"Käse; alt";1;\nÄnne;"Käse; alt";Brot;1;\n'
     path = told(tmp_path, text + "Bo;Brot;Tee;0;\n")
     got = load_choices(path)
-    assert got.told == "columns Winner, loser, Voter, times; why left out"
+    assert got.summary == "columns Winner, loser, Voter, times; why left out"
     assert got.choices.items == ("Käse; alt", "Brot")
     assert got.choices.people == ("Änne", "Bo")
     assert read(path) == [
@@ -219,11 +219,11 @@ def test_the_content_tells_preflib_from_a_table(tmp_path: Path) -> None:
     preflib = "# NUMBER ALTERNATIVES: 2\n1: 2,1\n"
     for name, text in (("a.txt", preflib), ("b.soi", preflib), ("c", "2\n1,x\n2,y\n1,1,1\n1,2,1\n")):
         got = open_choices(told(tmp_path, text, name))
-        assert got.told == "PrefLib"
+        assert got.summary == "PrefLib"
         assert got.choices.answers == 1
     with pytest.raises(ValueError, match=r"b.soi: columns: expected none with PrefLib, got winner"):
         open_choices(tmp_path / "b.soi", {"winner": ["x"]})
-    assert open_choices(told(tmp_path, "winner,loser\na,b\n")).told == "columns winner, loser"
+    assert open_choices(told(tmp_path, "winner,loser\na,b\n")).summary == "columns winner, loser"
 
 
 # ---------------------------------------------------------------------------- writing, and other views
@@ -370,7 +370,7 @@ def test_the_document_of_a_study(tmp_path: Path) -> None:
     path = tmp_path / "teas.json"
     path.write_text(STUDY % ",".join(told))
     opened = open_choices(path)
-    assert opened.told == "the answers of a study"
+    assert opened.summary == "the answers of a study"
     assert opened.choices.items == ("mint", "sencha", "assam")
     assert set(by_name(opened.choices)) == {
         Comparison("ann", (("assam",), ("mint",)), 1, "mint"),
@@ -422,5 +422,5 @@ def test_rows_that_say_nothing_are_told(tmp_path: Path) -> None:
     path = told(tmp_path, "person,rank 1,rank 2\nann,tea,milk\nbo,tea,\ncy,,\n")
     opened = load_choices(path)
     assert opened.choices.answers == 1
-    assert opened.told == "columns rank 1, rank 2, person; 2 of 3 rows say nothing"
-    assert "rows" not in load_choices(told(tmp_path, "rank 1,rank 2\ntea,milk\n")).told
+    assert opened.summary == "columns rank 1, rank 2, person; 2 of 3 rows say nothing"
+    assert "rows" not in load_choices(told(tmp_path, "rank 1,rank 2\ntea,milk\n")).summary

@@ -54,7 +54,7 @@ def written(folder: Path, text: str, name: str = "mine.csv") -> Path:
 )
 def test_columns_of_any_name_in_any_order(tmp_path: Path, text: str, columns: Columns, found: str) -> None:
     opened = open_ratings(written(tmp_path, text), columns)
-    assert (told(opened.table), opened.told) == (WANTED, f"columns {found}")
+    assert (told(opened.table), opened.summary) == (WANTED, f"columns {found}")
 
 
 def test_json_lines_and_parquet(tmp_path: Path) -> None:
@@ -64,28 +64,28 @@ def test_json_lines_and_parquet(tmp_path: Path) -> None:
     ]
     wanted = [("ann", "7", 3.0), ("Jürgen", "8", 4.5)]
     opened = open_ratings(written(tmp_path, "\n".join(map(json.dumps, rows)), "mine.jsonl"))
-    assert (told(opened.table), opened.told) == (wanted, "columns user, item_id, rating")
+    assert (told(opened.table), opened.summary) == (wanted, "columns user, item_id, rating")
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     columns = {"who": ["ann", "Jürgen"], "what": [7, 8], "x": [3.0, 4.5], "rating": [9, 9]}
     pq.write_table(pa.table(columns), tmp_path / "mine.parquet")
     opened = open_ratings(tmp_path / "mine.parquet", Columns(rating="x"))
-    assert (told(opened.table), opened.told) == (wanted, "columns who, what, x")
+    assert (told(opened.table), opened.summary) == (wanted, "columns who, what, x")
 
 
 def test_whose_file_it_is(tmp_path: Path) -> None:
     jester = "3,-7.82,99,9.5,0,99,99,99,99,99,99\n1,99,99,10,99,99,99,99,99,99,99\n"
     opened = open_ratings(written(tmp_path, jester, "x"))
-    assert (opened.told, told(opened.table)[0]) == ("Jester", ("1", "1", -7.82))
+    assert (opened.summary, told(opened.table)[0]) == ("Jester", ("1", "1", -7.82))
     (tmp_path / "packed").write_bytes(gzip.compress(jester.encode()))
-    assert open_ratings(tmp_path / "packed").told == "Jester"
+    assert open_ratings(tmp_path / "packed").summary == "Jester"
     for text in ('"7";"034X";"0"\n"7";"0451";"10"\n', "User-ID,ISBN,Book-Rating\n7,034X,0\n7,0451,10\n"):
         opened = open_ratings(written(tmp_path, text, "x"))
-        assert opened.told == "Book-Crossing, implicit ratings (0) left out"
+        assert opened.summary == "Book-Crossing, implicit ratings (0) left out"
         assert told(opened.table) == [("7", "0451", 10.0)]
     named = open_ratings(written(tmp_path, "User-ID,ISBN,Book-Rating\n7,034X,0\n"), Columns(rating="Book-Rating"))
-    assert (named.told, told(named.table)) == ("columns User-ID, ISBN, Book-Rating", [("7", "034X", 0.0)])
+    assert (named.summary, told(named.table)) == ("columns User-ID, ISBN, Book-Rating", [("7", "034X", 0.0)])
     wide = "1,2,3,4,5,6,7,8,9,10,9\n"  # eleven numbers, but no count of them
-    assert open_ratings(written(tmp_path, wide, "x")).told == "columns 1, 2, 3"
+    assert open_ratings(written(tmp_path, wide, "x")).summary == "columns 1, 2, 3"
 
 
 def test_folders(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.graded import Graded, is_svmlight, load_graded
 from heedful.data.letor import load_letor
+from heedful.data.ordinal import OrdinalData, is_svmlight, load_ordinal
 
 TABLE = "title,length,new,rating\nheat,170,1,4\nalien,117,0,5\nbig,104,0,2\n"
 
@@ -24,7 +24,7 @@ def write(folder: Path, text: str | bytes, name: str = "films") -> Path:
     return path
 
 
-def same(a: Graded, b: Graded) -> bool:
+def same(a: OrdinalData, b: OrdinalData) -> bool:
     return bool((a.X == b.X).all() and (a.ranks == b.ranks).all() and a[2:] == b[2:])
 
 
@@ -32,7 +32,7 @@ def same(a: Graded, b: Graded) -> bool:
 
 
 def test_a_table_by_hand(tmp_path: Path) -> None:
-    got = load_graded(write(tmp_path, TABLE), "rating")
+    got = load_ordinal(write(tmp_path, TABLE), "rating")
     np.testing.assert_array_equal(got.X, [[170.0, 1.0], [117.0, 0.0], [104.0, 0.0]])
     assert got.ranks.tolist() == [2, 3, 1]
     assert got.grades == ("2", "4", "5")  # those that occur, in their order
@@ -47,11 +47,11 @@ def test_what_is_in_the_file_tells_its_kind(tmp_path: Path) -> None:
         {"title": "alien", "length": 117.0, "new": False, "rating": 5.0},
         {"title": "big", "length": "104", "new": 0, "rating": "2"},
     ]
-    wanted = load_graded(write(tmp_path, TABLE), "rating")
+    wanted = load_ordinal(write(tmp_path, TABLE), "rating")
     lines = "".join(json.dumps(row) + "\n" for row in rows)
-    assert same(load_graded(write(tmp_path, lines, "a.csv"), "rating"), wanted)
+    assert same(load_ordinal(write(tmp_path, lines, "a.csv"), "rating"), wanted)
     assert same(
-        load_graded(write(tmp_path, gzip.compress(TABLE.replace(",", ";").encode()), "b.svm"), "rating"), wanted
+        load_ordinal(write(tmp_path, gzip.compress(TABLE.replace(",", ";").encode()), "b.svm"), "rating"), wanted
     )
 
 
@@ -61,30 +61,30 @@ def test_parquet(tmp_path: Path) -> None:
         {"title": ["heat", "alien", "big"], "length": [170, 117, 104], "new": [1, 0, 0], "rating": [4, 5, 2]}
     )
     parquet.write_table(table, tmp_path / "films.parquet")
-    assert same(load_graded(tmp_path / "films.parquet", "rating"), load_graded(write(tmp_path, TABLE), "rating"))
+    assert same(load_ordinal(tmp_path / "films.parquet", "rating"), load_ordinal(write(tmp_path, TABLE), "rating"))
     table = pyarrow.table({"length": [1.0, 2.0, float("nan")], "rating": [4, 5, 2]})
     parquet.write_table(table, tmp_path / "films.parquet")
     with pytest.raises(ValueError, match=r"films\.parquet: row 3: length: expected a number, got nothing"):
-        load_graded(tmp_path / "films.parquet", "rating")
+        load_ordinal(tmp_path / "films.parquet", "rating")
 
 
 def test_labels_in_their_order(tmp_path: Path) -> None:
     text = "size,taste\n1,good\n2,bad\n3,good\n"
-    got = load_graded(write(tmp_path, text), "taste", order=("bad", "ok", "good"))
+    got = load_ordinal(write(tmp_path, text), "taste", order=("bad", "ok", "good"))
     assert got.ranks.tolist() == [3, 1, 3]
     assert got.grades == ("bad", "ok", "good")  # also the one that no row has
-    numbers = load_graded(write(tmp_path, TABLE), "rating", order=("1", "2", "3", "4", "5"))
+    numbers = load_ordinal(write(tmp_path, TABLE), "rating", order=("1", "2", "3", "4", "5"))
     assert numbers.ranks.tolist() == [4, 5, 2]
-    downwards = load_graded(write(tmp_path, TABLE), "rating", order=("5", "4", "3", "2", "1"))
+    downwards = load_ordinal(write(tmp_path, TABLE), "rating", order=("5", "4", "3", "2", "1"))
     assert downwards.ranks.tolist() == [2, 1, 4]
 
 
 def test_columns_left_out_and_the_mean_of_what_is_missing(tmp_path: Path) -> None:
     path = write(tmp_path, "a,b,c,g\n1,,x,1\n2,5,y,2\n3,NaN,z,1\n4,9,w,2\n")
-    got = load_graded(path, "g", missing="mean")
+    got = load_ordinal(path, "g", missing="mean")
     np.testing.assert_array_equal(got.X[:, 1], [7.0, 5.0, 7.0, 9.0])
     assert (got.filled, got.left_out) == (("b",), ("c",))
-    assert load_graded(path, "g", without=("b",)).features == ("a",)
+    assert load_ordinal(path, "g", without=("b",)).features == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_columns_left_out_and_the_mean_of_what_is_missing(tmp_path: Path) -> Non
 )
 def test_what_is_wrong_with_a_table_is_named(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ValueError) as error:
-        load_graded(write(tmp_path, text), "g")
+        load_ordinal(write(tmp_path, text), "g")
     assert str(error.value).startswith(told)
 
 
@@ -122,8 +122,8 @@ def test_more_grades_only_where_asked_for(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match=r"films: year: expected 2 to 100 different grades, got 120 \(from 1900 to 2019\)"
     ):
-        load_graded(path, "year")
-    assert load_graded(path, "year", most=120).ranks.tolist() == list(range(1, 121))
+        load_ordinal(path, "year")
+    assert load_ordinal(path, "year", most=120).ranks.tolist() == list(range(1, 121))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_more_grades_only_where_asked_for(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_with_what_was_asked(tmp_path: Path, how: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError) as error:
-        load_graded(write(tmp_path, TABLE), **how)
+        load_ordinal(write(tmp_path, TABLE), **how)
     assert str(error.value).startswith(told)
 
 
@@ -155,7 +155,7 @@ def test_what_is_wrong_with_what_was_asked(tmp_path: Path, how: dict[str, Any], 
 
 def test_an_svmlight_file_by_hand(tmp_path: Path) -> None:
     text = "# films\n\n-1 2:0.5 4:1e2 # heat\n+1 qid:3 1:7\n3.0\n"
-    got = load_graded(write(tmp_path, gzip.compress(text.encode())))
+    got = load_ordinal(write(tmp_path, gzip.compress(text.encode())))
     np.testing.assert_array_equal(got.X, [[0, 0.5, 0, 100], [7, 0, 0, 0], [0, 0, 0, 0]])
     assert got.ranks.tolist() == [1, 2, 3]
     assert (got.grades, got.features) == (("-1", "1", "3"), ("1", "2", "3", "4"))
@@ -185,18 +185,18 @@ def test_what_looks_like_svmlight(tmp_path: Path) -> None:
 )
 def test_a_malformed_line_is_named(tmp_path: Path, line: str, told: str) -> None:
     with pytest.raises(ValueError) as error:
-        load_graded(write(tmp_path, f"1 1:1 3:2\n# c\n{line}\n1 1:1\n"))
+        load_ordinal(write(tmp_path, f"1 1:1 3:2\n# c\n{line}\n1 1:1\n"))
     assert str(error.value) == f"films:3: {told}"
 
 
 def test_an_svmlight_file_has_no_columns_to_name(tmp_path: Path) -> None:
     path = write(tmp_path, "1 1:1\n2 1:2\n")
     with pytest.raises(ValueError, match="target: expected none, as the grade begins each line of films, got 'rating'"):
-        load_graded(path, "rating")
+        load_ordinal(path, "rating")
     with pytest.raises(ValueError, match="without: expected none"):
-        load_graded(path, without=("1",))
+        load_ordinal(path, without=("1",))
     with pytest.raises(ValueError, match="features: expected at least one INDEX:VALUE, got none"):
-        load_graded(write(tmp_path, "1 qid:1\n2 qid:1\n"))
+        load_ordinal(write(tmp_path, "1 qid:1\n2 qid:1\n"))
 
 
 @given(
@@ -212,7 +212,7 @@ def test_as_the_reader_of_ranking_files(
     """The same features, read by two functions; and the ranks are the places among the grades that occur."""
     lines = [f"{g} qid:1 " + " ".join(f"{i}:{v!r}" for i, v in sorted(x.items())) for g, x in rows]
     path = write(tmp_path_factory.mktemp("files"), "\n".join(lines) + "\n")
-    got, wanted = load_graded(path), load_letor(path)
+    got, wanted = load_ordinal(path), load_letor(path)
     np.testing.assert_array_equal(got.X, wanted.X)
     occur = sorted({g for g, _ in rows})
     assert got.ranks.tolist() == [occur.index(g) + 1 for g, _ in rows]
@@ -220,21 +220,21 @@ def test_as_the_reader_of_ranking_files(
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such file"):
-        load_graded(tmp_path / "nowhere.csv", "rating")
+        load_ordinal(tmp_path / "nowhere.csv", "rating")
     with pytest.raises(ValueError, match="gzip: expected a whole stream"):
-        load_graded(write(tmp_path, gzip.compress(TABLE.encode())[:-9]), "rating")
+        load_ordinal(write(tmp_path, gzip.compress(TABLE.encode())[:-9]), "rating")
 
 
 def test_whole_numbers_are_compared_as_numbers_however_they_are_written(tmp_path: Path) -> None:
     floats = write(tmp_path, "a,g\n1,1.0\n2,3.0\n3,5\n")
-    assert load_graded(floats, "g", order=("1", "2", "3", "4", "5.0")).ranks.tolist() == [1, 3, 5]
-    assert load_graded(floats, "g").ranks.tolist() == [1, 2, 3]
+    assert load_ordinal(floats, "g", order=("1", "2", "3", "4", "5.0")).ranks.tolist() == [1, 3, 5]
+    assert load_ordinal(floats, "g").ranks.tolist() == [1, 2, 3]
 
 
 def test_grades_that_a_float_cannot_tell_apart_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "m.svm"
     file.write_text("9007199254740991 1:1\n1 1:1\n")
-    assert load_graded(file).grades == ("1", "9007199254740991")
+    assert load_ordinal(file).grades == ("1", "9007199254740991")
     file.write_text("9007199254740992 1:1\n9007199254740993 1:2\n1 1:1\n")
     with pytest.raises(ValueError, match=r"m\.svm:1: grade: expected a grade, a whole number, got '9007199254740992'"):
-        load_graded(file)
+        load_ordinal(file)

@@ -12,7 +12,7 @@ import pytest
 from films import ratings_of, shared, write_1m
 from heedful.data.collaborative import load_collaborative
 from heedful.data.election import PARTIES, SEATS, load_election
-from heedful.data.files import there
+from heedful.data.files import existing_or_gz
 from heedful.data.jura import METALS, PLACES, load_jura
 from heedful.data.movie_choices import FILMS, load_movie_choices
 from heedful.data.pairwise_dataset import (
@@ -121,9 +121,9 @@ def test_seats_are_people_and_parties_the_items(tmp_path: Path) -> None:
         for (a, b), won in zip(all_pairs(8), first):
             if row[3 + a] and row[3 + b]:
                 assert won == (float(row[3 + a]) > float(row[3 + b]))
-    there = [(j, k) for j, row in enumerate(rows[:20]) for k in range(8) if row[3 + k]]
+    existing_or_gz = [(j, k) for j, row in enumerate(rows[:20]) for k in range(8) if row[3 + k]]
     np.testing.assert_allclose(
-        [got.features[k, j] for j, k in there], [float(rows[j][3 + k]) for j, k in there], atol=1e-3
+        [got.features[k, j] for j, k in existing_or_gz], [float(rows[j][3 + k]) for j, k in existing_or_gz], atol=1e-3
     )
 
 
@@ -284,7 +284,7 @@ def test_what_is_wrong_with_the_synthetic_set(tmp_path: Path) -> None:
 def test_the_synthetic_set_itself() -> None:
     """The true functions err, too: the answers have noise of variance 1."""
     folder = shared("cgp-synthetic")
-    W, H = (numbers_of(there(folder / name)) for name in ("w.txt", "h.txt"))
+    W, H = (numbers_of(existing_or_gz(folder / name)) for name in ("w.txt", "h.txt"))
     got, g = load_collaborative(folder), W @ H
     assert (got.features.shape, got.people.shape, got.first.shape) == ((10, 2), (1000, 2), (1000, 45))
     assert float(np.mean((g > 0.0) != got.first)) == pytest.approx(0.126, abs=0.0005)

@@ -44,7 +44,7 @@ def test_battles_as_they_come(tmp_path: Path) -> None:
     assert list(by_name(got.choices)) == READ
     assert got.choices.items == ("opus", "mini", "max")
     assert got.bad == 3
-    assert got.told.startswith("columns model_a, model_b, winner, evaluation_session_id; id, ")
+    assert got.summary.startswith("columns model_a, model_b, winner, evaluation_session_id; id, ")
 
 
 def test_three_columns_made_by_hand(tmp_path: Path) -> None:

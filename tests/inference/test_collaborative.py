@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from heedful.inference.collaborative import cp, vb_product
 from heedful.inference.collaborative import sparse_cells as cells_module
 from heedful.inference.collaborative.cp import fit
-from heedful.inference.collaborative.user_covariance import Crowd, crowd
+from heedful.inference.collaborative.user_covariance import UserCovariance, user_covariance
 from heedful.inference.pairwise import concatenate, order_rows, pair_rows
 from naive_collaborative import EPVB
 
@@ -22,7 +22,7 @@ SMALL = crowded(6, 5, 7, seed=0)
 PEOPLE = np.random.default_rng(1).normal(size=(6, 2))
 
 
-def covariance_of(people: Crowd) -> Array:
+def covariance_of(people: UserCovariance) -> Array:
     return people.shared.R @ people.shared.R.T + np.diag(people.shared.own)
 
 
@@ -31,16 +31,16 @@ def covariance_of(people: Crowd) -> Array:
 
 @pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("D", [3, 7])
-@pytest.mark.parametrize("people", [None, crowd(PEOPLE), crowd(PEOPLE, rho=0.6)])
+@pytest.mark.parametrize("people", [None, user_covariance(PEOPLE), user_covariance(PEOPLE, rho=0.6)])
 def test_items_are_pairs_factor_by_factor(
-    people: Crowd | None, D: int, listed: bool, monkeypatch: pytest.MonkeyPatch
+    people: UserCovariance | None, D: int, listed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Eq. 12 and 13, 15 cycles: weights, predictions of all pairs (Eq. 7 and 8) and the evidence, to 1e-8."""
     if listed:
         monkeypatch.setattr(cells_module, "FULL", 0)
     naive = EPVB(SMALL.K, 6, triples(SMALL.rows), D, None if people is None else covariance_of(people))
     naive.cycles(15)
-    got = fit(SMALL.K, 6, SMALL.rows, D=D, crowd=people, cycles=15, tolerance=0.0)
+    got = fit(SMALL.K, 6, SMALL.rows, D=D, user_cov=people, cycles=15, tolerance=0.0)
     assert bool(got.cells.lists) == listed
     np.testing.assert_allclose(np.abs(got.mw), np.abs(naive.mw), atol=1e-8)  # a function and its weights may turn round
     np.testing.assert_allclose(got.vw, naive.vw, atol=1e-8)
@@ -190,12 +190,12 @@ def test_brute_force_with_lapses() -> None:
 def test_brute_force_with_what_is_known_of_people() -> None:
     """CPU: two who are alike. One has said much, the other nothing: what is told of them comes from the first."""
     Z = np.array([[0.0], [0.5]])
-    people = crowd(Z, lengthscale=1.0, rho=0.95)
+    people = user_covariance(Z, lengthscale=1.0, rho=0.95)
     K, rows = three_items(1, 30, 2)
     asked = [(u, i, j) for u in (0, 1) for i, j in ((0, 1), (0, 2), (1, 2))]
     _, wanted = by_quadrature(K, 2, rows, asked, covariance_of(people))
     told = pair_rows([row[1:] for row in rows], user=0)
-    got = fit(K, 2, told, D=1, crowd=people, tolerance=1e-6, cycles=500)
+    got = fit(K, 2, told, D=1, user_cov=people, tolerance=1e-6, cycles=500)
     assert np.abs(wanted[3:] - 0.5).max() > 0.05
     np.testing.assert_allclose(got.predict_proba(*np.array(asked).T), wanted, atol=0.05)
 
@@ -302,7 +302,10 @@ def test_rho_nought_is_cp() -> None:
     world = crowded(20, 6, 10)
     Z = np.random.default_rng(0).normal(size=(20, 3))
     u, a, b = queries(20, 6)
-    plain, mixed = fit(world.K, 20, world.rows, D=3), fit(world.K, 20, world.rows, D=3, crowd=crowd(Z, rho=0.0))
+    plain, mixed = (
+        fit(world.K, 20, world.rows, D=3),
+        fit(world.K, 20, world.rows, D=3, user_cov=user_covariance(Z, rho=0.0)),
+    )
     np.testing.assert_allclose(mixed.predict_proba(u, a, b), plain.predict_proba(u, a, b), atol=1e-8)
     assert mixed.log_evidence == pytest.approx(plain.log_evidence, abs=1e-6)
 
@@ -318,9 +321,9 @@ def test_what_is_known_of_people_helps_where_it_matters() -> None:
     user = world.rows.user
     won = f[user, a] - f[user, b] + rng.normal(size=a.size) > 0
     rows = pair_rows(np.where(won[:, None], np.stack([a, b], 1), np.stack([b, a], 1)), user=user)
-    informed = fit(world.K, 80, rows, crowd=crowd(Z))
+    informed = fit(world.K, 80, rows, user_cov=user_covariance(Z))
     assert error(informed, f) < error(fit(world.K, 80, rows), f) - 0.03
-    few = fit(world.K, 80, rows, crowd=crowd(Z, pseudo=25))
+    few = fit(world.K, 80, rows, user_cov=user_covariance(Z, pseudo=25))
     assert error(few, f) == pytest.approx(error(informed, f), abs=0.01)
 
 
@@ -328,14 +331,14 @@ def test_what_is_known_of_people_helps_where_it_matters() -> None:
 
 
 def part(world: Crowded, count: int) -> Any:
-    return cells_module.part_of(world.rows, slice(0, count))
+    return cells_module.take_part(world.rows, slice(0, count))
 
 
 def test_going_on_from_an_earlier_fit() -> None:
     """New answers about old and new pairs: where a fit from nothing ends, in fewer cycles."""
     world = crowded(60, 8, 30, seed=4)
     order = np.random.default_rng(0).permutation(world.rows.size)
-    world = world._replace(rows=cells_module.part_of(world.rows, order))
+    world = world._replace(rows=cells_module.take_part(world.rows, order))
     before = fit(world.K, 60, part(world, 1700), D=5)
     after = fit(world.K, 60, world.rows, D=5, start=before)
     again = fit(world.K, 60, world.rows, D=5)
@@ -370,12 +373,12 @@ def test_an_earlier_fit_of_nearly_nothing() -> None:
     [
         ({"D": 0}, "D: expected a whole number, 1 or more, got 0"),
         ({"users": 0}, "users: expected"),
-        ({"crowd": crowd(np.eye(3))}, "crowd: expected features of 6 people, got 3"),
+        ({"crowd": user_covariance(np.eye(3))}, "crowd: expected features of 6 people, got 3"),
         ({"pseudo_pairs": 0}, "pseudo_pairs: expected"),
         ({"rows": order_rows([0, 1, 2])}, "rows: expected answers that stand alone"),
         ({"start": fit(SMALL.K, 6, SMALL.rows, D=3)}, "start: expected a fit of 6 people with D 2, got 6, D 3"),
         (
-            {"start": fit(SMALL.K, 6, cells_module.part_of(SMALL.rows, slice(3, None)), D=2)},
+            {"start": fit(SMALL.K, 6, cells_module.take_part(SMALL.rows, slice(3, None)), D=2)},
             "start: expected a fit of the",
         ),
     ],

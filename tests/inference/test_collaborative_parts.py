@@ -14,7 +14,7 @@ from heedful.inference.collaborative import sparse_cells as module
 from heedful.inference.collaborative.distances import half_median, standardise
 from heedful.inference.collaborative.priors import Items, Shared
 from heedful.inference.collaborative.sparse_cells import cells, group_lists
-from heedful.inference.collaborative.user_covariance import crowd
+from heedful.inference.collaborative.user_covariance import user_covariance
 from heedful.inference.collaborative.vb_product import Factors
 from heedful.inference.gp.sites import root
 from heedful.inference.pairwise import pair_rows
@@ -44,7 +44,7 @@ def test_rows_in_cells() -> None:
     of = cells(rows, 2, 3)
     assert list(zip(of.first.tolist(), of.second.tolist())) == [(0, 1), (0, 2), (1, 2)]
     assert (of.pair.tolist(), of.sign.tolist()) == ([1, 1, 2, 0], [-1.0, 1.0, 1.0, -1.0])
-    told = of.told(np.array([1.0, 1.0, 0.5, 0.5]), np.array([1.0, 2.0, 3.0, 4.0]))
+    told = of.site_sums(np.array([1.0, 1.0, 0.5, 0.5]), np.array([1.0, 2.0, 3.0, 4.0]))
     np.testing.assert_allclose(told.t, [[0, 3.0, 0], [2.0, 0, 1.5]])
     np.testing.assert_allclose(told.n, [[0, 5.0, 0], [16.0, 0, 9.0]])
     first = cells(rows, 2, 3, (np.array([1, 0]), np.array([2, 2])))
@@ -70,13 +70,13 @@ def test_a_whole_table_and_lists_of_rows_agree(monkeypatch: pytest.MonkeyPatch) 
     m, v = rng.normal(size=(15, 4)), rng.random((15, 4))
     w, s = rng.normal(size=(10, 4)), rng.random((10, 4))
     for side, pair, count in (("by_user", (m, v), 10), ("by_pair", (w, s), 15)):
-        one, two = (gathered(getattr(of.told(t, n), side)(*pair), count) for of in (whole, lists))
+        one, two = (gathered(getattr(of.site_sums(t, n), side)(*pair), count) for of in (whole, lists))
         for x, y in zip(one, two):
             np.testing.assert_allclose(x, y, atol=1e-12)
-    np.testing.assert_allclose(whole.along((w, m.T), (s, v.T)), lists.along((w, m.T), (s, v.T)))
-    np.testing.assert_allclose(whole.along((w, m.T)), (w[user] * m[whole.pair]).sum(axis=1))
-    np.testing.assert_allclose(whole.told(t, n).score(6), lists.told(t, n).score(6), atol=1e-12)
-    for x, y in zip(whole.told(t, n).means(), lists.told(t, n).means()):
+    np.testing.assert_allclose(whole.at_rows((w, m.T), (s, v.T)), lists.at_rows((w, m.T), (s, v.T)))
+    np.testing.assert_allclose(whole.at_rows((w, m.T)), (w[user] * m[whole.pair]).sum(axis=1))
+    np.testing.assert_allclose(whole.site_sums(t, n).score(6), lists.site_sums(t, n).score(6), atol=1e-12)
+    for x, y in zip(whole.site_sums(t, n).means(), lists.site_sums(t, n).means()):
         np.testing.assert_allclose(x, y)
 
 
@@ -100,7 +100,7 @@ def test_one_pass_over_a_table_and_over_lists_is_the_same(at_once: int, monkeypa
     lists = cells(rows, U, n)
     assert (len(whole.lists), len(lists.lists)) == (0, 2)
     assert whole.P == 10
-    got = [vb_product.sweep(q, of.told(t, y), to_w, to_h) for of in (whole, lists)]
+    got = [vb_product.sweep(q, of.site_sums(t, y), to_w, to_h) for of in (whole, lists)]
     mw, vw, mh, vh = (x.copy() for x in q)
     for u in range(U):
         mine = user == u
@@ -152,8 +152,8 @@ def test_the_start_is_what_was_told(wide: int, monkeypatch: pytest.MonkeyPatch) 
     f = rng.normal(size=(7, 2)) @ rng.normal(size=(2, 5))
     a, b = np.triu_indices(5, 1)
     of = cells(pair_rows(np.tile(np.stack([a, b], axis=1), (7, 1)), user=np.repeat(np.arange(7), 10)), 7, 5)
-    told = of.told(np.full(70, 0.5), 0.5 * (f[of.user, of.first[of.pair]] - f[of.user, of.second[of.pair]]))
-    q = vb_product.begin(told, np.full((7, 3), 2.0), np.full((3, 10), 4.0))
+    told = of.site_sums(np.full(70, 0.5), 0.5 * (f[of.user, of.first[of.pair]] - f[of.user, of.second[of.pair]]))
+    q = vb_product.initial_factors(told, np.full((7, 3), 2.0), np.full((3, 10), 4.0))
     np.testing.assert_allclose(q.mw @ q.mh, f[:, a] - f[:, b], atol=1e-9)
     assert (q.vw == 0.5).all()
     assert (q.vh == 0.25).all()
@@ -202,7 +202,7 @@ def test_the_covariance_of_people(rho: float | None) -> None:
     Z = np.random.default_rng(0).normal(size=(9, 2)) * [1.0, 20.0]
     alike = covariance(standardise(Z), half_median(Z))
     wanted = alike + 0.1 * np.eye(9) if rho is None else rho * alike + (1.0 - rho) * np.eye(9)
-    got = crowd(Z, rho=rho)
+    got = user_covariance(Z, rho=rho)
     np.testing.assert_allclose(got.shared.R @ got.shared.R.T + np.diag(got.shared.own), wanted, atol=1e-6)
     again = got.of(Z[2:4])
     np.testing.assert_allclose(again.R, got.shared.R[2:4], atol=1e-9)
@@ -215,14 +215,14 @@ def test_the_covariance_of_people(rho: float | None) -> None:
 def test_pseudo_people() -> None:
     """FITC, [H12] section 5.1: variances are kept, covariances those by way of the pseudo-people."""
     Z = np.random.default_rng(0).normal(size=(30, 2))
-    whole, few = crowd(Z, nugget=0.1), crowd(Z, nugget=0.1, pseudo=6, seed=3)
+    whole, few = user_covariance(Z, nugget=0.1), user_covariance(Z, nugget=0.1, pseudo=6, seed=3)
     assert len(few.pseudo) == 6
     np.testing.assert_allclose(few.shared.variance(), whole.shared.variance(), atol=1e-6)
     chosen = [int(np.flatnonzero((whole.pseudo == row).all(axis=1))[0]) for row in few.pseudo]
     K = covariance(standardise(Z), half_median(Z))
     Q = K[:, chosen] @ np.linalg.solve(K[np.ix_(chosen, chosen)], K[chosen])
     np.testing.assert_allclose(few.shared.R @ few.shared.R.T, Q, atol=1e-5)
-    assert len(crowd(Z, pseudo=100).pseudo) == 30
+    assert len(user_covariance(Z, pseudo=100).pseudo) == 30
 
 
 @pytest.mark.parametrize(
@@ -238,6 +238,6 @@ def test_pseudo_people() -> None:
 )
 def test_refusals(given: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        crowd(**{"Z": np.eye(3), **given})
+        user_covariance(**{"Z": np.eye(3), **given})
     with pytest.raises(ValueError, match="Z: expected 3 features of each person, got 2"):
-        crowd(np.eye(3)).of(np.eye(2))
+        user_covariance(np.eye(3)).of(np.eye(2))

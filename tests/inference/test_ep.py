@@ -10,10 +10,10 @@ import pytest
 from brute import Likelihood, best, by_grid, chosen, order_of_three, tied
 from scipy.special import ndtr
 
-from heedful.inference.gp.ep import EPResult, Sites, infer, infer_many
-from heedful.inference.gp.ep_diagnostics import trust
+from heedful.inference.gp.ep import EPResult, Sites, infer, infer_users
+from heedful.inference.gp.ep_diagnostics import diagnose_ep
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.stopping import Seen
+from heedful.inference.gp.stopping import AnswerSites
 from heedful.inference.pairwise import PairRows, best_of, concatenate, one_answer, order_rows, pair_rows
 from naive_preferences import ep_over_pairs, predict_pair
 
@@ -130,7 +130,7 @@ def test_many_lapses_against_the_grid(seed: int, width: float, lapse: float) -> 
 
 @pytest.mark.parametrize(("amplitude", "lapse", "times"), [(3.0, 0.2, 6), (3.0, 0.1, 3), (2.0, 0.3, 6), (1.0, 0.3, 6)])
 def test_in_hard_cases_it_is_right_or_trust_says_that_it_is_not(amplitude: float, lapse: float, times: int) -> None:
-    """Finite in any case; and by how much it is off, `trust` tells from draws."""
+    """Finite in any case; and by how much it is off, `diagnose_ep` tells from draws."""
     missed = 0
     for seed in range(3):
         K, mean = prior(seed, 4, amplitude)
@@ -139,9 +139,11 @@ def test_in_hard_cases_it_is_right_or_trust_says_that_it_is_not(amplitude: float
         assert all(np.isfinite(part).all() for part in (*got.posterior, got.log_evidence))
         i, j = np.triu_indices(4, 1)
         off = float(np.abs(got.posterior.beats(i, j) - P[i, j]).max())
-        said = trust(Posterior(mean, K), got.posterior, Seen(pair_rows(CONTRADICTING, times), got.sites, 0.0, lapse))
-        assert said.off == pytest.approx(off, abs=0.03) or said.draws < 200
-        missed += said.right and off > 0.05
+        said = diagnose_ep(
+            Posterior(mean, K), got.posterior, AnswerSites(pair_rows(CONTRADICTING, times), got.sites, 0.0, lapse)
+        )
+        assert said.max_error == pytest.approx(off, abs=0.03) or said.effective_draws < 200
+        missed += said.reliable and off > 0.05
     assert missed == 0
 
 
@@ -174,12 +176,12 @@ def test_trust_in_what_was_said_plainly() -> None:
         K, mean = prior(seed, 8, 2.0)
         rows = pair_rows(random_pairs(seed, 7, 25))
         got = infer(K, mean, rows)
-        said = trust(Posterior(mean, K), got.posterior, Seen(rows, got.sites))
-        assert said.right
-        assert said.draws > 1_000
+        said = diagnose_ep(Posterior(mean, K), got.posterior, AnswerSites(rows, got.sites))
+        assert said.reliable
+        assert said.effective_draws > 1_000
     for rows in (pair_rows([]), order_rows([0, 1, 2])):
         got = infer(K, mean, rows)
-        assert trust(Posterior(mean, K), got.posterior, Seen(rows, got.sites)) == (True, 0.0, 0.0)
+        assert diagnose_ep(Posterior(mean, K), got.posterior, AnswerSites(rows, got.sites)) == (True, 0.0, 0.0)
 
 
 def test_a_gaussian_that_is_wrong_is_not_trusted() -> None:
@@ -187,9 +189,9 @@ def test_a_gaussian_that_is_wrong_is_not_trusted() -> None:
     K, mean, rows = np.eye(3), np.zeros(3), pair_rows([(0, 1)] * 10)
     got = infer(K, mean, rows)
     wrong = Posterior(got.posterior.mean[::-1].copy(), got.posterior.cov)
-    said = trust(Posterior(mean, K), wrong, Seen(rows, got.sites))
-    assert (said.right, said.off > 0.1) == (False, True)
-    assert trust(Posterior(mean, K), got.posterior, Seen(rows, got.sites), draws=100)[:2] == (False, 1.0)
+    said = diagnose_ep(Posterior(mean, K), wrong, AnswerSites(rows, got.sites))
+    assert (said.reliable, said.max_error > 0.1) == (False, True)
+    assert diagnose_ep(Posterior(mean, K), got.posterior, AnswerSites(rows, got.sites), draws=100)[:2] == (False, 1.0)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -292,7 +294,7 @@ def test_many_people_at_once_are_each_alone() -> None:
     parts = [concatenate([pair_rows(random_pairs(u, 6, 3 + 4 * u)), order_rows([u, 5, 4])]) for u in range(4)]
     rows = concatenate([part._replace(user=np.full(part.size, u)) for u, part in enumerate(parts)])
     lapse = np.array([0.0, 0.1, 0.02, 0.0, 0.1])
-    many = infer_many(K, mean, 5, rows, lapse=lapse, tolerance=1e-12)
+    many = infer_users(K, mean, 5, rows, lapse=lapse, tolerance=1e-12)
     for u, part in enumerate(parts):
         alone = infer(K, mean, part, lapse=float(lapse[u]), tolerance=1e-12)
         assert difference(many.of(u), alone.posterior) < 1e-9
@@ -307,7 +309,7 @@ def test_items_that_were_not_compared_come_last_and_change_nothing() -> None:
     K, mean = prior(6, 30)
     pairs = random_pairs(6, 7, 10)
     quick = infer(K, mean, pairs, tolerance=1e-12)
-    whole = infer_many(K, mean, 1, pair_rows(pairs), tolerance=1e-12)
+    whole = infer_users(K, mean, 1, pair_rows(pairs), tolerance=1e-12)
     np.testing.assert_allclose(quick.posterior.mean, whole.mean[0], atol=1e-9)
     np.testing.assert_allclose(quick.posterior.cov, whole.cov[0], atol=1e-9)
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 
 from heedful.inference.gp import hierarchical as module
-from heedful.inference.gp.ep import infer, infer_many
-from heedful.inference.gp.hierarchical import Population, extend_population, fit, maximise_population, with_items
+from heedful.inference.gp.ep import infer, infer_users
+from heedful.inference.gp.hierarchical import Population, add_items, extend_population, fit, maximise_population
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.pairwise import PairRows, concatenate, pair_rows
 from naive_preferences import hierarchical
@@ -47,7 +47,7 @@ def test_one_step_of_em_is_the_naive_one(nu0: float) -> None:
     rows, _, _ = crowd(4, 4, 6, 0)
     K = kernel(4)
     m, S, evidence = hierarchical(K, people_of(rows, 4), nu0, 1)
-    people = infer_many(K, np.zeros(4), 4, rows, tolerance=1e-13)
+    people = infer_users(K, np.zeros(4), 4, rows, tolerance=1e-13)
     got_m, got_S = maximise_population(K, people, nu0)
     np.testing.assert_allclose(got_m, m, atol=1e-8)
     np.testing.assert_allclose(got_S, S, atol=1e-8)
@@ -70,7 +70,7 @@ def test_the_fit_ends_where_plain_em_ends() -> None:
 def test_m_and_s_are_those_of_the_formula() -> None:
     """m = mean of the means; S = (nu0 K + sum (Sigma_u + d d')) / (U + nu0); with kappa0 indifferent people, too."""
     K, (rows, _, _) = kernel(5), crowd(3, 5, 8, 2)
-    people = infer_many(K, np.zeros(5), 3, rows)
+    people = infer_users(K, np.zeros(5), 3, rows)
     m, S = maximise_population(K, people, 7.0, 2.0)
     by_hand = 7.0 * K
     total = people.mean[0] + people.mean[1] + people.mean[2]
@@ -176,28 +176,28 @@ def test_nobody_and_nothing() -> None:
 def test_new_items_are_as_the_kernel_has_them() -> None:
     """With S = K, the kernel of all; an item like a known one is as that one; without features, each for itself."""
     K = kernel(6)
-    got = with_items(Population(np.zeros(4), K[:4, :4]), K[:4, :4], K[:4, 4:], K[4:, 4:])
+    got = add_items(Population(np.zeros(4), K[:4, :4]), K[:4, :4], K[:4, 4:], K[4:, 4:])
     np.testing.assert_allclose(got.cov, K, atol=1e-10)
     own = np.array([[1.0, 0.3], [0.3, 2.0]])
     population = Population(np.array([3.0, -1.0]), own)
-    twin = with_items(population, np.eye(2), np.eye(2)[:, :1], np.eye(1))
+    twin = add_items(population, np.eye(2), np.eye(2)[:, :1], np.eye(1))
     np.testing.assert_allclose(twin.mean, [3.0, -1.0, 3.0])
     np.testing.assert_allclose(twin.cov, own[np.ix_([0, 1, 0], [0, 1, 0])])
-    alone = with_items(population, np.eye(2), np.zeros((2, 1)), np.eye(1))
+    alone = add_items(population, np.eye(2), np.zeros((2, 1)), np.eye(1))
     np.testing.assert_allclose(alone.mean, [3.0, -1.0, 0.0])
     np.testing.assert_allclose(alone.cov[2], [0.0, 0.0, 1.0])
 
 
 @pytest.mark.parametrize("features", [True, False])
 def test_those_that_nobody_met_are_like_new_ones(features: bool) -> None:
-    """In their places among the others, as `with_items` puts them behind."""
+    """In their places among the others, as `add_items` puts them behind."""
     K = kernel(9) if features else 2.0 * np.eye(9)
     rng = np.random.default_rng(3)
     met, rest = np.array([1, 4, 5, 8]), np.array([0, 2, 3, 6, 7])
     A = rng.normal(size=(4, 4))
     some = Population(rng.normal(size=4), K[np.ix_(met, met)] + 0.3 * (A @ A.T))
     got = extend_population(some, K, met)
-    wanted = with_items(some, K[np.ix_(met, met)], K[np.ix_(met, rest)], K[np.ix_(rest, rest)])
+    wanted = add_items(some, K[np.ix_(met, met)], K[np.ix_(met, rest)], K[np.ix_(rest, rest)])
     order = np.concatenate([met, rest])
     np.testing.assert_allclose(got.mean[order], wanted.mean, atol=1e-9)
     np.testing.assert_allclose(got.cov[np.ix_(order, order)], wanted.cov, atol=1e-9)

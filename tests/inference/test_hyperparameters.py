@@ -11,7 +11,7 @@ import pytest
 from heedful.inference.estimation import Belief, infer_utilities
 from heedful.inference.gp import hyperparameters as module
 from heedful.inference.gp import subsample
-from heedful.inference.gp.hyperparameters import Problem, infer_hyperparameters
+from heedful.inference.gp.hyperparameters import MarginalLikelihood, infer_hyperparameters
 from heedful.inference.gp.response_noise import PRIOR
 from heedful.inference.gp.subsample import sample_people
 from heedful.inference.pairwise import PairRows, merge_equal, pair_rows, take_rows
@@ -47,7 +47,7 @@ NONE = np.empty((0, 0))
 def test_slopes_are_those_of_the_evidence(monkeypatch: pytest.MonkeyPatch, users: int) -> None:
     monkeypatch.setattr(module, "SETTLED", 1e-11)
     rows = merge_equal(votes(5, 60, 2, 1.0, 0.3, users, 0.3)[1])
-    problem = Problem(np.eye(5), users, rows, PRIOR)
+    problem = MarginalLikelihood(np.eye(5), users, rows, PRIOR)
     x = np.array([0.1, -0.6, -7.0, -1.2])
     slope = problem.at(x)[1]
     for k in problem.free:

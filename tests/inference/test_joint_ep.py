@@ -10,8 +10,8 @@ import pytest
 
 from heedful.inference.gp import joint_ep
 from heedful.inference.gp.ep import infer
-from heedful.inference.gp.joint_ep import infer_joint, message_of, person_prior, some_at_a_time
-from heedful.inference.gp.per_user_ep import people_of
+from heedful.inference.gp.joint_ep import infer_joint, message_of, person_prior, user_batches
+from heedful.inference.gp.per_user_ep import batches_of_users
 from heedful.inference.pairwise import PairRows, concatenate, order_rows, pair_rows, take_rows
 
 Array = npt.NDArray[np.float64]
@@ -44,7 +44,7 @@ def at_once(P: Array, S: Array, rows: PairRows) -> Any:
 
 def joint(P: Array, S: Array, rows: PairRows) -> Any:
     none = np.zeros(USERS)
-    return infer_joint(P, S, USERS, rows, some_at_a_time(rows, USERS), width=none, lapse=none, tolerance=1e-11)
+    return infer_joint(P, S, USERS, rows, user_batches(rows, USERS), width=none, lapse=none, tolerance=1e-11)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -69,7 +69,7 @@ def test_the_mean_of_some_people_and_one_person_are_in_it() -> None:
     at = np.flatnonzero(np.isin(rows.user, whose))
     few = take_rows(rows, at)
     few = few._replace(user=np.searchsorted(whose, few.user))
-    found = got.average(2, message_of(S, people_of(few, 2), got.sites.tau[at], got.sites.nu[at]))
+    found = got.average(2, message_of(S, batches_of_users(few, 2), got.sites.tau[at], got.sites.nu[at]))
     take = np.zeros((N, N * USERS))
     take[:, N : 2 * N] = take[:, 3 * N :] = 0.5 * np.eye(N)
     np.testing.assert_allclose(found.mean, take @ want.mean, atol=1e-8)
@@ -78,7 +78,7 @@ def test_the_mean_of_some_people_and_one_person_are_in_it() -> None:
         at = np.flatnonzero(rows.user == user)
         own = take_rows(rows, at)._replace(user=np.zeros(at.size, np.int64))
         tau, nu = got.sites.tau[at], got.sites.nu[at]
-        before = person_prior(got, people_of(own, 1)[0], tau, nu)
+        before = person_prior(got, batches_of_users(own, 1)[0], tau, nu)
         after = infer(before.cov, before.mean, own, tolerance=1e-11).posterior
         here = slice(user * N, (user + 1) * N)
         np.testing.assert_allclose(after.mean, want.mean[here], atol=1e-6)
@@ -106,7 +106,7 @@ def test_a_step_of_em_for_what_is_each_persons_own() -> None:
     for u in range(USERS):
         at = np.flatnonzero(rows.user == u)
         here = slice(n * (u + 1), n * (u + 2))
-        [few] = people_of(take_rows(rows, at)._replace(user=np.zeros(at.size, np.int64)), 1)
+        [few] = batches_of_users(take_rows(rows, at)._replace(user=np.zeros(at.size, np.int64)), 1)
         [T], [pull] = few.table.natural(got.sites.tau[at], got.sites.nu[at])
         met = few.items[0]
         H[here, here] += own

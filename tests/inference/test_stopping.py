@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.inference.gp.acquisition import after, next_question
+from heedful.inference.gp.acquisition import next_question, posterior_after
 from heedful.inference.gp.ep import infer
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.remaining_questions import Left, _ask, _best, _start, questions_left
-from heedful.inference.gp.stopping import Seen, contenders, stopping, weights
+from heedful.inference.gp.remaining_questions import RemainingQuestions, _ask, _best, _start, estimate_remaining
+from heedful.inference.gp.stopping import AnswerSites, contenders, stopping, weights
 from heedful.inference.pairwise import best_of, pair_rows
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -54,7 +54,7 @@ CHOICES = [(2, 0), (2, 0), (2, 1), (1, 0), (2, 1), (0, 2), (2, 0)]
 def test_p_best_is_that_of_the_exact_posterior_where_the_answers_are_known(choices: list[tuple[int, int]]) -> None:
     exact = exactly_best(K, choices)
     got = infer(K, np.zeros(3), choices)
-    stop = stopping(got.posterior, seen=Seen(pair_rows(choices), got.sites), draws=100_000)
+    stop = stopping(got.posterior, seen=AnswerSites(pair_rows(choices), got.sites), draws=100_000)
     assert stop.item == 2 == int(exact.argmax())
     assert stop.sure == pytest.approx(exact[2], abs=0.004)
     assert 20_000 < stop.draws < (99_000 if stop.sure < 0.9 else 399_000)
@@ -72,7 +72,7 @@ def test_ties_and_lapses_have_their_likelihood(width: float, lapse: float, equal
     exact = exactly_best(K, CHOICES, width, lapse, equal)
     rows = pair_rows(CHOICES, equal=[i in equal for i in range(len(CHOICES))])
     got = infer(K, np.zeros(3), rows, width=width, lapse=lapse)
-    stop = stopping(got.posterior, seen=Seen(rows, got.sites, width, lapse), draws=100_000)
+    stop = stopping(got.posterior, seen=AnswerSites(rows, got.sites, width, lapse), draws=100_000)
     assert stop.item == int(exact.argmax())
     assert stop.sure == pytest.approx(exact.max(), abs=0.004)
 
@@ -82,7 +82,9 @@ def test_answers_given_several_times_count_so_often() -> None:
     apart = pair_rows([(0, 1), (0, 1), (1, 2), (0, 1)])
     once, each = infer(K, np.zeros(3), rows), infer(K, np.zeros(3), apart)
     f = once.posterior.draws(50, 3)
-    np.testing.assert_allclose(weights(f, Seen(rows, once.sites)), weights(f, Seen(apart, each.sites)), rtol=1e-5)
+    np.testing.assert_allclose(
+        weights(f, AnswerSites(rows, once.sites)), weights(f, AnswerSites(apart, each.sites)), rtol=1e-5
+    )
 
 
 def test_it_stops_at_the_probability_wanted() -> None:
@@ -165,7 +167,7 @@ def test_items_that_are_the_same_are_best_together() -> None:
 def test_answers_that_share_noise_leave_the_gaussian() -> None:
     rows = best_of([0, 1, 2], 1)
     got = infer(K, np.zeros(3), rows)
-    assert stopping(got.posterior, seen=Seen(rows, got.sites)) == stopping(got.posterior)
+    assert stopping(got.posterior, seen=AnswerSites(rows, got.sites)) == stopping(got.posterior)
 
 
 def test_of_many_items_the_few_that_were_asked_about_are_weighed() -> None:
@@ -178,7 +180,7 @@ def test_of_many_items_the_few_that_were_asked_about_are_weighed() -> None:
     pairs = [(int(at[a]), int(at[b])) for a, b in CHOICES]
     pairs += [(6, 0), (4, 8), (2, 0)]  # of which everybody knew
     got = infer(big, mean, pairs)
-    stop = stopping(got.posterior, seen=Seen(pair_rows(pairs), got.sites), draws=100_000)
+    stop = stopping(got.posterior, seen=AnswerSites(pair_rows(pairs), got.sites), draws=100_000)
     assert stop.item == 4
     assert stop.sure == pytest.approx(exactly_best(K, CHOICES)[2], abs=0.004)
 
@@ -186,7 +188,7 @@ def test_of_many_items_the_few_that_were_asked_about_are_weighed() -> None:
 # ---------------------------------------------------------------------------- calibration
 
 
-def study(goal: str, rule: str, seed: int, most: int, ask: int = -1) -> tuple[int, float, Left | None]:
+def study(goal: str, rule: str, seed: int, most: int, ask: int = -1) -> tuple[int, float, RemainingQuestions | None]:
     """A person of 5 items with sd 2 asked until it is sure: questions (`most`: not yet), how right, and what was said
     to be left after `ask` of them."""
     rng = np.random.default_rng([11, seed])
@@ -201,11 +203,11 @@ def study(goal: str, rule: str, seed: int, most: int, ask: int = -1) -> tuple[in
             order = posterior.ranking()
             return t, float(np.mean([truth[order[i]] > truth[order[j]] for j in range(n) for i in range(j)])), left
         if t == ask:
-            left = questions_left(posterior, goal, rule, seen=seen, most=most, futures=8, seed=seed)
+            left = estimate_remaining(posterior, goal, rule, seen=seen, most=most, futures=8, seed=seed)
         a, b = next_question(posterior, rule)[:2]
         pairs.append((a, b) if truth[a] - truth[b] + rng.standard_normal() > 0.0 else (b, a))
         got = infer(prior, np.zeros(n), pairs, tolerance=1e-6)
-        posterior, seen = got.posterior, Seen(pair_rows(pairs), got.sites)
+        posterior, seen = got.posterior, AnswerSites(pair_rows(pairs), got.sites)
     return most, math.nan, left
 
 
@@ -223,8 +225,8 @@ def test_nine_in_ten_is_nine_in_ten(goal: str, rule: str) -> None:
 
 def test_none_are_left_where_it_is_sure() -> None:
     sure = Posterior(np.array([5.0, 0.0, -5.0]), np.eye(3))
-    assert questions_left(sure) == (0, 0, 0, 100)
-    assert str(questions_left(sure)) == "no questions left"
+    assert estimate_remaining(sure) == (0, 0, 0, 100)
+    assert str(estimate_remaining(sure)) == "no questions left"
 
 
 def test_a_matter_of_two_items_takes_what_can_be_reckoned() -> None:
@@ -234,7 +236,7 @@ def test_a_matter_of_two_items_takes_what_can_be_reckoned() -> None:
         # P(best | one answer) = P(g > 0 | y = 1), an orthant: 1/4 + asin(rho) / (2 pi) of 1/2, rho = sqrt(v / (1 + v))
         sure = 0.5 + math.asin(math.sqrt(v / (1.0 + v))) / math.pi
         assert (sure > 0.9) == one
-        left = questions_left(posterior, most=30)
+        left = estimate_remaining(posterior, most=30)
         assert (left.about == 1) == one
         assert one or left.about == 30
 
@@ -242,7 +244,7 @@ def test_a_matter_of_two_items_takes_what_can_be_reckoned() -> None:
 def test_it_says_fewer_the_more_is_known() -> None:
     """Four items of sd 1, one of them ahead by a gap: from 200 futures."""
     ahead = (Posterior(np.array([gap, 0.0, 0.0, 0.0]), np.eye(4)) for gap in (0.0, 1.2, 2.2))
-    said = [questions_left(posterior, futures=200).about for posterior in ahead]
+    said = [estimate_remaining(posterior, futures=200).about for posterior in ahead]
     assert said[0] > said[1] > said[2] >= 1
 
 
@@ -261,7 +263,7 @@ def test_in_a_future_each_answer_has_the_site_that_moves_the_gaussian_as_far() -
             old, new = np.linalg.inv(before.cov[f]), np.linalg.inv(played.cov[f])
             np.testing.assert_allclose(new - old, played.tau[f, -1] * np.outer(d, d), atol=1e-8)
             np.testing.assert_allclose(new @ played.mean[f] - old @ before.mean[f], played.nu[f, -1] * d, atol=1e-8)
-            want = after(Posterior(before.mean[f], before.cov[f]), played.winner[f, -1], played.loser[f, -1])
+            want = posterior_after(Posterior(before.mean[f], before.cov[f]), played.winner[f, -1], played.loser[f, -1])
             np.testing.assert_allclose(played.mean[f], want.mean, rtol=1e-10)
     shares = _best(played, rng.standard_normal((40_000, 4)))
     grid = exactly_best(K, [(2, 0), (1, 2)])
@@ -286,19 +288,19 @@ def test_many_items_are_played_with_a_few() -> None:
     rng = np.random.default_rng(0)
     posterior = Posterior(rng.standard_normal(90), 0.3 * np.eye(90))
     for goal in ("best", "ranking"):
-        left = questions_left(posterior, goal, most=12, futures=4)
+        left = estimate_remaining(posterior, goal, most=12, futures=4)
         assert 1 <= left.low <= left.about <= left.high <= 12
 
 
 def test_two_answers_that_agree() -> None:
     """Level, variance of the gap 3: one answer is .83 sure, by the orthant above, two that agree are more than .9."""
     for goal in ("best", "ranking"):
-        assert questions_left(Posterior(np.zeros(2), 1.5 * np.eye(2)), goal, most=30)[:2] == (2, 2)
+        assert estimate_remaining(Posterior(np.zeros(2), 1.5 * np.eye(2)), goal, most=30)[:2] == (2, 2)
 
 
 def test_twice_as_many_items_as_are_played_with_take_twice_as_many_questions() -> None:
     once, twice = (
-        questions_left(Posterior(np.zeros(n), 4.0 * np.eye(n)), "ranking", at=0.7, most=1000, futures=3)
+        estimate_remaining(Posterior(np.zeros(n), 4.0 * np.eye(n)), "ranking", at=0.7, most=1000, futures=3)
         for n in (40, 80)
     )
     assert 10 < once.about < 500
@@ -311,7 +313,7 @@ def test_in_futures_the_truth_is_drawn_from_the_exact_posterior() -> None:
     choices = [(2, 0)] * 5 + [(2, 1)] * 4
     got = infer(K, np.zeros(3), choices)
     skews = []
-    for seen in (Seen(pair_rows(choices), got.sites), None):
+    for seen in (AnswerSites(pair_rows(choices), got.sites), None):
         gaps = [_start(got.posterior, seen, 2000, np.random.default_rng(seed)).truth @ [-1, 0, 1] for seed in range(4)]
         skews.append(float(np.mean([((g - g.mean()) ** 3).mean() / g.std() ** 3 for g in gaps])))
     assert 0.3 < skews[0] < 0.8
@@ -319,15 +321,15 @@ def test_in_futures_the_truth_is_drawn_from_the_exact_posterior() -> None:
 
 
 def test_it_is_said_in_words() -> None:
-    assert str(Left(4, 3, 7, 100)) == "about 4 questions left"
-    assert str(Left(1, 1, 1, 100)) == "about 1 question left"
-    assert str(Left(100, 60, 100, 100)) == "100 questions left, or more"
+    assert str(RemainingQuestions(4, 3, 7, 100)) == "about 4 questions left"
+    assert str(RemainingQuestions(1, 1, 1, 100)) == "about 1 question left"
+    assert str(RemainingQuestions(100, 60, 100, 100)) == "100 questions left, or more"
 
 
 def test_the_same_seed_says_the_same() -> None:
     posterior = Posterior(np.zeros(5), np.eye(5))
     assert stopping(posterior, seed=3) == stopping(posterior, seed=3)
-    assert questions_left(posterior, seed=3) == questions_left(posterior, seed=3)
+    assert estimate_remaining(posterior, seed=3) == estimate_remaining(posterior, seed=3)
 
 
 @pytest.mark.parametrize(
@@ -342,13 +344,13 @@ def test_the_same_seed_says_the_same() -> None:
 )
 def test_nonsense_is_refused_by_name(change: dict[str, Any], named: str) -> None:
     posterior = Posterior(np.zeros(3), np.eye(3))
-    for f in (stopping, questions_left):
+    for f in (stopping, estimate_remaining):
         with pytest.raises(ValueError, match=f"^{named}: expected"):
             f(posterior, **change)
     with pytest.raises(ValueError, match=r"^draws: expected a whole number, 1 or more, got 0$"):
         stopping(posterior, draws=0)
     for name in ("most", "futures"):
         with pytest.raises(ValueError, match=f"^{name}: expected a whole number, 1 or more, got 0$"):
-            questions_left(posterior, **{name: 0})  # type: ignore[arg-type]
+            estimate_remaining(posterior, **{name: 0})  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^rule: expected one of bald, mes, eubo, random, got 'no'$"):
-        questions_left(posterior, rule="no")
+        estimate_remaining(posterior, rule="no")

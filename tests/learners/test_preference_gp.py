@@ -17,7 +17,7 @@ from heedful.inference.gp.hierarchical import fit
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.response_noise import infer_with_noise
-from heedful.inference.gp.subset_acquisition import worth_of_sets
+from heedful.inference.gp.subset_acquisition import subset_scores
 from heedful.inference.pairwise import best_of, concatenate, order_rows, pair_rows
 from heedful.learners.preference.preference_gp import HierarchicalGP, PreferenceGP
 from heedful.spaces.comparison import EQUAL, SECOND, UNSURE, Choice, ComparisonPool
@@ -235,7 +235,7 @@ def test_the_set_with_most_to_learn_is_asked() -> None:
     state = replay(learner, log_of(learner), 3)
     sets = np.array(list(combinations(range(7), 3)))[::-1].copy()
     shown = learner.propose(state, ComparisonPool(2, sets), np.random.default_rng(0))
-    gains = worth_of_sets(learner.posterior(state, 2), "bald", sets)
+    gains = subset_scores(learner.posterior(state, 2), "bald", sets)
     assert gains[(sets == shown).all(axis=1)][0] > gains.max() - 0.02
     assert shown.tolist() in sets.tolist()
     for items in (np.arange(7), np.array([6, 1, 3, 2])):
@@ -362,14 +362,14 @@ def test_how_people_answer_is_learned() -> None:
 def test_trust_in_a_person() -> None:
     learner = PreferenceGP(SPACE, width=0.3)
     state = replay(learner, log_of(learner), 3)
-    assert learner.trust(state, 1).right
+    assert learner.trust(state, 1).reliable
     assert learner.trust(state, 99) == (True, 0.0, 0.0)
     lapsing = PreferenceGP(Choice(4, equal=False), amplitude=3.0, lapse=0.2)
     state = lapsing.init(np.random.default_rng(0))
     for _ in range(6):
         for pair in ((0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (0, 2)):
             state = lapsing.update(state, ComparisonPool(0, np.array([pair])), np.array(pair), 0)
-    assert not lapsing.trust(state).right
+    assert not lapsing.trust(state).reliable
 
 
 def test_together_one_width_is_learned() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from heedful.papers.figure import Figure, Line, Ran
+from heedful.papers.figure import Figure, Line, LineResult
 
 
-def ran(regrets: Any, *, label: str = "a", seconds: float = 1.0, bound: Any = None) -> Ran:
+def ran(regrets: Any, *, label: str = "a", seconds: float = 1.0, bound: Any = None) -> LineResult:
     """A line with these regrets (runs x T), M = 1, bounded at every round by `bound` (T,)."""
     regrets = np.atleast_2d(np.asarray(regrets, np.float64))
     nothing = np.empty(0)
@@ -18,13 +18,17 @@ def ran(regrets: Any, *, label: str = "a", seconds: float = 1.0, bound: Any = No
     limit = nothing if bound is None else np.asarray(bound, np.float64)
     theorem = "" if bound is None else "Theorem 1"
     took = np.full(len(regrets), seconds)
-    return Ran(Line(label, (label,), "strict"), label, regrets, np.ones(len(regrets)), took, marks, limit, theorem)
+    return LineResult(
+        Line(label, (label,), "strict"), label, regrets, np.ones(len(regrets)), took, marks, limit, theorem
+    )
 
 
-def invented(figure: Figure, rng: np.random.Generator, runs: int = 4, rounds: int = 300) -> dict[str, dict[str, Ran]]:
+def invented(
+    figure: Figure, rng: np.random.Generator, runs: int = 4, rounds: int = 300
+) -> dict[str, dict[str, LineResult]]:
     """Every line of every panel of a figure, with noise about 1 / sqrt t for regrets and 10 / sqrt t for a bound."""
     t = np.arange(1.0, rounds + 1)
-    outcome: dict[str, dict[str, Ran]] = {}
+    outcome: dict[str, dict[str, LineResult]] = {}
     for panel in figure.panels:
         outcome[panel.key] = {
             line.label: _ran(panel.kind, rng, runs, t, line.label)._replace(line=line, learner=line.learners[0])
@@ -33,7 +37,7 @@ def invented(figure: Figure, rng: np.random.Generator, runs: int = 4, rounds: in
     return outcome
 
 
-def _ran(kind: str, rng: np.random.Generator, runs: int, t: Any, label: str) -> Ran:
+def _ran(kind: str, rng: np.random.Generator, runs: int, t: Any, label: str) -> LineResult:
     """A curve; of a distribution, differences of which every second is none."""
     if kind == "distribution":
         return ran(np.where(np.arange(runs) % 2, 0.0, rng.standard_normal(runs))[:, None], label=label)

@@ -45,8 +45,8 @@ from heedful.papers.comparisons import (
     steadier_over,
 )
 from heedful.papers.figure import FAILS, HOLDS, NOT_RUN, OPEN, Line, Panel, Size
+from heedful.papers.ndcg_world import NdcgWorld, RankByPrediction
 from heedful.papers.panels import BERNOULLI, BOOKS, GAUSSIAN, JESTER, MOVIES_100K, RATED
-from heedful.papers.ranked import ByRatings, Ranked
 from heedful.papers.run_figure import Sources
 from heedful.papers.run_ratings import LOW, RANGES, TUNING, learner, run_ratings, scenes
 from heedful.spaces.slate import Slate
@@ -156,7 +156,7 @@ def test_run_s_is_of_seed_s_and_a_grid_has_other_seeds(table: RatingTable) -> No
 def test_only_jester_is_shifted_and_only_for_ndcg(table: RatingTable) -> None:
     for panel in (*RANKED, *RANKED_FACTORS):
         [scene] = scenes(panel, Size(5, 1), lambda world: table)
-        assert isinstance(scene.world, Ranked)
+        assert isinstance(scene.world, NdcgWorld)
         assert scene.world.low == (-10.0 if panel.world == JESTER else 0.0)
         assert scene.world.begin == (1 if panel.features == "factors" else 0)
     assert set(LOW) == {BOOKS, MOVIES_100K, JESTER}
@@ -169,7 +169,7 @@ def test_learners_know_the_range_of_ratings() -> None:
         assert learner("nmf-bandit", panel).space == Slate(1, low, high)
     assert learner("alb", SYNTHETIC[0]).space == Slate()
     assert learner("alb", RANKED[0]).space == Slate(5, 1.0, 10.0)
-    assert learner("alb:sigma=2", RANKED_FACTORS[2]) == ByRatings(Bandits(Slate(1, -10.0, 10.0), sigma=2.0))
+    assert learner("alb:sigma=2", RANKED_FACTORS[2]) == RankByPrediction(Bandits(Slate(1, -10.0, 10.0), sigma=2.0))
 
 
 # ---------------------------------------------------------------------------- runs
@@ -200,9 +200,9 @@ def test_by_scores_and_by_what_is_expected(table: RatingTable) -> None:
     world = replay_ratings(table.users, table.items, table.values)
     for got, each, begin in (
         (scores, Bandits(Slate(5, 1.0, 5.0)), 0),
-        (factors, ByRatings(Bandits(Slate(1, 1.0, 5.0))), 1),
+        (factors, RankByPrediction(Bandits(Slate(1, 1.0, 5.0))), 1),
     ):
-        wanted = trace(each, Ranked(world, 0.0, begin), 60, 1, interpreted=True)
+        wanted = trace(each, NdcgWorld(world, 0.0, begin), 60, 1, interpreted=True)
         np.testing.assert_array_equal(got["alb"].regrets[1], wanted)
     assert (scores["alb"].regrets != factors["alb"].regrets).any()
     np.testing.assert_array_equal(scores["random-item"].regrets, factors["random-item"].regrets)

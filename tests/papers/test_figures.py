@@ -11,7 +11,7 @@ import pytest
 from heedful.learners.registry import learner_class, make_learner, make_user
 from heedful.papers import FIGURES, find_figure
 from heedful.papers.chains import STUDY
-from heedful.papers.figure import FAILS, HOLDS, NOT_RUN, OPEN, Figure, Line, Ran, plain, verdicts
+from heedful.papers.figure import FAILS, HOLDS, NOT_RUN, OPEN, Figure, Line, LineResult, plain, verdicts
 from heedful.papers.panels import CHOICES, GRADED, RATED, WORLDS, dueling
 from heedful.spaces.ranking import Ranking
 from papers.invented import invented
@@ -112,12 +112,12 @@ def test_only_the_ratio_of_the_dueling_bandit_matters() -> None:
     np.testing.assert_array_equal(*regrets)
 
 
-def chains(rows: Any, same: Any = None) -> Ran:
+def chains(rows: Any, same: Any = None) -> LineResult:
     """Chains with these differences, a row each and a column for each ranking shown; `same`: the clicks changed it not
     (none of those)."""
     rows = np.asarray(rows, float).reshape(len(rows), -1)
     unchanged = np.zeros(rows.shape) if same is None else np.asarray(same, float).reshape(rows.shape)
-    return Ran(Line("all", ("all",), "clicks"), "all", rows, unchanged)
+    return LineResult(Line("all", ("all",), "clicks"), "all", rows, unchanged)
 
 
 def test_the_study_is_judged_by_the_sign_test() -> None:

@@ -29,7 +29,7 @@ from heedful.papers.figure import FAILS, HOLDS, NOT_RUN, OPEN, Line, Size
 from heedful.papers.figure1_toy import BALD, GRID, LABELS, MES, SD
 from heedful.papers.nips2012 import ASKING, CP, CPU, PUBLISHED, SETS, SU, TABLE_1, TABLE_2, TABLE_3
 from heedful.papers.panels import ELECTION, JURA, SUSHI
-from heedful.papers.run_comparison import ASKED, OTHERS, QUERIES, TRAINING, Split, choices, split, without_some
+from heedful.papers.run_comparison import ASKED, OTHERS, QUERIES, TRAINING, Split, run_panel, set_apart, split
 from heedful.papers.run_figure import Sources
 from papers.invented import ran
 
@@ -103,13 +103,13 @@ def test_each_is_there_with_both_labels() -> None:
 
 def test_a_split_has_every_pair_of_everybody_once(data: PairwiseDataset) -> None:
     parts = split(data, 40, 3, 20)
-    assert (parts.learned.shape, parts.pool.shape, parts.foretold.shape) == ((40, 20), (40, 0), (40, 25))
-    for learned, foretold in zip(parts.learned, parts.foretold):
+    assert (parts.train.shape, parts.pool.shape, parts.test.shape) == ((40, 20), (40, 0), (40, 25))
+    for learned, foretold in zip(parts.train, parts.test):
         assert sorted([*learned, *foretold]) == list(range(45))
     asked = split(data, 40, 3, 5, 35, 5)
-    assert [part.shape[1] for part in (asked.learned, asked.pool, asked.foretold)] == [5, 35, 5]
+    assert [part.shape[1] for part in (asked.train, asked.pool, asked.test)] == [5, 35, 5]
     np.testing.assert_array_equal(asked.first, parts.first)  # the same people, whatever is learned
-    assert (split(data, 40, 4, 20).learned != parts.learned).any()
+    assert (split(data, 40, 4, 20).train != parts.train).any()
     at = [[tuple(row) for row in data.people.tolist()].index(tuple(row)) for row in parts.problem.people.tolist()]
     assert len(set(at)) == 40
     np.testing.assert_array_equal(data.first[at], parts.first)
@@ -117,18 +117,18 @@ def test_a_split_has_every_pair_of_everybody_once(data: PairwiseDataset) -> None
 
 def test_rows_are_the_answers_and_the_first_stay_the_first(data: PairwiseDataset) -> None:
     parts = split(data, 30, 1, 5, 35, 5)
-    rows = parts.rows(parts.learned)
+    rows = parts.rows(parts.train)
     assert rows.size == 150
     for user, (winner, loser) in zip(rows.user.tolist(), rows.pairs.tolist()):
         p = list(combinations(range(10), 2)).index((min(winner, loser), max(winner, loser)))
         assert parts.first[user, p] == (winner < loser)
-    longer = parts.rows(np.column_stack([parts.learned, parts.pool[:, :2]]))
+    longer = parts.rows(np.column_stack([parts.train, parts.pool[:, :2]]))
     np.testing.assert_array_equal(longer.pairs[:150], rows.pairs)
     np.testing.assert_array_equal(longer.user[:150], rows.user)
 
 
 def test_who_is_kept_apart_is_in_no_split(data: PairwiseDataset) -> None:
-    rest, others = without_some(data)
+    rest, others = set_apart(data)
     assert (len(rest.first), len(others.first)) == (50, OTHERS)
     together = np.vstack([rest.people, others.people])
     np.testing.assert_allclose(together.mean(axis=0), 0.0, atol=1e-12)
@@ -150,7 +150,7 @@ def test_errors_and_likelihoods_are_of_what_is_foretold(data: PairwiseDataset) -
 
     parts = split(data, 20, 0, 20)
     wrong, logs = [], []
-    for u, row in enumerate(parts.foretold.tolist()):
+    for u, row in enumerate(parts.test.tolist()):
         for p in row:
             a, b = list(combinations(range(10), 2))[p]
             wrong.append(not parts.first[u, p])
@@ -224,21 +224,19 @@ def test_what_rules_have_in_common_is_fitted_once(
 
 
 def test_models_by_name(data: PairwiseDataset) -> None:
-    rest, others = without_some(data)
+    rest, others = set_apart(data)
     rows = split(others, OTHERS, 0, 20)
     apart = {
-        "tuned": run_comparison.tune_on_others(
-            "tuned", data.features, rows.problem.people, rows.rows(rows.learned), True
-        )
+        "tuned": run_comparison.tune_on_others("tuned", data.features, rows.problem.people, rows.rows(rows.train), True)
     }
     kept = run_comparison.tune_on_others(
-        "hierarchical-tuned", data.features, rows.problem.people, rows.rows(rows.learned), True
+        "hierarchical-tuned", data.features, rows.problem.people, rows.rows(rows.train), True
     )
     apart["hierarchical-tuned"] = kept
     assert kept in COUNTS
-    apart["bo"] = run_comparison.tune_on_others("bo", data.features, rows.problem.people, rows.rows(rows.learned), True)
+    apart["bo"] = run_comparison.tune_on_others("bo", data.features, rows.problem.people, rows.rows(rows.train), True)
     parts = split(rest, 20, 0, 20, apart=apart)
-    answers = parts.rows(parts.learned)
+    answers = parts.rows(parts.train)
     naive = np.minimum(rest.first.mean(axis=0), 1.0 - rest.first.mean(axis=0)).mean()
     for name in (
         "cp",
@@ -273,29 +271,29 @@ def test_what_two_panels_share_is_run_once(data: PairwiseDataset, monkeypatch: p
     [panel] = [panel for panel in FIGURES["nips2012/table1"].panels if panel.world == SUSHI]
     panel = panel._replace(lines=(Line("SU", ("su",), ""), Line("more", ("hierarchical",), "")))
     kept: dict[Any, Any] = {}
-    got = choices(panel, Size(30, 3), lambda world, labels: data, kept, 2, silent)
-    rest, _ = without_some(data)
+    got = run_panel(panel, Size(30, 3), lambda world, labels: data, kept, 2, silent)
+    rest, _ = set_apart(data)
     wanted = [split(rest, 30, s, 20) for s in range(3)]
-    errors = [w.error(model("su")(w.problem, w.rows(w.learned), None)) for w in wanted]
+    errors = [w.error(model("su")(w.problem, w.rows(w.train), None)) for w in wanted]
     np.testing.assert_array_equal(got["SU"].regrets[:, 0], errors)
     assert got["SU"].seconds.min() > 0.0
     monkeypatch.setattr(run_comparison, "_learning", lambda *args: pytest.fail("run twice"))
-    again = choices(panel, Size(30, 3), lambda world, labels: data, kept, 2, silent)
+    again = run_panel(panel, Size(30, 3), lambda world, labels: data, kept, 2, silent)
     np.testing.assert_array_equal(got["more"].regrets, again["more"].regrets)
 
 
 def test_seconds_and_scales(data: PairwiseDataset) -> None:
     [timed] = [panel for panel in FIGURES["nips2012/table2"].panels if panel.world == SUSHI]
     timed = timed._replace(lines=(Line("SU", ("su",), ""),))
-    got = choices(timed, Size(20, 2), lambda world, labels: data, {}, 2, silent)["SU"]
+    got = run_panel(timed, Size(20, 2), lambda world, labels: data, {}, 2, silent)["SU"]
     assert got.regrets.shape == (2, 1)
     np.testing.assert_array_equal(got.seconds, got.regrets[:, 0])
     [panel] = [panel for panel in FIGURES["nips2012/evidence"].panels if panel.world == SUSHI]
     panel = panel._replace(lines=tuple(line._replace(learners=("hierarchical",)) for line in panel.lines))
-    scaled = choices(panel, Size(20, 1), lambda world, labels: data, {}, 1, silent)
+    scaled = run_panel(panel, Size(20, 1), lambda world, labels: data, {}, 1, silent)
     parts = split(data, 20, 0, 20)
     for i, times in ((0, 0.25), (4, 1.0), (8, 4.0)):
-        fitted = model(f"hierarchical:times={times}")(parts.problem, parts.rows(parts.learned), None)
+        fitted = model(f"hierarchical:times={times}")(parts.problem, parts.rows(parts.train), None)
         assert scaled["evidence"].marks[i] == times
         assert scaled["evidence"].regrets[0, i] == pytest.approx(fitted.log_evidence / 400)
         assert scaled["error"].regrets[0, i] == parts.error(fitted)
@@ -304,7 +302,7 @@ def test_seconds_and_scales(data: PairwiseDataset) -> None:
 
 def test_figure_1_mes_asks_for_a_coin_and_bald_where_nothing_is_known() -> None:
     panel = FIGURES["nips2012/fig1"].panels[0]
-    got = choices(panel, panel.full, lambda world, labels: pytest.fail("no file is needed"), {}, 1, silent)
+    got = run_panel(panel, panel.full, lambda world, labels: pytest.fail("no file is needed"), {}, 1, silent)
     asks = {rule: GRID[got[rule].regrets[0].argmax()] for rule in (BALD, MES)}
     assert -0.6 < asks[MES] < 0.6  # between the coins
     assert asks[BALD] > 2.5  # beyond all labels

@@ -21,15 +21,15 @@ from heedful.papers.run_ordinal import (
     COSTS,
     STEPS,
     People,
-    _cross_validated,
+    _cross_validate,
     draw_people,
     instances_of,
     people_who_rated,
     predict_ranks,
-    raters,
+    ratings_batch,
     run_ordinal,
     separable,
-    synthetic,
+    synthetic_batch,
 )
 from heedful.worlds.instances import instance_stream, synthetic_instances
 from papers.invented import ran
@@ -86,11 +86,11 @@ def test_everybody_has_rated_as_many_as_there_are_rounds(people: People) -> None
 
 def test_no_instance_is_longer_than_R(people: People) -> None:
     for features in ("", "unit", "unit, intercept"):
-        batch = raters(people, Size(12, 8), features)
+        batch = ratings_batch(people, Size(12, 8), features)
         lengths = [np.linalg.norm(s.world.X, axis=1).max() for part in batch.parts for s in part.scenes]
         assert max(lengths) <= batch.R * (1 + 1e-6)
         assert max(lengths) > 0.9 * batch.R
-    batch = synthetic(Size(500, 2))
+    batch = synthetic_batch(Size(500, 2))
     lengths = [np.linalg.norm(s.world.X, axis=1).max() for part in batch.parts for s in part.scenes]
     assert 2.5 < max(lengths) <= batch.R
 
@@ -112,7 +112,7 @@ def learners(N: int, R: float) -> dict[str, Any]:
 def test_the_curves_are_the_losses_of_people(people: People, panel: Panel) -> None:
     got = run_ordinal(panel, Size(12, 5), lambda least: people, {}, 1, silent)
     chosen = sorted(draw_people(people, 5))
-    R = raters(people, Size(12, 5), panel.features).R
+    R = ratings_batch(people, Size(12, 5), panel.features).R
     N = people.ranks.shape[1] + panel.features.endswith("intercept")
     for label, learner in learners(N, R).items():
         losses = []
@@ -227,7 +227,7 @@ def test_what_a_machine_costs_is_cross_validated() -> None:
             out = np.arange(31) % 3 == held
             value = svm.SVR(kernel="linear", C=C).fit(X[~out], ranks[~out]).predict(X[out])
             losses[C] += float(np.abs(np.clip(np.floor(value + 0.5), 1, 5) - ranks[out]).sum())
-        assert _cross_validated("svr", C, X, ranks) == losses[C]
+        assert _cross_validate("svr", C, X, ranks) == losses[C]
     assert len(set(losses.values())) > 1
     best = min(C for C in COSTS if losses[C] == min(losses.values()))
     unseen = rng.standard_normal((50, 6))

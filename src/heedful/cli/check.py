@@ -27,9 +27,9 @@ def check(
     from rich.table import Table
 
     with reading_input():
-        from heedful.experiments.trials import trial
+        from heedful.experiments.trials import make_trial
 
-        mine, world = trial(learner)
+        mine, world = make_trial(learner)
     from heedful.core import conformance
 
     screen, findings = console(), []

@@ -153,10 +153,10 @@ class Person(NamedTuple):
         """Of all pairs of cars that are worth differently to her, the share that `weights` orders as she would."""
         import numpy as np
 
-        from heedful.experiments.run import pairs_alike
+        from heedful.experiments.run import pair_agreement
 
         w = np.array([weights[name] for name in self.features])
-        return pairs_alike(np.array(list(self.worth.values())), self.X @ w)
+        return pair_agreement(np.array(list(self.worth.values())), self.X @ w)
 
     def corrected(self, shown: Sequence[str], rng: np.random.Generator) -> list[str]:
         """The order she would rather have: the best few of what she looked at on top, as far down as it takes to gain

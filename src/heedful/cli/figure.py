@@ -75,7 +75,7 @@ def figure(
     check_extra("matplotlib", "plot", "heedful figure")
     from heedful.data.pairwise_dataset import check_labels
     from heedful.papers import FIGURES, find_figure, with_labels
-    from heedful.papers.run_figure import Sources, lacking
+    from heedful.papers.run_figure import Sources, missing_panels
 
     with reading_input():
         check_labels(labels)
@@ -85,7 +85,7 @@ def figure(
             raise BadInput(f"--data: expected a folder, got {str(data)!r}")
         out.mkdir(parents=True, exist_ok=True)
     sources = Sources(data, letor)
-    for why in dict.fromkeys(why for one in figures for why in lacking(one, sources).values()):
+    for why in dict.fromkeys(why for one in figures for why in missing_panels(one, sources).values()):
         note(f"left out: {why}")
     drawn, found = [], []
     for one in figures:

@@ -56,7 +56,7 @@ def show(found: PreferenceRanking, top: int) -> None:
     for line in [*_apart(found), *_verdict(found), "", *_how(found)]:
         screen.print(line, markup=False, soft_wrap=True)
     for each in found.remarks:
-        screen.print(f"Mind: {each.told}", markup=False, soft_wrap=True)
+        screen.print(f"Mind: {each.message}", markup=False, soft_wrap=True)
     several = len(found.estimate.choices.people) > 1
     if several and any(each.people and each.kind in ("side", "random") for each in found.remarks):
         screen.print("To rank without somebody's answers: --without NAME.", soft_wrap=True)

@@ -92,7 +92,7 @@ def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any])
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from heedful.cli.compiling import compile_apart, uncompiled
-    from heedful.experiments.run import Advance, Compiling, Interpreting, Run, simulate
+    from heedful.experiments.run import Advance, CompilationNotice, InterpretedNotice, Run, simulate
 
     rounds, jobs = request.rounds or setting.rounds, request.jobs or cores()
     screen, runs = notes(), []
@@ -106,9 +106,9 @@ def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any])
             compile_apart(setting, new, jobs)
         for event in simulate(learners, setting, rounds, jobs=jobs, interpreted=request.interpreted):
             match event:
-                case Compiling(name):
+                case CompilationNotice(name):
                     progress.update(bar, description=f"compiling {name} (first time only)")
-                case Interpreting(name, why):
+                case InterpretedNotice(name, why):
                     screen.print(f"heedful: {name} runs interpreted: {why}", markup=False, soft_wrap=True)
                 case Advance(more):
                     progress.update(bar, advance=more, description="rounds")

@@ -155,7 +155,7 @@ def _setting(cell: Cell) -> Setting:
 
 def compute(out: Path, cell: Cell, interpreted: bool) -> tuple[dict[str, Any], str]:
     """Compute a cell and write its file: (its result, why it had to be interpreted, if it had)."""
-    from heedful.experiments.run import Interpreting, Run, checkpoints, curve, simulate
+    from heedful.experiments.run import InterpretedNotice, Run, checkpoints, curve, simulate
 
     setting, name = _setting(cell), cell.spec["learner"]
     learners, rounds = {name: setting.learner(cell.learner)}, cell.spec["rounds"] or setting.rounds
@@ -170,7 +170,7 @@ def compute(out: Path, cell: Cell, interpreted: bool) -> tuple[dict[str, Any], s
         "rounds_per_second": average.rounds_per_second,
     }
     write_cell(out, cell, result)
-    why = next((event.reason for event in events if isinstance(event, Interpreting)), "")
+    why = next((event.reason for event in events if isinstance(event, InterpretedNotice)), "")
     return result, f"{name} runs interpreted: {why}" if why else ""
 
 

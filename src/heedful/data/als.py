@@ -72,7 +72,7 @@ def alternating_least_squares(
     return Factors(P, Q)
 
 
-def cross_validated(
+def cross_validate(
     users: Ints,
     movies: Ints,
     values: Array,

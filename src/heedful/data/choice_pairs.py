@@ -141,5 +141,5 @@ def _refuse(table: Table, checks: list[Check]) -> None:
     failed = [(int(wrong.argmax()), k) for k, (wrong, _) in enumerate(checks) if wrong.any()]
     if failed:
         i, k = min(failed)
-        where: Any = table.placed()[i][0]
+        where: Any = table.located()[i][0]
         checks[k][1](where, i)

@@ -21,11 +21,11 @@ from heedful.data.spreadsheet import plain_row
 from heedful.data.table import Table, open_table, table_of
 
 
-class Opened(NamedTuple):
+class LoadedChoices(NamedTuple):
     """Choices, and what became of the file in a few words."""
 
     choices: ComparisonTable
-    told: str
+    summary: str
     bad: int = 0
     """how many of the ties are of two that were both called bad"""
 
@@ -38,7 +38,7 @@ def open_choices(
     path: str | PathLike[str],
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
-) -> Opened:
+) -> LoadedChoices:
     """Load a table (`load_choices`), PrefLib (`load_preflib`), or the answers of a study in one JSON document, as its
     page of results gives them; the name's ending or the content tells which."""
     path = Path(path)
@@ -49,7 +49,7 @@ def open_choices(
     for name, given in (("columns", columns), ("words", words)):
         if given:
             raise ValueError(f"{path.name}: {name}: expected none with {kind}, got {', '.join(given)}")
-    return Opened(load_preflib(path), kind) if study is None else Opened(study, kind)
+    return LoadedChoices(load_preflib(path), kind) if study is None else LoadedChoices(study, kind)
 
 
 class _Answer(msgspec.Struct):
@@ -110,7 +110,7 @@ def load_choices(
     path: str | PathLike[str],
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
-) -> Opened:
+) -> LoadedChoices:
     """Load a table with a header (CSV, JSON lines, Parquet; `read_table`) in one of these forms, told by its columns:
 
     winner, loser               a choice
@@ -138,7 +138,7 @@ def choices_in(
     rows: Sequence[Mapping[str, Any]],
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
-) -> Opened:
+) -> LoadedChoices:
     """The choices in the rows of a table in memory, called `name`: otherwise as `load_choices`. ValueError likewise,
     as `NAME: row 3: field: ...`, and where a row is no object."""
     for i, row in enumerate(rows, 1):
@@ -152,7 +152,7 @@ def choices_in(
 
 def _read_choices(
     file: str, table: Table, columns: Mapping[str, Sequence[str]] | None, words: Mapping[str, str] | None
-) -> Opened:
+) -> LoadedChoices:
     """The choices in a table that messages call `file`."""
     words = {word(said): meaning for said, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
@@ -168,7 +168,7 @@ def _read_choices(
     elif "answer" in at:
         choices, bad = pairs(table, at, words)
     else:
-        placed = table.placed()
+        placed = table.located()
         answered = list((_long if "rank" in at else _orders)(placed, at))
         choices, rows = tabulate(answered), len(placed)
         quiet = rows - len(answered) if "order" in at else 0
@@ -180,7 +180,7 @@ def _read_choices(
     told = f"columns {few}" + (f"; {', '.join(rest)} left out" if rest else "")
     if quiet > 0:
         told += f"; {quiet:,} of {rows:,} rows say nothing"
-    return Opened(choices, told, bad)
+    return LoadedChoices(choices, told, bad)
 
 
 # ---------------------------------------------------------------------------- rows

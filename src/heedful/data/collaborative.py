@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.data.files import there
+from heedful.data.files import existing_or_gz
 from heedful.data.pairwise_dataset import Array, PairwiseDataset, all_pairs, numbers_of
 
 
@@ -17,9 +17,9 @@ def load_collaborative(folder: str | PathLike[str]) -> PairwiseDataset:
     ...`, for a malformed line, and where not everybody answered every pair once.
     """
     folder = Path(folder)
-    features, people = (numbers_of(there(folder / name)) for name in ("itemFeatures.txt", "userFeatures.txt"))
+    features, people = (numbers_of(existing_or_gz(folder / name)) for name in ("itemFeatures.txt", "userFeatures.txt"))
     (n, d), U = features.shape, len(people)
-    path = there(folder / "dataset.txt")
+    path = existing_or_gz(folder / "dataset.txt")
     table = numbers_of(path, 2 * d + 2)
     pairs = all_pairs(n)
     a, b = _items(features, table[:, :d]), _items(features, table[:, d : 2 * d])

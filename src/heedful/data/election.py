@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import cut_repr, is_number, numbered_lines, there
+from heedful.data.files import cut_repr, existing_or_gz, is_number, numbered_lines
 from heedful.data.pairwise_dataset import PairwiseDataset, all_pairs, break_ties, check_labels, first_preferred, impute
 
 PARTIES = ("BNP", "Conservative", "Green", "Independent", "Labour", "Liberal Democrat", "SNP", "UKIP")
@@ -28,7 +28,7 @@ def load_election(folder: str | PathLike[str], *, labels: str = "right", draw: i
     expected ..., got ...`, for a malformed line.
     """
     check_labels(labels)
-    path = there(Path(folder) / "all_polling_data.dat")
+    path = existing_or_gz(Path(folder) / "all_polling_data.dat")
     rows = []
     for number, line in numbered_lines(path):
         fields = line.rstrip("\r\n").split("\t")

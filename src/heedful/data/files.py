@@ -71,7 +71,7 @@ def is_number(text: str) -> bool:
     return _IS_NUMBER.fullmatch(text) is not None
 
 
-def there(path: Path) -> Path:
+def existing_or_gz(path: Path) -> Path:
     """The file, or the same with .gz where only that is there."""
     packed = path.with_name(path.name + ".gz")
     return packed if packed.is_file() and not path.is_file() else path

@@ -90,7 +90,7 @@ def without_index(name: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str
     nothing else keeps them."""
     columns = list(rows[0]) if rows else []
     left = {columns[j] for j in index_of(columns, lambda j: [row.get(columns[j]) for row in rows])}
-    tell_index(name, left)
+    warn_index(name, left)
     return [{key: value for key, value in row.items() if key not in left} for row in rows]
 
 
@@ -110,7 +110,7 @@ def is_index(column: Any) -> bool:
     return isinstance(column, str) and _INDEX.fullmatch(column) is not None
 
 
-def tell_index(name: str, columns: Iterable[str]) -> None:
+def warn_index(name: str, columns: Iterable[str]) -> None:
     """Say that these columns are left out."""
     for column in columns:
         called = repr(column) if column else "that has no name"

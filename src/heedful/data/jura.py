@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.data.files import there
+from heedful.data.files import existing_or_gz
 from heedful.data.pairwise_dataset import (
     PairwiseDataset,
     all_pairs,
@@ -31,7 +31,7 @@ def load_jura(folder: str | PathLike[str], *, labels: str = "right", draw: int |
     expected ..., got ...`, for a malformed line.
     """
     check_labels(labels)
-    path = there(Path(folder) / "jura.dat")
+    path = existing_or_gz(Path(folder) / "jura.dat")
     table = numbers_of(path, 11)
     drawn = np.array(PLACES) if draw is None else np.random.default_rng([draw, 21]).permutation(len(table))[:20]
     if len(table) <= drawn.max() or len(table) < 22:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.data.files import cut_repr, numbered_lines, there
+from heedful.data.files import cut_repr, existing_or_gz, numbered_lines
 from heedful.data.movielens import Ratings, load_movielens
 from heedful.data.pairwise_dataset import (
     Ints,
@@ -51,7 +51,7 @@ def load_movie_choices(
     if labels == "published":
         # Columns were numbered by the order of the drawn films' numbers, where their places in it were meant
         values = values[:, films.argsort().argsort()]
-    known = _people(there(Path(folder) / "users.dat"))
+    known = _people(existing_or_gz(Path(folder) / "users.dat"))
     told = [known[int(user)] for user in ratings.user_ids[kept]]
     people = np.column_stack([one_hot(np.array(each)) for each in zip(*told)])
     features = ratings.genres[films].astype(np.float64)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import GZIP_ERRORS, cut_repr, open_uncompressed, there
+from heedful.data.files import GZIP_ERRORS, cut_repr, existing_or_gz, open_uncompressed
 
 Ints = NDArray[np.int64]
 
@@ -61,12 +61,12 @@ def load_movielens(folder: str | PathLike[str]) -> Ratings:
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder; nothing is fetched: name the one that holds MovieLens")
-    format = next((form for form in _FORMATS if there(folder / form.ratings).is_file()), None)
+    format = next((form for form in _FORMATS if existing_or_gz(folder / form.ratings).is_file()), None)
     if format is None:
         expected = "expected ratings.dat and movies.dat (1M) or u.data, u.item and u.genre (100K), plain or .gz"
         raise FileNotFoundError(f"{folder}: no MovieLens in it: {expected}; nothing is fetched")
     movie_ids, names, genres, genre_names = _films(folder, format)
-    path = there(folder / format.ratings)
+    path = existing_or_gz(folder / format.ratings)
     columns = _columns(path, format.rating)
     users, raw, values, times = columns.T
     user_ids, places = np.unique(users, return_inverse=True)
@@ -115,7 +115,7 @@ def _columns(path: Path, line: str) -> Ints:
 
 def _films(folder: Path, format: _Format) -> tuple[Ints, list[str], NDArray[np.bool_], NDArray[np.str_]]:
     """Ids (M,), rising, names, genres (M x G) and their names (G,)."""
-    path = there(folder / format.films)
+    path = existing_or_gz(folder / format.films)
     rows: dict[int, tuple[str, set[str]]] = {}
     known = _genres(folder) if format.separator == "|" else []
     for number, text in enumerate(_content(path).decode("latin-1").split("\n"), 1):
@@ -144,7 +144,7 @@ def _films(folder: Path, format: _Format) -> tuple[Ints, list[str], NDArray[np.b
 
 def _genres(folder: Path) -> list[str]:
     """The genres of u.genre in the order of their numbers, `Action|1` and so on."""
-    path = there(folder / "u.genre")
+    path = existing_or_gz(folder / "u.genre")
     names: list[str] = []
     for number, text in enumerate(_content(path).decode("latin-1").splitlines(), 1):
         name, _, index = text.strip().partition("|")

@@ -23,19 +23,19 @@ from heedful.data.ratings import (
     separator_of,
     tabulate_ratings,
 )
-from heedful.data.table import located_rows
+from heedful.data.table import read_located_rows
 
 _TABLES = (".csv", ".tsv", ".dat", ".data", ".jsonl", ".ndjson", ".json", ".parquet")
 
 
-class Opened(NamedTuple):
+class LoadedRatings(NamedTuple):
     """Ratings, and what became of the file in a few words."""
 
     table: RatingTable
-    told: str
+    summary: str
 
 
-def open_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice: Twice = "refuse") -> Opened:
+def open_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice: Twice = "refuse") -> LoadedRatings:
     """Load MovieLens from its folder, or Jester, Book-Crossing or a table from a file, plain or gzip.
 
     A table is CSV (`load_ratings`), JSON lines or Parquet (`read_table`), in which users and items may be texts or
@@ -53,22 +53,22 @@ def open_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice
             raise ValueError(
                 f"{path.name}: columns: expected none with MovieLens, got {', '.join(filter(None, columns))}"
             )
-        return Opened(movielens_ratings(path), "MovieLens")
+        return LoadedRatings(movielens_ratings(path), "MovieLens")
     start, line = _beginning(path)
     if start.startswith((b"PAR1", b"{", b"[")):
-        placed = located_rows(path)
+        placed = read_located_rows(path)
         names = list(dict.fromkeys(name for _, row in placed for name in row))
         at = [names[j] for j in places(path.name, names, columns)]
-        return Opened(tabulate_ratings(path, _of_objects(placed, at), twice), f"columns {', '.join(at)}")
+        return LoadedRatings(tabulate_ratings(path, _of_objects(placed, at), twice), f"columns {', '.join(at)}")
     if not any(columns) and _is_book_crossing(line):
-        return Opened(load_book_crossing(path), "Book-Crossing, implicit ratings (0) left out")
+        return LoadedRatings(load_book_crossing(path), "Book-Crossing, implicit ratings (0) left out")
     if not any(columns) and _is_jester(line):
-        return Opened(load_jester(path), "Jester")
+        return LoadedRatings(load_jester(path), "Jester")
     fields = fields_of(path.name, line, separator_of(line))
     table = load_ratings(path, columns, twice=twice)
     header = any(columns) or is_header(fields)
     names = [fields[j] for j in places(path.name, fields, columns)] if header else ["1", "2", "3"]
-    return Opened(table, f"columns {', '.join(names)}")
+    return LoadedRatings(table, f"columns {', '.join(names)}")
 
 
 _MOVIELENS = ("ratings.dat", "ratings.dat.gz", "u.data", "u.data.gz")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import cut_repr, is_number, numbered_lines, there
+from heedful.data.files import cut_repr, existing_or_gz, is_number, numbered_lines
 
 Ints = NDArray[np.int64]
 
@@ -50,8 +50,8 @@ def load_sushi(folder: str | PathLike[str], part: str = "a", *, labels: str = "r
         if value not in known:
             raise ValueError(f"{name}: expected {known[0]} or {known[1]}, got {value!r}")
     folder = Path(folder)
-    names, features = _items(there(folder / "sushi3.idata"))
-    orders = _orders(there(folder / f"sushi3{part}.5000.10.order"), 10 if part == "a" else len(names))
+    names, features = _items(existing_or_gz(folder / "sushi3.idata"))
+    orders = _orders(existing_or_gz(folder / f"sushi3{part}.5000.10.order"), 10 if part == "a" else len(names))
     if part == "a":
         rows = list(_PUBLISHED if labels == "published" else _A)
         if max(rows) >= len(names):

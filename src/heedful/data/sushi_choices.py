@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.data.files import there
+from heedful.data.files import existing_or_gz
 from heedful.data.pairwise_dataset import PairwiseDataset, all_pairs, numbers_of, one_hot
 from heedful.data.sushi import load_sushi
 
@@ -21,7 +21,7 @@ def load_sushi_choices(folder: str | PathLike[str], *, labels: str = "right") ->
     Errors as of `load_sushi`.
     """
     orders, names, known = load_sushi(folder, "a", labels=labels)
-    path = there(Path(folder) / "sushi3.udata")
+    path = existing_or_gz(Path(folder) / "sushi3.udata")
     told = numbers_of(path, 11)
     if len(told) != len(orders):
         raise ValueError(f"{path.name}: people: expected {len(orders)}, as there are orders, got {len(told)}")

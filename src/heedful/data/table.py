@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data.files import GZIP_ERRORS, MISSING, cut_repr, number_in, numbered_lines, open_uncompressed
-from heedful.data.frames import cell, index_of, tell_index, without_index
+from heedful.data.frames import cell, index_of, warn_index, without_index
 from heedful.data.jsonl import read_lines
 
 _OTHERS = (
@@ -46,8 +46,8 @@ class Table(NamedTuple):
     header: list[str]
     columns: Callable[[Sequence[str]], list[CodedColumn]]
     """those of these names"""
-    placed: Callable[[], list[tuple[str, dict[str, Any]]]]
-    """its rows as `located_rows` gives them"""
+    located: Callable[[], list[tuple[str, dict[str, Any]]]]
+    """its rows as `read_located_rows` gives them"""
 
 
 def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
@@ -61,12 +61,12 @@ def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
     pyarrow is needed and missing. ValueError, as `NAME:LINE: ...` where one line is to blame, for a file that is none
     of the three, has no rows, is damaged, names a column twice, or holds NaN or an infinite number in JSON.
     """
-    return [row for _, row in open_table(path).placed()]
+    return [row for _, row in open_table(path).located()]
 
 
-def located_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
+def read_located_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
     """The rows of `read_table`, each with where it is from: NAME:LINE, or "NAME: row 3" of a Parquet file."""
-    return open_table(path).placed()
+    return open_table(path).located()
 
 
 def open_table(path: str | PathLike[str]) -> Table:
@@ -90,7 +90,7 @@ def open_table(path: str | PathLike[str]) -> Table:
     return _csv(path)
 
 
-class _Odd:
+class _Unhashable:
     """A cell that is none of _PLAIN, equal to itself alone."""
 
     def __init__(self, value: Any) -> None:
@@ -107,11 +107,11 @@ class _Coder:
 
     def add(self, cells: list[Any]) -> None:
         if not set(map(type, cells)) <= _PLAIN:
-            cells = [cell if type(cell) in _PLAIN else _Odd(cell) for cell in cells]
+            cells = [cell if type(cell) in _PLAIN else _Unhashable(cell) for cell in cells]
         self._parts.append(np.fromiter(map(self._index.__getitem__, cells), np.int64, len(cells)))
 
     def column(self) -> CodedColumn:
-        values = [value.value if isinstance(value, _Odd) else value for value in self._index]
+        values = [value.value if isinstance(value, _Unhashable) else value for value in self._index]
         return CodedColumn(values, np.concatenate(self._parts))
 
 
@@ -164,7 +164,7 @@ def _parquet(path: Path) -> Table:
 
     names = table.column_names
     left = index_of(names, lambda j: cells(names[j]))
-    tell_index(path.name, [names[j] for j in left])
+    warn_index(path.name, [names[j] for j in left])
     table = table.select([name for j, name in enumerate(names) if j not in left])
 
     def columns(names: Sequence[str]) -> list[CodedColumn]:
@@ -198,7 +198,7 @@ def _csv(path: Path) -> Table:
     except (csv.Error, ValueError, *GZIP_ERRORS):
         _csv_rows(path)  # says where
         raise
-    tell_index(path.name, [called[j] for j in left])
+    warn_index(path.name, [called[j] for j in left])
 
     def columns(expected: Sequence[str]) -> list[CodedColumn]:
         try:
@@ -274,7 +274,7 @@ def csv_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     ValueError as in `read_table`.
     """
     names, rows, left = _csv_rows(path)
-    tell_index(path.name, left)
+    warn_index(path.name, left)
     return names, rows
 
 

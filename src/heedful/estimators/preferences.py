@@ -12,12 +12,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heedful.core.validation import check_count, check_positive, describe, finite_array, is_number, numbers
 from heedful.estimators.labels import Labels, all_or_nothing, category_order, distinct
-from heedful.inference.gp.ep import extend_to_items, infer_many
-from heedful.inference.gp.hierarchical import Population, fit, with_items
+from heedful.inference.gp.ep import extend_to_items, infer_users
+from heedful.inference.gp.hierarchical import Population, add_items, fit
 from heedful.inference.gp.kernels import MOST, Kernel, check_amplitude, kernel_for
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.response_noise import Noise, NoisePrior, Person, at_random, infer_with_noise
-from heedful.inference.gp.sites import design_of
+from heedful.inference.gp.response_noise import (
+    NoisePrior,
+    ResponseNoise,
+    UserNoise,
+    infer_with_noise,
+    random_probabilities,
+)
+from heedful.inference.gp.sites import make_design
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -138,7 +144,7 @@ class PreferenceGPClassifier(_Choices):
 
     coef_: Array
     covariance_: Array
-    noise_: Person
+    noise_: UserNoise
 
     def __init__(
         self,
@@ -169,19 +175,21 @@ class PreferenceGPClassifier(_Choices):
             rows, _ = self._rows(D, y, sample_weight, told)
             kernel, features = self._kernel(D.shape[1])
             K, mean = kernel.over(features), np.zeros(D.shape[1])
-            design = design_of(rows.D, rows.times, np.zeros(len(rows.D), np.int64), 1, rows.equal)
+            design = make_design(rows.D, rows.times, np.zeros(len(rows.D), np.int64), 1, rows.equal)
             prior = NoisePrior(width=float(self.width))
             ties = self.equal is not None
             if self.learn_noise:
                 got, noise = infer_with_noise(K, mean, design, prior, ties=ties)
             else:
-                noise = Noise(
+                noise = ResponseNoise(
                     np.array([float(self.width) if ties else 0.0]), np.array([float(self.lapse)]), np.zeros(1)
                 )
                 got = extend_to_items(
-                    infer_many(K, mean, 1, design, width=noise.width, lapse=noise.lapse), K, mean, np.arange(mean.size)
+                    infer_users(K, mean, 1, design, width=noise.width, lapse=noise.lapse), K, mean, np.arange(mean.size)
                 )
-                noise = noise._replace(random=at_random(design.rows, np.array([got.log_evidence]), noise, prior))
+                noise = noise._replace(
+                    random=random_probabilities(design.rows, np.array([got.log_evidence]), noise, prior)
+                )
             self.classes_, self._labels = rows.classes, rows.labels
             self.coef_, self.covariance_ = got.posterior
             self.log_evidence_ = got.log_evidence
@@ -232,7 +240,7 @@ class HierarchicalGPClassifier(_Choices):
     people_: Array
     mean_: Array
     covariance_: Array
-    noise_: Noise
+    noise_: ResponseNoise
 
     def __init__(
         self,
@@ -280,7 +288,7 @@ class HierarchicalGPClassifier(_Choices):
             rows, kept = self._rows(X[:, 1:], y, sample_weight, told)
             people, user = np.unique(X[kept, 0], return_inverse=True)
             order = np.argsort(user, kind="stable")
-            design = design_of(rows.D[order], rows.times[order], user[order], people.size, rows.equal[order])
+            design = make_design(rows.D[order], rows.times[order], user[order], people.size, rows.equal[order])
             kernel, features = self._kernel(n)
             got = fit(
                 kernel.over(features), people.size, design, nu0=self.nu0, kappa0=float(self.kappa0),
@@ -293,7 +301,9 @@ class HierarchicalGPClassifier(_Choices):
             self.mean_, self.covariance_ = got.population
             self._means, self._covs = got.people.mean, got.people.cov
             self.noise_ = got.noise._replace(
-                random=at_random(design.rows, got.people.log_evidence, got.noise, NoisePrior(width=float(self.width)))
+                random=random_probabilities(
+                    design.rows, got.people.log_evidence, got.noise, NoisePrior(width=float(self.width))
+                )
             )
             self.log_evidence_ = float(got.trace[-1])
             self.n_iter_ = got.trace.size - 1
@@ -319,7 +329,7 @@ class HierarchicalGPClassifier(_Choices):
         if not Z.shape[1]:
             raise ValueError("new: expected items of an estimator with `features`, got one without")
         X, kernel = self._features, self._kernel_
-        return Posterior(*with_items(Population(*known), kernel.over(X), kernel.between(X, Z), kernel.over(Z)))
+        return Posterior(*add_items(Population(*known), kernel.over(X), kernel.between(X, Z), kernel.over(Z)))
 
     def rank(self, person: float | None = None, new: Any = None) -> Ints:
         """The columns, and behind them the new items, the best first; arguments as of `posterior`."""

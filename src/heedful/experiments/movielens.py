@@ -3,7 +3,7 @@
 One half of the users gives every movie its features; each person of the other half has the utility that fits her
 ratings best, and is recommended one movie after the other.
 
->>> house = cinema(load_movielens(folder))
+>>> house = make_movie_world(load_movielens(folder))
 >>> setting = movie_setting(house, Better(), people=100)
 >>> runs = [event for event in simulate({"perceptron": setting.learner("perceptron")}, setting, 1500) ...]
 """
@@ -22,7 +22,7 @@ from heedful.data.als import (
     DIMENSIONS,
     REGULARISATIONS,
     alternating_least_squares,
-    cross_validated,
+    cross_validate,
 )
 from heedful.data.letor import least_squares
 from heedful.data.movielens import Ratings
@@ -45,7 +45,7 @@ CHOSEN = {
 100K, by users, movies and ratings, for each penalty: it takes minutes, so it is not done anew each time."""
 
 
-class Cinema(NamedTuple):
+class MovieWorld(NamedTuple):
     """Movies with features, and the people who come: the users whose ratings the features have not seen.
 
     The ratings of person i (a place in `people`) are values[offsets[i]:offsets[i + 1]] of the movies with these
@@ -63,9 +63,9 @@ class Cinema(NamedTuple):
     penalty: str
 
 
-def cinema(
+def make_movie_world(
     ratings: Ratings, *, split: int = 0, dimension: int = 0, regularisation: float = 0.0, penalty: str = "plain"
-) -> Cinema:
+) -> MovieWorld:
     """Divide the users into two random halves (seed `split`) and make movie features of the ratings of the first.
 
     `penalty` is that of `alternating_least_squares`: "plain", as the papers have it, or "weighted". Where dimension or
@@ -92,7 +92,7 @@ def cinema(
         if best is None or (dimension or best[0], regularisation or best[1]) != best:
             dimensions = (dimension,) if dimension else DIMENSIONS
             regularisations = (regularisation,) if regularisation else REGULARISATIONS[penalty]
-            best = cross_validated(*theirs, dimensions, regularisations, penalty=penalty)[0][:2]
+            best = cross_validate(*theirs, dimensions, regularisations, penalty=penalty)[0][:2]
         dimension, regularisation = best
     Q = alternating_least_squares(*theirs, dimension, regularisation, penalty=penalty).Q
 
@@ -103,7 +103,7 @@ def cinema(
     row[second] = np.arange(second.size)
     here = np.flatnonzero((row[ratings.users] >= 0) & (column[ratings.movies] >= 0))
     here = here[np.argsort(row[ratings.users[here]], kind="stable")]
-    return Cinema(
+    return MovieWorld(
         movies=movies,
         X=np.ascontiguousarray(Q[movies]),
         people=second,
@@ -116,7 +116,7 @@ def cinema(
     )
 
 
-def tastes(house: Cinema, person: int) -> tuple[Array, Array]:
+def true_utility(house: MovieWorld, person: int) -> tuple[Array, Array]:
     """w* (N,) of a person, least squares of her ratings on the features, the shortest; her ratings (m,), else NaN."""
     mine = slice(house.offsets[person], house.offsets[person + 1])
     w_star = np.asarray(least_squares(house.X[house.places[mine]], house.values[mine]), np.float64)
@@ -126,7 +126,7 @@ def tastes(house: Cinema, person: int) -> tuple[Array, Array]:
 
 
 def movie_setting(
-    house: Cinema, user: Any, *, people: int = 100, seeds: Sequence[int] = (0,), dtype: str = "float64"
+    house: MovieWorld, user: Any, *, people: int = 100, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
     """So many people of the second half, a random choice for every seed; everybody where `people` is 0.
 
@@ -140,7 +140,7 @@ def movie_setting(
     for seed in seeds:
         for person in np.random.default_rng([seed, 1]).permutation(house.people.size)[: people or None].tolist():
             if person not in known:
-                w_star, ratings = tastes(house, person)
+                w_star, ratings = true_utility(house, person)
                 known[person] = item_pool(X, w_star, user, ratings), w_star
             draw = int(np.random.SeedSequence([seed, person]).generate_state(1)[0])
             scenes.append(Scene(seed, person, draw, *known[person]))

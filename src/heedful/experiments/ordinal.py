@@ -1,6 +1,6 @@
 """Grades on rows of features: an experiment for ordinal learners, with the scaling of the features named.
 
->>> data = load_graded("wine.csv", "quality")
+>>> data = load_ordinal("wine.csv", "quality")
 >>> setting = ordinal_setting(data.X, data.ranks, len(data.grades), scale="standard", seeds=range(5))
 >>> runs = [event for event in simulate({"prank": setting.learner("prank")}, setting, 1000) if isinstance(event, Run)]
 

@@ -104,13 +104,13 @@ class Setting(NamedTuple):
         return learner
 
 
-class Compiling(NamedTuple):
+class CompilationNotice(NamedTuple):
     """The loop of a learner is being compiled, or fetched from the disk."""
 
     learner: str
 
 
-class Interpreting(NamedTuple):
+class InterpretedNotice(NamedTuple):
     """A learner does not compile, for a reason in one line: it runs interpreted."""
 
     learner: str
@@ -202,7 +202,7 @@ def check_for_clicks(spec: str, learner: Any, user: Any) -> None:
 
 def simulate(
     learners: Mapping[str, Any], setting: Setting, rounds: int, *, jobs: int = 1, interpreted: bool = False
-) -> Iterator[Compiling | Interpreting | Advance | Run]:
+) -> Iterator[CompilationNotice | InterpretedNotice | Advance | Run]:
     """Run every learner (by a name) in every scene, `jobs` threads at a time: compiled loops let others run, those
     that are interpreted share one thread.
 
@@ -213,12 +213,12 @@ def simulate(
     plain = {name for name, learner in learners.items() if interpreted or must_interpret(learner)}
     for name, learner in learners.items():
         if name not in plain:
-            yield Compiling(name)
+            yield CompilationNotice(name)
             try:
                 trace(learner, setting.scenes[0].world, 0, 0)
             except Exception as error:  # numba's own kinds and, for types it does not know, Python's
                 plain.add(name)
-                yield Interpreting(name, reason(error))
+                yield InterpretedNotice(name, error_reason(error))
 
     events: queue.SimpleQueue[Advance | Future[Run]] = queue.SimpleQueue()
     stop = threading.Event()
@@ -270,7 +270,7 @@ def simulate(
             each.shutdown()
 
 
-def reason(error: BaseException) -> str:
+def error_reason(error: BaseException) -> str:
     """The line of an error that says why: of numba's, which nest and begin at the outermost call, the innermost."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     starts = [i for i, line in enumerate(lines) if "Failed in nopython mode pipeline" in line]
@@ -331,7 +331,7 @@ def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[float, float
     return float(d.mean()), float(standard_error(d))
 
 
-def pairs_alike(u: Array, v: Array) -> float:
+def pair_agreement(u: Array, v: Array) -> float:
     """Of all pairs that u (m,) orders, the share that v (m,) orders alike; NaN where u orders none."""
     ordered = np.sign(u[:, None] - u)
     alike = ordered * np.sign(v[:, None] - v) > 0

@@ -8,7 +8,7 @@ from typing import Any
 from heedful.learners.registry import learner_class, make_learner, summarise
 
 
-def trial(spec: str) -> tuple[Any, Any]:
+def make_trial(spec: str) -> tuple[Any, Any]:
     """(the learner that `spec` names, the world it is tried in). ValueError where it names none, or there is no such
     interaction."""
     cls = learner_class(spec)

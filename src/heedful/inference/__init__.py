@@ -1,1 +1,1 @@
-"""What people prefer, learned from choices: Gaussian processes over the utilities of items, and what to ask next."""
+"""Inference of utilities from comparisons: Gaussian processes over items, and which question to ask next."""

@@ -1,4 +1,4 @@
-"""Comparison tables for inference: as rows of pairwise comparisons, as counts of wins, as a graph."""
+"""Three views of a comparison table for inference: rows of pairwise comparisons, counts of wins, a graph of items."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MOST_ROWS = 400
 
 
 def pairwise_rows(choices: ComparisonTable) -> PairRows:
-    """The table as rows of pairwise comparisons; equal answers of a person, whichever item stood first, are one row.
+    """The table as rows of pairwise comparisons. Equal answers of a person are one row, whichever item stood first.
 
-    ValueError where an answer has more than MOST_ROWS rows.
+    ValueError where one answer would have more than MOST_ROWS rows.
     """
     (whose, pairs, equal, counts, _), rest = _of_two(choices)
     alone = pair_rows(np.empty((0, 2)))
@@ -50,7 +50,7 @@ def pairwise_rows(choices: ComparisonTable) -> PairRows:
 
 
 def _of_two(choices: ComparisonTable) -> tuple[PairRows, list[Comparison[int]]]:
-    """The judged answers about two items as rows, one for each entry; and the judged answers about more."""
+    """The judged answers about two items as rows, one per entry; and the judged answers about more."""
     rows, rest = [], []
     for each in choices.comparisons:
         if each.judged:
@@ -66,7 +66,7 @@ def _of_two(choices: ComparisonTable) -> tuple[PairRows, list[Comparison[int]]]:
 
 
 def win_counts(choices: ComparisonTable, tie: float = 0.5) -> Array:
-    """How often each item was placed above each other (n x n); a tie of two counts as `tie` wins of each."""
+    """How often item i was placed above item j (n x n); a tie of two counts as `tie` wins of each."""
     n = len(choices.items)
     (_, pairs, equal, times, _), rest = _of_two(choices)
     better, worse = pairs.T
@@ -113,7 +113,9 @@ def connected_parts(compared: npt.NDArray[np.bool_]) -> Ints:
 
 
 def shortest_cycle(beats: npt.NDArray[np.bool_]) -> list[int]:
-    """A shortest cycle of items, each of which beats (n x n) the next and the last the first; empty without one."""
+    """A shortest cycle of items in which each beats the next and the last beats the first; empty where there is none.
+    `beats` (n x n): whether row beats column.
+    """
     from scipy.sparse.csgraph import connected_components
 
     labels = connected_components(beats, directed=True, connection="strong")[1]

@@ -1,4 +1,4 @@
-"""What is strange in answers, in words: circles, hands that never leave a key, items that nobody was asked about."""
+"""Warnings about answers, in words: contradictions and cycles, one-sided answering, items that were never compared."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ FEW = 5
 
 
 class Remark(NamedTuple):
-    """Something to know before believing a ranking; whom and which items it is about."""
+    """A warning to read before trusting a ranking, with the people and items it concerns."""
 
     kind: str
-    told: str
+    message: str
     people: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
 
 
 def remarks(found: Estimate, X: Array | None = None, person: int | None = None) -> list[Remark]:
-    """What there is to say of the answers, and of items with features X (n x d); of people, of this one alone, or of
-    all."""
+    """All warnings about the answers of `found`, and about items with features X (n x d). `person`: only this one's
+    answers.
+    """
     choices = found.choices
     of_all = win_counts(choices)
     people = sides(choices, person) + _random(found, person) + _against_themselves(choices, person)
@@ -103,7 +104,7 @@ def _alike(choices: ComparisonTable, X: Array | None) -> list[Remark]:
 
 
 def _round(choices: ComparisonTable, of_all: Array) -> list[Remark]:
-    """Majorities that go round, each of which is more than chance."""
+    """Cycles of majorities, each of which is significant."""
     from scipy.special import bdtrc
 
     met = of_all + of_all.T
@@ -124,18 +125,19 @@ def _round(choices: ComparisonTable, of_all: Array) -> list[Remark]:
 
 
 def sides(choices: ComparisonTable, person: int | None = None) -> list[Remark]:
-    """Who presses the same side more often than chance would, of plain choices whose sides are known; of people, this
-    one alone, or all."""
+    """Who chooses the left or the right side more often than chance allows, from plain choices whose sides are known.
+    `person`: only this one.
+    """
     people = len(choices.people)
     firsts, sided = np.zeros(people, np.int64), np.zeros(people, np.int64)
     for each in choices.comparisons:
         if each.judged and each.first is not None and len(each.tiers) == 2:
             sided[each.person] += each.times
             firsts[each.person] += each.times * (each.tiers[0] == (each.first,))
-    odd = [u for u in range(people) if _chance(int(firsts[u]), int(sided[u])) < RARE / people]
+    odd = [u for u in range(people) if _two_sided_p(int(firsts[u]), int(sided[u])) < RARE / people]
     odd = odd if person is None else [u for u in odd if u == person]
     whole, all_first = int(sided.sum()), int(firsts.sum())
-    if all_first in (0, whole) and _chance(all_first, whole) < RARE:
+    if all_first in (0, whole) and _two_sided_p(all_first, whole) < RARE:
         side = "first" if all_first else "second"
         told = f"All {whole:,} answers are the {side} of the two. Was the better one always written {side}? Then"
         told += " columns called winner and loser would say so; otherwise nobody looked."
@@ -144,7 +146,7 @@ def sides(choices: ComparisonTable, person: int | None = None) -> list[Remark]:
     for u in odd[:FEW]:
         side, times = ("first", firsts[u]) if 2 * firsts[u] > sided[u] else ("second", sided[u] - firsts[u])
         often = f"{_subject(choices, u)} took the {side} of the two in {times:,} of {sided[u]:,} answers"
-        chance = _chance(int(firsts[u]), int(sided[u]))
+        chance = _two_sided_p(int(firsts[u]), int(sided[u]))
         rare = f"once in {1.0 / chance:,.0f}" if chance > 1e-12 else "practically never"
         told = f"{often}; by chance that happens {rare}. Where sides are drawn at random, that is a habit and no taste."
         out.append(Remark("side", told, (choices.people[u],)))
@@ -153,16 +155,15 @@ def sides(choices: ComparisonTable, person: int | None = None) -> list[Remark]:
     return out
 
 
-def _chance(k: int, n: int) -> float:
-    """P(as far from the middle or farther) of k heads in n throws."""
+def _two_sided_p(k: int, n: int) -> float:
+    """Two-sided binomial p-value of k heads in n tosses of a fair coin."""
     from scipy.stats import binom
 
     return 1.0 if n == 0 else min(1.0, 2.0 * float(binom.cdf(min(k, n - k), n, 0.5)))
 
 
 def _random(found: Estimate, person: int | None) -> list[Remark]:
-    """Who seems to answer at random, of this one alone, or of all; where nobody is told apart, whether the answers
-    do."""
+    """Who seems to answer at random; without names, whether the answers seem random as a whole."""
     from scipy.special import logit
 
     choices, random = found.choices, found.belief.noise.random
@@ -184,7 +185,7 @@ def _random(found: Estimate, person: int | None) -> list[Remark]:
 
 
 def _against_themselves(choices: ComparisonTable, person: int | None) -> list[Remark]:
-    """Who contradicts themselves: one answer against another, or in a circle."""
+    """Who contradicts themselves, by opposite answers or by a cycle."""
     both, rounds, example = [], [], ""
     mine: dict[int, list[int]] = {}
     for at, each in enumerate(choices.comparisons):
@@ -217,7 +218,7 @@ def _against_themselves(choices: ComparisonTable, person: int | None) -> list[Re
 
 
 def _voices(choices: ComparisonTable) -> bool:
-    """Whether nobody is named and the answers are orders: those of many, who may differ."""
+    """Whether nobody is named and the answers are orders: then they are from many people, who may differ."""
     return any(sum(map(len, each.tiers)) > 2 for each in choices.comparisons)
 
 
@@ -231,7 +232,7 @@ def _wins_of(choices: ComparisonTable, given: Sequence[int]) -> tuple[list[int],
 
 
 def _one_answer(choices: ComparisonTable) -> list[Remark]:
-    """Who could not judge, and who finds everything equally good."""
+    """Who never could judge, and who finds everything equally good."""
     unsure = sum(each.times for each in choices.comparisons if not each.judged)
     equal = sum(each.times for each in choices.comparisons if each.judged and len(each.tiers) == 1)
     out = []

@@ -1,4 +1,4 @@
-"""Utilities on the scale of chess ratings, which people who rank by votes know."""
+"""Utilities on the Elo scale of chess ratings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BAR = 1.6448536269514722
 
 
 class Scores(NamedTuple):
-    """Scores of n items, and from where to where they are with 90 % probability; all (n,)."""
+    """Elo scores of n items with 90 % intervals: score, low and high (n,)."""
 
     score: Array
     low: Array
@@ -34,8 +34,11 @@ class Scores(NamedTuple):
 
 
 def scores(posterior: Posterior | Mixture, anchor: tuple[int, float] | None = None) -> Scores:
-    """The scores of items with such utilities: less their average, which is at MIDDLE; or less those of one item
-    (`anchor`: which, and its score), which then is as certain as any, and others are as uncertain as they differ."""
+    """Elo scores of items from a posterior over their utilities.
+
+    Utilities are centred on their mean, which gets the score MIDDLE; or, with `anchor` (item, score), on that item,
+    whose score then has no uncertainty while the others are as uncertain as their difference from it.
+    """
     whole = posterior.whole()
     if anchor is None:
         off, sd, at = whole.mean - whole.mean.mean(), whole.sd(), MIDDLE

@@ -1,5 +1,7 @@
-"""What answers say of utilities: of the one person who gave them, or of several people together and of each. One
-inference for `heedful rank`, for the standing of a loop, and for its pages."""
+"""Posterior over utilities from a comparison table: of one person, or of several people jointly and of each.
+
+One inference for `heedful rank`, for the standing of a loop, and for its pages.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,14 @@ import numpy.typing as npt
 from heedful.core.validation import finite_array, numbers
 from heedful.data.comparisons import ComparisonTable
 from heedful.inference.comparison_table import pairwise_rows
-from heedful.inference.gp.ep import infer_many
-from heedful.inference.gp.hyperparameters import Node, infer_hyperparameters
+from heedful.inference.gp.ep import infer_users
+from heedful.inference.gp.hyperparameters import QuadratureNode, infer_hyperparameters
 from heedful.inference.gp.joint_ep import message_of, person_prior
 from heedful.inference.gp.marginal_likelihood import Kernel, choose_kernel, covariance
 from heedful.inference.gp.mixture import Mixture, mixture
-from heedful.inference.gp.per_user_ep import people_of
+from heedful.inference.gp.per_user_ep import batches_of_users
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.response_noise import PRIOR, Noise, at_random
+from heedful.inference.gp.response_noise import PRIOR, ResponseNoise, random_probabilities
 from heedful.inference.gp.sites import Sites
 from heedful.inference.pairwise import PairRows, merge_equal, take_rows
 from heedful.jit.kernel import Ints
@@ -31,8 +33,9 @@ MOST_ITEMS_OF_MANY = 1_000
 
 
 class Belief(NamedTuple):
-    """Utilities after some answers, hyperparameters integrated out: `nodes` are Gaussians over the items that were met,
-    each with its hyperparameters and weight, the likeliest first."""
+    """Posterior over utilities with hyperparameters integrated out: `nodes` are Gaussians over the items that answers
+    mention, each with its hyperparameters and weight, most probable first.
+    """
 
     users: int
     rows: PairRows
@@ -44,45 +47,45 @@ class Belief(NamedTuple):
     """(q,) the items that answers are about, rising"""
     R: Array
     """(q x q) how alike what people differ in is"""
-    nodes: tuple[Node, ...]
-    noise: Noise
+    nodes: tuple[QuadratureNode, ...]
+    noise: ResponseNoise
     """how each person answers"""
     log_evidence: Array
     """(U,) of each person's answers, given all others'"""
 
     @property
     def spread(self) -> float:
-        """The likeliest standard deviation of a person's utilities, in units of the noise of one choice."""
+        """Most probable standard deviation of a person's utilities, in units of the noise of one choice."""
         return self.nodes[0].hyper.spread
 
     @property
     def share(self) -> float:
-        """The likeliest share of their variance that is each person's own; of one person 1."""
+        """Most probable share of that variance in which people differ; 1 with one person."""
         return self.nodes[0].hyper.share
 
     @property
     def sites(self) -> Sites:
-        """Of the rows, with the likeliest hyperparameters."""
+        """Sites of EP for the rows, at the most probable hyperparameters."""
         return self.nodes[0].sites
 
     def average(self, people: Ints | None = None) -> Posterior | Mixture:
-        """The mean of the utilities of these people (numbers, distinct), or of all."""
+        """Posterior over the mean utilities (n,) of the people with these numbers (distinct), or of all."""
         few = None if people is None or people.size == self.users else np.sort(people)
         count = self.users if few is None else few.size
         return self._mixture([self._average(node, few) for node in self.nodes], 1.0 / count)
 
     def of(self, person: int) -> Posterior | Mixture:
-        """One person's utilities, of one who said nothing those of somebody new."""
+        """Posterior over one person's utilities (n,); for a person without answers, that of somebody new."""
         if self.users > 1 and not (self.rows.user == person).any():
             return self.new()
         return self._mixture([self._person(node, person) for node in self.nodes], 1.0)
 
     def new(self) -> Posterior | Mixture:
-        """The utilities of somebody who has not answered; where one person did, theirs."""
+        """Posterior over the utilities (n,) of somebody who has not answered; with one person, of that person."""
         parts = [Posterior(node.joint.mean, node.joint.cov + node.joint.own) for node in self.nodes if node.joint]
         return self._mixture(parts, 1.0) if parts else self.average()
 
-    def _average(self, node: Node, few: Ints | None) -> Posterior:
+    def _average(self, node: QuadratureNode, few: Ints | None) -> Posterior:
         if node.joint is None:
             return _own(node)
         if few is None:
@@ -91,28 +94,30 @@ class Belief(NamedTuple):
         of = take_rows(self.rows, rows)
         of = of._replace(user=np.searchsorted(few, of.user))
         tau, nu = node.sites.tau[rows], node.sites.nu[rows]
-        return node.joint.average(few.size, message_of(node.joint.own, people_of(of, few.size), tau, nu))
+        return node.joint.average(few.size, message_of(node.joint.own, batches_of_users(of, few.size), tau, nu))
 
-    def _person(self, node: Node, person: int) -> Posterior:
+    def _person(self, node: QuadratureNode, person: int) -> Posterior:
         if node.joint is None:
             return _own(node)
         at = np.flatnonzero(self.rows.user == person)
         rows = take_rows(self.rows, at)._replace(user=np.zeros(at.size, np.int64))
-        [few] = people_of(rows, 1)
+        [few] = batches_of_users(rows, 1)
         tau, nu = node.sites.tau[at], node.sites.nu[at]
         before = person_prior(node.joint, few, tau, nu)
         noise = node.hyper.noise
         width, lapse = noise.width[person], noise.lapse[person]
-        many = infer_many(before.cov, before.mean, 1, rows, Sites(tau, nu), width=width, lapse=lapse, sweeps=0)
+        many = infer_users(before.cov, before.mean, 1, rows, Sites(tau, nu), width=width, lapse=lapse, sweeps=0)
         return many.of(0)
 
     def _mixture(self, parts: list[Posterior], apart: float) -> Posterior | Mixture:
-        """Posteriors of the items met as one of all items; `apart` is the share of what is a person's own in it."""
+        """Posteriors over the items mentioned, extended to all items and mixed; `apart`: the share in them of what is
+        personal.
+        """
         whole = [self._of_all(node, part, apart) for node, part in zip(self.nodes, parts)]
         return mixture([node.weight for node in self.nodes], whole)
 
-    def _of_all(self, node: Node, part: Posterior, apart: float) -> Posterior:
-        """Items that nobody met, given those that were, are as K has them."""
+    def _of_all(self, node: QuadratureNode, part: Posterior, apart: float) -> Posterior:
+        """Extend to items that no answer mentions: given the others they are as K has them."""
         n, met = len(self.K), self.met
         if met.size == n:
             return part
@@ -131,7 +136,9 @@ class Belief(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What is believed after a table of choices; `posterior` is of the mean of all people, or of the one."""
+    """The result of `estimate`: the table, what was inferred, and the posterior of everybody's mean, or of the one
+    person.
+    """
 
     choices: ComparisonTable
     belief: Belief
@@ -139,9 +146,11 @@ class Estimate(NamedTuple):
 
 
 def infer_utilities(X: Array, users: int, rows: PairRows) -> Belief:
-    """Utilities of items with features X (n x d), d = 0 where they have none, from the answers of `users` people: at
-    least one row. Spread and share are integrated out, lapse rates, the width of "equally good" and what features
-    explain are the likeliest."""
+    """Infer the utilities of items with features X (n x d), d = 0 without, from the answers of `users` people, at least
+    one.
+
+    Spread and share are integrated out; lapse rates, the tie width and the kernel are maximum a posteriori.
+    """
     rows = merge_equal(rows)
     met, at = np.unique(rows.pairs, return_inverse=True)
     rows = rows._replace(pairs=at.reshape(-1, 2))
@@ -152,15 +161,15 @@ def infer_utilities(X: Array, users: int, rows: PairRows) -> Belief:
     each = first.joint.each if first.joint is not None else first.one.log_evidence  # type: ignore[union-attr]
     noise = first.hyper.noise
     if users == 1:
-        noise = noise._replace(random=at_random(rows, each, noise, PRIOR))
+        noise = noise._replace(random=random_probabilities(rows, each, noise, PRIOR))
     return Belief(users, rows, K, kernel, met, problem.R, nodes, noise, each)
 
 
 def estimate(choices: ComparisonTable, X: Any = None) -> Estimate:
-    """What is believed after these answers: of the one person who gave them; where several did, of the mean of their
-    utilities and of each. `X` (n x d): features of the items.
+    """Posterior over utilities given a comparison table: of the one person who answered, or of the mean and each of
+    several.
 
-    ValueError where there are fewer than two items, too many, or nothing was answered.
+    `X` (n x d): features of the items. ValueError with fewer than two items, with too many, or without a judged answer.
     """
     n, U = len(choices.items), len(choices.people)
     most = MOST_ITEMS if U == 1 else MOST_ITEMS_OF_MANY
@@ -178,6 +187,6 @@ def estimate(choices: ComparisonTable, X: Any = None) -> Estimate:
     return Estimate(choices, belief, belief.average())
 
 
-def _own(node: Node) -> Posterior:
+def _own(node: QuadratureNode) -> Posterior:
     assert node.one is not None
     return node.one.of(0)

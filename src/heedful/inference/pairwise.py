@@ -1,4 +1,4 @@
-"""Pairwise comparisons as arrays, which inference takes: of choices, ties, the best of several, rankings."""
+"""Pairwise comparisons as arrays, the input of inference: from choices, ties, best-of-k answers and rankings."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Array = npt.NDArray[np.float64]
 
 
 class PairRows(NamedTuple):
-    """Pairwise comparisons of people as columns of p rows. An answer that one cannot judge has no row.
+    """Pairwise comparisons of people, as columns of p rows. "Cannot judge" has no row.
 
     Rows with one `group` number (from 0) came in one answer, such as a ranking: each item's utility was perceived once
-    in it, with noise of variance 1/2, and that noise is shared by the rows. Rows of group -1 stand alone.
+    in it, with noise of variance 1/2, which its rows share. Rows of group -1 stand alone.
     """
 
     user: Ints
@@ -33,11 +33,12 @@ class PairRows(NamedTuple):
 
     @property
     def size(self) -> int:
+        """Number of rows."""
         return self.user.size
 
 
 def pair_rows(pairs: Any, times: Any = None, equal: Any = False, user: Any = 0) -> PairRows:
-    """Rows that stand alone (group -1): pairs (p x 2), winner first; `times`, `equal`, `user` (p,) or one for all.
+    """Independent rows (group -1) from pairs (p x 2), winner first; `times`, `equal`, `user` (p,) or one for all.
 
     ValueError where an item is compared with itself.
     """
@@ -55,23 +56,23 @@ def pair_rows(pairs: Any, times: Any = None, equal: Any = False, user: Any = 0) 
 
 
 def one_answer(pairs: Any, times: float = 1.0, user: int = 0, equal: Any = False) -> PairRows:
-    """The rows of one answer that compares more than two items: they share its noise. A single row is a choice."""
+    """Rows of one answer that compares more than two items, which share noise. A single row is a choice."""
     alone = pair_rows(pairs, times, equal, user)
     return alone if alone.size < 2 else alone._replace(group=np.zeros(alone.size, np.int64))
 
 
 def best_of(items: Sequence[int], best: int, times: float = 1.0, user: int = 0) -> PairRows:
-    """The rows of the answer that `best` is the best of `items`: it beats each other item, which are not compared."""
+    """Rows of the answer that `best` is the best of `items`: it beats each other item; these are not compared."""
     return one_answer([(best, i) for i in items if i != best], times, user)
 
 
 def order_rows(
     tiers: Sequence[int | Sequence[int]], times: float = 1.0, user: int = 0, *, equal: bool = False
 ) -> PairRows:
-    """The rows of an order, best first: each tier beats the next. Items of one tier are not compared, or, with `equal`,
-    equally good.
+    """Rows of a ranking, best first: each tier beats the next. Items of a tier are not compared or, with `equal`, tie.
 
-    ranked([3, 1, 2]) is a whole ranking, ranked([3, [1, 2]]) the best of three, ranked([[3, 1], [2]]) the worst.
+    order_rows([3, 1, 2]) is a whole ranking, order_rows([3, [1, 2]]) the best of three, order_rows([[3, 1], [2]]) the
+    worst.
     """
     each = [[t] if isinstance(t, int | np.integer) else list(t) for t in tiers]
     apart = [(a, b) for up, down in pairwise(each) for a in up for b in down]
@@ -80,7 +81,7 @@ def order_rows(
 
 
 def concatenate(parts: Sequence[PairRows]) -> PairRows:
-    """Several tables as one, in this order; groups are renumbered so that no two of them coincide."""
+    """Several tables in this order as one; groups are renumbered so that they stay distinct."""
     groups, free = [], 0
     for part in parts:
         groups.append(np.where(part.group >= 0, part.group + free, -1))
@@ -92,14 +93,15 @@ def concatenate(parts: Sequence[PairRows]) -> PairRows:
 
 
 def take_rows(rows: PairRows, at: Any) -> PairRows:
-    """The rows at the places `at` (an index array, slice or mask), in that order."""
+    """The rows `at` (an index array, slice or mask), in that order."""
     user, pairs, equal, times, group = rows
     return PairRows(user[at], pairs[at], equal[at], times[at], group[at])
 
 
 def merge_equal(rows: PairRows) -> PairRows:
-    """The same comparisons with equal rows of a person merged, their times added; items of a tie in rising order.
-    Rows of groups follow unchanged."""
+    """The same comparisons with equal rows of a person merged and their times added; items of a tie in rising order.
+    Rows of groups follow unchanged.
+    """
     alone = rows.group < 0
     pairs = np.where(rows.equal[:, None], np.sort(rows.pairs, axis=1), rows.pairs)[alone]
     n = int(rows.pairs.max(initial=0)) + 1

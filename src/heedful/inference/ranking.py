@@ -1,6 +1,6 @@
-"""What people prefer, from a table of their choices: the ranking, how sure each place is, and what to ask next.
+"""Rank items from a table of comparisons: the ranking, its uncertainty, and what to ask next.
 
-`rank` is what `heedful rank` does, as a function; its parts are in docs/preferences.md.
+`rank` is the command `heedful rank` as a function; docs/preferences.md describes its parts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from heedful.core.notebooks import table
 from heedful.core.validation import describe, is_number
 from heedful.data import comparisons
-from heedful.data.choices import Opened, choices_in, open_choices
+from heedful.data.choices import LoadedChoices, choices_in, open_choices
 from heedful.data.comparisons import ComparisonTable
 from heedful.data.frames import Frame, frame_of, rows_in
 from heedful.data.table import read_table
@@ -41,7 +41,7 @@ MOST_SCORE = 1e6
 
 
 class RankRequest(NamedTuple):
-    """Choices that are ready to be ranked, and how that is to be done."""
+    """Comparisons ready to be ranked, with the options of `rank`."""
 
     name: str
     """of the table"""
@@ -60,7 +60,7 @@ class RankRequest(NamedTuple):
 
 
 class PreferenceRanking(NamedTuple):
-    """A ranking with all that it is told with; as a data frame by `to_frame`, as JSON by `to_dict`."""
+    """The result of `rank`; `to_frame` gives it as a data frame, `to_dict` as JSON."""
 
     file: str
     """the table that the choices are from"""
@@ -92,21 +92,22 @@ class PreferenceRanking(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The items, by their numbers."""
+        """Items by number."""
         return self.estimate.choices.items
 
     @property
     def items(self) -> tuple[str, ...]:
-        """The items, best first."""
+        """Items, best first."""
         return tuple(self.names[i] for i in self.standing.order.tolist())
 
     def alike(self) -> list[list[str]]:
-        """Groups of which no two can be told apart, the best first."""
+        """Groups of items of which no two can be told apart, best first."""
         return [list(self.items[a : b + 1]) for a, b in self.standing.alike]
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each item, best first: utility with its standard deviation, score and where it is with 90 %, votes,
-        P(best), places that hold 90 %, and how sure it is that it is better than the next."""
+        """One row per item, best first: utility with standard deviation, score with its 90 % interval, answers,
+        P(best), the places that hold 90 %, and P(it is better than the next).
+        """
         now, better = self.standing, [*self.standing.better.tolist(), None]
         return [
             {
@@ -135,7 +136,7 @@ class PreferenceRanking(NamedTuple):
         return frame_of(columns, package)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON says it, as `heedful rank --json` prints it."""
+        """Everything as JSON objects, as `heedful rank --json` prints it."""
         choices, belief, verdict = self.estimate.choices, self.estimate.belief, self.verdict
         noise, many = belief.noise, len(choices.people) > 1
         one = choices.people.index(self.person) if self.person is not None else 0
@@ -169,7 +170,7 @@ class PreferenceRanking(NamedTuple):
                 "lapse": float(np.median(noise.lapse)) if of_all else float(noise.lapse[one]),
             },
             "remarks": [
-                {"kind": each.kind, "told": each.told, "people": list(each.people), "items": list(each.items)}
+                {"kind": each.kind, "told": each.message, "people": list(each.people), "items": list(each.items)}
                 for each in self.remarks
             ],
             "anchor": None if self.anchor is None else {"item": self.names[self.anchor[0]], "score": self.anchor[1]},
@@ -177,7 +178,7 @@ class PreferenceRanking(NamedTuple):
         }
 
     def _matrix(self) -> dict[str, Any] | None:
-        """Who won against whom how often, and would in the next choice: rows and columns the best first."""
+        """Who beat whom how often, and the probability next time: rows and columns best first."""
         order, n = self.standing.order, len(self.names)
         if n > MATRIX:
             return None
@@ -202,7 +203,7 @@ class PreferenceRanking(NamedTuple):
         enough = "sure enough" if stop.stop else "not sure enough yet"
         first, second = (self.names[i] for i in (self.verdict.next.first, self.verdict.next.second))
         ask = "" if stop.stop else f"; the next question: {first} or {second}?"
-        notes = [f"{enough} ({self.sure:g}){ask}", *(each.told for each in self.remarks)]
+        notes = [f"{enough} ({self.sure:g}){ask}", *(each.message for each in self.remarks)]
         whose = "" if self.person is None else f", of {self.person}"
         return table(f"{self.file}: what is preferred{whose}", columns, rows, notes)
 
@@ -267,7 +268,7 @@ def rank_request(
     words: Mapping[str, str] | None,
     anchor: tuple[str, float] | None,
 ) -> RankRequest:
-    """The choices that `rank` ranks, read and checked; arguments and errors are its own."""
+    """Read and check the comparisons to rank; arguments and errors are those of `rank`."""
     if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
         raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
     if not isinstance(goal, str) or goal not in GOALS:
@@ -277,7 +278,7 @@ def rank_request(
     if isinstance(choices, ComparisonTable):
         if columns or words:
             raise ValueError("columns: expected none, nor words, with choices that were read, got some")
-        opened = Opened(choices, "choices as they are")
+        opened = LoadedChoices(choices, "choices as they are")
     elif isinstance(choices, str | PathLike):
         name = str(choices)
         opened = open_choices(choices, named, words)
@@ -290,11 +291,11 @@ def rank_request(
     read = _whose(opened.choices, pool, without, person)
     read, X = _with_features(read, items, identifier)
     fixed = _anchor_item(read, anchor)
-    return RankRequest(name, opened.told, read, X, person, goal, float(sure), fixed, opened.bad)
+    return RankRequest(name, opened.summary, read, X, person, goal, float(sure), fixed, opened.bad)
 
 
 def ranking_of(asked: RankRequest) -> PreferenceRanking:
-    """The ranking of choices that were read. ValueError as `estimate`."""
+    """Rank comparisons that were read. ValueError as `estimate`."""
     choices, X, person, goal, sure = asked.choices, asked.X, asked.person, asked.goal, asked.sure
     whole = estimate(choices, X)
     posterior, new, whose = whole.posterior, None, choices
@@ -335,7 +336,7 @@ def ranking_of(asked: RankRequest) -> PreferenceRanking:
 
 
 def _whose(choices: ComparisonTable, pool: bool | None, without: Sequence[str], person: str | None) -> ComparisonTable:
-    """The answers, by person or as one person's."""
+    """The comparisons by person, or as one person's."""
     if pool is False and "" in choices.people:
         choices = comparisons.split_nameless(choices)
     if without:
@@ -355,7 +356,7 @@ def _whose(choices: ComparisonTable, pool: bool | None, without: Sequence[str], 
 
 
 def _with_features(choices: ComparisonTable, items: Any, identifier: str | None) -> tuple[ComparisonTable, Any]:
-    """The answers with all items of a table, and their features."""
+    """The comparisons with all items of a table, and the items' features."""
     if items is None:
         if identifier is not None:
             raise ValueError("identifier: expected items, whose column it is, got none")
@@ -375,7 +376,7 @@ def _with_features(choices: ComparisonTable, items: Any, identifier: str | None)
 
 
 def _anchor_item(choices: ComparisonTable, anchor: Any) -> tuple[int, float] | None:
-    """Which item has which score."""
+    """The number of the anchor item, and its score."""
     if anchor is None:
         return None
     if not isinstance(anchor, tuple | list) or len(anchor) != 2:

@@ -1,4 +1,4 @@
-"""Who stands where: how surely items are in their order, whether to go on asking, and what."""
+"""Summary of a posterior over utilities: the order of items, its uncertainty, whether to ask on, and what."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.gp.acquisition import Asked, next_question
+from heedful.inference.gp.acquisition import Question, next_question
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import SAME, Posterior
-from heedful.inference.gp.remaining_questions import Left, questions_left
+from heedful.inference.gp.remaining_questions import RemainingQuestions, estimate_remaining
 from heedful.inference.gp.stopping import GOALS, Stop, stopping
 from heedful.jit.kernel import Ints
 
@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Standing(NamedTuple):
-    """The items, by their numbers, and how sure it is where they stand."""
+    """Items by number, with the uncertainty of their places."""
 
     order: Ints
     """n; the best first"""
@@ -37,19 +37,21 @@ class Standing(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether it is sure enough for a goal, about how many questions are left, and the next."""
+    """Whether the goal is reached, about how many questions are left, and the next question."""
 
     goal: str
     stop: Stop
-    left: Left | None
-    next: Asked
+    left: RemainingQuestions | None
+    next: Question
 
 
 def standing(posterior: Posterior | Mixture, seed: int = 0, *, at: float = 0.9) -> Standing:
-    """Where items stand by what is believed. P(best) and places are from seeded draws: shares are off by .004 at most
-    (one standard error), with more than 100 items by .008, with more than 1000 by .016. The order, means, standard
-    deviations and which of two is better are exact. Two cannot be told apart where neither is better with probability
-    `at`."""
+    """The order of items under a posterior, with uncertainty.
+
+    P(best) and places are shares of seeded draws, with standard errors up to .004; .008 with more than 100 items, .016
+    with more than 1000. The order, means, standard deviations and pairwise probabilities are exact. Two items cannot be
+    told apart where neither is better with probability `at`.
+    """
     n = posterior.mean.size
     f = posterior.draws(16_000 if n <= 100 else 4_000 if n <= 1_000 else 1_000, seed)
     spread = max(float(np.sqrt(posterior.cov.diagonal().max())), 1e-12)
@@ -68,7 +70,7 @@ def standing(posterior: Posterior | Mixture, seed: int = 0, *, at: float = 0.9) 
 
 
 def _descending(f: Array) -> Ints:
-    """The columns of f (d x n) by value in each row, the highest first, ties to the lowest number; overwrites f."""
+    """Columns of f (d x n) by value in each row, highest first, ties by number; overwrites f."""
     order = np.negative(f, out=f).argsort(axis=1)  # several times as fast as a stable one, where nothing ties
     rising = np.take_along_axis(f, order, axis=1)
     tied = (rising[:, 1:] == rising[:, :-1]).any(axis=1)
@@ -79,16 +81,18 @@ def _descending(f: Array) -> Ints:
 def verdict(
     posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9, ask: bool = True
 ) -> Verdict:
-    """Whether it is as sure as `at`, of items that stand as `found`; where one person answers (`ask`), about how many
-    questions are left. The next one is that of the goal's rule. ValueError, naming what is wrong."""
-    stop = enough(posterior, goal, found, at=at)
-    left = questions_left(posterior.whole(), goal, at=at, stop=stop) if ask else None
+    """Whether the goal is reached at level `at`, given the standing `found`; where one person answers (`ask`), about
+    how many questions are left; and the next question by the goal's rule. ValueError, naming the argument.
+    """
+    stop = stop_at(posterior, goal, found, at=at)
+    left = estimate_remaining(posterior.whole(), goal, at=at, stop=stop) if ask else None
     return Verdict(goal, stop, left, next_question(posterior.whole(), GOALS[goal]))
 
 
-def enough(posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9) -> Stop:
-    """Whether to stop, as `stopping`, for items that stand as `found`. What is told of the favourite is what stands in
-    its row; where that is sure, it has to be so in other draws, too."""
+def stop_at(posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9) -> Stop:
+    """Whether to stop, as `stopping`, given the standing `found`. The favourite's probability is that of its row; where
+    it is high enough, other draws have to confirm it.
+    """
     if goal != "best":
         return stopping(posterior, goal, at=at)
     item = int(found.best.argmax())
@@ -97,8 +101,9 @@ def enough(posterior: Posterior | Mixture, goal: str, found: Standing, *, at: fl
 
 
 def alike(posterior: Posterior | Mixture, order: Ints, at: float = 0.9) -> tuple[tuple[int, int], ...]:
-    """Runs of places in `order`, the best first, of which no two can be told apart: (from, to), 0 the first, none
-    within another. Of no two there the first is better with probability `at`, so they may overlap."""
+    """Runs of places in `order`, best first, in which no two items can be told apart: (from, to), 0 the first, none
+    inside another. No first item of a pair there is better with probability `at`, so runs may overlap.
+    """
     runs, start = [], 0
     for place in range(order.size):
         before = np.arange(start, place)

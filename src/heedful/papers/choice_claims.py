@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.experiments.run import standard_error
-from heedful.papers.figure import FAILS, HOLDS, OPEN, Check, Conclusion, Outcome, Ran, Verdict
+from heedful.papers.figure import FAILS, HOLDS, OPEN, Check, Conclusion, LineResult, Outcome, Verdict
 from heedful.papers.statistics import (
     Part,
     all_hold,
     below,
+    describe,
+    describe_interval,
     fact,
-    in_words,
-    interval_in_words,
     one_holds,
     paired_t_test,
     weakest,
@@ -29,7 +29,7 @@ EVEN = 0.01
 """Break even, as good as: errors that are not further apart, or not higher by more."""
 
 
-def ends(ran: Ran) -> Array:
+def ends(ran: LineResult) -> Array:
     """What every run ends with (runs,)."""
     return ran.regrets[:, -1]
 
@@ -47,7 +47,7 @@ def near(panel: str, label: str, paper: float) -> Check:
     def check(outcome: Outcome) -> Verdict:
         values = ends(outcome[panel][label])
         part = Part(paired_t_test(values, np.full(values.size, paper)), -NEAR, NEAR)
-        words = f"{with_error(values)}: {part.found.difference:+.3f}, expected ±{NEAR:.2f}; {interval_in_words(part)}"
+        words = f"{with_error(values)}: {part.found.difference:+.3f}, expected ±{NEAR:.2f}; {describe_interval(part)}"
         return Verdict(part.conclusion(), words, part.found)
 
     return check
@@ -61,7 +61,7 @@ def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Ch
         worst = weakest(list(parts.values()))
         a, b = next(pair for pair, part in parts.items() if part is worst)
         listed = ", ".join(f"{label} {ends(outcome[panel][label]).mean():.3f}" for label in (*ours, *others))
-        words = f"{listed}; the least, {a} and {b}: {in_words(worst.found)}"
+        words = f"{listed}; the least, {a} and {b}: {describe(worst.found)}"
         return Verdict(all_hold(list(parts.values())), words, worst.found)
 
     return check
@@ -73,7 +73,7 @@ def even(panel: str, a: str, b: str) -> Check:
     def check(outcome: Outcome) -> Verdict:
         u, v = (ends(outcome[panel][label]) for label in (a, b))
         part = Part(paired_t_test(u, v), -EVEN, EVEN)
-        words = f"{a} {u.mean():.3f}, {b} {v.mean():.3f}, expected ±{EVEN:.2f}: {interval_in_words(part)}"
+        words = f"{a} {u.mean():.3f}, {b} {v.mean():.3f}, expected ±{EVEN:.2f}: {describe_interval(part)}"
         return Verdict(part.conclusion(), words, part.found)
 
     return check
@@ -87,7 +87,7 @@ def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
         parts = {a: Part(paired_t_test(ends(outcome[panel][a]), other), high=EVEN) for a in some}
         least = min(parts, key=lambda label: parts[label].found.difference)
         words = f"{least} {other.mean() + parts[least].found.difference:.3f}, {b} {other.mean():.3f}, "
-        words += f"expected at most {EVEN:+.2f}: {interval_in_words(parts[least])}"
+        words += f"expected at most {EVEN:+.2f}: {describe_interval(parts[least])}"
         return Verdict(one_holds(list(parts.values())), words, parts[least].found)
 
     return check
@@ -101,7 +101,7 @@ def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
         parts = [below(took[a], took[b]) for a in ours for b in others]
         worst = weakest(parts).found
         listed = ", ".join(f"{label} {seconds.mean():.3g} s" for label, seconds in took.items())
-        return Verdict(all_hold(parts), f"{listed}; the least: {in_words(worst)}", worst)
+        return Verdict(all_hold(parts), f"{listed}; the least: {describe(worst)}", worst)
 
     return check
 
@@ -149,7 +149,7 @@ def throughout(panel: str, a: str, b: str) -> Check:
         parts = [below(u, v) for u, v in zip(one.T, other.T)]
         worst = weakest(parts).found
         apart = (one - other).mean(axis=0)
-        words = f"{a} less {b}, from {apart.min():+.3f} to {apart.max():+.3f}; the least: {in_words(worst)}"
+        words = f"{a} less {b}, from {apart.min():+.3f} to {apart.max():+.3f}; the least: {describe(worst)}"
         return Verdict(all_hold(parts), words, worst)
 
     return check
@@ -166,7 +166,7 @@ def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Ch
         part = Part(paired_t_test(errors[:, best], errors[:, at]), high=EVEN)
         scale = float(ran.marks[best]) if ran.marks.size else float("nan")
         words = f"highest at {scale:.2g} times, error {errors[:, best].mean():.3f}; at {others:g}, "
-        words += f"{errors[:, at].mean():.3f}, expected at most {EVEN:+.2f}: {interval_in_words(part)}"
+        words += f"{errors[:, at].mean():.3f}, expected at most {EVEN:+.2f}: {describe_interval(part)}"
         return Verdict(part.conclusion(), words, part.found)
 
     return check

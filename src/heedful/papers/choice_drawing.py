@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from heedful.experiments.run import standard_error
-from heedful.papers.figure import Panel, Ran
+from heedful.papers.figure import LineResult, Panel
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000")
 RULES = {"B": ("-", "o"), "E": ((0, (4, 1.5)), "s"), "R": ((0, (1, 1.2)), "^")}
 """A dash and a mark for each rule that asks, the last letter of a line's label."""
 
 
-def questions(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+def questions(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     """A colour for each model, a dash for each rule."""
     models = list(dict.fromkeys(label.rpartition("-")[0] for label in lines))
     for label, ran in lines.items():
@@ -31,7 +31,7 @@ def questions(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
     axes.set_ylabel(panel.measure.axis)
 
 
-def scales(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+def scales(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     """What is in nats on the left, errors on the right; where each is best has a ring."""
     right = axes.twinx()
     right.spines["top"].set_visible(False)
@@ -49,7 +49,7 @@ def scales(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
     right.set_ylabel("test error")
 
 
-def toy(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+def toy(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     """The function with its standard deviation and the labels; below, what the two rules give a question there."""
     held = {label: (ran.marks, ran.regrets[0]) for label, ran in lines.items()}
     grid, mean = held.pop("mean")

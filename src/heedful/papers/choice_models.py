@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from heedful.inference.collaborative.baselines import fit_birlutiu, fit_single
 from heedful.inference.collaborative.cp import fit as fit_cp
+from heedful.inference.collaborative.cp_fit import choice_probability
 from heedful.inference.collaborative.distances import half_median, standardise
-from heedful.inference.collaborative.fitted import chance
 from heedful.inference.collaborative.joint_gp import fit_joint, tune_joint
 from heedful.inference.collaborative.model_selection import tune, tune_cp
-from heedful.inference.collaborative.user_covariance import crowd
-from heedful.inference.gp.hierarchical import Fitted, Population
+from heedful.inference.collaborative.user_covariance import user_covariance
+from heedful.inference.gp.hierarchical import HierarchicalFit, Population
 from heedful.inference.gp.hierarchical import fit as fit_hierarchical
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.pairwise import PairRows
@@ -51,10 +51,10 @@ Fit = Callable[[Problem, PairRows, Any], Any]
 """From the problem, the answers and what the same model made of the first of them (None at first): what has `gap`."""
 
 
-class Everybody(NamedTuple):
+class HierarchicalModel(NamedTuple):
     """What a hierarchical fit makes of people, as the models of [H12] tell it."""
 
-    fitted: Fitted
+    fitted: HierarchicalFit
 
     @property
     def log_evidence(self) -> float:
@@ -68,7 +68,7 @@ class Everybody(NamedTuple):
 
     def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
         """P(a beats b) of a user, the noise of the choice included."""
-        return chance(*self.gap(user, a, b))
+        return choice_probability(*self.gap(user, a, b))
 
 
 @cache
@@ -99,8 +99,8 @@ def _cpu(
     Z = problem.people
     few = int(pseudo) if 0 < pseudo < len(Z) else None
     if (rho, few) not in problem.kept:
-        problem.kept[rho, few] = crowd(Z, rho=None if rho < 0.0 else rho, pseudo=few, seed=problem.seed)
-    return fit_cp(problem.covariance(), len(Z), rows, D=int(D), crowd=problem.kept[rho, few])
+        problem.kept[rho, few] = user_covariance(Z, rho=None if rho < 0.0 else rho, pseudo=few, seed=problem.seed)
+    return fit_cp(problem.covariance(), len(Z), rows, D=int(D), user_cov=problem.kept[rho, few])
 
 
 def _cp_fitc(problem: Problem, rows: PairRows, earlier: Any) -> Any:
@@ -129,7 +129,7 @@ def _joint(problem: Problem, rows: PairRows, earlier: Any) -> Any:
 
 def _hierarchical(problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0, nu0: float | None = None) -> Any:
     start = earlier.fitted if earlier is not None else None
-    return Everybody(
+    return HierarchicalModel(
         fit_hierarchical(
             problem.covariance(times),
             len(problem.people),
@@ -143,7 +143,7 @@ def _hierarchical(problem: Problem, rows: PairRows, earlier: Any, times: float =
     )
 
 
-def _hierarchical_tuned(problem: Problem, rows: PairRows, earlier: Any) -> Any:
+def _tuned_hierarchical(problem: Problem, rows: PairRows, earlier: Any) -> Any:
     """With the nu0, how many people the prior of their covariance counts as, that foretold best among others."""
     return _hierarchical(problem, rows, earlier, nu0=problem.apart["hierarchical-tuned"])
 
@@ -152,8 +152,8 @@ def _tune(problem: Problem, rows: PairRows, earlier: Any) -> Any:
     """CP, or CPU with a mix, at the length-scale, amplitude and rho that foretold best among others."""
     choice = problem.apart["tuned"]
     K = kernel_for(problem.features, choice.lengthscale, choice.amplitude).over(problem.features)
-    people = crowd(problem.people, rho=choice.rho, pseudo=PSEUDO) if choice.rho > 0.0 else None
-    return fit_cp(K, len(problem.people), rows, D=20, crowd=people)
+    people = user_covariance(problem.people, rho=choice.rho, pseudo=PSEUDO) if choice.rho > 0.0 else None
+    return fit_cp(K, len(problem.people), rows, D=20, user_cov=people)
 
 
 def tune_on_others(name: str, features: Array, people: Array, rows: PairRows, few: bool) -> Any:
@@ -185,6 +185,6 @@ _MODELS: dict[str, Callable[..., Any]] = {
     "bo": _joint,
     "su": _single,
     "hierarchical": _hierarchical,
-    "hierarchical-tuned": _hierarchical_tuned,
+    "hierarchical-tuned": _tuned_hierarchical,
     "tuned": _tune,
 }

@@ -23,14 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.experiments.run import average_regret
-from heedful.papers.figure import FAILS, HOLDS, OPEN, Check, Measure, Outcome, Ran, Verdict
+from heedful.papers.figure import FAILS, HOLDS, OPEN, Check, LineResult, Measure, Outcome, Verdict
 from heedful.papers.statistics import (
     SIGNIFICANT,
     Part,
     all_hold,
     below,
-    in_words,
-    interval_in_words,
+    describe,
+    describe_interval,
     log_spaced,
     paired_t_test,
     ratio,
@@ -44,13 +44,13 @@ HALF = 0.5
 COMPARABLE, SIMILAR, IDENTICAL = 0.25, 0.10, 0.05
 
 
-def regret_at(ran: Ran, t: int = 0) -> Array:
+def regret_at(ran: LineResult, t: int = 0) -> Array:
     """REG_t of every run (runs,); of the whole run, where t is 0."""
     means: Array = ran.regrets[:, : t or None].mean(axis=1)
     return means
 
 
-def _end(ran: Ran, measure: Measure | None) -> Array:
+def _end(ran: LineResult, measure: Measure | None) -> Array:
     """What every run ends with (runs,): the average regret, or another measure."""
     return regret_at(ran) if measure is None else measure.of(ran.regrets, ran.M)[:, -1]
 
@@ -61,7 +61,7 @@ def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
         part = below(u, v)
-        words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g}: {in_words(part.found)}"
+        words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g}: {describe(part.found)}"
         return Verdict(part.conclusion(), words, part.found)
 
     return check
@@ -75,7 +75,7 @@ def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
         steps = [below(v, u) for u, v in pairwise(ends)]
         worst = weakest(steps).found
         listed = ", ".join(f"{label} {end.mean():.3g}" for label, end in zip(labels, ends))
-        return Verdict(all_hold(steps), f"{listed}; the smallest step: {in_words(worst)}", worst)
+        return Verdict(all_hold(steps), f"{listed}; the smallest step: {describe(worst)}", worst)
 
     return check
 
@@ -93,7 +93,7 @@ def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> C
         words = (
             f"{a} is significantly lower than {b} at {under:.0%} of rounds {rounds[0]:,} to {rounds[-1]:,}, "
             f"higher at {over:.0%}; after {rounds[-1]:,}: {one[:, rounds[-1] - 1].mean():.3g} and "
-            f"{other[:, rounds[-1] - 1].mean():.3g}, {in_words(tests[-1])}"
+            f"{other[:, rounds[-1] - 1].mean():.3g}, {describe(tests[-1])}"
         )
         return Verdict(HOLDS if under > HALF else FAILS if over >= HALF else OPEN, words, tests[-1])
 
@@ -108,7 +108,7 @@ def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
         room = tolerance * float(v.mean())
         part = Part(paired_t_test(u, v), -room, room)
         words = f"{a} {u.mean():.3g}, {b} {v.mean():.3g} ({ratio(u, v) - 1.0:+.1%}; expected ±{tolerance:.0%}): "
-        return Verdict(part.conclusion(), words + interval_in_words(part, float(v.mean()), "+.1%"), part.found)
+        return Verdict(part.conclusion(), words + describe_interval(part, float(v.mean()), "+.1%"), part.found)
 
     return check
 
@@ -119,7 +119,7 @@ def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
         part = below(u, factor * v)
-        words = f"{a} has {ratio(u, v):.2f} times the regret of {b}; against {factor:.3g} times: {in_words(part.found)}"
+        words = f"{a} has {ratio(u, v):.2f} times the regret of {b}; against {factor:.3g} times: {describe(part.found)}"
         return Verdict(part.conclusion(), words, part.found)
 
     return check
@@ -137,7 +137,7 @@ def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: i
         when = f"first after {int(first[0]) + 1:,}" if first.size else "never"
         words = (
             f"{slow} {other[:, -1].mean():.3g} after {T:,} rounds, {fast} {one[:, t - 1].mean():.3g} after {t:,} "
-            f"({when} as low): {in_words(part.found)}"
+            f"({when} as low): {describe(part.found)}"
         )
         return Verdict(part.conclusion(), words, part.found)
 
@@ -154,7 +154,7 @@ def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
         words = f"{one.mean():.2g} s a run against {other.mean():.2g} s: {longer:,.0f} times as long"
         return Verdict(
             part.conclusion(),
-            f"{words}; against {1.0 / share:.3g} times: {in_words(part.found)}",
+            f"{words}; against {1.0 / share:.3g} times: {describe(part.found)}",
             part.found,
         )
 
@@ -173,6 +173,6 @@ def closer(near: str, far: str, a: str, b: str) -> Check:
         logs = [u / u.mean() - v / v.mean() + math.log(ratio(u, v)) for u, v in ends]
         found = welch_t_test(*logs)
         words = f"{a} has {ratios[0]:.2f} times the regret of {b} in {near}, {ratios[1]:.2f} in {far}"
-        return Verdict(Part(found, high=0.0).conclusion(), f"{words}; of their logarithms: {in_words(found)}", found)
+        return Verdict(Part(found, high=0.0).conclusion(), f"{words}; of their logarithms: {describe(found)}", found)
 
     return check

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.experiments.run import average_regret
-from heedful.papers.figure import OPEN, Check, Measure, Outcome, Ran, Verdict
+from heedful.papers.figure import OPEN, Check, LineResult, Measure, Outcome, Verdict
 from heedful.papers.statistics import (
     Part,
     all_hold,
     below,
+    describe,
     fact,
-    in_words,
     log_spaced,
     lowest,
     paired_t_test,
@@ -34,7 +34,7 @@ def higher(panel: str, a: str, b: str) -> Check:
     def check(outcome: Outcome) -> Verdict:
         u, v = (_ndcg(outcome[panel][label])[:, -1] for label in (a, b))
         part = Part(paired_t_test(u, v), low=0.0)
-        return Verdict(part.conclusion(), f"{a} {u.mean():.3f}, {b} {v.mean():.3f}: {in_words(part.found)}", part.found)
+        return Verdict(part.conclusion(), f"{a} {u.mean():.3f}, {b} {v.mean():.3f}: {describe(part.found)}", part.found)
 
     return check
 
@@ -53,7 +53,7 @@ def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
             f"{b} by {gap.mean(axis=0).min():+.3f} to {gap.mean(axis=0).max():+.3f}" for b, gap in gaps.items()
         )
         words = f"rounds {rounds[0]:,} to {T:,}, {a} is ahead of {listed} (expected {least:+.2f} throughout)"
-        return Verdict(all_hold(parts), f"{words}; the least: {in_words(worst)}", worst)
+        return Verdict(all_hold(parts), f"{words}; the least: {describe(worst)}", worst)
 
     return check
 
@@ -69,13 +69,13 @@ def smaller_gaps(panel: str, wide: Sequence[str], labels: Sequence[str]) -> Chec
         parts = [Part(welch_t_test(gaps[panel], gaps[key]), high=0.0) for key in wide]
         worst = weakest(parts).found
         listed = ", ".join(f"{key} {gap.mean():.3f}" for key, gap in gaps.items())
-        words = f"from the lowest to the highest: {listed}; the least difference of these: {in_words(worst)}"
+        words = f"from the lowest to the highest: {listed}; the least difference of these: {describe(worst)}"
         return Verdict(all_hold(parts), words, worst)
 
     return check
 
 
-def _ndcg(ran: Ran) -> Array:
+def _ndcg(ran: LineResult) -> Array:
     return NDCG.of(ran.regrets, ran.M)
 
 
@@ -99,7 +99,7 @@ def lowest_cell(panel: str, cell: str, runs: int) -> Check:
         words = f"lowest at {parameters(least)} with {ends[least].mean():,.0f}"
         if least != cell:
             words += (
-                f"; {parameters(cell)} has {ends[cell].mean():,.0f}: {in_words(paired_t_test(ends[cell], ends[least]))}"
+                f"; {parameters(cell)} has {ends[cell].mean():,.0f}: {describe(paired_t_test(ends[cell], ends[least]))}"
             )
         there = ends[cell].size
         if there < runs:
@@ -133,7 +133,7 @@ def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Che
         worst = weakest(parts).found
         listed = ", ".join(f"{key} {spread.mean():.1%}" for key, spread in zip(panels, spreads))
         words = (
-            f"from the lowest to the highest, of the mean: {listed}; the least difference of these: {in_words(worst)}"
+            f"from the lowest to the highest, of the mean: {listed}; the least difference of these: {describe(worst)}"
         )
         return Verdict(all_hold(parts), words, worst)
 
@@ -152,7 +152,7 @@ def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Che
         }
         worst = weakest(list(parts.values()))
         u, v = next(pair for pair, part in parts.items() if part is worst)
-        words = f"the least difference, {one} with {u}, {other} with {v}: {in_words(worst.found)}"
+        words = f"the least difference, {one} with {u}, {other} with {v}: {describe(worst.found)}"
         return Verdict(all_hold(list(parts.values())), words, worst.found)
 
     return check
@@ -169,7 +169,7 @@ def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -
         gain = 1.0 - ends[least].mean() / ends[label].mean()
         listed = ", ".join(f"{each} {end.mean():,.4g}" for each, end in ends.items())
         words = f"{listed}: {least} is {gain:.1%} lower than {label}; {1.0 - share:.0%} of that less the lowest"
-        return Verdict(all_hold(parts), f"{words}: {in_words(worst)}", worst)
+        return Verdict(all_hold(parts), f"{words}: {describe(worst)}", worst)
 
     return check
 
@@ -183,6 +183,6 @@ def quicker(panel: str, a: str, b: str, share: float) -> Check:
         words = (
             f"{a} {u.mean():.3g} s, {b} {v.mean():.3g} s, {u.mean() / v.mean():.2f} times; against {share:.2f} times"
         )
-        return Verdict(part.conclusion(), f"{words}: {in_words(part.found)}", part.found)
+        return Verdict(part.conclusion(), f"{words}: {describe(part.found)}", part.found)
 
     return check

@@ -11,7 +11,7 @@ import numpy as np
 
 from heedful.experiments.run import standard_error
 from heedful.papers.choice_drawing import questions, scales, toy
-from heedful.papers.figure import Figure, Outcome, Panel, Ran
+from heedful.papers.figure import Figure, LineResult, Outcome, Panel
 from heedful.papers.series import Series, over_rounds, rounds_to_draw, share_below, swept_rounds
 
 Styles = Mapping[str, Mapping[str, Any]]
@@ -68,7 +68,7 @@ def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
             sheet.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-def _curves(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
+def _curves(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
     highest = 0.0
     for label, ran in lines.items():
         series = over_rounds(panel, ran, rounds_to_draw(ran))
@@ -77,7 +77,7 @@ def _curves(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -
     _against_rounds(axes, panel, lines)
 
 
-def _growth(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
+def _growth(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
     """As curves, evenly in time, without the first rounds, which are chance."""
     for label, ran in lines.items():
         T = ran.regrets.shape[1]
@@ -96,7 +96,7 @@ def _with_band(axes: Any, series: Series, label: str, style: Mapping[str, Any]) 
     return float((mean + error).max())
 
 
-def _cells(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+def _cells(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     """A square for each pair of hyperparameters, the darker the less; the least of all has a frame."""
     ends = {ran.learner: float(panel.measure.of(ran.regrets, ran.M)[:, -1].mean()) for ran in lines.values()}
     pairs = {learner: [part.split("=") for part in learner.partition(":")[2].split(",")[:2]] for learner in ends}
@@ -120,7 +120,7 @@ def _cells(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
     axes.set_ylabel(names[0])
 
 
-def _bounds(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
+def _bounds(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
     """The same with what theory promises, far above: hence both axes are logarithmic."""
     bounded = [(label, ran) for label, ran in lines.items() if ran.bound.size]
     if not bounded:
@@ -136,7 +136,7 @@ def _bounds(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -
     _against_rounds(axes, panel, lines)
 
 
-def _against_rounds(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+def _against_rounds(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlim(1, max(2, *(ran.regrets.shape[1] for ran in lines.values())))
@@ -158,7 +158,7 @@ def _styles(labels: Iterable[str]) -> Styles:
     }
 
 
-def _sweep(axes: Any, panel: Panel, lines: Mapping[str, Ran]) -> None:
+def _sweep(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     *swept, (label, other) = lines.items()
     for i, t in enumerate(swept_rounds(panel, other)):
         color, at = COLORS[i % len(COLORS)], np.array([t])
@@ -180,7 +180,7 @@ def _round(t: int, once: int) -> str:
     return f"t = {t:,}{passes}"
 
 
-def _horizons(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
+def _horizons(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
     for i, (label, ran) in enumerate(lines.items()):
         mark = {"marker": "osx"[i % 3], "markersize": 4 + 2 * i, "fillstyle": "none", "linestyle": ""}
         axes.plot(ran.marks, ran.regrets.mean(axis=0), color=styles[label]["color"], label=label, **mark)
@@ -191,7 +191,7 @@ def _horizons(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles)
     axes.set_ylabel(panel.measure.axis)
 
 
-def _distribution(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
+def _distribution(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
     for label, ran in lines.items():
         series = share_below(ran)
         words = f"{label} ({len(ran.regrets)} chains)"
@@ -202,7 +202,7 @@ def _distribution(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Sty
     axes.set_ylabel("share of the chains at or below")
 
 
-def _bars(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> None:
+def _bars(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
     """A mean with its standard error for each line, the first on top."""
     for i, (label, ran) in enumerate(lines.items()):
         error = np.nan_to_num(standard_error(ran.regrets))
@@ -211,6 +211,6 @@ def _bars(axes: Any, panel: Panel, lines: Mapping[str, Ran], styles: Styles) -> 
     axes.set_xlabel(panel.measure.axis)
 
 
-def _label(label: str, ran: Ran) -> str:
+def _label(label: str, ran: LineResult) -> str:
     """The line's name, with the parameters that were best in hindsight."""
     return f"{label} ({ran.learner.partition(':')[2]})" if len(ran.line.learners) > 1 else label

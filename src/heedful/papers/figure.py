@@ -83,7 +83,7 @@ class Panel(NamedTuple):
 NOTHING: Array = np.empty(0)
 
 
-class Ran(NamedTuple):
+class LineResult(NamedTuple):
     """A line that was run: its regrets (runs x T), M = R |w*| of every run (runs,), which learner it is.
 
     Of a distribution, the runs are chains, with a column for each ranking shown, and M is 1 where the feedback was what
@@ -107,10 +107,10 @@ class Ran(NamedTuple):
     once: int = 0
 
 
-Outcome = Mapping[str, Mapping[str, Ran]]  # by panel, by line
+Outcome = Mapping[str, Mapping[str, LineResult]]  # by panel, by line
 
 
-class Paired(NamedTuple):
+class PairedTest(NamedTuple):
     """The mean of paired differences, its standard error, t, two-sided p, how many pairs, and degrees of freedom."""
 
     difference: float
@@ -136,7 +136,7 @@ class Verdict(NamedTuple):
 
     conclusion: Conclusion
     found: str
-    paired: Paired | None = None
+    paired: PairedTest | None = None
 
 
 Check = Callable[[Outcome], Verdict]
@@ -202,7 +202,7 @@ def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
     return found
 
 
-def first(ran: Ran, rounds: int) -> Ran:
+def first(ran: LineResult, rounds: int) -> LineResult:
     """The first rounds of a line (0: all of them)."""
     if not rounds:
         return ran

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from heedful.inference.collaborative.classifier import fit_labels
 from heedful.inference.gp.acquisition import bald, mes
-from heedful.papers.figure import Panel, Ran
+from heedful.papers.figure import LineResult, Panel
 
 Array = npt.NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def covariance(x: Array, z: Array) -> Array:
     return out
 
 
-def on_a_line(panel: Panel) -> dict[str, Ran]:
+def on_a_line(panel: Panel) -> dict[str, LineResult]:
     """The lines of the panel over GRID (1 x g): mean and standard deviation of the function, what BALD and MES give a
     question there, in bits; of LABELS, the labels (1 x n) at marks (n,)."""
     x, y = toy_data(0)
@@ -39,7 +39,7 @@ def on_a_line(panel: Panel) -> dict[str, Ran]:
     mean, var = fitted.predict(covariance(GRID, x), np.full(GRID.size, AMPLITUDE**2))
     held = {MEAN: mean, SD: np.sqrt(var), BALD: bald(mean, var), MES: mes(mean, var), LABELS: y}
     return {
-        line.label: Ran(
+        line.label: LineResult(
             line,
             "gp classifier",
             held[line.label][None],

@@ -18,15 +18,15 @@ import numpy.typing as npt
 
 from heedful.experiments.run import average_regret, standard_error
 from heedful.papers.claims import HALF, regret_at
-from heedful.papers.figure import AVERAGE, OPEN, QUADRATIC, Check, Measure, Outcome, Ran, Verdict
-from heedful.papers.statistics import Part, all_hold, below, fact, in_words, ratio, t_test, weakest
+from heedful.papers.figure import AVERAGE, OPEN, QUADRATIC, Check, LineResult, Measure, Outcome, Verdict
+from heedful.papers.statistics import Part, all_hold, below, describe, fact, ratio, t_test, weakest
 
 Array = npt.NDArray[np.float64]
 
 TENTH, FALLING, DECADE = 0.1, 0.8, 1.8
 
 
-def _quarters(ran: Ran) -> tuple[Array, Array, Array]:
+def _quarters(ran: LineResult) -> tuple[Array, Array, Array]:
     """The mean regret of every run (runs,) in the first ten rounds, in the second and in the last quarter."""
     regrets, T = ran.regrets, ran.regrets.shape[1]
     return regrets[:, :10].mean(axis=1), regrets[:, T // 4 : T // 2].mean(axis=1), regrets[:, T - T // 4 :].mean(axis=1)
@@ -42,7 +42,7 @@ def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
         shares = [ratio(regret_at(x, t), regret_at(x, 1)) for x in ran]
         listed = ", ".join(f"{label} {share:.0%}" for label, share in zip(labels, shares))
         words = f"average regret after {t} rounds, of the first round's: {listed}"
-        return Verdict(all_hold(parts), f"{words}; against half, the highest: {in_words(worst)}", worst)
+        return Verdict(all_hold(parts), f"{words}; against half, the highest: {describe(worst)}", worst)
 
     return check
 
@@ -59,7 +59,7 @@ def vanishing(panel: str, labels: Sequence[str]) -> Check:
         ]
         worst = weakest(parts).found
         words = f"{_falling(labels, quarters)}; against a tenth of the first and 0.8 of the second, the highest: "
-        return Verdict(all_hold(parts), words + in_words(worst), worst)
+        return Verdict(all_hold(parts), words + describe(worst), worst)
 
     return check
 
@@ -71,7 +71,7 @@ def stuck(panel: str, labels: Sequence[str]) -> Check:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
         parts = [below(FALLING * second, last) for _, second, last in quarters]
         worst = weakest(parts).found
-        words = f"{_falling(labels, quarters)}; 0.8 of the second less the last, the highest: {in_words(worst)}"
+        words = f"{_falling(labels, quarters)}; 0.8 of the second less the last, the highest: {describe(worst)}"
         return Verdict(all_hold(parts), words, worst)
 
     return check
@@ -99,7 +99,7 @@ def steadier(panel: str, labels: Sequence[str]) -> Check:
         errors = [standard_error(values) for values in averages]
         listed = ", ".join(f"{label} {early:.2g} and {late:.2g}" for label, (early, late) in zip(labels, errors))
         words = f"after ten rounds and at the end: {listed}; Pitman and Morgan's correlation, the highest: "
-        return Verdict(all_hold(parts), words + in_words(worst), worst)
+        return Verdict(all_hold(parts), words + describe(worst), worst)
 
     return check
 
@@ -138,10 +138,10 @@ def slower_than_log(panel: str, label: str, measure: Measure = QUADRATIC) -> Che
 
 def _growing(part: Part, last: Array, before: Array) -> Verdict:
     words = f"the last decade adds {ratio(last, before):.2f} times what the one before added (log t: 1, sqrt t: 3.16)"
-    return Verdict(part.conclusion(), f"{words}; against {DECADE} times: {in_words(part.found)}", part.found)
+    return Verdict(part.conclusion(), f"{words}; against {DECADE} times: {describe(part.found)}", part.found)
 
 
-def decades(ran: Ran, measure: Measure) -> tuple[Array, Array]:
+def decades(ran: LineResult, measure: Measure) -> tuple[Array, Array]:
     """What the last decade of rounds adds, and the decade before (runs,)."""
     total = measure.of(ran.regrets, ran.M)
     T = total.shape[1]

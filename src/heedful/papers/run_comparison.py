@@ -18,7 +18,7 @@ from heedful.inference.gp.acquisition import bald, mes
 from heedful.inference.pairwise import PairRows, pair_rows
 from heedful.jit.kernel import Ints
 from heedful.papers.choice_models import Fit, Problem, model, tune_on_others
-from heedful.papers.figure import NOTHING, Line, Panel, Ran, Size
+from heedful.papers.figure import NOTHING, Line, LineResult, Panel, Size
 from heedful.papers.figure1_toy import on_a_line
 from heedful.papers.panels import ELECTION, JURA, MOVIE_CHOICES, SUSHI, SYNTHETIC_CHOICES, TOY
 from heedful.papers.runner import Tell
@@ -53,9 +53,9 @@ class Split(NamedTuple):
     problem: Problem
     pairs: Ints  # P x 2
     first: npt.NDArray[np.bool_]  # U x P
-    learned: Ints
+    train: Ints
     pool: Ints
-    foretold: Ints
+    test: Ints
 
     def rows(self, at: Ints) -> PairRows:
         """Answers of these pairs (U x n), everybody's first pair first, then the second, ..."""
@@ -74,15 +74,15 @@ class Split(NamedTuple):
 
     def error(self, fitted: Any) -> float:
         """The share of what is foretold that is wrong."""
-        mean, _ = self.gap(fitted, self.foretold)
-        return float(np.mean((mean > 0.0) != np.take_along_axis(self.first, self.foretold, axis=1)))
+        mean, _ = self.gap(fitted, self.test)
+        return float(np.mean((mean > 0.0) != np.take_along_axis(self.first, self.test, axis=1)))
 
     def log_likelihood(self, fitted: Any) -> float:
         """The mean log of the probability of the answers that are foretold, in nats."""
         from scipy.special import log_ndtr
 
-        mean, var = self.gap(fitted, self.foretold)
-        sign = np.where(np.take_along_axis(self.first, self.foretold, axis=1), 1.0, -1.0)
+        mean, var = self.gap(fitted, self.test)
+        sign = np.where(np.take_along_axis(self.first, self.test, axis=1), 1.0, -1.0)
         return float(log_ndtr(sign * mean / np.sqrt(1.0 + var)).mean())
 
 
@@ -109,14 +109,16 @@ def split(
 # ---------------------------------------------------------------------------- what is run
 
 
-class Found(NamedTuple):
+class RunResult(NamedTuple):
     """What a line holds for one run, and the processor time that it took."""
 
     values: Array
     seconds: float
 
 
-def choices(panel: Panel, size: Size, sets: Sets, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, Ran]:
+def run_panel(
+    panel: Panel, size: Size, sets: Sets, kept: dict[Any, Any], jobs: int, tell: Tell
+) -> dict[str, LineResult]:
     """A panel of [H12], its lines by label. Runs that another panel had are `kept`.
 
     `size`: at most so many people, so many splits. Where the panel is of seconds, one thing runs at a time.
@@ -126,9 +128,9 @@ def choices(panel: Panel, size: Size, sets: Sets, kept: dict[Any, Any], jobs: in
     labels, *timed = panel.features.split(", ")
     data = sets(panel.world, labels)
     if panel.kind == "bars":
-        data, others = without_some(data)
+        data, others = set_apart(data)
     apart: dict[str, Any] = {}
-    found: dict[str, list[Found]] = {}
+    found: dict[str, list[RunResult]] = {}
     keys = {line: (panel.world, panel.features, panel.kind, size, line.learners[0]) for line in panel.lines}
     for i, line in enumerate(panel.lines):
         if keys[line] not in kept:
@@ -137,7 +139,7 @@ def choices(panel: Panel, size: Size, sets: Sets, kept: dict[Any, Any], jobs: in
             if panel.kind == "bars":
                 apart = {names[0]: _tune(names[0], others, panel, size.runs <= FEW_SPLITS, kept)}
 
-            def one(seed: int, names: list[str] = names, apart: Any = apart) -> list[Found]:
+            def one(seed: int, names: list[str] = names, apart: Any = apart) -> list[RunResult]:
                 if panel.kind == "questions":
                     return _asking_by_all(data, panel.world, size.rounds, seed, names)
                 run = _scales if panel.kind == "scales" else _learning
@@ -148,10 +150,10 @@ def choices(panel: Panel, size: Size, sets: Sets, kept: dict[Any, Any], jobs: in
             for k, name in enumerate(names):
                 kept[*keys[line][:-1], name] = [each[k] for each in runs]
         found[line.label] = kept[keys[line]]
-    return {line.label: _ran(panel, line, found[line.label]) for line in panel.lines}
+    return {line.label: _line_result(panel, line, found[line.label]) for line in panel.lines}
 
 
-def without_some(data: PairwiseDataset) -> tuple[PairwiseDataset, PairwiseDataset]:
+def set_apart(data: PairwiseDataset) -> tuple[PairwiseDataset, PairwiseDataset]:
     """All but OTHERS people, drawn, and these, for what is tuned on others. Features of people are standardised."""
     spread = data.people.std(axis=0)
     data = data._replace(people=(data.people - data.people.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
@@ -174,38 +176,40 @@ def _tune(name: str, others: PairwiseDataset, panel: Panel, few: bool, kept: dic
     key = (panel.world, panel.features.partition(",")[0], "apart", few, name)
     if key not in kept:
         parts = split(others, OTHERS, 0, TRAINING[panel.world])
-        kept[key] = tune_on_others(name, others.features, parts.problem.people, parts.rows(parts.learned), few)
+        kept[key] = tune_on_others(name, others.features, parts.problem.people, parts.rows(parts.train), few)
     return kept[key]
 
 
-def _ran(panel: Panel, line: Line, found: list[Found]) -> Ran:
+def _line_result(panel: Panel, line: Line, found: list[RunResult]) -> LineResult:
     seconds = np.array([one.seconds for one in found])
     values = np.array([one.values for one in found])
     if panel.kind == "scales":
         values = values[:, :, ASPECTS.index(line.user)]
     held = seconds[:, None] if panel.features.endswith("seconds") else values
     marks = np.array(SCALES) if panel.kind == "scales" else NOTHING
-    return Ran(line, line.learners[0], held, np.ones(len(held)), seconds, marks)
+    return LineResult(line, line.learners[0], held, np.ones(len(held)), seconds, marks)
 
 
-def _learning(data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]) -> Found:
+def _learning(
+    data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]
+) -> RunResult:
     """The error on what is foretold."""
     parts = split(data, people, seed, TRAINING[world], apart=apart)
-    rows = parts.rows(parts.learned)
+    rows = parts.rows(parts.train)
     began = time.thread_time()
     fitted = model(name)(parts.problem, rows, None)
     took = time.thread_time() - began
-    return Found(np.array([parts.error(fitted)]), took)
+    return RunResult(np.array([parts.error(fitted)]), took)
 
 
-def _asking(data: PairwiseDataset, world: str, people: int, seed: int, name: str, first: Any = None) -> Found:
+def _asking(data: PairwiseDataset, world: str, people: int, seed: int, name: str, first: Any = None) -> RunResult:
     """The error at first, and after each of ten questions to everybody, asked by a rule: `MODEL by RULE`. `first`: the
     first fit and the seconds that it took, where it is there already."""
     fit, rule = model(name.partition(" by ")[0]), name.partition(" by ")[2]
     parts = split(data, people, seed, *ASKED[world])
     rng = np.random.default_rng([seed, 13])
     users = np.arange(len(parts.first))
-    learned, pool = parts.learned, parts.pool
+    learned, pool = parts.train, parts.pool
     fitted, errors, took = None, [], 0.0
     for query in range(QUERIES + 1):
         fitted, seconds = _fit(fit, parts, learned, fitted) if first is None or query else first
@@ -222,13 +226,13 @@ def _asking(data: PairwiseDataset, world: str, people: int, seed: int, name: str
         rest = np.ones(pool.shape, bool)
         rest[users, at] = False
         pool = pool[rest].reshape(len(pool), -1)
-    return Found(np.array(errors), took)
+    return RunResult(np.array(errors), took)
 
 
-def _asking_by_all(data: PairwiseDataset, world: str, people: int, seed: int, names: Sequence[str]) -> list[Found]:
+def _asking_by_all(data: PairwiseDataset, world: str, people: int, seed: int, names: Sequence[str]) -> list[RunResult]:
     """`_asking` of one model by several rules, its first fit once."""
     parts = split(data, people, seed, *ASKED[world])
-    first = _fit(model(names[0].partition(" by ")[0]), parts, parts.learned, None)
+    first = _fit(model(names[0].partition(" by ")[0]), parts, parts.train, None)
     return [_asking(data, world, people, seed, name, first) for name in names]
 
 
@@ -240,13 +244,15 @@ def _fit(fit: Fit, parts: Split, learned: Ints, earlier: Any) -> tuple[Any, floa
     return fitted, time.thread_time() - began
 
 
-def _scales(data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]) -> Found:
+def _scales(
+    data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]
+) -> RunResult:
     """At every length-scale (s x 3): the evidence and the log-likelihood of what is foretold, in nats an answer, and
     the error."""
     parts = split(data, people, seed, TRAINING[world])
-    rows = parts.rows(parts.learned)
+    rows = parts.rows(parts.train)
     values, began = [], time.thread_time()
     for times in SCALES:
         fitted = model(f"{name}:times={times!r}")(parts.problem, rows, None)
         values.append((fitted.log_evidence / rows.size, parts.log_likelihood(fitted), parts.error(fitted)))
-    return Found(np.array(values), time.thread_time() - began)
+    return RunResult(np.array(values), time.thread_time() - began)

@@ -16,7 +16,7 @@ from heedful.diagnostics import lower_bound
 from heedful.experiments.run import RADIUS, Setting, letor_setting
 from heedful.learners.registry import learner_class, make_learner, make_user
 from heedful.papers.datasets import files_of, load_choices, missing_files
-from heedful.papers.figure import Figure, Line, Outcome, Panel, Ran, Size, first
+from heedful.papers.figure import Figure, Line, LineResult, Outcome, Panel, Size, first
 from heedful.papers.panels import (
     BOOKS,
     CHAINS,
@@ -34,11 +34,11 @@ from heedful.papers.panels import (
     TOY,
     WEB,
 )
-from heedful.papers.run_comparison import choices
+from heedful.papers.run_comparison import run_panel
 from heedful.papers.run_ordinal import People, people_who_rated, run_ordinal
 from heedful.papers.run_ratings import SYNTHETIC as MADE
 from heedful.papers.run_ratings import run_ratings
-from heedful.papers.runner import Group, Many, Tell, best_of, run_group
+from heedful.papers.runner import Group, LearnerRuns, Tell, best_of, run_group
 from heedful.papers.statistics import log_spaced
 from heedful.papers.theory import guaranteed_regret, with_slack
 from heedful.spaces.ranking import Ranking
@@ -81,10 +81,10 @@ class Sources:
     def setting(self, world: str, user: Any, runs: int) -> Setting:
         """What the learners of a panel are compared in."""
         if world == MOVIES:
-            from heedful.experiments.movielens import cinema, movie_setting
+            from heedful.experiments.movielens import make_movie_world, movie_setting
 
             if self._cinema is None:
-                self._cinema = cinema(self.ratings())
+                self._cinema = make_movie_world(self.ratings())
             return movie_setting(self._cinema, user, people=runs)
         if self._queries is None:
             self._queries = load_letor(*(self._letor or map(str, self._files(world))))
@@ -140,7 +140,7 @@ class Sources:
         return files_of(world, self._data)
 
 
-def lacking(figure: Figure, sources: Sources) -> dict[str, str]:
+def missing_panels(figure: Figure, sources: Sources) -> dict[str, str]:
     """The panels of a figure that cannot be run, by key, and why not."""
     return {panel.key: why for panel in figure.panels if (why := sources.lacks(panel))}
 
@@ -149,7 +149,7 @@ def run(
     figure: Figure, sources: Sources, *, quick: bool = False, jobs: int = 1, tell: Tell = lambda what, share: None
 ) -> Outcome:
     """Every panel of a figure whose data are there: its lines by label."""
-    outcome: dict[str, dict[str, Ran]] = {}
+    outcome: dict[str, dict[str, LineResult]] = {}
     panels = [panel for panel in figure.panels if not sources.lacks(panel)]
     for i, panel in enumerate(panels):
 
@@ -161,7 +161,7 @@ def run(
         if panel.world in GRADED:
             outcome[panel.key] = run_ordinal(panel, size, sources.people, sources.kept, jobs, part)
         elif panel.world in CHOICES:
-            outcome[panel.key] = choices(panel, size, sources.choices, sources.kept, jobs, part)
+            outcome[panel.key] = run_panel(panel, size, sources.choices, sources.kept, jobs, part)
         elif panel.world in RATED:
             outcome[panel.key] = run_ratings(panel, size, sources.table, sources.kept, jobs, part)
         elif panel.kind == "distribution":
@@ -173,7 +173,7 @@ def run(
     return outcome
 
 
-def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -> dict[str, Ran]:
+def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -> dict[str, LineResult]:
     users = list(dict.fromkeys(line.user for line in panel.lines))
     ran = {}
     for i, user in enumerate(users):
@@ -201,7 +201,7 @@ def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: S
     return Group((panel.world, user, size, plain), specs, [setting], make, len(setting.scenes), user, plain)
 
 
-def _best(line: Line, found: dict[str, Many], panel: Panel, size: Size, setting: Setting) -> Ran:
+def _best(line: Line, found: dict[str, LearnerRuns], panel: Panel, size: Size, setting: Setting) -> LineResult:
     """The learner of a line with the least average regret of what is judged, and what theory promises of it."""
     judged = _judged_rounds(panel.world, size, setting)
     spec = best_of(line, found, judged)
@@ -214,7 +214,9 @@ def _best(line: Line, found: dict[str, Many], panel: Panel, size: Size, setting:
     if panel.slack and not promise.theorem:
         promise = with_slack(learner, setting, panel.measure, marks, 0.5, min(3, len(setting.scenes)))
     M = np.array([setting.R * np.linalg.norm(scene.w_star) for scene in setting.scenes])
-    return Ran(line, name, regrets, M, seconds, promise.marks, promise.values, promise.theorem, promise.lacking, once)
+    return LineResult(
+        line, name, regrets, M, seconds, promise.marks, promise.values, promise.theorem, promise.lacking, once
+    )
 
 
 def _complete_spec(spec: str, world: str, size: Size, setting: Setting) -> str:
@@ -232,7 +234,7 @@ def _judged_rounds(world: str, size: Size, setting: Setting) -> int:
 # ---------------------------------------------------------------------------- the two that are not simulations
 
 
-def distribution(panel: Panel, sources: Sources) -> dict[str, Ran]:
+def distribution(panel: Panel, sources: Sources) -> dict[str, LineResult]:
     """Figure 1: the differences in DCG@10, a line a condition (chains x 1), and of all of them (chains x conditions).
 
     Chains without a click are counted, as equal: the paper does. Where a ranking was degraded, what would have been
@@ -253,12 +255,12 @@ def distribution(panel: Panel, sources: Sources) -> dict[str, Ran]:
             asked = study(chains, condition, clicks=clicks, clicked_only=False)
             found[line.label] = asked.differences, asked.same.astype(np.float64)
     return {
-        line.label: Ran(line, line.learners[0], differences.reshape(len(same), -1), same)
+        line.label: LineResult(line, line.learners[0], differences.reshape(len(same), -1), same)
         for line, (differences, same) in ((line, found[line.label]) for line in panel.lines)
     }
 
 
-def horizons(panel: Panel, size: Size) -> dict[str, Ran]:
+def horizons(panel: Panel, size: Size) -> dict[str, LineResult]:
     """Lemma 3: the average regret of a run of T rounds on its stream, for T up to the size's rounds (1 x lengths)."""
     ran = {}
     for line in panel.lines:
@@ -269,7 +271,7 @@ def horizons(panel: Panel, size: Size) -> dict[str, Ran]:
             ends.append(float(trace(learner, unlearnable(T), T, 0, interpreted=True).mean()))
         marks = lengths.astype(np.float64)
         bound = np.array([lower_bound(T) for T in lengths.tolist()])
-        ran[line.label] = Ran(
+        ran[line.label] = LineResult(
             line, line.learners[0], np.array([ends]), np.ones(1), marks=marks, bound=bound, theorem="2 / sqrt T"
         )
     return ran

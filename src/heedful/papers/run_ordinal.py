@@ -17,7 +17,7 @@ import numpy.typing as npt
 from heedful.core.fold import play, trace
 from heedful.experiments.run import Scene, Setting
 from heedful.learners.registry import make_learner
-from heedful.papers.figure import NOTHING, Line, Panel, Ran, Size
+from heedful.papers.figure import NOTHING, Line, LineResult, Panel, Size
 from heedful.papers.panels import RATERS, SEPARABLE, STREAMS, SYNTHETIC
 from heedful.papers.runner import Group, Tell, best_of, run_group
 from heedful.papers.statistics import log_spaced
@@ -93,7 +93,7 @@ def draw_people(people: People, runs: int) -> list[int]:
 # ---------------------------------------------------------------------------- worlds
 
 
-def synthetic(size: Size) -> Batch:
+def synthetic_batch(size: Size) -> Batch:
     """A stream of its own for each run."""
     R = 3.0  # |phi(x)|^2 = (x . x + 1)^2 <= 9 on the unit square
 
@@ -105,7 +105,7 @@ def synthetic(size: Size) -> Batch:
     return Batch(parts(), R)
 
 
-def raters(people: People, size: Size, features: str = "") -> Batch:
+def ratings_batch(people: People, size: Size, features: str = "") -> Batch:
     """A person for each run."""
     chosen = draw_people(people, size.runs)
     intercept = features == "unit, intercept"
@@ -151,7 +151,7 @@ def separable(rounds: int, seed: int, margin: float) -> tuple[InstanceStream, fl
 
 def run_ordinal(
     panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], jobs: int, tell: Tell
-) -> dict[str, Ran]:
+) -> dict[str, LineResult]:
     """A panel of [P01], its lines by label; `people` gives those with at least so many ratings.
 
     What was learned for another panel is `kept`.
@@ -161,16 +161,16 @@ def run_ordinal(
         if key not in kept:
             kept[key] = _batch_learners(panel, size, people(RATERS[panel.world]), tell)
         return {
-            line.label: _ran(line, line.learners[0], panel.measure.of(kept[key][line.label], np.ones(1)))
+            line.label: _line_result(line, line.learners[0], panel.measure.of(kept[key][line.label], np.ones(1)))
             for line in panel.lines
         }
     if panel.world == STREAMS:
-        return _gaps(panel, size, people, tell)
+        return _run_threshold_gaps(panel, size, people, tell)
     if panel.world == SEPARABLE:
         return _run_mistake_bound(panel, size, tell)
-    batch = synthetic(size)
+    batch = synthetic_batch(size)
     if panel.world != SYNTHETIC:
-        batch = raters(people(RATERS[panel.world]), size, panel.features)
+        batch = ratings_batch(people(RATERS[panel.world]), size, panel.features)
     steps = [step / batch.R**2 for step in STEPS]
     specs = {spec: spec.format(eta=1.0 / batch.R**2, etas=steps) for line in panel.lines for spec in line.learners}
 
@@ -180,37 +180,37 @@ def run_ordinal(
     group = Group((panel.world, panel.features, size), list(specs), batch.parts, make, size.runs, "grades")
     found = run_group(group, size.rounds, kept, jobs, tell)
     bests = {line: best_of(line, found) for line in panel.lines}
-    return {line.label: _ran(line, specs[best], *found[best]) for line, best in bests.items()}
+    return {line.label: _line_result(line, specs[best], *found[best]) for line, best in bests.items()}
 
 
-def _ran(line: Line, learner: str, regrets: Array, seconds: Array = NOTHING) -> Ran:
-    return Ran(line, learner, regrets, np.ones(len(regrets)), seconds)
+def _line_result(line: Line, learner: str, regrets: Array, seconds: Array = NOTHING) -> LineResult:
+    return LineResult(line, learner, regrets, np.ones(len(regrets)), seconds)
 
 
 # ---------------------------------------------------------------------------- the lemma and the theorem
 
 
-def _gaps(panel: Panel, size: Size, people: Callable[[int], People], tell: Tell) -> dict[str, Ran]:
+def _run_threshold_gaps(panel: Panel, size: Size, people: Callable[[int], People], tell: Tell) -> dict[str, LineResult]:
     """The least b_{r+1} - b_r of PRank after every round (runs x T), on each stream."""
     ran = {}
     for i, line in enumerate(panel.lines):
         tell(line.label, i / len(panel.lines))
         if line.user == SYNTHETIC:
-            batch = synthetic(size)
+            batch = synthetic_batch(size)
         else:
             least = RATERS[line.user]
-            batch = raters(people(least), Size(least, size.runs))
+            batch = ratings_batch(people(least), Size(least, size.runs))
         gaps = []
         for setting in batch.parts:
             learner: Any = setting.learner(line.learners[0])
             for scene in setting.scenes:
                 played = play(learner, scene.world, setting.rounds, scene.draw)
                 gaps.append([float(np.diff(learner.thresholds(state)).min()) for _, state in played])
-        ran[line.label] = _ran(line, line.learners[0], np.array(gaps))
+        ran[line.label] = _line_result(line, line.learners[0], np.array(gaps))
     return ran
 
 
-def _run_mistake_bound(panel: Panel, size: Size, tell: Tell) -> dict[str, Ran]:
+def _run_mistake_bound(panel: Panel, size: Size, tell: Tell) -> dict[str, LineResult]:
     """PRank's loss with (k - 1)(R^2 + 1) / gamma^2 where a margin is known, without where there is none."""
     ran = {}
     marks = log_spaced(size.rounds).astype(np.float64)
@@ -227,7 +227,7 @@ def _run_mistake_bound(panel: Panel, size: Size, tell: Tell) -> dict[str, Ran]:
             worlds.append(stream)
         learner = make_learner(line.learners[0], n_features=worlds[0].X.shape[1], space=Ranks(RANKS), n_ranks=RANKS)
         regrets = np.array([trace(learner, world, size.rounds, seed) for seed, world in enumerate(worlds)])
-        one = _ran(line, line.learners[0], regrets)
+        one = _line_result(line, line.learners[0], regrets)
         theorem = "the mistake bound"
         if limits:
             one = one._replace(marks=marks, bound=np.full(marks.size, np.mean(limits)), theorem=theorem)
@@ -266,7 +266,7 @@ def predict_ranks(spec: str, X: Array, ranks: npt.NDArray[np.int64], unseen: Arr
     `NAME`, `NAME passes=P` for a learner of ours, P times through; svm, svr.
     """
     if spec in MACHINES:
-        best = min(COSTS, key=lambda C: (_cross_validated(spec, C, X, ranks), C))
+        best = min(COSTS, key=lambda C: (_cross_validate(spec, C, X, ranks), C))
         return _machine(spec, best, X, ranks, unseen)
     name, _, passes = spec.partition(" passes=")
     learner = make_learner(name, n_features=X.shape[1], space=Ranks(RANKS), n_ranks=RANKS)
@@ -278,7 +278,7 @@ def predict_ranks(spec: str, X: Array, ranks: npt.NDArray[np.int64], unseen: Arr
     return np.array([learner.propose(state, x, rng) for x in unseen], np.int64)
 
 
-def _cross_validated(spec: str, C: float, X: Array, ranks: npt.NDArray[np.int64]) -> float:
+def _cross_validate(spec: str, C: float, X: Array, ranks: npt.NDArray[np.int64]) -> float:
     """The rank loss of a machine in three folds: every third instance is held out once."""
     fold, loss = np.arange(len(ranks)) % 3, 0.0
     for held in range(3):

@@ -13,10 +13,10 @@ import numpy as np
 
 from heedful.experiments.run import Scene, Setting
 from heedful.learners.registry import learner_class
-from heedful.papers.figure import Panel, Ran, Size
+from heedful.papers.figure import LineResult, Panel, Size
+from heedful.papers.ndcg_world import DEPTH, NdcgWorld, RankByPrediction
 from heedful.papers.panels import BERNOULLI, BOOKS, GAUSSIAN, JESTER, MOVIES_100K, UNIFORM
-from heedful.papers.ranked import DEPTH, ByRatings, Ranked
-from heedful.papers.runner import Group, Many, Tell, best_of, run_group
+from heedful.papers.runner import Group, LearnerRuns, Tell, best_of, run_group
 from heedful.spaces.slate import Slate
 from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings, replay_ratings, uniform_ratings
 
@@ -46,10 +46,10 @@ TUNING = 1000
 
 def run_ratings(
     panel: Panel, size: Size, tables: Tables, kept: dict[Any, Any], jobs: int, tell: Tell
-) -> dict[str, Ran]:
+) -> dict[str, LineResult]:
     """A panel of [A18], its lines by label; `tables` gives the ratings of a world. What was run before is `kept`."""
     timed = panel.features == "seconds"
-    found: dict[str, Many] = {}
+    found: dict[str, LearnerRuns] = {}
     by_features: dict[str, list[str]] = {}
     for spec in (spec for line in panel.lines for spec in line.learners):
         by_features.setdefault(_features(spec, panel), []).append(spec)
@@ -66,7 +66,7 @@ def run_ratings(
         regrets, seconds = found[best]
         ended = regrets.sum(axis=1, keepdims=True) if panel.kind == "bars" else regrets
         held = seconds[:, None] if timed else ended
-        ran[line.label] = Ran(line, best, held, np.ones(len(held)), seconds)
+        ran[line.label] = LineResult(line, best, held, np.ones(len(held)), seconds)
     return ran
 
 
@@ -80,9 +80,9 @@ def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
         users, items, values = tables(panel.world)[:3]
         world: Any = replay_ratings(users, items, values, repeats="once" not in panel.features)
         if "scores" in panel.features:
-            world = Ranked(world, LOW[panel.world], 0)
+            world = NdcgWorld(world, LOW[panel.world], 0)
         elif "factors" in panel.features:
-            world = Ranked(world, LOW[panel.world], 1)
+            world = NdcgWorld(world, LOW[panel.world], 1)
         worlds = [world] * size.runs
     return tuple(Scene(seed, 0, seed, world, np.empty(0)) for seed, world in zip(seeds, worlds))
 
@@ -94,7 +94,7 @@ def learner(spec: str, panel: Panel) -> Any:
         Setting(0, Slate(n, low, high), math.nan, math.nan, math.nan, 0, (), "rating").learner(spec) for n in (1, DEPTH)
     )
     if "factors" in panel.features:
-        return ByRatings(one)
+        return RankByPrediction(one)
     return best if "scores" in panel.features else one
 
 

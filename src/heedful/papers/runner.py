@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.experiments.run import Advance, Interpreting, Run, Setting, simulate
+from heedful.experiments.run import Advance, InterpretedNotice, Run, Setting, simulate
 from heedful.papers.figure import Line
 
 Array = npt.NDArray[np.float64]
@@ -23,7 +23,7 @@ KEPT = 1_000_000_000
 """Bytes of regrets that are kept for the next panel."""
 
 
-class Many(NamedTuple):
+class LearnerRuns(NamedTuple):
     """The runs of one learner, by seed and person: regrets (runs x T), processor time of each (runs,)."""
 
     regrets: Array
@@ -48,7 +48,7 @@ class Group(NamedTuple):
     sums: bool = False
 
 
-def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, Many]:
+def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LearnerRuns]:
     """The runs of a group by learner: those that are not `kept` are run, with each other, and kept."""
     keys = {spec: (*group.key, spec) for spec in group.learners}
     missing = [spec for spec, key in keys.items() if key not in kept]
@@ -63,24 +63,26 @@ def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: 
                 elif isinstance(event, Advance):
                     done += event.rounds
                     tell(group.what, done / total)
-                elif isinstance(event, Interpreting):
+                elif isinstance(event, InterpretedNotice):
                     warnings.warn(f"{event.learner} with {group.what} runs interpreted: {event.reason}", stacklevel=2)
         for spec in missing:
-            kept[keys[spec]] = _together(runs[spec], group.sums)
+            kept[keys[spec]] = _collect(runs[spec], group.sums)
     found = {spec: kept[key] for spec, key in keys.items()}
-    others = [key for key, many in kept.items() if isinstance(many, Many) and key not in keys.values()]
-    while others and sum(many.regrets.nbytes for many in kept.values() if isinstance(many, Many)) > KEPT:
+    others = [key for key, many in kept.items() if isinstance(many, LearnerRuns) and key not in keys.values()]
+    while others and sum(many.regrets.nbytes for many in kept.values() if isinstance(many, LearnerRuns)) > KEPT:
         del kept[others.pop(0)]
     return found
 
 
-def best_of(line: Line, found: dict[str, Many], judged: int | None = None) -> str:
+def best_of(line: Line, found: dict[str, LearnerRuns], judged: int | None = None) -> str:
     """The learner of a line with the least average regret, of the first `judged` rounds where that is given."""
     return min(line.learners, key=lambda spec: float(found[spec].regrets[:, :judged].mean()))
 
 
-def _together(runs: Sequence[Run], sums: bool) -> Many:
+def _collect(runs: Sequence[Run], sums: bool) -> LearnerRuns:
     ordered = sorted(runs, key=lambda run: (run.seed, run.person))
     T = min(run.regrets.size for run in ordered)
     regrets = np.array([run.regrets[:T] for run in ordered])
-    return Many(regrets.sum(axis=1, keepdims=True) if sums else regrets, np.array([run.seconds for run in ordered]))
+    return LearnerRuns(
+        regrets.sum(axis=1, keepdims=True) if sums else regrets, np.array([run.seconds for run in ordered])
+    )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from heedful.data.spreadsheet import write_table
 from heedful.experiments.run import standard_error
-from heedful.papers.figure import Figure, Outcome, Panel, Ran
+from heedful.papers.figure import Figure, LineResult, Outcome, Panel
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -31,32 +31,32 @@ class Series(NamedTuple):
     stderr: Array
 
 
-def over_rounds(panel: Panel, ran: Ran, t: Ints) -> Series:
+def over_rounds(panel: Panel, ran: LineResult, t: Ints) -> Series:
     """What a panel measures of a line, at these rounds."""
     samples = panel.measure.of(ran.regrets, ran.M)[:, t - 1]
     return Series(t, samples.mean(axis=0), standard_error(samples))
 
 
-def rounds_to_draw(ran: Ran) -> Ints:
+def rounds_to_draw(ran: LineResult) -> Ints:
     """The rounds at which a curve is drawn."""
     T = ran.regrets.shape[1]
     marks = np.concatenate((np.geomspace(1, T, POINTS).round(), ran.marks, [ran.once or T]))
     return np.unique(marks.astype(np.int64))
 
 
-def swept_rounds(panel: Panel, ran: Ran) -> Ints:
+def swept_rounds(panel: Panel, ran: LineResult) -> Ints:
     """The rounds after which a sweep is drawn: those of the panel, and what is judged."""
     T = ran.regrets.shape[1]
     return np.unique([min(at or T, T) for at in panel.at] + [ran.once or T])
 
 
-def share_below(ran: Ran) -> Series:
+def share_below(ran: LineResult) -> Series:
     """The distribution function of what a line holds."""
     values, counts = np.unique(ran.regrets, return_counts=True)
     return Series(values, np.cumsum(counts) / ran.regrets.size, np.full(values.size, np.nan))
 
 
-def _series(panel: Panel, ran: Ran) -> tuple[str, Series]:
+def _series(panel: Panel, ran: LineResult) -> tuple[str, Series]:
     """Across what a line is drawn, and its points."""
     kind = panel.kind
     if kind in ("curves", "growth"):

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.experiments.run import standard_error
-from heedful.papers.figure import FAILS, HOLDS, OPEN, Conclusion, Paired, Verdict
+from heedful.papers.figure import FAILS, HOLDS, OPEN, Conclusion, PairedTest, Verdict
 
 Array = npt.NDArray[np.float64]
 Key = TypeVar("Key")
@@ -23,14 +23,14 @@ Key = TypeVar("Key")
 SIGNIFICANT = 0.05
 
 
-def paired_t_test(a: Array, b: Array) -> Paired:
+def paired_t_test(a: Array, b: Array) -> PairedTest:
     """The paired t-test of a - b (runs,); NaN where there is one run, p = 0 or 1 where all differences are equal."""
     d = np.asarray(a - b, np.float64)
     n, mean = d.size, float(d.mean())
     return t_test(mean, float(standard_error(d)) if n > 1 else math.nan, n, n - 1.0)
 
 
-def welch_t_test(a: Array, b: Array) -> Paired:
+def welch_t_test(a: Array, b: Array) -> PairedTest:
     """The t-test of Welch of the means of a and b, which are of different runs; `pairs`: of the smaller sample."""
     n = min(a.size, b.size)
     difference = float(a.mean() - b.mean())
@@ -41,20 +41,20 @@ def welch_t_test(a: Array, b: Array) -> Paired:
     return t_test(difference, math.sqrt(va + vb), n, (va + vb) ** 2 / weight if weight else math.inf)
 
 
-def t_test(difference: float, error: float, pairs: int, freedom: float) -> Paired:
+def t_test(difference: float, error: float, pairs: int, freedom: float) -> PairedTest:
     """A difference against 0, with its standard error and degrees of freedom."""
     if math.isnan(error):
-        return Paired(difference, math.nan, math.nan, math.nan, pairs, freedom)
+        return PairedTest(difference, math.nan, math.nan, math.nan, pairs, freedom)
     if error == 0.0:
         t = math.copysign(math.inf, difference) if difference else 0.0
-        return Paired(difference, 0.0, t, 0.0 if difference else 1.0, pairs, freedom)
+        return PairedTest(difference, 0.0, t, 0.0 if difference else 1.0, pairs, freedom)
     from scipy.special import stdtr
 
     t = difference / error
-    return Paired(difference, error, t, float(2.0 * stdtr(freedom, -abs(t))), pairs, freedom)
+    return PairedTest(difference, error, t, float(2.0 * stdtr(freedom, -abs(t))), pairs, freedom)
 
 
-def reach(found: Paired, level: float = SIGNIFICANT) -> float:
+def reach(found: PairedTest, level: float = SIGNIFICANT) -> float:
     """Half the width of the interval of a difference, the 95 % one where `level` is 0.05; infinite for one run."""
     if math.isnan(found.stderr):
         return math.inf
@@ -68,7 +68,7 @@ def reach(found: Paired, level: float = SIGNIFICANT) -> float:
 class Part(NamedTuple):
     """A difference, and where a claim has it: above `low` and below `high`."""
 
-    found: Paired
+    found: PairedTest
     low: float = -math.inf
     high: float = math.inf
 
@@ -125,7 +125,7 @@ def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) 
     words = f"lowest at {names[least]} with {ends[least].mean():{form}}"
     if best != least:
         words += f"; {names[best]} has {ends[best].mean():{form}}"
-    words += f"; {names[best]} less its strongest rival {names[rival]}: {in_words(hardest.found)}"
+    words += f"; {names[best]} less its strongest rival {names[rival]}: {describe(hardest.found)}"
     return Verdict(all_hold(list(parts.values())), words, hardest.found)
 
 
@@ -134,7 +134,7 @@ def fact(holds: bool) -> Conclusion:
     return HOLDS if holds else FAILS
 
 
-def in_words(found: Paired) -> str:
+def describe(found: PairedTest) -> str:
     """A paired difference in words."""
     if math.isnan(found.p):
         return f"difference {found.difference:+.3g}, no test of {found.pairs} pair{'s' * (found.pairs != 1)}"
@@ -142,7 +142,7 @@ def in_words(found: Paired) -> str:
     return f"difference {found.difference:+.3g} ± {found.stderr:.2g}, {p}, {found.pairs} pairs"
 
 
-def interval_in_words(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
+def describe_interval(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
     """The 95 % interval of a difference in shares of `unit`, and the p of its test of equivalence."""
     found, wide = part.found, reach(part.found)
     pairs = f"{found.pairs} pair{'s' * (found.pairs != 1)}"

@@ -77,4 +77,4 @@ def choices_of(loop: Loop, people: Collection[str] | None = None) -> ComparisonT
 
 def habits(loop: Loop, people: Collection[str] | None = None) -> list[tuple[str, tuple[str, ...]]]:
     """Who took the same side so often that it is no taste: (in words, whose answers these are)."""
-    return [(each.told, each.people) for each in sides(choices_of(loop, people))]
+    return [(each.message, each.people) for each in sides(choices_of(loop, people))]

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from heedful.data.files import MISSING, cut_repr
 from heedful.data.preflib import SUFFIXES as PREFLIB
 from heedful.data.preflib import load_preflib
-from heedful.data.table import located_rows
+from heedful.data.table import read_located_rows
 from heedful.features import Encoding, encode_names
 from heedful.studies.pictures import KINDS, MOST, picture_type
 from heedful.studies.pictures import SUFFIXES as PICTURES
@@ -54,7 +54,7 @@ class Material(NamedTuple):
 
 def read_material(source: Path, identifier: str | None = None) -> Material:
     """Read what `source` holds: a folder with pictures in it, else one of texts; PrefLib, whose alternatives are the
-    items; or a table, `located_rows`, of which the column `identifier` names the items.
+    items; or a table, `read_located_rows`, of which the column `identifier` names the items.
 
     A file of a folder that is no whole picture, or no text, is left out by name. FileNotFoundError where there is
     nothing; ValueError, naming what is wrong, also where fewer than two things are left to compare.
@@ -71,7 +71,7 @@ def read_material(source: Path, identifier: str | None = None) -> Material:
         rows = [{"name": name} for name in load_preflib(source).items]
         found = Material("rows", rows, encode_names(rows, identifier="name"), {}, ())
     else:
-        found = _table(located_rows(source), identifier)
+        found = _table(read_located_rows(source), identifier)
     if len(found.rows) < 2:
         told = "".join(f"; {each.name}: {each.why}" for each in found.left_out[:5])
         told += f"; and {len(found.left_out) - 5} more" if len(found.left_out) > 5 else ""

@@ -37,11 +37,13 @@ class MovieLens(Experiment):
         learner of their own.
         """
         from heedful.data.movielens import load_movielens
-        from heedful.experiments.movielens import cinema, movie_setting
+        from heedful.experiments.movielens import make_movie_world, movie_setting
         from heedful.learners.registry import make_user
 
         person, ratings = make_user(user), load_movielens(folder)
-        house = cinema(ratings, split=split, dimension=dimension, regularisation=regularisation, penalty=penalty)
+        house = make_movie_world(
+            ratings, split=split, dimension=dimension, regularisation=regularisation, penalty=penalty
+        )
         m, N = house.X.shape
         found = f"{folder}: {m:,} movies with {N} features ({penalty} penalty {house.regularisation:g})"
         dtype = "float32" if float32 else "float64"

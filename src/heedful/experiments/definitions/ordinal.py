@@ -18,7 +18,7 @@ from heedful.experiments.definitions.base import (
 )
 
 if TYPE_CHECKING:
-    from heedful.data.graded import Graded
+    from heedful.data.ordinal import OrdinalData
     from heedful.experiments.run import Setting
 
 CONSTANT = "constant-rank"
@@ -79,12 +79,12 @@ class Ordinal(GridExperiment):
         file, so it looks ahead; "unit" divides each row by its length; "none" takes the rows as they are. Widrow-Hoff
         and the multiclass perceptron have no threshold of their own: for them, --map intercept makes a difference.
         """
-        from heedful.data.graded import load_graded
+        from heedful.data.ordinal import load_ordinal
         from heedful.experiments.ordinal import SCALES, ordinal_setting, unstable
 
         if scale not in SCALES:
             raise BadOption(f"scale: expected {', '.join(SCALES)}, got {scale!r}")
-        data = load_graded(
+        data = load_ordinal(
             file,
             target,
             order=tuple(label.strip() for label in order.split(",")) if order else (),
@@ -129,11 +129,11 @@ class Ordinal(GridExperiment):
         return made._replace(interaction="ordinal")
 
     def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
-        from heedful.data.graded import load_graded
+        from heedful.data.ordinal import load_ordinal
         from heedful.experiments.ordinal import ordinal_setting
 
         how = {"order": decided["order"], "without": decided["without"], "missing": decided["missing"]}
-        found = load_graded(files[0], decided["target"], **how)
+        found = load_ordinal(files[0], decided["target"], **how)
         features = decided["map"] or "as they are"
         scale = decided["scale"]
         return ordinal_setting(found.X, found.ranks, len(found.grades), scale=scale, features=features, seeds=seeds)
@@ -145,9 +145,9 @@ def _missing(given: str) -> Literal["refuse", "mean"]:
     raise BadOption(f"missing: expected refuse or mean, got {given!r}")
 
 
-def _notes(file: Path, data: Graded, target: str) -> tuple[str, ...]:
+def _notes(file: Path, data: OrdinalData, target: str) -> tuple[str, ...]:
     """What became of the columns and of the grades."""
-    from heedful.data.graded import MOST_GRADES
+    from heedful.data.ordinal import MOST_GRADES
 
     grades, k = data.grades, len(data.grades)
     listed = ", ".join(grades) if k <= 10 else f"{', '.join(grades[:4])}, ..., {grades[-1]}"

@@ -1,1 +1,3 @@
-"""Many people's choices told from one another's, [H12] section 3: shared functions of the items, weighed by each."""
+"""Collaborative preference learning, [H12] section 3: people share latent functions of the items, with personal
+weights.
+"""

@@ -1,5 +1,6 @@
-"""What CP is compared with in [H12] section 6.1: each person alone (SU), and the hierarchical model of Birlutiu, Groot
-and Heskes 2010 by EM as published (BI). Both by EP in the space of items."""
+"""Baselines of CP in [H12] section 6.1, both by EP in the space of items: SU fits each person alone; BI is the
+hierarchical model of Birlutiu, Groot and Heskes (2010), fitted by EM.
+"""
 
 from __future__ import annotations
 
@@ -8,51 +9,59 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.collaborative.fitted import chance
-from heedful.inference.gp.ep import Many, infer_many
+from heedful.inference.collaborative.cp_fit import choice_probability
+from heedful.inference.gp.ep import UserPosteriors, infer_users
 from heedful.inference.gp.hierarchical import Population, maximise_population
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.sites import Sites, ready
+from heedful.inference.gp.sites import Sites, make_table
 from heedful.inference.pairwise import PairRows
 
 Array = npt.NDArray[np.float64]
 
 
-class Individuals(NamedTuple):
-    """A posterior over the items for each of U people, and the prior that they have in common."""
+class IndividualFit(NamedTuple):
+    """Posteriors over the items for each of U people, and the prior that they share."""
 
-    people: Many
+    people: UserPosteriors
     population: Population
     cycles: int
     """sweeps of EP, or steps of EM"""
     moved: float
 
     def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
-        """Mean and variance of f_u(a) - f_u(b): people and items, or arrays of them of one shape."""
+        """Mean and variance of f_u(a) - f_u(b). `user`, `a`, `b`: numbers, or arrays of one shape, which the results
+        have.
+        """
         user, a, b = (np.asarray(x, np.int64) for x in (user, a, b))
         mean, cov = self.people.mean, self.people.cov
         v = (cov[user, a, a] - cov[user, a, b]) + (cov[user, b, b] - cov[user, b, a])
         return mean[user, a] - mean[user, b], np.maximum(v, 0.0)
 
     def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
-        """P(a beats b) of a person, the noise of the choice included."""
-        return chance(*self.gap(user, a, b))
+        """P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
+        return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
+        """Posterior over the utilities (n,) of one user, with its covariance."""
         return self.people.of(user)
 
     @property
     def log_evidence(self) -> float:
+        """Log marginal likelihood of all answers, in nats, as EP approximates it."""
         return float(self.people.log_evidence.sum())
 
 
 def fit_single(
     K: Array, users: int, rows: PairRows, *, width: Any = 0.0, lapse: Any = 0.0, sites: Sites | None = None
-) -> Individuals:
-    """SU: everybody alone, f_u ~ N(0, K), K (n x n). `sites`: of the first rows, where an earlier fit ended."""
+) -> IndividualFit:
+    """Fit SU ([H12] section 6.1): each person alone, with the prior f_u ~ N(0, K).
+
+    K (n x n): covariance of the items. `users`: how many people. `width` and `lapse` as in `infer_users`. `sites`:
+    where an earlier fit of the first rows ended, to start from. ValueError as `infer_users`.
+    """
     none = np.zeros(len(K))
-    people = infer_many(K, none, users, rows, sites, width=width, lapse=lapse, tolerance=1e-6)
-    return Individuals(people, Population(none, K), people.sites.sweeps, people.sites.moved)
+    people = infer_users(K, none, users, rows, sites, width=width, lapse=lapse, tolerance=1e-6)
+    return IndividualFit(people, Population(none, K), people.sites.sweeps, people.sites.moved)
 
 
 def fit_birlutiu(
@@ -65,34 +74,37 @@ def fit_birlutiu(
     sites: Sites | None = None,
     steps: int = 20,
     tolerance: float = 1e-2,
-) -> Individuals:
-    """BI: f_u ~ N(m, S), m and S by EM from m = 0, S = K, the maximum of the likelihood, EP to its end in each step.
+) -> IndividualFit:
+    """Fit BI ([H12] section 6.1): f_u ~ N(m, S) with m and S by maximum likelihood, by EM from m = 0, S = K (n x n).
 
-    As published: at most `steps`, until the means and covariances of all differences of two items move less than
-    `tolerance`; the posteriors are those of the last E step. `heedful.inference.gp.hierarchical.fit` does better with a
-    prior on S, and sooner.
+    Each step runs EP until it converges, as published. EM ends after `steps`, or once the means and covariances of all
+    differences of two items move by less than `tolerance`; the posteriors are those of the last E step. `width`,
+    `lapse`, `sites` as in `fit_single`. `heedful.inference.gp.hierarchical.fit` puts a prior on S, predicts better and
+    is faster.
     """
     n = len(K)
     mean, cov = np.zeros(n), K
-    table = ready(rows, users, n)
+    table = make_table(rows, users, n)
     moved, done = np.inf, 0
     while True:
-        people = infer_many(cov, mean, users, table, sites, width=width, lapse=lapse, tolerance=1e-9)
+        people = infer_users(cov, mean, users, table, sites, width=width, lapse=lapse, tolerance=1e-9)
         sites, done = people.sites, done + 1
         new_mean, new_cov = maximise_population(K, people, 0.0)
         moved = max(_span(new_mean - mean), _widest(new_cov - cov))
         if moved < tolerance or done >= steps:
-            return Individuals(people, Population(mean, cov), done, moved)
+            return IndividualFit(people, Population(mean, cov), done, moved)
         mean, cov = new_mean, new_cov
 
 
 def _span(m: Array) -> float:
-    """The most that a difference of two moved."""
+    """Largest change of a difference of two means."""
     return float(m.max() - m.min())
 
 
 def _widest(S: Array) -> float:
-    """The most a covariance of two differences moved, max |S_ac - S_ad - S_bc + S_bd|; of many items, a variance."""
+    """Largest change of a covariance of two differences, max |S_ac - S_ad - S_bc + S_bd|; with many items, of a
+    variance.
+    """
     n = len(S)
     if n > 60:
         var = S.diagonal()

@@ -1,4 +1,6 @@
-"""A plain Gaussian process classifier and what to ask it: BALD, MES and random on any labels, [H12] section 4.1."""
+"""Gaussian process classification of binary labels, with the acquisition rules BALD, MES and random: [H12]
+section 4.1.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe
-from heedful.inference.collaborative.fitted import chance
+from heedful.inference.collaborative.cp_fit import choice_probability
 from heedful.inference.gp.acquisition import bald, mes
 from heedful.inference.gp.ep import infer_rows
 from heedful.inference.gp.posterior import Posterior
@@ -19,8 +21,8 @@ Array = npt.NDArray[np.float64]
 RULES = ("bald", "mes", "random")
 
 
-class Labelled(NamedTuple):
-    """What is believed of f ~ GP(0, K) from labels at n inputs, P(y) = Phi(y f)."""
+class LabelPosterior(NamedTuple):
+    """Posterior of f ~ GP(0, K) given labels at n inputs, with likelihood P(y) = Phi(y f)."""
 
     posterior: Posterior
     """of f at the n inputs"""
@@ -31,31 +33,37 @@ class Labelled(NamedTuple):
     log_evidence: float
 
     def predict(self, across: Array, variance: Array) -> tuple[Array, Array]:
-        """Mean and variance of f (m,) at m other inputs: their covariances with the inputs (m x n), their own prior
-        variances (m,)."""
+        """Mean and variance of f (m,) at m new inputs. `across` (m x n): their covariances with the labelled inputs;
+        `variance` (m,): their prior variances.
+        """
         T, r = np.diag(self.sites.tau), self.signs * self.sites.nu
         hold = np.linalg.solve(np.eye(len(T)) + T @ self.K, np.column_stack([T, r]))
         return across @ hold[:, -1], np.maximum(variance - np.einsum("mi,ij,mj->m", across, hold[:, :-1], across), 0.0)
 
     def predict_proba(self, across: Array, variance: Array) -> Array:
-        """P(y = 1) at m other inputs (m,)."""
-        return chance(*self.predict(across, variance))
+        """P(y = 1) (m,) at m new inputs; arguments as in `predict`."""
+        return choice_probability(*self.predict(across, variance))
 
 
-def fit_labels(K: Array, y: npt.ArrayLike, times: npt.ArrayLike | None = None) -> Labelled:
-    """EP for f ~ N(0, K), K (n x n), from labels y (n,), -1 or 1, each given so many times (n,), once where None."""
+def fit_labels(K: Array, y: npt.ArrayLike, times: npt.ArrayLike | None = None) -> LabelPosterior:
+    """Fit f ~ N(0, K), K (n x n), to labels y (n,) of -1 or 1 by EP. `times` (n,): how often each label was given, once
+    where None.
+    """
     signs = np.asarray(y, np.float64)
     if signs.shape != (len(K),) or not (np.abs(signs) == 1.0).all():
         raise ValueError(f"y: expected {len(K)} labels, each -1 or 1, got {describe(y)}")
     each = np.ones(signs.size) if times is None else np.asarray(times, np.float64)
     got = infer_rows(K, np.diag(signs), each)
     sites = got.sites._replace(tau=each * got.sites.tau, nu=each * got.sites.nu)
-    return Labelled(got.posterior, K, signs, sites, got.log_evidence)
+    return LabelPosterior(got.posterior, K, signs, sites, got.log_evidence)
 
 
-def worth_asking(mean: Array, var: Array, rule: str, rng: np.random.Generator | None = None) -> Array:
-    """What a rule gives inputs with means and variances of f (m,): bits of "bald" or "mes", any numbers of "random".
-    The next to ask is the one with the most, the first of equals."""
+def label_acquisition(mean: Array, var: Array, rule: str, rng: np.random.Generator | None = None) -> Array:
+    """Score of asking for the label at each of m inputs, where f has means `mean` (m,) and variances `var` (m,).
+
+    "bald" and "mes" are in bits ([H12] Eq. 11 and its first term); "random" draws scores from `rng`. Ask for the input
+    with the highest score, the first of equals.
+    """
     if rule not in RULES:
         raise ValueError(f"rule: expected one of {', '.join(RULES)}, got {describe(rule)}")
     if rule == "random":

@@ -1,11 +1,13 @@
-"""The collaborative model of [H12], CP and CPU: expectation propagation with variational Bayes, in the space of items.
+"""The collaborative model CP of [H12], and CPU with features of people: expectation propagation combined with
+variational Bayes, in the space of items.
 
     g_u(i, j) = sum_d w_ud h_d(i, j),  h_d(i, j) = f_d(i) - f_d(j),  f_d ~ GP(0, K),  w_.d ~ N(0, K_users) or N(0, I)
 
-The joint distribution has four factors: (f1) Phi of the answers, (f2) g = W H, (f3) the prior of W, (f4) of H. The
-approximation is one Gaussian, independent over all g, w and h, the product of a message of each factor, Eq. 12 and 13.
-f1, f3 and f4 are refined by EP, f2 by variational Bayes against the messages of the others. The prior of H over pairs
-is refined from a matrix over the items, so nothing costs more than items^3, and answers and people cost linearly.
+The joint distribution has four factors: (f1) Phi of the answers, (f2) g = W H, (f3) the prior of W, (f4) the prior of
+H. The approximation is one Gaussian, independent over all g, w and h: the product of one message from each factor, Eq.
+12 and 13. EP refines f1, f3 and f4; variational Bayes refines f2 against the messages of the others. The prior of H
+over pairs is refined with a matrix over the items, so nothing costs more than items^3, and the cost is linear in the
+number of answers and of people.
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_count
+from heedful.inference.collaborative.cp_fit import CPFit, functions_of_items, functions_of_pairs
 from heedful.inference.collaborative.fitc import PairKernel, pseudo_pairs_of
-from heedful.inference.collaborative.fitted import Fitted, of_items, of_pairs
 from heedful.inference.collaborative.priors import Items, Shared
 from heedful.inference.collaborative.sparse_cells import Cells, cells
-from heedful.inference.collaborative.user_covariance import Crowd
-from heedful.inference.collaborative.vb_product import Factors, begin, sweep
+from heedful.inference.collaborative.user_covariance import UserCovariance
+from heedful.inference.collaborative.vb_product import Factors, initial_factors, sweep
 from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
 from heedful.inference.gp.sites import root
 from heedful.inference.pairwise import PairRows
@@ -37,7 +39,9 @@ they begin from still show in what is certain and what is not, and questions are
 
 
 class Messages(NamedTuple):
-    """Precisions and precisions times means that the factors send; rows (R,), w as (U x D), h as (D x P)."""
+    """Natural parameters (precision, precision times mean) that the factors send: of g by row (R,), of w (U x D), of h
+    (D x P).
+    """
 
     to_g1: tuple[Array, Array]
     """of f1, the answers"""
@@ -55,28 +59,28 @@ def fit(
     rows: PairRows,
     *,
     D: int = 20,
-    crowd: Crowd | None = None,
+    user_cov: UserCovariance | None = None,
     pseudo_pairs: int | None = None,
     seed: int = 0,
     width: Any = 0.0,
     lapse: Any = 0.0,
-    start: Fitted | None = None,
+    start: CPFit | None = None,
     cycles: int = 200,
     tolerance: float = 2e-3,
-) -> Fitted:
-    """What `users` people like of n items, K (n x n) the covariance of each shared function, from all their answers.
+) -> CPFit:
+    """Fit CP, or CPU with `user_cov`, to the answers of `users` people about n items.
 
-    D: shared functions; more than are needed do no harm, they are pruned. `crowd`: what is known of the people (CPU),
-    None where nothing is (CP). `pseudo_pairs`: FITC over so many of the pairs, drawn with `seed`, as the paper had it
-    to save time; it is there to be compared with. `width`, `lapse`: as of `infer_many`. `start`: an earlier fit, of
-    which the first rows, the people and D are these, to go on from. Cycles end when the means of g move less than
-    `tolerance` (root of the mean square), or after `cycles`. Costs R D^2 + D n^3 a cycle, R rows. ValueError, naming
-    what is wrong.
+    K (n x n): covariance of each shared function. D: number of shared functions; superfluous ones are pruned.
+    `user_cov`: covariance of people's weights by their features (CPU); None for CP. `pseudo_pairs`: use FITC with this
+    many of the pairs, drawn with `seed`, as the paper did to save time; for comparison only. `width`, `lapse` as in
+    `infer_users`. `start`: an earlier fit to continue, with the same D and people, whose rows are the first of `rows`.
+    Iteration ends when the means of g move by less than `tolerance` (root mean square), or after `cycles`. Cost: R D^2
+    + D n^3 per cycle, R the number of rows. ValueError, naming the argument, for arguments that do not fit together.
     """
     check_count("D", D)
     check_count("users", users)
-    if crowd is not None and len(crowd.shared.own) != users:
-        raise ValueError(f"crowd: expected features of {users} people, got {len(crowd.shared.own)}")
+    if user_cov is not None and len(user_cov.shared.own) != users:
+        raise ValueError(f"user_cov: expected features of {users} people, got {len(user_cov.shared.own)}")
     before = None if start is None else _check_start(start, users, rows, D)
     of = cells(rows, users, len(K), None if start is None else (start.cells.first, start.cells.second))
     kernel: PairKernel | None = None
@@ -87,11 +91,15 @@ def fit(
         kernel = pseudo_pairs_of(K, of.first, of.second, pseudo_pairs, seed)
         items = kernel.over(of.first, of.second)
     likelihood = likelihood_of(rows, np.broadcast_to(width, (users,)), np.broadcast_to(lapse, (users,)))
-    people = None if crowd is None else crowd.shared
+    people = None if user_cov is None else user_cov.shared
     messages, factors = _fresh(of, items, people, D) if before is None else _warm(of, items, people, before)
     got, factors, done, moved = _cycle(of, likelihood, items, people, messages, factors, cycles, tolerance)
-    functions = of_items(items, got.to_h2) if isinstance(items, Items) else of_pairs(items, got.to_h2, kernel)
-    return Fitted(functions, factors.mw, factors.vw, of, items, people, likelihood, got, factors, done, moved)
+    functions = (
+        functions_of_items(items, got.to_h2)
+        if isinstance(items, Items)
+        else functions_of_pairs(items, got.to_h2, kernel)
+    )
+    return CPFit(functions, factors.mw, factors.vw, of, items, people, likelihood, got, factors, done, moved)
 
 
 def _cycle(
@@ -113,15 +121,15 @@ def _cycle(
         ends = 1.0 - v * bend
         t1, n1 = _damp(t1, n1, bend / ends, (of.sign * slope + v * n2 * bend) / ends, share)
         # f2, variational Bayes
-        told = of.told(t1, n1)
+        told = of.site_sums(t1, n1)
         passes = PASSES
         if factors is None:
-            factors, passes = begin(told, t3, t4), FIRST
+            factors, passes = initial_factors(told, t3, t4), FIRST
         for _ in range(passes):
             factors = sweep(factors, told, (t3, n3), (t4, n4))
         mw, vw, mh, vh = factors
-        v = 1.0 / of.along((mw * mw, vh), (vw, mh * mh + vh))
-        t2, n2 = _damp(t2, n2, v - t1, v * of.along((mw, mh)) - n1, share)
+        v = 1.0 / of.at_rows((mw * mw, vh), (vw, mh * mh + vh))
+        t2, n2 = _damp(t2, n2, v - t1, v * of.at_rows((mw, mh)) - n1, share)
         t2w, n2w = _damp(t2w, n2w, 1.0 / vw - t3, mw / vw - n3, share)
         t2h, n2h = _damp(t2h, n2h, 1.0 / vh - t4, mh / vh - n4, share)
         # f4 and f3, EP: priors against what the product says
@@ -138,14 +146,15 @@ def _cycle(
 
 
 def _damp(t: Array, n: Array, to_t: Array, to_n: Array, share: float) -> tuple[Array, Array]:
-    """A message moved towards another one by a share; where that has no positive variance, it stays as it was. (A lapse
-    can make a surprising answer widen what is believed, and so can what holds h together.)"""
+    """A message moved towards another by a share. Where the other has no positive precision, the message stays as it
+    was: a lapse can make a surprising answer widen the posterior, and so can the coupling of h.
+    """
     step = np.where(to_t > 0.0, share, 0.0)
     return t + step * (to_t - t), n + step * (to_n - n)
 
 
 def _fresh(of: Cells, items: Items | Shared, people: Shared | None, D: int) -> tuple[Messages, None]:
-    """Messages before anything is known: those of the priors."""
+    """Messages before any answer: those of the priors."""
     R, U, P = of.user.size, of.U, of.P
     vh, vw = items.variance(), np.ones(U) if people is None else people.variance()
     none = np.zeros(R)
@@ -160,8 +169,8 @@ def _fresh(of: Cells, items: Items | Shared, people: Shared | None, D: int) -> t
     return start, None
 
 
-def _warm(of: Cells, items: Items | Shared, people: Shared | None, before: Fitted) -> tuple[Messages, Factors]:
-    """Messages where an earlier fit ended; to new pairs of items, what it says of them, to new answers, that of W H."""
+def _warm(of: Cells, items: Items | Shared, people: Shared | None, before: CPFit) -> tuple[Messages, Factors]:
+    """Messages to continue an earlier fit; new pairs start from its functions, new answers from W H."""
     old = before.messages
     more = of.P - before.cells.P
     t2h, n2h = (np.pad(x, ((0, 0), (0, more))) for x in old.to_h2)
@@ -170,15 +179,15 @@ def _warm(of: Cells, items: Items | Shared, people: Shared | None, before: Fitte
     t4[:, : before.cells.P], n4[:, : before.cells.P] = old.to_h4
     factors = Factors(before.factors.mw, before.factors.vw, mh, vh)
     new = of.user.size - before.cells.user.size
-    spread = of.along((factors.mw**2, vh), (factors.vw, mh * mh + vh))
-    t2, n2 = 1.0 / spread, of.along((factors.mw, mh)) / spread
+    spread = of.at_rows((factors.mw**2, vh), (factors.vw, mh * mh + vh))
+    t2, n2 = 1.0 / spread, of.at_rows((factors.mw, mh)) / spread
     had = before.cells.user.size
     t2[:had], n2[:had] = old.to_g2
     t1, n1 = (np.pad(x, (0, new)) for x in old.to_g1)
     return Messages((t1, n1), (t2, n2), old.to_w2, (t2h, n2h), old.to_w3, (t4, n4)), factors
 
 
-def _check_start(start: Fitted, users: int, rows: PairRows, D: int) -> Fitted:
+def _check_start(start: CPFit, users: int, rows: PairRows, D: int) -> CPFit:
     had = start.cells.user.size
     if start.mw.shape != (users, D):
         raise ValueError(

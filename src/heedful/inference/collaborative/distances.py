@@ -1,4 +1,4 @@
-"""Length-scales from distances."""
+"""Standardised features, and a length-scale from their distances."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = npt.NDArray[np.float64]
 
 
 def standardise(X: Any) -> Array:
-    """The columns of X (n x d) in their standard deviations, from their means; those that are constant are 0."""
+    """Columns of X (n x d) less their means, in units of their standard deviations; constant columns become 0."""
     X = np.asarray(X, np.float64)
     spread = X.std(axis=0)
     constant = spread <= 1e-12 * np.abs(X).max(axis=0, initial=0.0)
@@ -19,9 +19,9 @@ def standardise(X: Any) -> Array:
 
 
 def half_median(X: Any) -> float:
-    """The length-scale l, l^2 = median(d^2) / 2, d the distances of two different rows of X (n x d), standardised.
+    """Length-scale l with l^2 = median(d^2) / 2, d the distances between different rows of X (n x d), standardised.
 
-    The paper writes median(d); this is what its tables were made with. 1 where all rows are the same.
+    The paper writes median(d); its tables were made with this one. 1 where all rows are the same.
     """
     from scipy.spatial.distance import pdist
 

@@ -1,5 +1,6 @@
-"""FITC over pairs of items, [H12] section 5.1: the paper's way to save time, to be compared with. In the space of items
-it saves none; with as many pseudo-inputs as there are items it is exact, with fewer it loses."""
+"""FITC approximation over pairs of items, [H12] section 5.1. The paper uses it to save time. In the space of items it
+saves none: it is exact with as many pseudo-inputs as items and loses accuracy with fewer, so it is here for comparison.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +17,14 @@ Array = npt.NDArray[np.float64]
 
 
 class PairKernel(NamedTuple):
-    """The items' covariance (n x n) and the pseudo-inputs, pairs of items."""
+    """Covariance of the items (n x n), and the pseudo-inputs, which are pairs of items."""
 
     K: Array
     first: Ints
     second: Ints
 
     def over(self, a: Ints, b: Ints) -> Shared:
-        """The prior of h at pairs (a, b) (P,)."""
+        """FITC prior of h at pairs (a, b), a and b (P,)."""
         gap = self.K[a] - self.K[b]
         own = self.K[self.first] - self.K[self.second]
         among = own[:, self.first] - own[:, self.second]
@@ -32,7 +33,7 @@ class PairKernel(NamedTuple):
 
 
 def pseudo_pairs_of(K: Array, first: Ints, second: Ints, count: int, seed: int) -> PairKernel:
-    """So many of the pairs as pseudo-inputs, drawn with `seed`; all where there are fewer."""
+    """A kernel with `count` of the pairs as pseudo-inputs, drawn with `seed`; all pairs where there are fewer."""
     check_count("pseudo_pairs", count)
     P = first.size
     some = np.arange(P) if count >= P else np.sort(np.random.default_rng(seed).choice(P, count, replace=False))

@@ -1,4 +1,4 @@
-"""One Gaussian process over people and items at once: Bonilla, Guo and Sanner, NIPS 2010, BO in [H12]."""
+"""One Gaussian process over people and items jointly: Bonilla, Guo and Sanner (NIPS 2010), called BO in [H12]."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_count
+from heedful.inference.collaborative.cp_fit import choice_probability
 from heedful.inference.collaborative.distances import half_median, standardise
-from heedful.inference.collaborative.fitted import chance
 from heedful.inference.collaborative.priors import triangle
-from heedful.inference.collaborative.sparse_cells import part_of
+from heedful.inference.collaborative.sparse_cells import take_part
 from heedful.inference.collaborative.user_covariance import features
 from heedful.inference.gp.ep import likelihood_of, moments
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.sites import Sites, ready, root
+from heedful.inference.gp.sites import Sites, make_table, root
 from heedful.inference.pairwise import PairRows
 
 Array = npt.NDArray[np.float64]
@@ -28,9 +28,10 @@ SWEEPS, PATIENCE = 500, 50
 first, and shorter steps would make that last."""
 
 
-class Joint(NamedTuple):
-    """f(u, i) ~ GP(0, K_users (x) K_items) and what the answers made of it, for U people and n items: means (U x n) and
-    everybody's own covariances (U x n x n)."""
+class JointGPFit(NamedTuple):
+    """Posterior of f(u, i) ~ GP(0, K_users (x) K_items) for U people and n items: means (U x n), and the covariance of
+    each person's utilities (U x n x n).
+    """
 
     mean: Array
     cov: Array
@@ -38,39 +39,43 @@ class Joint(NamedTuple):
     log_evidence: float
 
     def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
-        """Mean and variance of f(u, a) - f(u, b): people and items, or arrays of them of one shape."""
+        """Mean and variance of f(u, a) - f(u, b). `user`, `a`, `b`: numbers, or arrays of one shape."""
         user, a, b = (np.asarray(x, np.int64) for x in (user, a, b))
         v = (self.cov[user, a, a] - self.cov[user, a, b]) + (self.cov[user, b, b] - self.cov[user, b, a])
         return self.mean[user, a] - self.mean[user, b], np.maximum(v, 0.0)
 
     def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
-        """P(a beats b) of a person, the noise of the choice included."""
-        return chance(*self.gap(user, a, b))
+        """P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
+        return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
+        """Posterior over the utilities (n,) of one user, with its covariance."""
         return Posterior(self.mean[user], self.cov[user])
 
     @property
     def cycles(self) -> int:
+        """Sweeps of EP."""
         return self.sites.sweeps
 
     @property
     def moved(self) -> float:
+        """By how much the last sweep moved a site, as a share."""
         return self.sites.moved
 
 
 def fit_joint(
     K_items: Array, K_users: Array, rows: PairRows, *, sites: Sites | None = None, tolerance: float = 1e-4
-) -> Joint:
-    """BO by EP: K_items (n x n), K_users (U x U), all answers together. Cubic in U n, so for up to MOST of them: people
-    whose features are the same have the same utilities, but for what K_users has on its diagonal.
+) -> JointGPFit:
+    """Fit BO by EP, with covariances K_items (n x n) and K_users (U x U), from all answers jointly.
 
-    Sites are of a person, so they are blocks, and of the posterior the blocks are enough: a sweep costs one Cholesky
-    factor and its inverse. It goes as `infer` would over people times items.
+    Cubic in U n, so ValueError above MOST of them. People with the same features have the same utilities, but for the
+    diagonal of K_users. `sites`: where an earlier fit of the first rows ended. Sweeps end when no site moves by more
+    than `tolerance`, as a share. Each site concerns one person, so only the diagonal blocks of the posterior are
+    needed: a sweep costs one Cholesky factor and its inverse, and ends where `infer` over people times items would.
     """
     n, U = len(K_items), len(K_users)
     check_count("people times items", U * n, most=MOST)
-    table, p = ready(rows, U, n), rows.size
+    table, p = make_table(rows, U, n), rows.size
     likelihood, both = likelihood_of(rows, np.zeros(U), np.zeros(U)), _Product(root(K_users), root(K_items))
     tau, nu = np.zeros(p), np.zeros(p)
     if sites is not None:
@@ -80,7 +85,7 @@ def fit_joint(
     while True:
         T, h = table.natural(tau, nu)
         mean, cov, log_det = both.under(T, h)
-        m, v = table.believed(mean, cov, tau, nu)
+        m, v = table.site_marginals(mean, cov, tau, nu)
         left = np.maximum(1.0 - v * tau, 1e-10)
         m, v = (m - v * nu) / left, v / left  # the cavity: one copy of the site taken out
         log_z, slope, bend = moments(likelihood, m, v)
@@ -97,18 +102,19 @@ def fit_joint(
     scale = log_z + 0.5 * np.log(grown) - 0.5 * (nu * (2.0 * m + v * nu) - m * m * tau) / grown
     evidence = float(rows.times @ scale) + 0.5 * float((h * mean).sum()) - 0.5 * log_det
     evidence += float(table.noise_evidence(tau, nu).sum())
-    return Joint(mean, cov, Sites(tau, nu, done, moved if p else 0.0), evidence)
+    return JointGPFit(mean, cov, Sites(tau, nu, done, moved if p else 0.0), evidence)
 
 
 class _Product(NamedTuple):
-    """f = A Z B' of Z ~ N(0, I) (k x m), A A' = K_users (A is U x k), B B' = K_items (B is n x m)."""
+    """f = A Z B' with Z ~ N(0, I) (k x m), where A A' = K_users (A is U x k) and B B' = K_items (B is n x m)."""
 
     A: Array
     B: Array
 
     def under(self, T: Array, h: Array) -> tuple[Array, Array, float]:
-        """Means (U x n), everybody's covariances (U x n x n) of f under exp(-f_u' T_u f_u / 2 + h_u' f_u) of all u, T
-        (U x n x n), h (U x n); log of the determinant of the precision of Z."""
+        """Means (U x n) and covariances (U x n x n) of f under exp(-f_u' T_u f_u / 2 + h_u' f_u) for all u, T (U x n x
+        n), h (U x n); and the log determinant of the precision of Z.
+        """
         from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
         (U, k), m = self.A.shape, self.B.shape[1]
@@ -134,8 +140,9 @@ class _Product(NamedTuple):
 
 
 class Scales(NamedTuple):
-    """Hyper-parameters of BO: length-scales of the features of items (d,) and of people (q,), standardised; the
-    standard deviation of utilities; what K_users has on its diagonal besides."""
+    """Hyperparameters of BO: length-scales of the standardised features of items (d,) and of people (q,), the standard
+    deviation of utilities, and what is added to the diagonal of K_users.
+    """
 
     items: Array
     users: Array
@@ -143,17 +150,18 @@ class Scales(NamedTuple):
     nugget: float
 
     def kernels(self, X: Array, Z: Array) -> tuple[Array, Array]:
-        """K_items, K_users for standardised features X (n x d), Z (U x q)."""
+        """K_items (n x n) and K_users (U x U) for standardised features X (n x d) and Z (U x q)."""
         K_items = self.amplitude**2 * np.exp(-0.5 * _squares(X / self.items))
         return K_items, np.exp(-0.5 * _squares(Z / self.users)) + self.nugget * np.eye(len(Z))
 
 
 def tune_joint(X: Any, Z: Any, rows: PairRows, *, people: int = 25, steps: int = 30) -> Scales:
-    """Automatic relevance determination: the Scales of the greatest evidence, from the answers of the first `people`.
+    """Hyperparameters of BO with the highest evidence (automatic relevance determination), from the answers of the
+    first `people`.
 
-    From the median length-scales, by L-BFGS on the logarithms with the exact gradient of the evidence of EP; at most
-    `steps`. X (n x d) and Z (U x q): features of items and of all people; they are standardised, as `fit_joint` of the
-    kernels needs them too.
+    L-BFGS on the logarithms from the median length-scales, with the exact gradient of EP's evidence, at most `steps`. X
+    (n x d) and Z (U x q): features of the items and of all people, standardised here; standardise them for
+    `Scales.kernels`, too.
     """
     from scipy.optimize import minimize
 
@@ -161,7 +169,7 @@ def tune_joint(X: Any, Z: Any, rows: PairRows, *, people: int = 25, steps: int =
     check_count("people", people)
     d, q = X.shape[1], Z.shape[1]
     some = rows.user < people
-    part = part_of(rows, some)
+    part = take_part(rows, some)
     own = Z[:people]
     held: dict[str, Sites | None] = {"sites": None}
 
@@ -179,7 +187,7 @@ def tune_joint(X: Any, Z: Any, rows: PairRows, *, people: int = 25, steps: int =
 def evidence(
     scales: Scales, X: Array, Z: Array, rows: PairRows, sites: Sites | None = None
 ) -> tuple[float, Array, Sites]:
-    """The log evidence of BO, its gradient by the logarithms of the scales (d + q + 2,), and the sites of EP."""
+    """Log evidence of BO, its gradient by the logarithms of the scales (d + q + 2,), and the sites of EP."""
     K_items, K_users = scales.kernels(X, Z)
     fit = fit_joint(K_items, K_users, rows, sites=sites, tolerance=1e-6)
     U, n = len(Z), len(X)

@@ -1,7 +1,7 @@
-"""The evidence of a fit by EP and variational Bayes: the integral of the product of all messages, [H12] section 5.
+"""Log marginal likelihood of a CP fit: the integral of the product of all messages, [H12] section 5.
 
-With log Z_a the integral of factor a against the messages of the others (of f2, the bound of variational Bayes) and
-I_x that of the messages that x gets, log P(answers) = sum_a log Z_a - I_g - I_w - I_h.
+With log Z_a the integral of factor a against the messages of the others (for f2 the variational bound) and I_x the
+integral of the messages that x receives, log P(answers) = sum_a log Z_a - I_g - I_w - I_h.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.collaborative.fitted import Fitted
+from heedful.inference.collaborative.cp_fit import CPFit
 from heedful.inference.gp.ep import moments
 
 Array = npt.NDArray[np.float64]
 
 
-def log_evidence(fit: Fitted) -> float:
-    """The log evidence of all answers; it is as good as the cycles have settled."""
+def log_evidence(fit: CPFit) -> float:
+    """Log evidence of all answers, in nats; only as accurate as the fit has converged."""
     of, q = fit.cells, fit.factors
     (t1, n1), (t2, n2), (t2w, n2w), (t2h, n2h), (t3, n3), (t4, n4) = fit.messages
     # f1: the answers against what f2 says; g with both messages
@@ -24,8 +24,8 @@ def log_evidence(fit: Fitted) -> float:
     log_z, _, _ = moments(fit.likelihood, of.sign * v * n2, v)
     total = float(of.times @ (log_z - _overlap(t2, n2, t1, n1)))
     # f2: the bound
-    m = of.along((q.mw, q.mh))
-    spread = of.along((q.mw**2, q.vh), (q.vw, q.mh**2 + q.vh))
+    m = of.at_rows((q.mw, q.mh))
+    spread = of.at_rows((q.mw**2, q.vh), (q.vw, q.mh**2 + q.vh))
     total += float(of.times @ (n1 * m - 0.5 * t1 * (m * m + spread)))
     total -= _divergence(q.mw, q.vw, t3, n3) + _divergence(q.mh, q.vh, t4, n4)
     # f4 and f3

@@ -1,7 +1,7 @@
-"""Hyper-parameters by what they foretell: some answers of everybody are held back, and told from the others.
+"""Selects hyperparameters by prediction: part of each person's answers is held out and predicted from the rest.
 
-The evidence (`log_evidence`) is there too, as [H12] has it, but is no guide: mean-field posteriors favour functions
-that are small and smooth, and it goes down where what is foretold goes up.
+The evidence (`log_evidence`), which [H12] uses, is reported but is a poor guide: mean-field posteriors favour small,
+smooth functions, and the evidence falls where predictions improve.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from heedful.core.validation import check_count, describe, is_number
 from heedful.inference.collaborative.cp import fit
+from heedful.inference.collaborative.cp_fit import CPFit
 from heedful.inference.collaborative.distances import half_median
-from heedful.inference.collaborative.fitted import Fitted
-from heedful.inference.collaborative.sparse_cells import part_of
-from heedful.inference.collaborative.user_covariance import crowd, features
+from heedful.inference.collaborative.sparse_cells import take_part
+from heedful.inference.collaborative.user_covariance import features, user_covariance
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.pairwise import PairRows
@@ -26,9 +26,11 @@ Array = npt.NDArray[np.float64]
 T = TypeVar("T")
 
 
-class Choice(NamedTuple):
-    """Hyper-parameters of CP and CPU: length-scale of the items' features in standard deviations (0 where they have
-    none), standard deviation of a function, and the share rho of what people's features say (0: CP)."""
+class CPHyperparameters(NamedTuple):
+    """Hyperparameters of CP and CPU: length-scale of the items' features in standard deviations (0 without features),
+    standard deviation of a function, and rho, the share of the weights' covariance that people's features explain (0:
+    CP).
+    """
 
     lengthscale: float
     amplitude: float
@@ -36,8 +38,9 @@ class Choice(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A candidate: the mean log probability of the answers held back, in nats; the share that were called less likely
-    than not, half of those that were a coin; the mean log evidence of the rest, an answer."""
+    """How one candidate did: the mean log probability of the held-out answers, in nats; their error rate, counting a
+    probability of one half as half an error; and the mean log evidence of an answer of the rest.
+    """
 
     choice: Any
     log_probability: float
@@ -54,10 +57,10 @@ def tune(
     folds: int = 1,
     seed: int = 0,
 ) -> list[Trial]:
-    """Candidates, the best first: `fit_part` of each and of a part of the rows foretells the rest.
+    """Trials of all candidates, best first: `fit_part` fits a candidate to part of the rows, which predicts the others.
 
-    `held`: the share of each person's answers held back; `folds`: how often, each time others, drawn with `seed`, all
-    candidates alike. Who answered once stays. Equally good answers are not held back.
+    `held`: the share of each person's answers that is held out, rounded down, ties excepted; `folds`: how many random
+    splits, drawn with `seed`, the same for all candidates.
     """
     if not is_number(held, int, float) or not 0.0 < held < 1.0:
         raise ValueError(f"held: expected a share between 0 and 1, got {describe(held)}")
@@ -66,7 +69,7 @@ def tune(
     scores = np.zeros((len(candidates), folds, 3))
     for k in range(folds):
         out = _holdout_mask(rows, held, np.random.default_rng([seed, k]))
-        kept = part_of(rows, ~out)
+        kept = take_part(rows, ~out)
         if not out.any():
             raise ValueError("rows: expected at least two answers of somebody, to hold one back, got none")
         user, (a, b), times = rows.user[out], rows.pairs[out].T, rows.times[out]
@@ -79,12 +82,12 @@ def tune(
                 float(times @ each) / times.sum(), float(times @ wrong) / times.sum(),
                 model.log_evidence / max(kept.times.sum(), 1.0),
             )  # fmt: skip
-    tried = [Trial(c, *map(float, s)) for c, s in zip(candidates, scores.mean(axis=1))]
-    return sorted(tried, key=lambda t: -t.log_probability)
+    trials = [Trial(c, *map(float, s)) for c, s in zip(candidates, scores.mean(axis=1))]
+    return sorted(trials, key=lambda t: -t.log_probability)
 
 
 def _holdout_mask(rows: PairRows, share: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Which rows are held back: of each person the share, rounded down, of those that are not equally good."""
+    """Which rows are held out: of each person's rows that are no ties, the share, rounded down."""
     draw = np.where(rows.equal, 2.0, rng.random(rows.size))
     order = np.lexsort((draw, rows.user))
     have = np.bincount(rows.user)
@@ -94,26 +97,28 @@ def _holdout_mask(rows: PairRows, share: float, rng: np.random.Generator) -> npt
     return (place < most[rows.user]) & ~rows.equal  # type: ignore[no-any-return]
 
 
-class Tuned(NamedTuple):
-    """The fit of all answers with the best choice, and all that were tried, in turn."""
+class ModelSelection(NamedTuple):
+    """The fit of all answers with the best hyperparameters, and every trial in the order made."""
 
-    fit: Fitted
-    choice: Choice
-    tried: tuple[Trial, ...]
+    fit: CPFit
+    choice: CPHyperparameters
+    trials: tuple[Trial, ...]
 
     def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
-        """As `Fitted.gap`."""
+        """As `CPFit.gap`."""
         return self.fit.gap(user, a, b)
 
     def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
-        """As `Fitted.predict_proba`."""
+        """As `CPFit.predict_proba`."""
         return self.fit.predict_proba(user, a, b)
 
     def posterior(self, user: int) -> Posterior:
+        """As `CPFit.posterior`."""
         return self.fit.posterior(user)
 
     @property
     def log_evidence(self) -> float:
+        """As `CPFit.log_evidence`."""
         return self.fit.log_evidence
 
 
@@ -133,28 +138,29 @@ def tune_cp(
     seed: int = 0,
     width: Any = 0.0,
     lapse: Any = 0.0,
-) -> Tuned:
-    """CP, or CPU where people have features Z (U x q), with the length-scale, the amplitude and rho that foretell best.
+) -> ModelSelection:
+    """Fit CP, or CPU where people have features Z (U x q), with the length-scale, amplitude and rho that predict best.
 
-    X (n x d), d = 0 where items have no features; length-scales are `stretches` of `half_median`. First length-scale
-    and amplitude are chosen together, without people's features, then rho, which may stay 0; `pseudo` as of `crowd`.
+    X (n x d): features of the items, d = 0 without. Length-scales are `stretches` times `half_median`. The length-scale
+    and the amplitude are chosen together first, without people's features; then rho, which may stay 0. `pseudo` as in
+    `user_covariance`, `held`, `folds` and `seed` as in `tune`, the rest as in `cp.fit`.
     """
     X = features("X", X)
     unit = half_median(X) if X.shape[1] else 0.0
     scales = [unit * s for s in stretches] if X.shape[1] else [0.0]
 
-    def fit_part(choice: Choice, part: PairRows) -> Fitted:
+    def fit_part(choice: CPHyperparameters, part: PairRows) -> CPFit:
         K = kernel_for(X, choice.lengthscale or "median", choice.amplitude).over(X)
-        people = crowd(Z, rho=choice.rho, pseudo=pseudo, seed=seed) if choice.rho > 0.0 else None
-        return fit(K, users, part, D=D, crowd=people, width=width, lapse=lapse)
+        people = user_covariance(Z, rho=choice.rho, pseudo=pseudo, seed=seed) if choice.rho > 0.0 else None
+        return fit(K, users, part, D=D, user_cov=people, width=width, lapse=lapse)
 
-    def compare(choices: list[Choice]) -> list[Trial]:
+    def compare(choices: list[CPHyperparameters]) -> list[Trial]:
         return tune(choices, fit_part, rows, held=held, folds=folds, seed=seed)
 
-    tried = compare([Choice(s, float(a), 0.0) for s in scales for a in amplitudes])
-    best = tried[0]
+    trials = compare([CPHyperparameters(s, float(a), 0.0) for s in scales for a in amplitudes])
+    best = trials[0]
     if Z is not None:
         mixed = compare([best.choice._replace(rho=float(r)) for r in rhos if r > 0.0])
         best = max(best, mixed[0], key=lambda t: t.log_probability)
-        tried += mixed
-    return Tuned(fit_part(best.choice, rows), best.choice, tuple(tried))
+        trials += mixed
+    return ModelSelection(fit_part(best.choice, rows), best.choice, tuple(trials))

@@ -1,6 +1,6 @@
-"""Gaussian priors of many functions alike, and what they become under independent sites: means and variances.
+"""Gaussian priors of D functions with one common form, and their posteriors under independent Gaussian sites.
 
-A site of a value x is exp(-tau x^2 / 2 + nu x). All functions (D of them) have the same prior and sites of their own.
+A site of a value x is exp(-tau x^2 / 2 + nu x). All functions have the same prior and their own sites.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ _PRODUCTS = 1 << 20  # of two of the values z, in all, that are made at once
 
 
 class Items(NamedTuple):
-    """Values h = f_a - f_b of P pairs (a, b), f ~ N(0, L L') over n items: the preference kernel without its matrix."""
+    """Prior of h = f_a - f_b at P pairs (a, b), with f ~ N(0, L L') over n items: the preference kernel without its
+    matrix.
+    """
 
     L: Array
     """(n x m)"""
@@ -29,13 +31,14 @@ class Items(NamedTuple):
     second: Ints
 
     def variance(self) -> Array:
-        """(P,) of the prior."""
+        """Prior variances (P,)."""
         gap = self.L[self.first] - self.L[self.second]
         return np.maximum(np.einsum("pi,pi->p", gap, gap), LEAST)  # type: ignore[no-any-return]
 
     def utilities(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Means (D x n), covariances (D x n x n) of f under sites of the pairs (D x P); log of what prior times sites
-        integrate to (D,)."""
+        """Means (D x n) and covariances (D x n x n) of f under sites of the pairs (D x P), and the log integral of
+        prior times sites (D,).
+        """
         B, r = self._natural(tau, nu)
         C = np.linalg.inv(B)
         half = (C @ r[:, :, None])[:, :, 0]
@@ -70,8 +73,9 @@ class Items(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """Values x = R z + e of N things, z ~ N(0, I) shared by them (m of them), e ~ N(0, own) each's own: FITC has this
-    form, as has R R' = K, own = 0."""
+    """Prior of x = R z + e at N points, with common z ~ N(0, I) (m,) and independent e ~ N(0, own). FITC has this form;
+    so has R R' = K with own = 0.
+    """
 
     R: Array
     """(N x m)"""
@@ -79,11 +83,11 @@ class Shared(NamedTuple):
     """(N,)"""
 
     def variance(self) -> Array:
-        """(N,) of the prior."""
+        """Prior variances (N,)."""
         return np.maximum(np.einsum("ni,ni->n", self.R, self.R) + self.own, LEAST)  # type: ignore[no-any-return]
 
     def inner(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Means (D x m) and covariances (D x m x m) of z under sites of x (D x N); log of the integral (D,)."""
+        """Means (D x m) and covariances (D x m x m) of z under sites of x (D x N), and the log integral (D,)."""
         more = 1.0 + self.own * tau
         B = np.eye(self.R.shape[1]) + np.matmul(self.R.T, (tau / more)[:, :, None] * self.R)
         C = np.linalg.inv(B)
@@ -121,7 +125,9 @@ class Shared(NamedTuple):
 
 
 def triangle(rows: Array, out: Array) -> None:
-    """The products of every two of D rows (D x N), of a row with itself too, in the order of `triu_indices`."""
+    """Write the products of every two of D rows (D x N), each row with itself included, in the order of
+    `triu_indices`.
+    """
     D, first = len(rows), 0
     for d in range(D):
         np.multiply(rows[d], rows[d:], out=out[first : first + D - d])
@@ -129,21 +135,22 @@ def triangle(rows: Array, out: Array) -> None:
 
 
 def gaps(mean: Array, cov: Array, a: Ints, b: Ints) -> tuple[Array, Array]:
-    """Means and variances (D x P) of f_a - f_b, of utilities with means (D x n), covariances (D x n x n)."""
+    """Means and variances (D x P) of f_a - f_b, for utilities with means (D x n) and covariances (D x n x n)."""
     var = np.diagonal(cov, axis1=1, axis2=2)
     v = (var[:, a] - cov[:, a, b]) + (var[:, b] - cov[:, b, a])
     return mean[:, a] - mean[:, b], np.maximum(v, LEAST)
 
 
 def whitening(among: Array) -> Array:
-    """B (m x k) with B B' the inverse of a covariance (m x m), directions that have next to no variance left out."""
+    """B (m x k) with B B' the inverse of a covariance (m x m); directions with almost no variance are left out."""
     values, vectors = np.linalg.eigh(among)
     kept = values > 1e-9 * max(float(values[-1]), 1e-300)
     return vectors[:, kept] / np.sqrt(values[kept])  # type: ignore[no-any-return]
 
 
 def fitc(across: Array, among: Array, diagonal: Array) -> Shared:
-    """FITC, [H12] section 5.1: covariances of N things with m pseudo-inputs (N x m), those of the pseudo-inputs
-    (m x m), variances of the things (N,)."""
+    """FITC prior, [H12] section 5.1: `across` (N x m) covariances of N points with m pseudo-inputs, `among` (m x m) of
+    the pseudo-inputs, `diagonal` (N,) variances of the points.
+    """
     R = across @ whitening(among)
     return Shared(R, np.maximum(diagonal - np.einsum("ni,ni->n", R, R), 0.0))

@@ -1,4 +1,4 @@
-"""Rows of answers as a table, a person by a pair of items, and sums over its rows and columns."""
+"""Answers as a sparse table of people by pairs of items, with sums over its rows and columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Sums = tuple[Any, Array, Array, Array]
 
 
 class Lists(NamedTuple):
-    """The rows of some things (people, or pairs) that have about as many: as long as the longest, filled up."""
+    """The rows of things (people or pairs) that have about equally many: padded to the longest."""
 
     who: Ints
     """(g,)"""
@@ -33,7 +33,7 @@ class Lists(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """R rows of U people and P pairs of items; a pair (a, b) has a < b, and its latent value is f_a - f_b."""
+    """R answers of U people about P pairs of items; a pair (a, b) has a < b, and its latent value is f_a - f_b."""
 
     U: int
     first: Ints
@@ -53,18 +53,21 @@ class Cells(NamedTuple):
 
     @property
     def P(self) -> int:
+        """Number of pairs."""
         return self.first.size
 
-    def told(self, t: Array, n: Array) -> SiteSums:
-        """The rows' t and n (R,), each as often as it was given, to be summed."""
+    def site_sums(self, t: Array, n: Array) -> SiteSums:
+        """The natural parameters t and n (R,) of the rows, each times how often the answer was given, ready to be
+        summed.
+        """
         t, n = self.times * t, self.times * n
         if self.lists:
             return SiteSums(self, np.append(t, 0.0), np.append(n, 0.0))
         where, size = self.user * self.P + self.pair, self.U * self.P
         return SiteSums(self, sum_by(where, t, size).reshape(self.U, -1), sum_by(where, n, size).reshape(self.U, -1))
 
-    def along(self, *products: tuple[Array, Array]) -> Array:
-        """The sum of products (U x D)(D x P) at the rows (R,)."""
+    def at_rows(self, *products: tuple[Array, Array]) -> Array:
+        """The sum of products (U x D)(D x P), evaluated at the rows (R,)."""
         if not self.lists:
             whole = products[0][0] @ products[0][1]
             for A, B in products[1:]:
@@ -81,18 +84,18 @@ class Cells(NamedTuple):
 
 
 class SiteSums(NamedTuple):
-    """Precisions of g and those times its means: tables (U x P), or rows (R + 1,), the last one 0."""
+    """Precisions of g, and precisions times means, as tables (U x P), or as rows (R + 1,) whose last is 0."""
 
     of: Cells
     t: Array
     n: Array
 
     def by_user(self, m: Array, v: Array) -> Iterator[Sums]:
-        """Sums of everybody's rows, m and v (P x D)."""
+        """Sums over the rows of each person, m and v (P x D)."""
         return self._batch_sums(0, self.of.pair, m, v) if self.of.lists else _whole(self.t, self.n, m, v)
 
     def by_pair(self, m: Array, v: Array) -> Iterator[Sums]:
-        """Sums of all pairs' rows, m and v (U x D)."""
+        """Sums over the rows of each pair, m and v (U x D)."""
         return self._batch_sums(1, self.of.user, m, v) if self.of.lists else _whole(self.t.T, self.n.T, m, v)
 
     def _batch_sums(self, side: int, other: Ints, m: Array, v: Array) -> Iterator[Sums]:
@@ -105,14 +108,14 @@ class SiteSums(NamedTuple):
             yield who, cross, (t[:, None] @ v.take(at, axis=0))[:, 0], (self.n[rows][:, None] @ M)[:, 0]
 
     def score(self, n: int) -> Array:
-        """Means of g, n over t, summed up as items' that won, less as items' that lost (U x n)."""
+        """Means of g, n over t, added to the winning item and subtracted from the losing one (U x n)."""
         of = self.of
         u, p, g = self.means()
         won, lost = (sum_by(u * n + ends[p], g, of.U * n) for ends in (of.first, of.second))
         return (won - lost).reshape(of.U, n)
 
     def means(self) -> tuple[Ints, Ints, Array]:
-        """The cells that have rows: whose, of which pair, and the mean of g, n over t."""
+        """The cells that have rows: person, pair, and the mean of g, n over t."""
         P = self.of.P
         if self.of.lists:
             cell, where = np.unique(self.of.user * P + self.of.pair, return_inverse=True)
@@ -124,7 +127,7 @@ class SiteSums(NamedTuple):
 
 
 def _whole(T: Array, N: Array, m: Array, v: Array) -> Iterator[Sums]:
-    """Sums of the rows of a table (A x B), some at a time, m and v (B x D)."""
+    """Sums over the rows of a table (A x B), some at a time, m and v (B x D)."""
     D = m.shape[1]
     size = max(_AT_ONCE // (2 * D), 1)
     squares = (m[:, :, None] * m[:, None, :]).reshape(-1, D * D)
@@ -134,7 +137,9 @@ def _whole(T: Array, N: Array, m: Array, v: Array) -> Iterator[Sums]:
 
 
 def group_lists(by: Ints, count: int) -> tuple[Lists, ...]:
-    """The rows of `count` things, `by` (R,) the thing of each, those with about as many together; with none, none."""
+    """The rows of `count` things, where `by` (R,) is the thing of each row; things with about as many rows are
+    together.
+    """
     order = np.argsort(by, kind="stable")
     have = np.bincount(by, minlength=count)
     starts = np.cumsum(have) - have
@@ -154,14 +159,17 @@ def group_lists(by: Ints, count: int) -> tuple[Lists, ...]:
     return tuple(out)
 
 
-def part_of(rows: PairRows, at: Any) -> PairRows:
-    """Some of the rows."""
+def take_part(rows: PairRows, at: Any) -> PairRows:
+    """The rows at `at` (an index array, slice or mask)."""
     return PairRows(rows.user[at], rows.pairs[at], rows.equal[at], rows.times[at], rows.group[at])
 
 
 def cells(rows: PairRows, users: int, n: int, pairs: tuple[Ints, Ints] | None = None) -> Cells:
-    """The rows of `users` people over n items. `pairs`: the first and second items of pairs that come first, in this
-    order, whether they are answered or not. ValueError where rows share noise."""
+    """The table of the answers of `users` people about n items.
+
+    `pairs`: first and second items of pairs that are to come first, in this order, answered or not. ValueError where
+    rows share noise.
+    """
     if (rows.group >= 0).any():
         raise ValueError("rows: expected answers that stand alone, got some of a ranking or a best of several")
     low, high = rows.pairs.min(axis=1, initial=n), rows.pairs.max(axis=1, initial=0)

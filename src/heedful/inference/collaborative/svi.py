@@ -1,9 +1,10 @@
-"""CP for many people: their answers pass by in batches of people, and the shared functions take natural-gradient steps.
+"""CP for many people by stochastic variational inference: answers pass in batches of people, and the shared functions
+take natural-gradient steps.
 
-What is believed of a function f_d is its prior times sites of the pairs, as in `cp`. Of a batch, everybody's weights
-are found with the functions as they are; then each function's sites move towards those that the batch gives, as if all
-people were like it (stochastic variational inference). A batch is seen once a pass, and nothing of it is kept but the
-weights, so memory holds the answers and U x D weights.
+The posterior of a function f_d is its prior times sites of the pairs, as in `cp`. For each batch, the weights of its
+people are found with the functions fixed; then each function's sites move towards those of the batch, scaled as if
+everybody were like it. A batch is visited once a pass and only its weights are kept, so memory holds the answers and U
+x D weights.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import numpy.typing as npt
 
 from heedful.core.validation import check_count, describe, is_number
 from heedful.inference.collaborative.cp import fit
-from heedful.inference.collaborative.fitted import Functions, chance, gap, of_items, utilities
+from heedful.inference.collaborative.cp_fit import Functions, choice_probability, functions_of_items, gap, utilities
 from heedful.inference.collaborative.priors import Items, gaps
-from heedful.inference.collaborative.sparse_cells import Cells, SiteSums, cells, group_lists, part_of
+from heedful.inference.collaborative.sparse_cells import Cells, SiteSums, cells, group_lists, take_part
 from heedful.inference.collaborative.vb_product import coordinate_ascent
 from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
 from heedful.inference.gp.posterior import Posterior
@@ -35,8 +36,8 @@ FIRST = 1000
 """People at most that functions are from at first."""
 
 
-class Streamed(NamedTuple):
-    """The shared functions and everybody's weights (U x D), and the sites (D x P) of pairs that made the functions."""
+class StreamingFit(NamedTuple):
+    """The shared functions, everybody's weights (U x D), and the sites (D x P) of pairs that define the functions."""
 
     functions: Functions
     mw: Array
@@ -47,18 +48,19 @@ class Streamed(NamedTuple):
     """natural-gradient steps so far"""
 
     def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
-        """Mean and variance of g_u(a, b): people and items, or arrays of them of one shape."""
+        """Mean and variance of g_u(a, b). `user`, `a`, `b`: numbers, or arrays of one shape."""
         return gap(self.functions, self.mw, self.vw, user, a, b)
 
     def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
-        """P(a beats b) of a person, the noise of the choice included."""
-        return chance(*self.gap(user, a, b))
+        """P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
+        return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
+        """Posterior over the utilities (n,) of one user, with its covariance."""
         return utilities(self.functions, self.mw[user], self.vw[user])
 
 
-def stream(
+def fit_streaming(
     K: Array,
     users: int,
     rows: PairRows,
@@ -70,13 +72,14 @@ def stream(
     width: float = 0.0,
     lapse: float = 0.0,
     seed: int = 0,
-    start: Streamed | None = None,
-) -> Streamed:
-    """CP of `users` people by streaming: answers `rows`, K (n x n) the covariance of each function.
+    start: StreamingFit | None = None,
+) -> StreamingFit:
+    """Fit CP to the answers `rows` of `users` people in batches, K (n x n) the covariance of each function.
 
-    People come in batches, shuffled with `seed`. The first batch, at most FIRST of it, is fitted by `cp.fit`: that is
-    step 1; step t of the functions is t^-slower of the way. `start`: earlier functions and weights, of as many people
-    or fewer, to go on from: then nothing is fitted first. ValueError, naming what is wrong.
+    People are shuffled with `seed` and come `batch` at a time. `cp.fit` fits the first batch, at most FIRST of it: step
+    1; step t moves the functions by t^-slower of the way. `start`: earlier functions and weights, of as many people or
+    fewer, to continue from; then no batch is fitted first. `width`, `lapse` as in `infer_users`. ValueError, naming the
+    argument.
     """
     for name, value in (("D", D), ("batch", batch), ("passes", passes), ("users", users)):
         check_count(name, value)
@@ -88,7 +91,7 @@ def stream(
     mw, vw = np.zeros((users, D)), np.ones((users, D))
     parts = list(_batches(rows, users, batch, seed))
     if start is None:
-        some = part_of(parts[0][1], parts[0][1].user < FIRST)
+        some = take_part(parts[0][1], parts[0][1].user < FIRST)
         known = min(parts[0][0].size, FIRST)
         first = fit(K, known, some, D=D, width=width, lapse=lapse, cycles=20)
         at = _places(of, first.cells, len(K))
@@ -111,7 +114,7 @@ def stream(
             steps += 1
             share = float(steps) ** -slower
             _step(items, (tau, nu), (mh, vh), told, mw[people], vw[people], users / people.size, share)
-    return Streamed(of_items(items, (tau, nu)), mw, vw, items, (tau, nu), steps)
+    return StreamingFit(functions_of_items(items, (tau, nu)), mw, vw, items, (tau, nu), steps)
 
 
 def user_weights(
@@ -124,8 +127,10 @@ def user_weights(
     start: Array | None = None,
     rounds: int = INNER,
 ) -> tuple[Array, Array, SiteSums]:
-    """Means and variances of people's weights (U x D), functions as they are, mh, vh (P x D); and what was told of g.
-    Messages of f1 and f2 as in `cp`, in turn."""
+    """Means and variances of people's weights (U x D), with the functions fixed at mh, vh (P x D); and the sites of g.
+
+    Messages of f1 and f2 alternate for `rounds`, as in `cp`. `start` (U x D): means to begin from.
+    """
     U, D = of.U, mh.shape[1]
     whole = likelihood_of(rows, np.full(U, width), np.full(U, lapse))
     mw, vw = np.zeros((U, D)) if start is None else start.copy(), np.ones((U, D))
@@ -156,11 +161,11 @@ def user_weights(
             w, c = coordinate_ascent(cross, (T[:, None] @ V)[:, 0], (N @ M)[:, 0], w, one, none)
         mw[who], vw[who] = w, c
         t[own], n[own] = t1.ravel(), n1.ravel()
-    return mw, vw, of.told(t[:-1], n[:-1])
+    return mw, vw, of.site_sums(t[:-1], n[:-1])
 
 
 def _some(of: Likelihood, rows: Ints, R: int) -> Likelihood:
-    """The likelihood of some rows, with repetition; R stands for none, which may say anything."""
+    """The likelihood of some rows, with repetition; R stands for a missing row, whose value is never used."""
     tied, lapsing = np.zeros(R + 1, bool), np.full(R + 1, -1)
     tied[of.tied], lapsing[of.lapsing] = True, np.arange(of.lapsing.size)
     which = lapsing[rows]
@@ -179,7 +184,7 @@ def _step(
     scale: float,
     share: float,
 ) -> None:
-    """Move the sites (D x P), and with them h's means and variances (P x D), in place: one function after the other."""
+    """Move the sites (D x P), and with them h's means and variances (P x D), in place, one function after the other."""
     (tau, nu), (mh, vh) = sites, h
     P, D = mh.shape
     cross, spread, pull = np.zeros((D, P, D)), np.zeros((P, D)), np.zeros((P, D))
@@ -196,8 +201,8 @@ def _step(
         mh[:, d], vh[:, d] = m[0], v[0]
 
 
-def _pairs_of(rows: PairRows, n: int, start: Streamed | None) -> tuple[Ints, Ints]:
-    """All pairs that were answered, those of an earlier stream first."""
+def _pairs_of(rows: PairRows, n: int, start: StreamingFit | None) -> tuple[Ints, Ints]:
+    """All pairs that were answered, those of an earlier fit first."""
     low, high = rows.pairs.min(axis=1, initial=n), rows.pairs.max(axis=1, initial=0)
     key = np.flatnonzero(np.bincount(low * n + high, minlength=n * n))
     if start is not None:
@@ -211,7 +216,7 @@ def _places(of: tuple[Ints, Ints], some: Cells, n: int) -> Ints:
 
 
 def _batches(rows: PairRows, users: int, size: int, seed: int) -> Iterator[tuple[Ints, PairRows]]:
-    """People (distinct) and their rows, users numbered from 0 within a batch."""
+    """Yield people (distinct) and their rows, with users numbered from 0 within the batch."""
     order = np.random.default_rng(seed).permutation(users)
     place = np.empty(users, np.int64)
     place[order] = np.arange(users)
@@ -220,4 +225,4 @@ def _batches(rows: PairRows, users: int, size: int, seed: int) -> Iterator[tuple
     ends = np.searchsorted(at[by], np.arange(0, users + size, size))
     for lo, hi, k in zip(ends[:-1], ends[1:], range(0, users, size)):
         part = by[lo:hi]
-        yield order[k : k + size], part_of(rows, part)._replace(user=at[part] - k)
+        yield order[k : k + size], take_part(rows, part)._replace(user=at[part] - k)

@@ -1,4 +1,4 @@
-"""How alike people's tastes are, by what is known of the people: the covariance of their weights, [H12] section 3."""
+"""Covariance of people's weights by their features, [H12] section 3."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from heedful.inference.collaborative.priors import Shared, whitening
 Array = npt.NDArray[np.float64]
 
 
-class Crowd(NamedTuple):
-    """`shared`: the prior of one function's weights over the U people. The rest is for people who come later."""
+class UserCovariance(NamedTuple):
+    """`shared`: the prior of one function's weights over the U people. The other fields serve people who come later."""
 
     shared: Shared
     centre: Array
@@ -37,7 +37,7 @@ class Crowd(NamedTuple):
         return Shared(R, np.maximum(self.amount - np.einsum("ni,ni->n", R, R), 0.0) + self.alone)
 
 
-def crowd(
+def user_covariance(
     Z: Any,
     *,
     lengthscale: float | None = None,
@@ -45,14 +45,14 @@ def crowd(
     nugget: float = 0.1,
     pseudo: int | None = None,
     seed: int = 0,
-) -> Crowd:
-    """The covariance of the weights of people with features Z (U x q): an RBF of the standardised features.
+) -> UserCovariance:
+    """Covariance of the weights of people with features Z (U x q): an RBF kernel of the standardised features.
 
-    `lengthscale`: of all, in standard deviations; `half_median` where None. Of `rho`, a number from 0 to 1, it is
-    rho RBF + (1 - rho) I: at 0 the features say nothing and CPU is CP. Where it is None, RBF + nugget I, as the paper's
-    experiments had it. `pseudo`: FITC with so many of the people as pseudo-people, drawn with `seed`; None is exact.
-    Costs U m^2 for every function and cycle, m the pseudo-people or, where exact, the rank of the RBF, at most U.
-    ValueError, naming what is wrong.
+    `lengthscale`: one for all features, in standard deviations; `half_median` where None. With `rho`, from 0 to 1, the
+    covariance is rho RBF + (1 - rho) I: at 0 the features say nothing and CPU is CP. Where `rho` is None it is RBF +
+    nugget I, as in the paper's experiments. `pseudo`: FITC with this many people as pseudo-inputs, drawn with `seed`;
+    None is exact. Costs U m^2 per function and cycle, m the pseudo-inputs or, where exact, the rank of the RBF, at most
+    U. ValueError, naming the argument.
     """
     Z = features("Z", Z)
     U = len(Z)
@@ -71,12 +71,12 @@ def crowd(
         check_count("pseudo", pseudo)
     some = at if pseudo is None or pseudo >= U else at[np.random.default_rng(seed).choice(U, pseudo, replace=False)]
     back = whitening(_rbf(some, some)) / np.sqrt(max(amount, 1e-300))
-    shared = Crowd(Shared(at, at[:, 0]), centre, unit, some, back, amount, alone).of(Z)
-    return Crowd(shared, centre, unit, some, back, amount, alone)
+    shared = UserCovariance(Shared(at, at[:, 0]), centre, unit, some, back, amount, alone).of(Z)
+    return UserCovariance(shared, centre, unit, some, back, amount, alone)
 
 
 def features(name: str, value: Any) -> Array:
-    """Rows of finite numbers, ValueError where they are none."""
+    """Rows of finite numbers. ValueError, under `name`, for anything else."""
     X = numbers(name, value, "rows of numbers").astype(np.float64)
     if X.ndim != 2 or not len(X) or not np.isfinite(X).all():
         raise ValueError(f"{name}: expected rows of finite numbers, at least one, got {describe(value)}")

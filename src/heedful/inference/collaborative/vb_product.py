@@ -1,4 +1,6 @@
-"""Variational Bayes for the factor g = W H of [H12] section 5: independent Gaussians over W and H, Gaussian g given."""
+"""Variational Bayes for the factor g = W H of [H12] section 5: independent Gaussians over W and H, given a
+Gaussian g.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,11 @@ class Factors(NamedTuple):
     vh: Array
 
 
-def begin(told: SiteSums, t3: Array, t4: Array) -> Factors:
-    """Where to start from: means from singular vectors of the table of what was told of g, 0 where nothing was.
+def initial_factors(told: SiteSums, t3: Array, t4: Array) -> Factors:
+    """Starting point: means from the singular vectors of the table of means of g, 0 where a cell has no answer; prior
+    variances.
 
-    With nothing but zeros there would be no direction to go. Variances are those of the priors.
+    A start at zero would leave no direction to move in. `t3`, `t4`: prior precisions of W and H.
     """
     of, (D, P) = told.of, t4.shape
     mw, mh = np.zeros((of.U, D)), np.zeros((D, P))
@@ -55,10 +58,10 @@ def begin(told: SiteSums, t3: Array, t4: Array) -> Factors:
 
 
 def sweep(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
-    """One pass: everybody's weights, one function after the other, then every pair's values, likewise.
+    """One pass of coordinate ascent: each person's weights, one function after the other, then each pair's values
+    likewise.
 
-    to_w, to_h: precisions and precisions times means of the priors, (U x D) and (D x P). Each step is the best of its
-    weights or values, all others as they are.
+    to_w, to_h: natural parameters of the priors, (U x D) and (D x P). Each step is optimal with all others fixed.
     """
     if not told.of.lists:
         return _sweep_dense(q, told, to_w, to_h)
@@ -69,7 +72,9 @@ def sweep(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Arr
 
 
 def _half(sums: Iterable[Sums], x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """New means and variances (A x D) of one side, x their means so far, t0 and n0 of the prior (A x D)."""
+    """New means and variances (A x D) of one side, from its means x so far; t0, n0 (A x D): natural parameters of its
+    prior.
+    """
     mean, var = n0 / t0, 1.0 / t0  # of who has no row
     for who, cross, spread, pull in sums:
         mean[who], var[who] = coordinate_ascent(cross, spread, pull, x[who], t0[who], n0[who])
@@ -77,7 +82,9 @@ def _half(sums: Iterable[Sums], x: Array, t0: Array, n0: Array) -> tuple[Array, 
 
 
 def coordinate_ascent(cross: Array, spread: Array, pull: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """Means, one function after the other from x on, and variances (A x D), of sums of rows; overwrites cross."""
+    """Means, one function after the other starting from x, and variances (A x D), from sums over rows; overwrites
+    `cross`.
+    """
     i = np.arange(x.shape[1])
     cross[:, i, i] += t0 + spread
     pull = pull + n0
@@ -92,15 +99,16 @@ def coordinate_ascent(cross: Array, spread: Array, pull: Array, x: Array, t0: Ar
 
 
 def _sweep_dense(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
-    """`sweep` of a whole table: functions are rows, and of t m m' only the upper triangle is summed."""
+    """`sweep` of a dense table: functions are rows, and only the upper triangle of t m m' is summed."""
     mw, vw = _side(told.t.T, told.n.T, q.mh, q.vh, q.mw.T, to_w[0].T, to_w[1].T)
     mh, vh = _side(told.t, told.n, mw, vw, q.mh, *to_h)
     return Factors(np.ascontiguousarray(mw.T), np.ascontiguousarray(vw.T), mh, vh)
 
 
 def _side(T: Array, N: Array, m: Array, v: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """New means and variances (D x A) of one side, x their means so far, t0 and n0 of the prior; m and v (D x B) are of
-    the other, T and N (B x A) the table."""
+    """New means and variances (D x A) of one side from its means x; t0, n0: its prior; m and v (D x B): the other side;
+    T and N (B x A): the table.
+    """
     D, (B, A) = len(m), T.shape
     starts = np.cumsum(np.arange(D + 1, 1, -1)) - D - 1  # of the rows of the triangle: d with d, d + 1, ...
     count = D * (D + 1) // 2

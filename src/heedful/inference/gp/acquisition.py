@@ -1,13 +1,13 @@
-"""What to ask next: the pair of items whose answer says most, by what is believed of their utilities, [H12] section 4.
+"""Acquisition functions for pairwise comparisons, [H12] section 4: which pair of items to ask about next.
 
-bald    how much the answer tells about the utilities, in bits; for learning a whole ranking.
-mes     how uncertain the answer is, in bits; takes a coin for a question worth asking, and is here to compare.
-eubo    the expected utility of the better of the two; for finding a favourite.
-random  any pair.
+    bald    mutual information of the answer and the utilities, in bits: for learning a whole ranking
+    mes     entropy of the answer, in bits: it takes a coin toss for a question worth asking, and is here to compare
+    eubo    expected utility of the better of the two: for finding the best item
+    random  any pair
 
-Of all n (n - 1) / 2 pairs the best is found, exactly, a block that fits the cache at a time: nothing is sampled, and
-not scored are those alone of which a bound says that they are worth less. Of equal scores the first pair wins, in the
-order (0, 1), (0, 2), ...: whoever shows a pair decides which item stands left.
+The search over all n (n - 1) / 2 pairs is exact: it goes through them in blocks that fit the cache, and skips only
+pairs that a bound rules out. Of equal scores the first pair wins, in the order (0, 1), (0, 2), ... The caller decides
+which item of the pair is shown on the left.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _BLOCK = 1 << 15  # pairs scored at a time: some arrays of this size stay in the
 _SLACK = 1e-9  # of bounds, for rounding
 
 
-class Asked(NamedTuple):
-    """A pair of items to ask about, and what its rule gave for it: bits, a utility, or 0 for a random one."""
+class Question(NamedTuple):
+    """A pair of items to ask about, and its acquisition score: bits, a utility, or 0 for a random pair."""
 
     first: int
     second: int
@@ -45,8 +45,9 @@ class Asked(NamedTuple):
 
 
 def mes(mean: npt.ArrayLike, var: npt.ArrayLike) -> Array:
-    """Entropy of the answer in bits, h[Phi(mean / sqrt(var + 1))]: the first term of [H12] Eq. 11. Elementwise, for
-    the mean and variance of f_a - f_b."""
+    """Maximum entropy sampling: entropy of the answer in bits, h[Phi(mean / sqrt(var + 1))], the first term of [H12]
+    Eq. 11. Elementwise, for mean and variance of f_a - f_b.
+    """
     from scipy.special import ndtr
 
     m, v = np.asarray(mean, np.float64), np.asarray(var, np.float64)
@@ -69,11 +70,11 @@ def bald(mean: npt.ArrayLike, var: npt.ArrayLike) -> Array:
 
 
 def eubo(first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Array:
-    """Expected utility of the better of two, E max(f_a, f_b), elementwise, of their means and the variance of
-    f_a - f_b.
+    """Expected utility of the better of two, E max(f_a, f_b), elementwise, from their means and the variance of f_a -
+    f_b.
 
-    With s = sqrt(var) and z = |first - second| / s: max(first, second) + s (phi(z) - z Phi(-z)). It is about which is
-    better, so the noise of a choice has no part in it.
+    With s = sqrt(var) and z = |first - second| / s: max(first, second) + s (phi(z) - z Phi(-z)). The noise of a choice
+    does not matter here, only which utility is higher.
     """
     from scipy.special import ndtr
 
@@ -85,8 +86,10 @@ def eubo(first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Arr
     return np.maximum(a, b) + np.maximum(more, 0.0)  # type: ignore[no-any-return]
 
 
-def worth(rule: str, first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Array:
-    """What a rule ("bald", "mes", "eubo") gives pairs, elementwise, of their means and the variance of f_a - f_b."""
+def acquisition_score(rule: str, first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Array:
+    """Scores of pairs under a rule ("bald", "mes", "eubo"), elementwise: `first`, `second` are the means of the two
+    utilities, `var` is the variance of f_a - f_b.
+    """
     if rule == "eubo":
         return eubo(first, second, var)
     gap = np.subtract(first, second)
@@ -103,11 +106,12 @@ def next_question(
     pairs: npt.ArrayLike | None = None,
     skip: npt.ArrayLike = (),
     rng: np.random.Generator | None = None,
-) -> Asked:
-    """The pair that a rule gives most: among `pairs` (p x 2), or all pairs of the posterior's items; never one of
-    `skip` (q x 2, either way round).
+) -> Question:
+    """The pair with the highest score, among `pairs` (p x 2) or, where None, all pairs of items; never one of `skip` (q
+    x 2, in either order).
 
-    "random" draws from `rng`, evenly. ValueError, naming what is wrong; also where no pair is left.
+    "random" draws evenly with `rng`. ValueError, naming the argument, for an unknown rule, malformed pairs, and where
+    no pair is left.
     """
     n = posterior.mean.size
     check_rule(rule, rng)
@@ -120,16 +124,16 @@ def next_question(
     if n * (n - 1) // 2 == len(left_out):
         raise ValueError(f"skip: expected a pair left to ask, got all {len(left_out)}")
     if rng is not None and rule == "random":
-        return Asked(*random_pair(n, left_out, rng), 0.0)
+        return Question(*random_pair(n, left_out, rng), 0.0)
     return _of_all(posterior, rule, left_out)
 
 
-def _of_all(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> Asked:
+def _of_all(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> Question:
     mean, var = posterior.mean, posterior.var
     n = mean.size
     rows = min(n - 1, max(1, _BLOCK // n))
     below = np.tril_indices(rows, -1)
-    best, least, known = Asked(-1, -1, -np.inf), _threshold(posterior, rule, skip), (-1.0, -2.0)
+    best, least, known = Question(-1, -1, -np.inf), _threshold(posterior, rule, skip), (-1.0, -2.0)
     for lo in range(0, n - 1, rows):
         hi = min(lo + rows, n - 1)
         v = posterior.block(lo, hi)  # row r, column c: the pair (lo + r, lo + 1 + c), which is one where c >= r
@@ -145,35 +149,38 @@ def _of_all(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> A
             continue
         r, c = np.divmod(at, n - 1 - lo)
         spread = v.ravel()[at]
-        got = worth(rule, mean[lo + r], mean[lo + 1 + c], spread)
+        got = acquisition_score(rule, mean[lo + r], mean[lo + 1 + c], spread)
         k = int(got.argmax())
         if got[k] > best.score:
-            best = Asked(lo + int(r[k]), lo + 1 + int(c[k]), float(got[k]))
+            best = Question(lo + int(r[k]), lo + 1 + int(c[k]), float(got[k]))
             known = float(abs(mean[best.first] - mean[best.second])), float(spread[k])
             least = max(least, best.score)
     return best
 
 
 def _threshold(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> float:
-    """What the rule gives the best of some pairs, which all others have to reach: those of the item with the highest
-    mean, or, where it is about what is uncertain, of the one with the highest variance."""
+    """The best score among some pairs, which every other pair has to reach: those of the item with the highest mean or,
+    where the rule measures uncertainty, with the highest variance.
+    """
     mean, var = posterior.mean, posterior.var
     i = int(mean.argmax() if rule == "eubo" else var.argmax())
     v = np.maximum(var[i] + var - 2.0 * posterior.row(i), 0.0)
-    got = worth(rule, mean[i], mean, v)
+    got = acquisition_score(rule, mean[i], mean, v)
     got[i] = -np.inf
     got[skip[skip[:, 0] == i, 1]] = got[skip[skip[:, 1] == i, 0]] = -np.inf
     return float(got.max())
 
 
 def _worth_a_look(rule: str, first: Array, second: Array, v: Array, least: float, known: tuple[float, float]) -> Ints:
-    """Flat places in v (r x c), the variances of f_a - f_b (below 0: no pair), of pairs that may be worth at least
-    `least`: all but those of which it is sure that they are not. first (r x 1), second (c,): their means. Of pairs with
-    the gap and the variance of one that was looked at before (`known`), none: they are worth the same, and come later.
+    """Flat indices into v (r x c), the variances of f_a - f_b (negative: no pair), of all pairs whose score may reach
+    `least`.
 
-    eubo: psi(z) = phi(z) - z Phi(-z) is log-concave, so psi(z) psi(-z) <= psi(0)^2: what a pair is worth, less a, times
-    the same less b, is at most v / (2 pi). bald rises with the variance, and is largest of equal means, where it is
-    1 - C / sqrt(v + C^2).
+    first (r x 1), second (c,): their means. Pairs with the gap and variance of one already scored (`known`) are left
+    out: they score the same and come later.
+
+    eubo: psi(z) = phi(z) - z Phi(-z) is log-concave, so psi(z) psi(-z) <= psi(0)^2: the score less a, times the score
+    less b, is at most v / (2 pi). bald rises with the variance and is largest for equal means, where it is 1 - C /
+    sqrt(v + C^2).
     """
     if rule == "eubo" and np.isfinite(least):
         far = np.maximum(least - first, 0.0) * ((2.0 * math.pi - _SLACK) * np.maximum(least - second, 0.0))
@@ -190,7 +197,7 @@ def _worth_a_look(rule: str, first: Array, second: Array, v: Array, least: float
     return np.flatnonzero(there)
 
 
-def _of_pool(posterior: Posterior, rule: str, pairs: Ints, skip: Ints, rng: np.random.Generator | None) -> Asked:
+def _of_pool(posterior: Posterior, rule: str, pairs: Ints, skip: Ints, rng: np.random.Generator | None) -> Question:
     n = posterior.mean.size
     ordered = np.sort(pairs, axis=1)
     kept = pairs[~np.isin(ordered[:, 0] * n + ordered[:, 1], skip[:, 0] * n + skip[:, 1])]
@@ -198,17 +205,18 @@ def _of_pool(posterior: Posterior, rule: str, pairs: Ints, skip: Ints, rng: np.r
         raise ValueError(f"pairs: expected one left to ask, got {len(pairs)}, all of them in skip")
     if rng is not None and rule == "random":
         a, b = kept[rng.integers(len(kept))].tolist()
-        return Asked(a, b, 0.0)
+        return Question(a, b, 0.0)
     a, b = kept.T
     _, v = posterior.gap(a, b)
-    got = worth(rule, posterior.mean[a], posterior.mean[b], v)
+    got = acquisition_score(rule, posterior.mean[a], posterior.mean[b], v)
     k = int(got.argmax())
-    return Asked(int(a[k]), int(b[k]), float(got[k]))
+    return Question(int(a[k]), int(b[k]), float(got[k]))
 
 
 def random_pair(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]:
-    """A pair of n items that is not in skip (q x 2, the lower first, each once), any as likely as any other: its number
-    among those left is drawn, in the order (0, 1), (0, 2), ..."""
+    """A pair of n items outside skip (q x 2, the lower first, each once), drawn uniformly: its number among the pairs
+    that are left is drawn, in the order (0, 1), (0, 2), ...
+    """
     before = np.concatenate(([0], np.cumsum(np.arange(n - 1, 0, -1))))  # pairs whose first item is lower
     k = int(rng.integers(before[-1] - len(skip)))
     for taken in np.sort(before[skip[:, 0]] + skip[:, 1] - skip[:, 0] - 1).tolist():
@@ -222,9 +230,10 @@ def random_pair(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]
 # ---------------------------------------------------------------------------- several at once
 
 
-def after(posterior: Posterior, winner: int, loser: int) -> Posterior:
-    """What would be believed after one more choice, winner over loser: the Gaussian with the mean and covariance of
-    posterior times Phi(f_winner - f_loser), exactly. One site of EP, no refinement of the others."""
+def posterior_after(posterior: Posterior, winner: int, loser: int) -> Posterior:
+    """The posterior after one more choice, winner over loser: the Gaussian with the exact mean and covariance of
+    posterior times Phi(f_winner - f_loser). One site of EP; the others are not refined.
+    """
     mean, cov = posterior
     along = cov[:, winner] - cov[:, loser]
     gap, v = mean[winner] - mean[loser], max(float(along[winner] - along[loser]), 0.0)
@@ -234,9 +243,10 @@ def after(posterior: Posterior, winner: int, loser: int) -> Posterior:
 
 
 def expected_change(gap: npt.ArrayLike, var: npt.ArrayLike) -> tuple[Array, Array]:
-    """How one choice moves a Gaussian, elementwise, of the mean and variance of f_winner - f_loser: with c the
-    covariances of the utilities with f_winner - f_loser, the mean goes up by c times the first, the covariance down by
-    c c' times the second."""
+    """How one choice moves a Gaussian, elementwise, from mean and variance of f_winner - f_loser. With c the
+    covariances of the utilities with f_winner - f_loser: the mean moves by c times the first result, the covariance by
+    -c c' times the second.
+    """
     from scipy.special import log_ndtr
 
     s2 = 1.0 + np.asarray(var, np.float64)
@@ -245,7 +255,7 @@ def expected_change(gap: npt.ArrayLike, var: npt.ArrayLike) -> tuple[Array, Arra
     return ratio / np.sqrt(s2), ratio * (z + ratio) / s2
 
 
-def batch(
+def next_batch(
     posterior: Posterior,
     size: int,
     rule: str = "bald",
@@ -253,26 +263,31 @@ def batch(
     pairs: npt.ArrayLike | None = None,
     skip: npt.ArrayLike = (),
     rng: np.random.Generator | None = None,
-) -> list[Asked]:
-    """Questions to ask together, none twice: each the next one, were the likelier answers to those before it true.
+) -> list[Question]:
+    """Distinct questions to ask together: each is the next question, supposing the likelier answer to those before it.
 
-    Greedy believer: near the best batch at the cost of `size` questions. Arguments and errors as of `next_question`;
-    where fewer pairs are left than `size`, that is an error too.
+    A greedy approximation of the best batch, at the cost of `size` questions. Arguments and errors as in
+    `next_question`; ValueError also where fewer than `size` pairs are left.
     """
     check_count("size", size)
     n = posterior.mean.size
     gone = _pairs("skip", skip, n)
-    asked: list[Asked] = []
+    asked: list[Question] = []
     for _ in range(size):
         question = next_question(posterior, rule, pairs=pairs, skip=gone, rng=rng)
         asked.append(question)
         gone = np.concatenate([gone, [question[:2]]])
         a, b = question[:2]
-        posterior = after(posterior, a, b) if posterior.mean[a] >= posterior.mean[b] else after(posterior, b, a)
+        posterior = (
+            posterior_after(posterior, a, b)
+            if posterior.mean[a] >= posterior.mean[b]
+            else posterior_after(posterior, b, a)
+        )
     return asked
 
 
 def check_rule(rule: str, rng: Any) -> None:
+    """Check a rule's name, and that "random" has a generator. ValueError otherwise."""
     if rule not in RULES:
         raise ValueError(f"rule: expected one of {', '.join(RULES)}, got {describe(rule)}")
     if rule == "random" and not isinstance(rng, np.random.Generator):

@@ -1,4 +1,4 @@
-"""Answers as they came, one after the other, with the site of each: what a learner of choices keeps of the past."""
+"""Answers in the order they came, with the EP site of each: what a comparison learner keeps of the past."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from heedful.inference.gp.ep import extend_posterior
 from heedful.inference.gp.posterior import LowRankPosterior, Posterior, product
-from heedful.inference.gp.sites import Sites, ready
+from heedful.inference.gp.sites import Sites, make_table
 from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
@@ -20,9 +20,11 @@ ROOM = 16
 
 
 class AnswerBuffer(NamedTuple):
-    """Rows of comparisons, the first `n` of arrays: who, which pair (the winner first), whether equally good, with
-    which others it came in one answer (-1: alone), its site, and with which width and lapse rate the person is
-    supposed to answer (the same in all rows of one person)."""
+    """Rows of comparisons, in the first `n` entries of growing arrays.
+
+    `user`; `pairs`, winner first; `equal`, whether it is a tie; `group`, the number shared by rows of one answer (-1:
+    alone); the site `tau`, `nu`; and the `width` and `lapse` assumed of the person, the same in all rows of one person.
+    """
 
     user: Ints
     pairs: Ints
@@ -36,7 +38,7 @@ class AnswerBuffer(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """Its arrays become longer as answers arrive."""
+        """True: the arrays grow as answers arrive."""
         return True
 
     def own(self) -> AnswerBuffer:
@@ -45,18 +47,21 @@ class AnswerBuffer(NamedTuple):
         return self._replace(**dict(zip(self._fields, columns)))
 
     def of(self, user: int) -> Ints:
-        """The rows of a person."""
+        """Indices of a user's rows."""
         return np.flatnonzero(self.user[: self.n] == user)
 
     def rows(self, at: Any) -> PairRows:
+        """The rows at `at` (an index array, slice or mask) as `PairRows`."""
         user = self.user[at]
         return PairRows(user, self.pairs[at], self.equal[at], np.ones(user.size), self.group[at])
 
     def sites(self, at: Any) -> Sites:
+        """The sites of the rows at `at`."""
         return Sites(self.tau[at], self.nu[at])
 
 
 def empty_buffer() -> AnswerBuffer:
+    """A buffer without rows."""
     whole, real = np.zeros(ROOM, np.int64), np.zeros(ROOM)
     pairs = np.zeros((ROOM, 2), np.int64)
     return AnswerBuffer(
@@ -64,11 +69,11 @@ def empty_buffer() -> AnswerBuffer:
     )
 
 
-def with_answer(said: AnswerBuffer, user: int, pairs: Ints, equal: Any, width: float, lapse: float) -> AnswerBuffer:
-    """The answers and one more, of rows (r x 2), their sites still 0; owns `said`."""
+def append_answer(said: AnswerBuffer, user: int, pairs: Ints, equal: Any, width: float, lapse: float) -> AnswerBuffer:
+    """The buffer with one more answer, pairs (r x 2), whose sites are 0; takes over the arrays of `said`."""
     n, r = said.n, len(pairs)
     while n + r > said.user.size:
-        said = longer(said)
+        said = double_capacity(said)
     new = slice(n, n + r)
     said.user[new], said.pairs[new], said.equal[new] = user, pairs, equal
     said.group[new] = n if r > 1 else -1
@@ -76,18 +81,18 @@ def with_answer(said: AnswerBuffer, user: int, pairs: Ints, equal: Any, width: f
     return said._replace(n=n + r)
 
 
-def longer(said: AnswerBuffer) -> AnswerBuffer:
-    """The answers, with twice the room."""
+def double_capacity(said: AnswerBuffer) -> AnswerBuffer:
+    """The buffer with twice the capacity."""
     columns: Any = (np.concatenate([part, np.zeros_like(part)]) for part in said[:-1])
     return said._replace(**dict(zip(said._fields, columns)))
 
 
-def without(said: AnswerBuffer, at: Ints) -> AnswerBuffer:
-    """The answers but those rows: whole answers, or their rows that are left no longer share what they shared."""
+def drop_rows(said: AnswerBuffer, at: Ints) -> AnswerBuffer:
+    """The buffer without the rows `at`: whole answers, or rows of an answer whose others no longer share noise."""
     kept = np.delete(np.arange(said.n), at)
     out = empty_buffer()
     while out.user.size < kept.size:
-        out = longer(out)
+        out = double_capacity(out)
     for part, old in zip(out[:-1], said[:-1]):
         part[: kept.size] = old[kept]
     grouped = np.flatnonzero(out.group[: kept.size] >= 0)
@@ -97,29 +102,31 @@ def without(said: AnswerBuffer, at: Ints) -> AnswerBuffer:
 
 
 def rows_about(said: AnswerBuffer, item: int) -> Ints:
-    """The rows of all answers about an item, and of those that came in one with them."""
+    """Indices of the rows of all answers that mention an item."""
     rows, group = (said.pairs[: said.n] == item).any(axis=1), said.group[: said.n]
     return np.flatnonzero(rows | ((group >= 0) & np.isin(group, group[rows])))
 
 
-def comparisons(shown: Ints, order: Ints) -> Ints:
-    """The rows (r x 2), winner first, of an answer that orders what was shown (k,): places from the best on, of which
-    those not named come after, nothing said among them."""
+def order_comparisons(shown: Ints, order: Ints) -> Ints:
+    """Pairs (r x 2), winner first, of an answer that orders `shown` (k,): `order` lists places from the best on. Those
+    it does not list come after, without an order among them.
+    """
     named = shown[order]
     rest = np.delete(shown, order)
     chain = np.stack([named[:-1], named[1:]], axis=1)
     return np.concatenate([chain, np.stack([np.full(rest.size, named[-1]), rest], axis=1)])
 
 
-def ties(shown: Ints) -> Ints:
-    """The rows (r x 2) of an answer that all of those shown are equally good."""
+def tie_comparisons(shown: Ints) -> Ints:
+    """Pairs (r x 2) of an answer that all of `shown` are equally good."""
     return np.array(list(combinations(shown.tolist(), 2)), np.int64)
 
 
 def item_posterior(cov: Array, mean: Array, said: AnswerBuffer, user: int, items: Ints) -> Posterior:
-    """What is believed of a person's utilities of these items (i,), distinct, with the prior N(mean (n,), cov (n x n)):
-    from the sites as they are."""
-    met, T, r = natural(mean, said, user)
+    """Posterior over a user's utilities of distinct items (i,), with prior N(mean (n,), cov (n x n)), from the current
+    sites.
+    """
+    met, T, r = natural_parameters(mean, said, user)
     every = items.size == len(cov) and bool((items == np.arange(items.size)).all())
     return extend_posterior(
         cov if every else cov[np.ix_(items, items)], mean[items], cov[np.ix_(items, met)], cov[np.ix_(met, met)], T, r
@@ -127,8 +134,8 @@ def item_posterior(cov: Array, mean: Array, said: AnswerBuffer, user: int, items
 
 
 def low_rank_posterior(cov: Array, mean: Array, said: AnswerBuffer, user: int, items: Ints) -> LowRankPosterior:
-    """The same of items that rise, with no matrix of i x i."""
-    met, T, r = natural(mean, said, user)
+    """`item_posterior` of items in rising order, without forming an i x i matrix."""
+    met, T, r = natural_parameters(mean, said, user)
     across = cov[np.ix_(items, met)]
     hold = np.linalg.solve(np.eye(met.size) + T @ cov[np.ix_(met, met)], np.column_stack([T, r]))
     pull = 0.5 * (hold[:, :-1] + hold[:, :-1].T)
@@ -136,10 +143,12 @@ def low_rank_posterior(cov: Array, mean: Array, said: AnswerBuffer, user: int, i
     return LowRankPosterior(mean[items] + np.vecdot(across, hold[:, -1]), cov, items, left, across)
 
 
-def natural(mean: Array, said: AnswerBuffer, user: int) -> tuple[Ints, Array, Array]:
-    """What a person's answers say: the items they met (q,), rising, T (q x q) and r (q,) as in `ep.Many`, of those."""
+def natural_parameters(mean: Array, said: AnswerBuffer, user: int) -> tuple[Ints, Array, Array]:
+    """What a user's answers say: the items they mention (q,), rising, and T (q x q) and r (q,) over these, as in
+    `UserPosteriors`.
+    """
     at = said.of(user)
     met, inverse = np.unique(said.pairs[at], return_inverse=True)
     rows = said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
-    [T], [h] = ready(rows, 1, met.size).natural(said.tau[at], said.nu[at])
+    [T], [h] = make_table(rows, 1, met.size).natural(said.tau[at], said.nu[at])
     return met, T, h - T @ mean[met]

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.sites import Design, Table, design_of, diagonal, inverses, ready, root, sum_by
+from heedful.inference.gp.sites import Design, Table, inverses, is_diagonal, make_design, make_table, root, sum_by
 from heedful.inference.gp.sites import Sites as Sites
-from heedful.inference.gp.tilted_moments import of_choice, of_tie, with_lapses
+from heedful.inference.gp.tilted_moments import choice_moments, lapse_moments, tie_moments
 from heedful.inference.pairwise import PairRows, pair_rows
 from heedful.jit.kernel import Ints
 
@@ -35,18 +35,18 @@ LEAST = 1e-2
 
 
 class EPResult(NamedTuple):
-    """The posterior, the sites to start from next time, and the log of the evidence, log P(answers)."""
+    """The posterior, the sites to start from next time, and the log evidence, log P(answers)."""
 
     posterior: Posterior
     sites: Sites
     log_evidence: float
 
 
-class Many(NamedTuple):
-    """Posteriors of U people over the same n items: means (U x n), covariances (U x n x n), evidence (U,).
+class UserPosteriors(NamedTuple):
+    """Posteriors of U people over the same n items: means (U x n), covariances (U x n x n), log evidence (U,).
 
-    The sites together are exp(-d'T d / 2 + r'd) of d = f - prior mean: T (U x n x n), r (U x n). `cavities`: mean and
-    variance (p,) of what each answer is about, by all that is known but this answer.
+    All sites together are exp(-d'T d / 2 + r'd) with d = f - prior mean: T (U x n x n), r (U x n). `cavities`: mean and
+    variance (p,) of the quantity that each row is about, given everything but this row.
     """
 
     mean: Array
@@ -58,10 +58,11 @@ class Many(NamedTuple):
     cavities: tuple[Array, Array]
 
     def of(self, user: int) -> Posterior:
+        """The posterior of one user."""
         return Posterior(self.mean[user], self.cov[user])
 
 
-def infer_many(
+def infer_users(
     K: Array,
     prior_mean: Array,
     users: int,
@@ -72,18 +73,18 @@ def infer_many(
     lapse: Any = 0.0,
     tolerance: float = 1e-9,
     sweeps: int = 500,
-) -> Many:
-    """Posteriors of `users` people with the same prior N(prior_mean (n,), K (n x n)) and their own answers; or each
-    with a prior of their own, over items of their own (U x n, U x n x n).
+) -> UserPosteriors:
+    """Posteriors of `users` people by EP, with a common prior N(prior_mean (n,), K (n x n)) and their own answers; or
+    each with a prior of their own over items of their own (U x n, U x n x n).
 
-    width, lapse: of everybody, or of each (U,). `width` is how much better an item must be perceived to be called
-    better, where "equally good" may be said; else 0. `lapse` is the probability of an answer given at random (of a
-    ranking or a best-of-k: none, its noise is shared). `sites` of fewer rows are those of the first rows. Sweeps end
-    when no site moves by more than `tolerance` as a share. ValueError where items are called equally good and width
-    is 0. With lapses and answers that contradict one another, utilities have several likely explanations, and this is
-    a Gaussian around one of them, or over them.
+    width, lapse: one for all, or one per person (U,). `width` is how much better an item must be perceived to be called
+    better, where ties are allowed; otherwise 0. `lapse` is the probability of a random answer (a ranking or best-of-k
+    has no lapses: its noise is shared). `sites` of fewer rows are those of the first rows. Sweeps end when no site
+    moves by more than `tolerance` as a share. ValueError where there are ties and width is 0. With lapses and
+    contradicting answers the posterior may have several modes: the result is a Gaussian around one of them, or over
+    them.
     """
-    table = ready(rows, users, K.shape[-1]) if isinstance(rows, PairRows) else rows
+    table = make_table(rows, users, K.shape[-1]) if isinstance(rows, PairRows) else rows
     rows, U = table.rows, table.U
     likelihood = likelihood_of(rows, np.broadcast_to(width, (U,)), np.broadcast_to(lapse, (U,)))
     L, user, p = root(K), rows.user, rows.size
@@ -122,11 +123,11 @@ def infer_many(
     whole += table.noise_evidence(tau, nu) - 0.5 * np.linalg.slogdet(at.B)[1]
     evidence = sum_by(user, rows.times * scale, U) + whole
     reached = Sites(tau, nu, done, float(moved.max(initial=0.0)))
-    return Many(at.mean, at.cov, reached, evidence, at.T, at.r, (m, v))
+    return UserPosteriors(at.mean, at.cov, reached, evidence, at.T, at.r, (m, v))
 
 
 class _At(NamedTuple):
-    """The Gaussian that sites make, and what each row says against its cavity."""
+    """The Gaussian of the current sites, and each row's likelihood against its cavity."""
 
     T: Array
     h: Array
@@ -144,7 +145,7 @@ class _At(NamedTuple):
 def _gaussian(table: Table | Design, likelihood: Likelihood, L: Array, prior_mean: Array, tau: Array, nu: Array) -> _At:
     T, h = table.natural(tau, nu)
     Lt = L.swapaxes(-1, -2)
-    if diagonal(L):  # items each for themselves: with a thousand of them, products take most of the time
+    if is_diagonal(L):  # items each for themselves: with a thousand of them, products take most of the time
         scale = L.diagonal()
         B = np.eye(scale.size) + scale[:, None] * T * scale
         cov = scale[:, None] * inverses(B) * scale
@@ -154,14 +155,14 @@ def _gaussian(table: Table | Design, likelihood: Likelihood, L: Array, prior_mea
     cov = 0.5 * (cov + cov.transpose(0, 2, 1))
     r = h - (T @ prior_mean[:, :, None])[:, :, 0]
     mean = prior_mean + (cov @ r[:, :, None])[:, :, 0]
-    m, v = table.believed(mean, cov, tau, nu)
+    m, v = table.site_marginals(mean, cov, tau, nu)
     left = np.maximum(1.0 - v * tau, 1e-10)
     m, v = (m - v * nu) / left, v / left  # the cavity: one copy of the site taken out
     return _At(T, h, B, cov, r, mean, m, v, *moments(likelihood, m, v))
 
 
 def _towards(at: _At, tau: Array, nu: Array, bend: Array) -> tuple[Array, Array]:
-    """How far each site is from the one that has the moments of its row."""
+    """How far each site is from the one that matches the moments of its row."""
     ends = 1.0 - at.v * bend
     return bend / ends - tau, (at.slope + at.m * bend) / ends - nu
 
@@ -184,8 +185,10 @@ def _widen(
     people: npt.NDArray[np.bool_],
     tolerance: float,
 ) -> tuple[Array, Array, _At, Array, npt.NDArray[np.bool_]]:
-    """On from where sites that could only narrow have settled: of these people, they may widen. It is nearer to the
-    truth where it settles on a Gaussian; of whom it does not, all stays as it was. The last says who did."""
+    """Continue from where sites with tau >= 0 converged: the sites of these people may now have negative tau. The
+    result is more accurate where it converges; people for whom it does not keep their sites. The last value says who
+    converged.
+    """
     user, U = table.rows.user, table.U
     Lt, one = L.swapaxes(-1, -2), np.eye(L.shape[-1])
     begun_tau, begun_nu = tau, nu
@@ -224,7 +227,7 @@ def _widen(
 
 
 class Likelihood(NamedTuple):
-    """What the moments of the rows (p,) need."""
+    """Constants of the rows (p,) that their moments need."""
 
     width: Array
     noise: Array
@@ -238,7 +241,7 @@ class Likelihood(NamedTuple):
 
 
 def likelihood_of(rows: PairRows, width: Array, lapse: Array) -> Likelihood:
-    """What the rows say with the width and the lapse rate of each person (U,). ValueError on ties without a width."""
+    """The likelihood of rows, given each person's width and lapse rate (U,). ValueError for ties without a width."""
     grouped = rows.group >= 0
     # Of several compared at once the order is kept, whether or not two of them could have been called equally good
     each = np.where(grouped & ~rows.equal, 0.0, width[rows.user])
@@ -251,16 +254,16 @@ def likelihood_of(rows: PairRows, width: Array, lapse: Array) -> Likelihood:
 
 
 def moments(of: Likelihood, m: Array, v: Array) -> tuple[Array, Array, Array]:
-    """log Z, its slope and its bend (p,) of the rows, against cavities N(m, v) (p,)."""
+    """log Z, its first derivative and minus its second derivative (p,) of the rows, against cavities N(m, v) (p,)."""
     s = np.sqrt(v + of.noise)
-    out = of_choice(m, s, of.width)
+    out = choice_moments(m, s, of.width)
     if of.tied.size:
         k = of.tied
-        for whole, part in zip(out, of_tie(m[k], s[k], of.width[k])):
+        for whole, part in zip(out, tie_moments(m[k], s[k], of.width[k])):
             whole[k] = part
     if of.lapsing.size:
         k = of.lapsing
-        for whole, part in zip(out, with_lapses(out[0][k], out[1][k], out[2][k], of.lapse, of.kinds)):
+        for whole, part in zip(out, lapse_moments(out[0][k], out[1][k], out[2][k], of.lapse, of.kinds)):
             whole[k] = part
     return out
 
@@ -277,17 +280,17 @@ def infer(
     tolerance: float = 1e-9,
     sweeps: int = 500,
 ) -> EPResult:
-    """The posterior of one person with the prior N(prior_mean (n,), K (n x n)), from pairs (p x 2), winner first, and
-    how often each was answered so (p,), once where None; or from a table of `PairRows` (counts None).
+    """Posterior of one person by EP, with prior N(prior_mean (n,), K (n x n)).
 
-    Items that were never compared take part in the end alone, so a thousand items and twenty answers are quick. See
-    `infer_many` for the rest.
+    Answers are pairs (p x 2), winner first, with `counts` (p,) of how often each was given, once where None; or
+    `PairRows` (counts None). Items that were never compared enter only at the end, so a thousand items with twenty
+    answers are quick. The other arguments and errors are those of `infer_users`.
     """
     rows = pairs if isinstance(pairs, PairRows) else pair_rows(pairs, counts)
     met = np.unique(rows.pairs)
     at = np.searchsorted(met, rows.pairs)
     part = rows._replace(pairs=at, user=np.zeros(rows.size, np.int64))
-    many = infer_many(
+    many = infer_users(
         K[np.ix_(met, met)],
         prior_mean[met],
         1,
@@ -301,8 +304,8 @@ def infer(
     return extend_to_items(many, K, prior_mean, met)
 
 
-def extend_to_items(many: Many, K: Array, prior_mean: Array, met: Ints) -> EPResult:
-    """What one person's answers say of all n items, from `many` of those that were met (q,), rising."""
+def extend_to_items(many: UserPosteriors, K: Array, prior_mean: Array, met: Ints) -> EPResult:
+    """One person's posterior over all n items, from `many` over the items that answers mention, `met` (q,), rising."""
     posterior = many.of(0)
     if met.size < len(prior_mean):
         posterior = extend_posterior(K, prior_mean, K[:, met], K[np.ix_(met, met)], many.T[0], many.r[0])
@@ -312,19 +315,21 @@ def extend_to_items(many: Many, K: Array, prior_mean: Array, met: Ints) -> EPRes
 def infer_rows(
     K: Array, D: Array, times: Array, *, lapse: float = 0.0, tolerance: float = 1e-9, sweeps: int = 500
 ) -> EPResult:
-    """The posterior of f ~ N(0, K (n x n)) from rows d of D (p x n) that won, P = Phi(d . f), each so many times (p,).
+    """Posterior of f ~ N(0, K (n x n)) from rows d of D (p x n) that won, with P = Phi(d . f), each `times` (p,) times.
 
-    Of rows e_a - e_b what `infer` gives; else f are the weights of features, and d what two things differ in.
+    With rows e_a - e_b it is `infer`; otherwise f are weights of features and d is the difference of two things'
+    features.
     """
     p, n = D.shape
-    design = design_of(D, times, np.zeros(p, np.int64), 1, np.zeros(p, bool))
-    many = infer_many(K, np.zeros(n), 1, design, lapse=lapse, tolerance=tolerance, sweeps=sweeps)
+    design = make_design(D, times, np.zeros(p, np.int64), 1, np.zeros(p, bool))
+    many = infer_users(K, np.zeros(n), 1, design, lapse=lapse, tolerance=tolerance, sweeps=sweeps)
     return EPResult(many.of(0), many.sites, float(many.log_evidence[0]))
 
 
 def extend_posterior(K: Array, prior_mean: Array, across: Array, among: Array, T: Array, r: Array) -> Posterior:
-    """What is believed of n items with prior N(prior_mean, K), from answers about others (q of them): `across` (n x q),
-    their covariances with those, `among` (q x q) of those with one another, T (q x q) and r (q,) as in `Many`."""
+    """Posterior over n items with prior N(prior_mean, K), given answers about q other items: `across` (n x q) prior
+    covariances with these, `among` (q x q) of these, T (q x q) and r (q,) as in `UserPosteriors`.
+    """
     hold = np.linalg.solve(np.eye(len(T)) + T @ among, np.column_stack([T, r]))  # among may be singular
     cov = K - across @ hold[:, :-1] @ across.T
     return Posterior(prior_mean + across @ hold[:, -1], 0.5 * (cov + cov.T))

@@ -1,4 +1,6 @@
-"""Many people's utilities of the same items: f_u ~ N(m, S), with m and S learned from everybody's choices."""
+"""Hierarchical model of many people's utilities of the same items: f_u ~ N(m, S), m and S learned from everybody's
+answers.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.gp.ep import Many, infer_many
-from heedful.inference.gp.per_user_ep import Apart, infer_apart, people_of, pull_sums
-from heedful.inference.gp.response_noise import Noise, NoisePrior, at_random, beginning, improve
-from heedful.inference.gp.sites import Design, Sites, ready
+from heedful.inference.gp.ep import UserPosteriors, infer_users
+from heedful.inference.gp.per_user_ep import PerUserPosteriors, batches_of_users, infer_per_user, pull_sums
+from heedful.inference.gp.response_noise import (
+    NoisePrior,
+    ResponseNoise,
+    improve_noise,
+    initial_noise,
+    random_probabilities,
+)
+from heedful.inference.gp.sites import Design, Sites, make_table
 from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
@@ -27,24 +35,27 @@ GROW, FAR = 1.3, 8.0
 
 
 class Population(NamedTuple):
-    """What people's utilities of n items are like: mean m (n,), covariance S (n x n). The prior of somebody new."""
+    """The population distribution of utilities of n items: mean m (n,), covariance S (n x n). It is the prior of a new
+    person.
+    """
 
     mean: Array
     cov: Array
 
 
-class Fitted(NamedTuple):
-    """A population, the posteriors of the people it was learned from, and how it went.
+class HierarchicalFit(NamedTuple):
+    """A population, the posteriors of its people, and how the fit went.
 
-    `trace` (e,): the log evidence of all answers before each step of EM, then of the end. `moved`: by how much the last
-    step moved a utility's mean or standard deviation. `noise`: how each of them answers, as given or as learned.
+    `trace` (e,): log evidence of all answers before each EM step, and at the end. `moved`: by how much the last step
+    moved the mean or the standard deviation of a utility. `noise`: response noise of each person, as given or as
+    learned.
     """
 
     population: Population
-    people: Many | Apart
+    people: UserPosteriors | PerUserPosteriors
     trace: Array
     moved: float
-    noise: Noise
+    noise: ResponseNoise
 
 
 def fit(
@@ -61,22 +72,22 @@ def fit(
     noise: NoisePrior | None = None,
     steps: int = 30,
     tolerance: float = 1e-2,
-) -> Fitted:
-    """EM for `users` people and their answers; K (n x n) is what utilities are like before anybody answered.
+) -> HierarchicalFit:
+    """Fit m and S by EM to the answers of `users` people; K (n x n) is the prior covariance of utilities.
 
-        m = sum mu_u / (U + kappa0)
-        S = (nu0 K + sum (Sigma_u + d d') + kappa0 m m') / (U + nu0),  d = mu_u - m
+            m = sum mu_u / (U + kappa0)
+            S = (nu0 K + sum (Sigma_u + d d') + kappa0 m m') / (U + nu0),  d = mu_u - m
 
-    nu0 = 0, kappa0 = 0 is maximum likelihood, as Birlutiu et al. 2010 have it; nu0 > 0 the maximum a posteriori with an
-    inverse-Wishart prior on S that counts as nu0 people (n where None); kappa0 > 0 keeps m near 0 as kappa0 people who
-    are indifferent would: with few people of one mind m has no finite maximum otherwise. With `noise` every person's
-    lapse rate, and one width of "equally good", where width is above 0 or one occurs, are learned as well, from
-    `width` and `lapse` (each where above 0, else the likeliest of the prior). Steps end when m and the standard
-    deviations of S move less than `tolerance` and the evidence no longer rises, or after `steps`. `start` and `sites`:
-    where an earlier fit ended, to go on from there. Of a `Design`, f are weights.
+    nu0 = 0, kappa0 = 0 is maximum likelihood, as in Birlutiu et al. 2010. nu0 > 0 is maximum a posteriori with an
+    inverse-Wishart prior on S worth nu0 people (n where None). kappa0 > 0 shrinks m to 0, as kappa0 indifferent people
+    would: a few people who all agree have no finite maximum otherwise. With `noise`, each person's lapse rate is
+    learned, too, and one tie width where `width` is above 0 or a tie occurs; from `width` and `lapse` where above 0,
+    else from the mode of the prior. EM ends when m and the standard deviations of S move by less than `tolerance` and
+    the evidence no longer rises, or after `steps`. `start` and `sites`: where an earlier fit ended. With a `Design`, f
+    are weights of features.
 
-    Costs users x q^3 a sweep, q how many items a person meets, and n^3 a step, n how many anybody met: the others are
-    then as K has them, given those, which is where EM over all of them ends.
+    Costs users x q^3 per sweep, q the number of items a person meets, and n^3 per step, n the number of items anybody
+    met: the other items, given those, are as K has them, which is where EM over all items ends.
     """
     n = len(K)
     nu0 = float(n) if nu0 is None else float(nu0)
@@ -92,8 +103,8 @@ def fit(
     among = np.ix_(met, met)
     got = _fit(K[among], users, part, Population(mean[met], cov[among]), sites, learning, supposed)
     population = extend_population(got.population, K, met)
-    people = infer_apart(
-        population.cov, population.mean, users, rows, people_of(rows, users), got.people.sites,
+    people = infer_per_user(
+        population.cov, population.mean, users, rows, batches_of_users(rows, users), got.people.sites,
         width=got.noise.width, lapse=got.noise.lapse, tolerance=1e-6,
     )  # fmt: skip
     return got._replace(population=population, people=people)
@@ -107,12 +118,12 @@ class _Learning(NamedTuple):
     tolerance: float
 
 
-def _initial_noise(rows: PairRows, users: int, width: Any, lapse: Any, prior: NoisePrior | None) -> Noise:
+def _initial_noise(rows: PairRows, users: int, width: Any, lapse: Any, prior: NoisePrior | None) -> ResponseNoise:
     width, lapse = (np.broadcast_to(np.asarray(x, np.float64), (users,)).copy() for x in (width, lapse))
-    given = Noise(width, lapse, np.zeros(users))
+    given = ResponseNoise(width, lapse, np.zeros(users))
     if prior is None:
         return given
-    first = beginning(rows, users, prior, bool((given.width > 0.0).any()) or None)
+    first = initial_noise(rows, users, prior, bool((given.width > 0.0).any()) or None)
     return first._replace(
         width=np.where(given.width > 0.0, given.width, first.width),
         lapse=np.where(given.lapse > 0.0, given.lapse, first.lapse),
@@ -126,8 +137,8 @@ def _fit(
     start: Population,
     sites: Sites | None,
     learning: _Learning,
-    noise: Noise,
-) -> Fitted:
+    noise: ResponseNoise,
+) -> HierarchicalFit:
     n = len(K)
     mean, cov = start
     infer = _inference(rows, users, n)
@@ -142,7 +153,7 @@ def _fit(
         new_mean, new_cov = maximise_population(K, people, learning.nu0, learning.kappa0)
         moved = float(max(np.abs(new_mean - mean).max(initial=0.0), np.abs(_sd(new_cov) - _sd(cov)).max(initial=0.0)))
         if learning.noise is not None:
-            noise, moved_too = improve(told, people, noise, learning.noise, shared=True)
+            noise, moved_too = improve_noise(told, people, noise, learning.noise, shared=True)
             moved = max(moved, moved_too)
         if moved < learning.tolerance and len(trace) > 1 and trace[-1] - trace[-2] < SETTLED * told.times.sum():
             mean, cov = new_mean, new_cov
@@ -153,42 +164,46 @@ def _fit(
         ahead = min(GROW * ahead, FAR) if along @ last > 0.5 * length * before else 1.0
         last = along
         mean = mean + ahead * (new_mean - mean)
-        cov = _further(cov, new_cov, ahead)
+        cov = _extrapolate(cov, new_cov, ahead)
     people = infer(cov, mean, sites, noise, 1e-6, 500)
     trace.append(float(people.log_evidence.sum()))
     if learning.noise is not None:
-        noise = noise._replace(random=at_random(told, people.log_evidence, noise, learning.noise))
-    return Fitted(Population(mean, cov), people, np.array(trace), moved, noise)
+        noise = noise._replace(random=random_probabilities(told, people.log_evidence, noise, learning.noise))
+    return HierarchicalFit(Population(mean, cov), people, np.array(trace), moved, noise)
 
 
 def _inference(rows: PairRows | Design, users: int, n: int) -> Callable[..., Any]:
-    """EP of everybody: over all n items at once, or, where that is less, of each over those they met."""
-    parts = people_of(rows, users) if isinstance(rows, PairRows) and n > SMALL else ()
+    """The EP to use: of everybody over all n items, or, where that is cheaper, of each over the items they met."""
+    parts = batches_of_users(rows, users) if isinstance(rows, PairRows) and n > SMALL else ()
     if (
         isinstance(rows, PairRows)
         and parts
         and sum(few.who.size * few.items.shape[1] ** 3 for few in parts) < 0.6 * users * n**3
     ):
 
-        def apart(cov: Array, mean: Array, sites: Sites | None, noise: Noise, tolerance: float, sweeps: int) -> Apart:
-            return infer_apart(
+        def apart(
+            cov: Array, mean: Array, sites: Sites | None, noise: ResponseNoise, tolerance: float, sweeps: int
+        ) -> PerUserPosteriors:
+            return infer_per_user(
                 cov, mean, users, rows, parts, sites,
                 width=noise.width, lapse=noise.lapse, tolerance=tolerance, sweeps=sweeps,
             )  # fmt: skip
 
         return apart
-    table = ready(rows, users, n) if isinstance(rows, PairRows) else rows
+    table = make_table(rows, users, n) if isinstance(rows, PairRows) else rows
 
-    def together(cov: Array, mean: Array, sites: Sites | None, noise: Noise, tolerance: float, sweeps: int) -> Many:
-        return infer_many(
+    def together(
+        cov: Array, mean: Array, sites: Sites | None, noise: ResponseNoise, tolerance: float, sweeps: int
+    ) -> UserPosteriors:
+        return infer_users(
             cov, mean, users, table, sites, width=noise.width, lapse=noise.lapse, tolerance=tolerance, sweeps=sweeps
         )
 
     return together
 
 
-def _further(cov: Array, new: Array, ahead: float) -> Array:
-    """cov + ahead (new - cov), where that stays well inside of what is a covariance, else new."""
+def _extrapolate(cov: Array, new: Array, ahead: float) -> Array:
+    """cov + ahead (new - cov) where that is safely positive definite, else `new`."""
     if ahead == 1.0:
         return new
     further = cov + ahead * (new - cov)
@@ -199,9 +214,11 @@ def _further(cov: Array, new: Array, ahead: float) -> Array:
     return further
 
 
-def maximise_population(K: Array, people: Many | Apart, nu0: float, kappa0: float = 0.0) -> tuple[Array, Array]:
-    """m (n,) and S (n x n) from the posteriors of people (at least one person, or nu0 > 0): one M step."""
-    if isinstance(people, Apart):
+def maximise_population(
+    K: Array, people: UserPosteriors | PerUserPosteriors, nu0: float, kappa0: float = 0.0
+) -> tuple[Array, Array]:
+    """One M step: m (n,) and S (n x n) from the posteriors of people. At least one person, or nu0 > 0."""
+    if isinstance(people, PerUserPosteriors):
         return _maximise_from_sums(K, people, nu0, kappa0)
     U = len(people.mean)
     m = people.mean.sum(axis=0) / max(U + kappa0, 1.0)
@@ -210,9 +227,10 @@ def maximise_population(K: Array, people: Many | Apart, nu0: float, kappa0: floa
     return m, 0.5 * (S + S.T)
 
 
-def _maximise_from_sums(K: Array, people: Apart, nu0: float, kappa0: float) -> tuple[Array, Array]:
-    """The same, of sums: Sigma_u + d d' = S - S W_u S + (S a_u - e) (S a_u - e)', e = the new m - m; with p = S sum a_u
-    the sum of what stands beside S A S is - p e' - e p' + U e e', and kappa0 m m' with the new m."""
+def _maximise_from_sums(K: Array, people: PerUserPosteriors, nu0: float, kappa0: float) -> tuple[Array, Array]:
+    """The same M step from sums: Sigma_u + d d' = S - S W_u S + (S a_u - e) (S a_u - e)' with e = the new m - m; with p
+    = S sum a_u the terms next to S A S are - p e' - e p' + U e e', and kappa0 m m' with the new m.
+    """
     U, S, m = len(people.place), people.prior_cov, people.prior_mean
     a, A = pull_sums(people)
     pull = S @ a
@@ -229,8 +247,9 @@ def _maximise_from_sums(K: Array, people: Apart, nu0: float, kappa0: float) -> t
 
 
 def extend_population(population: Population, K: Array, met: Ints) -> Population:
-    """The population over all items (n), from that over some of them, `met` (q,): the others given those are as K
-    (n x n) has them."""
+    """The population over all n items, from one over the items `met` (q,); the others given those are as K (n x n) has
+    them.
+    """
     among = np.ix_(met, met)
     if K[met].astype(bool).sum() == met.size:  # each item for itself
         mean, cov = np.zeros(len(K)), K.copy()
@@ -244,10 +263,10 @@ def extend_population(population: Population, K: Array, met: Ints) -> Population
     return Population(mean, cov)
 
 
-def with_items(population: Population, K: Array, across: Array, own: Array) -> Population:
-    """The population with q more items behind those it knows: K (n x n) of the known, `across` (n x q) of the known and
-    the new, `own` (q x q) of the new. The new given the known is as the kernel has it; without features, each for
-    itself."""
+def add_items(population: Population, K: Array, across: Array, own: Array) -> Population:
+    """The population with q new items appended. K (n x n): of the old items, `across` (n x q): old with new, `own` (q x
+    q): of the new. New items given the old follow the kernel; without features each is independent.
+    """
     n, q = across.shape
     A = _solve(K, across).T  # K_new,known K^-1
     cov = np.empty((n + q, n + q))
@@ -259,7 +278,7 @@ def with_items(population: Population, K: Array, across: Array, own: Array) -> P
 
 
 def _solve(K: Array, across: Array) -> Array:
-    """K^-1 across, K symmetric, and maybe singular."""
+    """K^-1 across, for symmetric K, which may be singular."""
     if not across.any():
         return np.zeros(across.shape)
     values, vectors = np.linalg.eigh(K)

@@ -1,14 +1,14 @@
-"""How far utilities lie apart, how much of that is each person's own, how noisily people answer: learned from all
-answers, by the marginal likelihood of EP, and what is not known of the first two integrated out.
+"""Hyperparameters of the utilities of several people, learned from all answers by the marginal likelihood of EP:
+spread, share and response noise. Uncertainty about spread and share is integrated out.
 
-f_u = m + d_u; of each utility the variance is spread^2, of which share is d_u's:
+The utilities are f_u = m + d_u with variance spread^2 each, of which share is that of d_u:
 
     m ~ N(0, spread^2 (1 - share) K),   d_u ~ N(0, spread^2 share R)
 
-K (n x n) says how alike items are, R how alike what people differ in; the diagonal of K is 1. Of one person, or where
-all answers are taken for one person's, only the spread is there: f ~ N(0, spread^2 K).
+K (n x n) is the correlation of items, R that of what people differ in. With one person, or where all answers count as
+one person's, there is only the spread: f ~ N(0, spread^2 K).
 
-All answers count, with all outcomes of a pair together: a sample of rows would keep what won and drop what lost.
+All answers count, with all outcomes of a pair together: a sample of rows would keep winners and drop losers.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.gp.ep import Many, infer_many
-from heedful.inference.gp.joint_ep import Joint, infer_joint, some_at_a_time
-from heedful.inference.gp.per_user_ep import Few
-from heedful.inference.gp.response_noise import MOST_LAPSES, Noise, NoisePrior, noise_slopes, random_log_odds
-from heedful.inference.gp.sites import Sites, Table, diagonal, ready
+from heedful.inference.gp.ep import UserPosteriors, infer_users
+from heedful.inference.gp.joint_ep import JointPosterior, infer_joint, user_batches
+from heedful.inference.gp.per_user_ep import UserBatch
+from heedful.inference.gp.response_noise import MOST_LAPSES, NoisePrior, ResponseNoise, noise_slopes, random_log_odds
+from heedful.inference.gp.sites import Sites, Table, is_diagonal, make_table
 from heedful.inference.gp.subsample import sample_items, sample_people
 from heedful.inference.pairwise import PairRows
 
@@ -67,40 +67,43 @@ APART, LEAST = 0.1, 0.25
 """Between the points that curvature is taken from; and what it is at least."""
 
 
-class Hyper(NamedTuple):
-    """The spread of utilities in units of the noise of one choice, the share of its square that is each person's own,
-    and how each of U people answers."""
+class Hyperparameters(NamedTuple):
+    """Spread of utilities in units of the noise of one choice, share of its square in which people differ, and the
+    response noise of U people.
+    """
 
     spread: float
     share: float
-    noise: Noise
+    noise: ResponseNoise
 
 
-class Node(NamedTuple):
-    """What is believed with some hyperparameters, and how likely these are."""
+class QuadratureNode(NamedTuple):
+    """The posterior at some hyperparameters, and their weight."""
 
     weight: float
-    hyper: Hyper
-    one: Many | None
+    hyper: Hyperparameters
+    one: UserPosteriors | None
     """of one person, over the items met"""
-    joint: Joint | None
+    joint: JointPosterior | None
     """of several"""
 
     @property
     def sites(self) -> Sites:
+        """Sites of EP at this node."""
         return (self.one or self.joint).sites  # type: ignore[union-attr]
 
 
-class Problem:
-    """Some answers and the shape of what utilities are like before: where the marginal likelihood is asked for, from
-    where it last ended."""
+class MarginalLikelihood:
+    """The marginal likelihood of some answers as a function of the hyperparameters; each evaluation starts from the
+    last one's sites.
+    """
 
     def __init__(self, K: Array, users: int, rows: PairRows, prior: NoisePrior) -> None:
-        """K (q x q) of the items met; rows over these."""
+        """K (q x q): correlations of the items that answers mention; `rows` are over these items."""
         self.K, self.R, self.users, self.rows, self.prior = K, K, users, rows, prior
-        self.parts: tuple[Few, ...] = some_at_a_time(rows, users) if users > 1 else ()
-        self.table: Table | None = ready(rows, 1, len(K)) if users == 1 else None
-        self.inverse = K if users > 1 or diagonal(K) else np.linalg.inv(K)  # its diagonal is 1
+        self.parts: tuple[UserBatch, ...] = user_batches(rows, users) if users > 1 else ()
+        self.table: Table | None = make_table(rows, 1, len(K)) if users == 1 else None
+        self.inverse = K if users > 1 or is_diagonal(K) else np.linalg.inv(K)  # its diagonal is 1
         self.random = np.zeros(users)
         self.sites: Sites | None = None
         lapsing, tied = bool((rows.group < 0).any()), bool(rows.equal.any())
@@ -108,27 +111,27 @@ class Problem:
         """which of log spread, logit share, logit lapse rate, log width are learned"""
         self.start = np.array([np.log(MEDIAN), -1.0, -4.0, np.log(prior.width)])
 
-    def noise_at(self, x: Array) -> Noise:
-        """How everybody answers, at x (4,)."""
+    def noise_at(self, x: Array) -> ResponseNoise:
+        """Response noise of everybody at x (4,)."""
         lapse = np.where(self.random > RANDOM, MOST_LAPSES, _expit(x[2])) if 2 in self.free else np.zeros(self.users)
         width = np.full(self.users, np.exp(x[3]) if 3 in self.free else 0.0)
-        return Noise(width, lapse, self.random)
+        return ResponseNoise(width, lapse, self.random)
 
-    def at(self, x: Array) -> tuple[float, Array, Node]:
-        """The log of the evidence times the prior at x (4,), its gradient (4,), and what is believed there."""
+    def at(self, x: Array) -> tuple[float, Array, QuadratureNode]:
+        """Log of evidence times prior at x (4,), its gradient (4,), and the posterior there."""
         c2, share = float(np.exp(2.0 * x[0])), _expit(x[1])
         noise = self.noise_at(x)
         slope = np.zeros(4)
         if self.users == 1:
             assert self.table is not None
-            many = infer_many(
+            many = infer_users(
                 c2 * self.K, np.zeros(len(self.K)), 1, self.table, self.sites,
                 width=noise.width, lapse=noise.lapse, tolerance=SETTLED, sweeps=9,
             )  # fmt: skip
             mean, cov = many.mean[0], many.cov[0]
             value, cavities = float(many.log_evidence[0]), many.cavities
             slope[0] = (mean @ self.inverse @ mean + np.sum(self.inverse * cov)) / c2 - len(mean)
-            node = Node(1.0, Hyper(float(np.exp(x[0])), 1.0, noise), many, None)
+            node = QuadratureNode(1.0, Hyperparameters(float(np.exp(x[0])), 1.0, noise), many, None)
         else:
             joint = infer_joint(
                 c2 * (1.0 - share) * self.K, c2 * share * self.R, self.users, self.rows, self.parts, self.sites,
@@ -137,13 +140,13 @@ class Problem:
             value, cavities = joint.log_evidence, joint.cavities
             by_a, by_b = joint.gradient
             slope[0], slope[1] = by_a + by_b, 0.5 * ((1.0 - share) * by_b - share * by_a)
-            node = Node(1.0, Hyper(float(np.exp(x[0])), share, noise), None, joint)
+            node = QuadratureNode(1.0, Hyperparameters(float(np.exp(x[0])), share, noise), None, joint)
         self.sites = node.sites
         slope[2], slope[3] = noise_slopes(self.rows, cavities, noise, self.random[self.rows.user] <= RANDOM)
         return value + self._log_prior(x, slope), slope, node
 
     def _log_prior(self, x: Array, slope: Array) -> float:
-        """The log of the prior at x; adds its gradient to `slope`."""
+        """Log prior at x; adds its gradient to `slope`."""
         prior, rate, share = self.prior, _expit(x[2]), _expit(x[1])
         off = (x[0] - np.log(MEDIAN)) / LOG_SD
         out = -0.5 * off * off
@@ -159,7 +162,7 @@ class Problem:
         return float(out)
 
     def likeliest(self, x: Array, H: Array | None = None) -> Array:
-        """The likeliest hyperparameters (4,), from x on; H (4 x 4): about the curvature there."""
+        """Maximum a posteriori hyperparameters (4,), starting from x; H (4 x 4): approximate curvature there."""
         from scipy.optimize import minimize
 
         free = self.free
@@ -184,7 +187,7 @@ class Problem:
         return spread_nodes(got.x)
 
     def curvature(self, x: Array) -> Array:
-        """Minus the second derivatives at x (4,), of all four (4 x 4); 0 of those that are not learned."""
+        """Minus the Hessian at x (4,), over all four (4 x 4); 0 for those that are not learned."""
         H = np.zeros((4, 4))
         for k in self.free:
             ends = []
@@ -196,8 +199,9 @@ class Problem:
         return 0.5 * (H + H.T)
 
     def find_random(self, x: Array) -> bool:
-        """Find who answers at random altogether, and how many do; whether there are some. From now on their answers say
-        next to nothing."""
+        """Find people who answer entirely at random, and how many do; return whether there are any. From then on their
+        answers have almost no weight.
+        """
         from scipy.special import expit, logit
 
         joint = self.at(x)[2].joint
@@ -212,8 +216,9 @@ class Problem:
         return bool((self.random > RANDOM).any())
 
     def learn_shape(self, x: Array, steps: int = 30, tolerance: float = 1e-2) -> None:
-        """R from everybody, by steps of EM, with an inverse-Wishart prior around K that counts as NU0 people for each
-        item: R = (nu0 K + sum E[d_u d_u'] / (spread^2 share)) / (nu0 + U)."""
+        """Learn R from everybody by EM, with an inverse-Wishart prior around K worth NU0 people per item: R = (nu0 K +
+        sum E[d_u d_u'] / (spread^2 share)) / (nu0 + U).
+        """
         nu0, U = NU0 * len(self.K), self.users
         for _ in range(steps):
             joint = self.at(x)[2].joint
@@ -227,15 +232,19 @@ class Problem:
                 break
 
 
-def infer_hyperparameters(K: Array, users: int, rows: PairRows, prior: NoisePrior) -> tuple[Problem, tuple[Node, ...]]:
-    """What is believed of the items that rows are about, how alike K (q x q): Gaussians, the likeliest first."""
-    problem = Problem(K, users, rows, prior)
+def infer_hyperparameters(
+    K: Array, users: int, rows: PairRows, prior: NoisePrior
+) -> tuple[MarginalLikelihood, tuple[QuadratureNode, ...]]:
+    """Posteriors over the items that rows mention, with correlations K (q x q), on quadrature nodes, most probable
+    first.
+    """
+    problem = MarginalLikelihood(K, users, rows, prior)
     some, size = sample_people(rows, users, ENOUGH) if users > 1 else (sample_items(rows), 1)
     items, small = len(K), problem
     if some.size < rows.size:
         met, at = np.unique(some.pairs, return_inverse=True) if users == 1 else (np.arange(items), some.pairs)
         items = met.size
-        small = Problem(K[np.ix_(met, met)], size, some._replace(pairs=at.reshape(-1, 2)), prior)
+        small = MarginalLikelihood(K[np.ix_(met, met)], size, some._replace(pairs=at.reshape(-1, 2)), prior)
     x = small.likeliest(small.start)
     if users > 1:
         small.learn_shape(x)
@@ -252,9 +261,10 @@ def infer_hyperparameters(K: Array, users: int, rows: PairRows, prior: NoisePrio
     return problem, integrate(problem, x, H)
 
 
-def integrate(problem: Problem, x: Array, H: Array) -> tuple[Node, ...]:
-    """What is believed at some hyperparameters around the likeliest x (4,), the likeliest first: Gauss-Hermite nodes of
-    the curvature H (4 x 4), weighed by what they really are worth, along those that matter."""
+def integrate(problem: MarginalLikelihood, x: Array, H: Array) -> tuple[QuadratureNode, ...]:
+    """Quadrature nodes around the mode x (4,), most probable first: Gauss-Hermite nodes of the curvature H (4 x 4),
+    weighted by the actual density, along the directions that matter.
+    """
     value, _, node = problem.at(x)
     values, Q = np.linalg.eigh(H[np.ix_(problem.free, problem.free)])
     of_all = (Q / np.maximum(values, LEAST)) @ Q.T
@@ -282,9 +292,10 @@ def integrate(problem: Problem, x: Array, H: Array) -> tuple[Node, ...]:
     return tuple([nodes[i]._replace(weight=float(share[i])) for i in order])
 
 
-def _moves(node: Node, k: int, sd: float) -> float:
-    """About how far utilities move, as a share of how uncertain they are, with one standard deviation of a
-    hyperparameter: the spread shrinks them, the other two scale them."""
+def _moves(node: QuadratureNode, k: int, sd: float) -> float:
+    """Roughly how far utilities move, relative to their uncertainty, with one standard deviation of a hyperparameter:
+    the spread shrinks them, the other two scale them.
+    """
     spread, share, noise = node.hyper
     if node.joint is None:
         assert node.one is not None

@@ -1,14 +1,13 @@
-"""Joint EP over what people agree on and each of them: m ~ N(0, P), f_u ~ N(m, S), and everybody's answers.
+"""Joint EP over the mean utilities of a population and each person's own: m ~ N(0, P), f_u ~ N(m, S), and all answers.
 
-Given m people are independent, so of the Gaussian over m and all f_u only m's (n x n) is kept. What person u's answers
-say of m is a message exp(-m' A_u m / 2 + b_u' m), with T_u, h_u the sites of their answers:
+Given m people are independent, so of the Gaussian over m and all f_u only that of m (n x n) is stored. Person u's
+answers send m the message exp(-m' A_u m / 2 + b_u' m), with T_u, h_u the sites of their answers:
 
     A_u = (S + T_u^-1)^-1 = (I + T_u S)^-1 T_u,   b_u = (I + T_u S)^-1 h_u
     m | all: covariance V = (P^-1 + sum A_u)^-1, mean V sum b_u
 
-Each sweep takes u's message out again, V_-u = (I - V A_u)^-1 V, and refreshes u's sites against the prior that is left,
-N(m_-u, S + V_-u). It ends where EP on one vector of all utilities of all people ends, in no more than the memory for
-some people at a time.
+A sweep takes u's message out, V_-u = (I - V A_u)^-1 V, and refreshes u's sites against the remaining prior N(m_-u, S +
+V_-u). It ends where EP on one vector of all utilities of all people ends, in the memory of a batch of people.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.gp.ep import infer_many
-from heedful.inference.gp.per_user_ep import Few, people_of
+from heedful.inference.gp.ep import infer_users
+from heedful.inference.gp.per_user_ep import UserBatch, batches_of_users
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.sites import Sites, root
 from heedful.inference.pairwise import PairRows
@@ -37,14 +36,14 @@ DAMPED, LEAST_STEP = 0.95, 0.1
 
 
 class Message(NamedTuple):
-    """What answers say of m, exp(-m' A m / 2 + b' m): of one person, or summed over some."""
+    """What answers say about m, exp(-m' A m / 2 + b' m): of one person, or summed over several."""
 
     A: Array
     b: Array
 
 
-class Joint(NamedTuple):
-    """The Gaussian over m and everybody that EP ends at, over the n items."""
+class JointPosterior(NamedTuple):
+    """The Gaussian over m and everybody's utilities of n items at which EP ends."""
 
     mean: Array
     """(n,) of m"""
@@ -67,8 +66,9 @@ class Joint(NamedTuple):
     """(n x n) sum over people of E[g g'] - A_u with g = b_u - A_u m: S + S apart S / U is the next S of EM"""
 
     def average(self, users: int, message: Message | None = None) -> Posterior:
-        """The mean of the utilities of some people, `users` of them, what their answers say summed in `message` (of
-        everybody where None)."""
+        """Posterior over the mean utilities (n,) of `users` people, whose messages sum to `message` (everybody's where
+        None).
+        """
         A, b = self.message if message is None else message
         S = self.own
         shrunk = S @ A / users
@@ -82,16 +82,20 @@ def infer_joint(
     own: Array,
     users: int,
     rows: PairRows,
-    parts: tuple[Few, ...],
+    parts: tuple[UserBatch, ...],
     sites: Sites | None = None,
     *,
     width: Array,
     lapse: Array,
     tolerance: float = 1e-3,
     sweeps: int = 100,
-) -> Joint:
-    """EP of `users` people with answers `rows` over n items; prior P and own S (n x n); width, lapse (U,); `parts` as
-    of `some_at_a_time`. Sweeps end when no site moves by more than `tolerance`, as a share."""
+) -> JointPosterior:
+    """EP of `users` people with answers `rows` about n items; prior P and own S (n x n); width, lapse (U,); `parts`
+    from `user_batches`.
+
+    Sweeps end when no site moves by more than `tolerance` as a share, or after `sweeps`. `sites`: where an earlier run
+    on the same rows ended.
+    """
     n, p = len(prior), rows.size
     L = root(prior)
     tau, nu = (np.zeros(p), np.zeros(p)) if sites is None else (np.maximum(sites.tau, 0.0), sites.nu)
@@ -108,7 +112,7 @@ def infer_joint(
         for k, few in enumerate(parts):
             message = messages[k] if messages else _messages(few, own, tau, nu)
             mean, cov = _cavity_priors(few, m, V, own, message)
-            many = infer_many(
+            many = infer_users(
                 cov, mean, few.who.size, few.table, Sites(tau[few.at], nu[few.at]),
                 width=width[few.who], lapse=lapse[few.who], tolerance=0.0, sweeps=1,
             )  # fmt: skip
@@ -124,7 +128,7 @@ def infer_joint(
     for k, few in enumerate(parts):
         message = messages[k] if messages else _messages(few, own, tau, nu)
         mean, cov = _cavity_priors(few, m, V, own, message)
-        many = infer_many(
+        many = infer_users(
             cov, mean, few.who.size, few.table, Sites(tau[few.at], nu[few.at]),
             width=width[few.who], lapse=lapse[few.who], sweeps=0,
         )  # fmt: skip
@@ -141,23 +145,25 @@ def infer_joint(
     g = whole.b - whole.A @ m
     by_prior = float(g @ prior @ g - np.sum(prior * (whole.A - whole.A @ V @ whole.A)))
     gradient = by_prior, float(np.sum(own * square))
-    return Joint(m, V, own, whole, Sites(tau, nu, done, moved), (centre, spread), evidence, each, gradient, square)
+    return JointPosterior(
+        m, V, own, whole, Sites(tau, nu, done, moved), (centre, spread), evidence, each, gradient, square
+    )
 
 
-def some_at_a_time(rows: PairRows, users: int) -> tuple[Few, ...]:
-    """The people as `people_of` has them, so many together as fit into AT_ONCE."""
-    out: list[Few] = []
-    for few in people_of(rows, users):
+def user_batches(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
+    """The batches of `batches_of_users`, split so that each fits into AT_ONCE."""
+    out: list[UserBatch] = []
+    for few in batches_of_users(rows, users):
         out += few.split(max(AT_ONCE // few.items.shape[1] ** 2, 1))
     return tuple(out)
 
 
-def message_of(own: Array, parts: tuple[Few, ...], tau: Array, nu: Array) -> Message:
-    """What the answers of all these people say of m (n x n, n), summed."""
+def message_of(own: Array, parts: tuple[UserBatch, ...], tau: Array, nu: Array) -> Message:
+    """Summed message of all these people's answers about m (n x n, n)."""
     return _sum_messages(len(own), parts, (_messages(few, own, tau, nu) for few in parts))
 
 
-def _sum_messages(n: int, parts: tuple[Few, ...], messages: Iterable[Message]) -> Message:
+def _sum_messages(n: int, parts: tuple[UserBatch, ...], messages: Iterable[Message]) -> Message:
     A, b = np.zeros(n * n), np.zeros(n)
     for few, message in zip(parts, messages):
         A += np.bincount(_places(few, n), message.A.ravel(), n * n)
@@ -165,8 +171,8 @@ def _sum_messages(n: int, parts: tuple[Few, ...], messages: Iterable[Message]) -
     return Message(A.reshape(n, n), b)
 
 
-def person_prior(joint: Joint, few: Few, tau: Array, nu: Array) -> Posterior:
-    """What is known of the one person in `few` before they answered, of n items: S, and m by all others' answers."""
+def person_prior(joint: JointPosterior, few: UserBatch, tau: Array, nu: Array) -> Posterior:
+    """Prior of the single person in `few` before they answered (n items): S, and m given all others' answers."""
     message = _messages(few, joint.own, tau, nu)
     there = few.there[0]
     met, A, b = few.items[0][there], message.A[0][np.ix_(there, there)], message.b[0][there]
@@ -179,8 +185,8 @@ def person_prior(joint: Joint, few: Few, tau: Array, nu: Array) -> Posterior:
 # ---------------------------------------------------------------------------- parts
 
 
-def _messages(few: Few, own: Array, tau: Array, nu: Array) -> Message:
-    """What each of these people's answers say of m, over the items they met: A (u x q x q), b (u x q)."""
+def _messages(few: UserBatch, own: Array, tau: Array, nu: Array) -> Message:
+    """Each person's message about m, over the items they met: A (u x q x q), b (u x q)."""
     T, h = few.table.natural(tau[few.at], nu[few.at])
     S = few.prior(np.zeros(len(own)), own)[1]
     both = np.linalg.solve(np.eye(T.shape[-1]) + T @ S, np.concatenate([T, h[:, :, None]], axis=2))
@@ -188,8 +194,8 @@ def _messages(few: Few, own: Array, tau: Array, nu: Array) -> Message:
     return Message(0.5 * (A + A.swapaxes(1, 2)), both[:, :, -1])
 
 
-def _cavity_priors(few: Few, m: Array, V: Array, own: Array, message: Message) -> tuple[Array, Array]:
-    """The prior of each person's utilities by what all others said: means (u x q), covariances (u x q x q)."""
+def _cavity_priors(few: UserBatch, m: Array, V: Array, own: Array, message: Message) -> tuple[Array, Array]:
+    """Prior of each person's utilities given all others' answers: means (u x q), covariances (u x q x q)."""
     mean, S = few.prior(m, own)
     cov = _of_mean(few, V)
     right = np.concatenate([cov, (mean - (cov @ message.b[:, :, None])[:, :, 0])[:, :, None]], axis=2)
@@ -198,25 +204,25 @@ def _cavity_priors(few: Few, m: Array, V: Array, own: Array, message: Message) -
     return both[:, :, -1], S + 0.5 * (without + without.swapaxes(1, 2))
 
 
-def _of_mean(few: Few, V: Array) -> Array:
-    """V of the items that each met (u x q x q), 0 where somebody met fewer."""
+def _of_mean(few: UserBatch, V: Array) -> Array:
+    """V of the items each person met (u x q x q), 0 where they met fewer."""
     there = few.there[:, :, None] & few.there[:, None, :]
     return np.where(there, V[few.items[:, :, None], few.items[:, None, :]], 0.0)
 
 
-def _places(few: Few, n: int) -> Ints:
+def _places(few: UserBatch, n: int) -> Ints:
     return (few.items[:, :, None] * n + few.items[:, None, :]).ravel()
 
 
 def _mean_of(L: Array, message: Message) -> tuple[Array, Array]:
-    """V and mean of m, with the prior N(0, L L')."""
+    """Covariance V and mean of m, with the prior N(0, L L')."""
     V = L @ np.linalg.solve(np.eye(L.shape[1]) + L.T @ message.A @ L, L.T)
     V = 0.5 * (V + V.T)
     return V, V @ message.b
 
 
 def _integral(cov: Array, mean: Array, message: Message) -> Array:
-    """log of the integral of N(m; mean, cov) exp(-m' A m / 2 + b' m) (u,)."""
+    """Log integral of N(m; mean, cov) exp(-m' A m / 2 + b' m) (u,)."""
     A, b = message
     pull = (A @ mean[:, :, None])[:, :, 0]
     hold = np.eye(cov.shape[-1]) + cov @ A

@@ -1,4 +1,4 @@
-"""Covariances of the utilities of items: by their features where they have some, else each item for itself."""
+"""Covariance functions of utilities: an RBF of the items' features, or independent items without features."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ class Kernel(NamedTuple):
     amplitude: float = 1.0
 
     def between(self, X: Array, Z: Array) -> Array:
-        """Covariances (n x m) of items with features X (n x d) and others with features Z (m x d); no features, no
-        covariance: nobody's utility tells of another item's."""
+        """Covariances (n x m) of items with features X (n x d) and others with features Z (m x d); 0 without
+        features.
+        """
         if X.shape[1] == 0:
             return np.zeros((len(X), len(Z)))
         unit = self.scale * self.lengthscale
@@ -63,17 +64,19 @@ class Kernel(NamedTuple):
 
 
 def check_amplitude(value: Any) -> None:
-    """ValueError unless value is a standard deviation of utilities that inference has the digits for."""
+    """Check that a value is a standard deviation of utilities within the numerical range of inference. ValueError
+    otherwise.
+    """
     check_positive("amplitude", value)
     if value > MOST:
         raise ValueError(f"amplitude: expected a number above 0, at most {MOST:.0f}, got {describe(value)}")
 
 
 def kernel_for(X: Array, lengthscale: Any = "median", amplitude: float = 1.0) -> Kernel:
-    """The kernel for items with features X (n x d), d = 0 where they have none.
+    """The kernel for items with features X (n x d), d = 0 without features.
 
-    `lengthscale`: "median", the median distance between two of the items that are not the same, as [H12] has it; a
-    number; or one for each feature, in units of its standard deviation. ValueError where that is none.
+    `lengthscale`: "median", the median distance of two distinct items, as in [H12]; a number; or one per feature, in
+    standard deviations. ValueError for anything else.
     """
     check_amplitude(amplitude)
     d = X.shape[1]
@@ -95,7 +98,7 @@ def kernel_for(X: Array, lengthscale: Any = "median", amplitude: float = 1.0) ->
 
 
 def _median(Z: Array) -> float:
-    """`median_distance`, remembered of a few: what is learned anew is of the same items."""
+    """`median_distance` with a small cache: refits concern the same items."""
     key = Z.shape, hashlib.blake2b(Z.tobytes(), digest_size=16).digest()
     if (found := _medians.get(key)) is None:
         if len(_medians) >= _FEW:
@@ -109,7 +112,7 @@ _medians: dict[tuple[tuple[int, ...], bytes], float] = {}
 
 
 def median_distance(Z: Array) -> float:
-    """The median distance between two different rows of Z (n x d), that are not the same; 1 where there are none."""
+    """Median distance of two different rows of Z (n x d) that are not equal; 1 where there are none."""
     a, b = np.triu_indices(len(Z), 1)
     if a.size > 100_000:  # enough for a median
         chosen = np.random.default_rng(0).choice(a.size, 100_000, replace=False)

@@ -1,4 +1,4 @@
-"""How alike items are before anything is answered: what features explain, by the marginal likelihood of the answers."""
+"""Chooses the kernel of the items, that is how much features explain, by the marginal likelihood of the answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.gp.hyperparameters import Problem
+from heedful.inference.gp.hyperparameters import MarginalLikelihood
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.response_noise import PRIOR
 from heedful.inference.gp.subsample import sample_items, sample_people
@@ -24,16 +24,18 @@ TRIED = 5_000
 
 
 class Kernel(NamedTuple):
-    """The share of the variance of utilities that features explain, and their length-scale in median distances, both 0
-    where there are none."""
+    """Share of the variance of utilities that features explain, and their length-scale in median distances; both 0
+    without features.
+    """
 
     explained: float = 0.0
     lengthscale: float = 0.0
 
 
 def covariance(X: Array, kernel: Kernel) -> Array:
-    """K (n x n) of items with features X (n x d), its diagonal 1: the explained share by an RBF of these, the rest each
-    item's own."""
+    """Correlations K (n x n) of items with features X (n x d): the explained share by an RBF, the rest independent per
+    item.
+    """
     n = len(X)
     if X.shape[1] == 0 or kernel.explained == 0.0:
         return np.eye(n)
@@ -43,21 +45,22 @@ def covariance(X: Array, kernel: Kernel) -> Array:
 
 
 def choose_kernel(X: Array, met: Ints, users: int, rows: PairRows) -> Kernel:
-    """The likeliest kernel for items with features X (n x d), from the answers of `users` people: `rows` over the items
-    `met` (q,). Of many people some, with all they said; of one person's many items some, with all that was said among
-    them."""
+    """The kernel with the highest marginal likelihood for items with features X (n x d), from `rows` of `users` people
+    over the items `met` (q,). Uses a sample of many people, each with all answers, or of one person's many items, with
+    all answers among them.
+    """
     if not X.shape[1]:
         return Kernel()
     rows, users = sample_people(rows, users, TRIED) if users > 1 else (sample_items(rows), 1)
     few, at = np.unique(rows.pairs, return_inverse=True)
     rows, among = rows._replace(pairs=at.reshape(-1, 2)), np.ix_(met[few], met[few])
-    plain = Problem(np.eye(few.size), users, rows, PRIOR)
+    plain = MarginalLikelihood(np.eye(few.size), users, rows, PRIOR)
     x = plain.likeliest(plain.start)
     best, most = Kernel(), plain.at(x)[0]
     for explained in SHARES:
         for lengthscale in LENGTHS:
             kernel = Kernel(explained, lengthscale)
-            problem = Problem(covariance(X, kernel)[among], users, rows, PRIOR)
+            problem = MarginalLikelihood(covariance(X, kernel)[among], users, rows, PRIOR)
             problem.sites = plain.sites
             value = problem.at(x)[0]
             if value > most:

@@ -1,4 +1,4 @@
-"""Utilities of items where hyperparameters are not known: a few Gaussians, each with a weight."""
+"""Posterior over utilities with uncertain hyperparameters: a mixture of a few Gaussians."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ Array = npt.NDArray[np.float64]
 
 
 class Mixture(NamedTuple):
-    """As `Posterior`, whose mean (n,) and covariance (n x n) are these; what is said of order and place is of the
-    Gaussians themselves, which have heavier tails together."""
+    """A posterior with the mean (n,) and covariance (n x n) of the mixture; probabilities of orders and places are
+    those of the mixture itself, whose tails are heavier.
+    """
 
     mean: Array
     cov: Array
@@ -43,22 +44,22 @@ class Mixture(NamedTuple):
         return self.whole().ranking()
 
     def sd(self) -> Array:
-        """Standard deviation of each utility (n,), the part that all items share taken out."""
+        """Standard deviation of each utility (n,), less the part that all items share: that of f_i - mean f."""
         return self.whole().sd()
 
     def draws(self, count: int, seed: int = 0) -> Array:
-        """Utilities drawn from it (count x n), from each Gaussian as many as its weight has it, to rounding."""
+        """Draws from the mixture (count x n), from each Gaussian in proportion to its weight, rounded."""
         ends = np.rint(np.cumsum(self.weights) * count).astype(np.int64)
         sizes = np.diff(ends, prepend=0).tolist()
         return np.concatenate([part.draws(k, seed + i) for i, (k, part) in enumerate(zip(sizes, self.parts)) if k])
 
     def of_items(self, items: Any) -> Mixture:
-        """The same of these items (k,) alone."""
+        """The marginal over these items (k,)."""
         parts = [part.of_items(items) for part in self.parts]
         return Mixture(self.mean[items], self.cov[np.ix_(items, items)], self.weights, tuple(parts))
 
     def weighted(self) -> list[tuple[float, Posterior]]:
-        """The Gaussians it is made of, with their weights."""
+        """The Gaussians with their weights."""
         return list(zip(self.weights.tolist(), self.parts))
 
     def whole(self) -> Posterior:
@@ -67,7 +68,7 @@ class Mixture(NamedTuple):
 
 
 def mixture(weights: Sequence[float], parts: Sequence[Posterior]) -> Posterior | Mixture:
-    """The Gaussians together; of one, that one."""
+    """Mixture of these Gaussians; a single one is returned as it is."""
     if len(parts) == 1:
         return parts[0]
     share = np.asarray(weights, np.float64) / np.sum(weights)

@@ -1,5 +1,6 @@
-"""Many people's posteriors, each over the items that they met: with a thousand items and twenty answers each, what EP
-needs is small, and the rest follows from the prior."""
+"""EP for many people, each over only the items they met: cheap where people answer about few of many items; the rest
+follows from the prior.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.gp.ep import Many, extend_posterior, infer_many
+from heedful.inference.gp.ep import UserPosteriors, extend_posterior, infer_users
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.sites import Sites, Table, ready
+from heedful.inference.gp.sites import Sites, Table, make_table
 from heedful.inference.pairwise import PairRows, take_rows
 from heedful.jit.kernel import Ints
 
@@ -20,9 +21,10 @@ STEP = 4
 """People are taken together whose numbers of items agree up to so many: of one size arrays are."""
 
 
-class Few(NamedTuple):
-    """Some people who met up to q items each: who (u,), which items (u x q), which rows are theirs (p,), the rows over
-    their own items. Where somebody met fewer, the rest are items 0 without a part in anything."""
+class UserBatch(NamedTuple):
+    """People who met up to q items each: `who` (u,), `items` (u x q), the indices `at` (p,) of their rows, and those
+    rows over their own items. Where somebody met fewer items, padding repeats item 0, without effect.
+    """
 
     who: Ints
     items: Ints
@@ -32,13 +34,13 @@ class Few(NamedTuple):
     table: Table
 
     def prior(self, mean: Array, cov: Array) -> tuple[Array, Array]:
-        """Means (u x q) and covariances (u x q x q) of their own items."""
+        """Prior means (u x q) and covariances (u x q x q) of their own items."""
         own = cov[self.items[:, :, None], self.items[:, None, :]]
         both = self.there[:, :, None] & self.there[:, None, :]
         return np.where(self.there, mean[self.items], 0.0), np.where(both, own, np.eye(self.items.shape[1]))
 
-    def split(self, most: int) -> list[Few]:
-        """The same people, at most so many together."""
+    def split(self, most: int) -> list[UserBatch]:
+        """The batch in parts of at most `most` people."""
         if self.who.size <= most:
             return [self]
         rows, out = self.table.rows, []
@@ -48,17 +50,17 @@ class Few(NamedTuple):
             part = take_rows(rows, own)
             part = part._replace(user=part.user - low)
             who, q = self.who[here], self.items.shape[1]
-            out.append(Few(who, self.items[here], self.there[here], self.at[own], ready(part, who.size, q)))
+            out.append(UserBatch(who, self.items[here], self.there[here], self.at[own], make_table(part, who.size, q)))
         return out
 
 
-class Apart(NamedTuple):
-    """Posteriors of U people over n items, as `Many`, but each kept over the items they met."""
+class PerUserPosteriors(NamedTuple):
+    """Posteriors of U people over n items like `UserPosteriors`, each stored over the items they met."""
 
     prior_mean: Array
     prior_cov: Array
-    parts: tuple[Few, ...]
-    inferred: tuple[Many, ...]
+    parts: tuple[UserBatch, ...]
+    inferred: tuple[UserPosteriors, ...]
     sites: Sites
     log_evidence: Array
     cavities: tuple[Array, Array]
@@ -66,6 +68,7 @@ class Apart(NamedTuple):
     """(U x 2) the part of each person, and where in it; -1 who said nothing"""
 
     def of(self, user: int) -> Posterior:
+        """The posterior of one user over all items."""
         part, i = self.place[user]
         if part < 0:
             return Posterior(self.prior_mean, self.prior_cov)
@@ -77,18 +80,18 @@ class Apart(NamedTuple):
 
     @property
     def mean(self) -> Array:
-        """Everybody's (U x n), made when asked for."""
+        """Everybody's means (U x n), computed on access."""
         return np.array([self.of(u).mean for u in range(len(self.place))]).reshape(len(self.place), -1)
 
     @property
     def cov(self) -> Array:
-        """Everybody's (U x n x n), made when asked for."""
+        """Everybody's covariances (U x n x n), computed on access."""
         n = self.prior_mean.size
         return np.array([self.of(u).cov for u in range(len(self.place))]).reshape(len(self.place), n, n)
 
 
-def people_of(rows: PairRows, users: int) -> tuple[Few, ...]:
-    """The people by how many items they met, those who said nothing left out."""
+def batches_of_users(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
+    """People grouped by how many items they met; people without answers are left out."""
     order = rows.user.argsort(kind="stable")
     who, starts = np.unique(rows.user[order], return_index=True)
     own = np.split(order, starts[1:])
@@ -105,24 +108,26 @@ def people_of(rows: PairRows, users: int) -> tuple[Few, ...]:
         pairs = np.concatenate([met[k][1].reshape(-1, 2) for k in chosen])
         user = np.repeat(np.arange(chosen.size), [own[k].size for k in chosen])
         local = PairRows(user, pairs, rows.equal[at], rows.times[at], rows.group[at])
-        parts.append(Few(who[chosen], items, there, at, ready(local, chosen.size, q)))
+        parts.append(UserBatch(who[chosen], items, there, at, make_table(local, chosen.size, q)))
     return tuple(parts)
 
 
-def infer_apart(
+def infer_per_user(
     cov: Array,
     mean: Array,
     users: int,
     rows: PairRows,
-    parts: tuple[Few, ...],
+    parts: tuple[UserBatch, ...],
     sites: Sites | None = None,
     *,
     width: Array,
     lapse: Array,
     tolerance: float = 1e-9,
     sweeps: int = 500,
-) -> Apart:
-    """What `infer_many` gives, of the same arguments; `parts` those of `people_of`; width, lapse (U,)."""
+) -> PerUserPosteriors:
+    """As `infer_users`, with the same arguments, over the items each person met; `parts` from `batches_of_users`;
+    width, lapse (U,).
+    """
     p = rows.size
     tau, nu, m, v = np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(p)
     if sites is not None:
@@ -132,7 +137,7 @@ def infer_apart(
     inferred = []
     for k, few in enumerate(parts):
         own_mean, own_cov = few.prior(mean, cov)
-        many = infer_many(
+        many = infer_users(
             own_cov, own_mean, few.who.size, few.table, Sites(tau[few.at], nu[few.at]),
             width=width[few.who], lapse=lapse[few.who], tolerance=tolerance, sweeps=sweeps,
         )  # fmt: skip
@@ -142,12 +147,13 @@ def infer_apart(
         place[few.who, 0], place[few.who, 1] = k, np.arange(few.who.size)
         done, moved = max(done, many.sites.sweeps), max(moved, many.sites.moved)
         inferred.append(many)
-    return Apart(mean, cov, parts, tuple(inferred), Sites(tau, nu, done, moved), evidence, (m, v), place)
+    return PerUserPosteriors(mean, cov, parts, tuple(inferred), Sites(tau, nu, done, moved), evidence, (m, v), place)
 
 
-def pull_sums(people: Apart) -> tuple[Array, Array]:
-    """a (n,) and A (n x n): the sums over people of a_u, and of a_u a_u' - W_u, where their posteriors are
-    N(m + S a_u, S - S W_u S)."""
+def pull_sums(people: PerUserPosteriors) -> tuple[Array, Array]:
+    """a (n,) and A (n x n): sums over people of a_u, and of a_u a_u' - W_u, where posteriors are N(m + S a_u, S - S W_u
+    S).
+    """
     n = people.prior_mean.size
     a, A = np.zeros(n), np.zeros((n, n))
     for few, many in zip(people.parts, people.inferred):

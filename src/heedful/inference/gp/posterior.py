@@ -1,4 +1,4 @@
-"""What is believed of the utilities of items: a Gaussian, and what it says of choices among them."""
+"""Gaussian posteriors over the utilities of items, and the choice probabilities they give."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ SAME = 1e-6
 
 
 class Posterior(NamedTuple):
-    """The utilities of n items: mean (n,), covariance (n x n). Only differences matter: a choice between a and b is
-    Phi(f_a - f_b), so the unit of utility is the standard deviation of the noise of one choice."""
+    """Posterior over item utilities (n,), with its covariance (n x n). Only differences matter: P(a is chosen over b)
+    is Phi(f_a - f_b), so the unit of utility is the standard deviation of the noise of one choice.
+    """
 
     mean: Array
     cov: Array
@@ -28,23 +29,23 @@ class Posterior(NamedTuple):
         return self.cov.diagonal()
 
     def row(self, i: int) -> Array:
-        """Covariances of one utility with all (n,)."""
+        """Covariances of utility i with all (n,)."""
         return self.cov[i]  # type: ignore[no-any-return]
 
     def block(self, low: int, high: int) -> Array:
-        """Covariances of utilities low to high - 1 with all from low + 1 on, a copy."""
+        """Covariances of utilities low to high - 1 with all from low + 1 on, as a copy."""
         return self.cov[low:high, low + 1 :].copy()
 
     def of_items(self, items: Any) -> Posterior:
-        """The same of these items (k,) alone."""
+        """The marginal over these items (k,)."""
         return Posterior(self.mean[items], self.cov[np.ix_(items, items)])
 
     def whole(self) -> Posterior:
-        """As one Gaussian: itself."""
+        """The posterior itself (other classes return one Gaussian)."""
         return self
 
     def weighted(self) -> list[tuple[float, Posterior]]:
-        """The Gaussians it is made of, with their weights: itself."""
+        """The Gaussians it mixes, with weights: only itself."""
         return [(1.0, self)]
 
     def gap(self, a: Any, b: Any) -> tuple[Array, Array]:
@@ -54,14 +55,16 @@ class Posterior(NamedTuple):
         return self.mean[a] - self.mean[b], np.maximum(v, 0.0)
 
     def beats(self, a: Any, b: Any) -> Array:
-        """P(a beats b) in the next choice, its noise included: Phi(m / sqrt(1 + v)); items or arrays of them."""
+        """P(a is chosen over b) next time, noise included: Phi(m / sqrt(1 + v)). For items, or arrays of one shape."""
         from scipy.special import ndtr
 
         m, v = self.gap(a, b)
         return ndtr(m / np.sqrt(1.0 + v))  # type: ignore[no-any-return]
 
     def better(self, a: Any, b: Any) -> Array:
-        """P(f_a > f_b), no noise of a choice included: how sure it is which is better; 1/2 where both are the same."""
+        """P(f_a > f_b), without the noise of a choice; 1/2 for two identical items. For items, or arrays of
+        one shape.
+        """
         from scipy.special import ndtr
 
         m, v = self.gap(a, b)
@@ -69,17 +72,17 @@ class Posterior(NamedTuple):
         return ndtr(m / np.sqrt(np.maximum(v, floor)))  # type: ignore[no-any-return]
 
     def ranking(self) -> Ints:
-        """The items (n,), the highest mean first, ties to the lowest number."""
+        """Items by posterior mean (n,), best first, ties by number."""
         return (-self.mean).argsort(kind="stable")
 
     def sd(self) -> Array:
-        """Standard deviation of each utility (n,), the part that all items share taken out: that of f_i - mean f."""
+        """Standard deviation of each utility (n,), less the part that all items share: that of f_i - mean f."""
         cov = self.cov - self.cov.mean(axis=0)
         centred = cov - cov.mean(axis=1, keepdims=True)
         return np.sqrt(np.maximum(centred.diagonal(), 0.0))  # type: ignore[no-any-return]
 
     def draws(self, count: int, seed: int = 0) -> Array:
-        """Utilities drawn from the posterior (count x n); the covariance may be singular."""
+        """Draws from the posterior (count x n), seeded; the covariance may be singular."""
         n = self.mean.size
         out: Array = np.random.default_rng(seed).standard_normal((count, n))
         tied = np.count_nonzero(self.cov, axis=1) > (self.cov.diagonal() != 0.0)
@@ -91,15 +94,16 @@ class Posterior(NamedTuple):
         return out
 
     def best(self, count: int = 4000, seed: int = 0) -> Array:
-        """P(each item is the best one) (n,), adding up to 1: its share of `count` seeded draws, so the standard error
-        is at most .5 / sqrt(count), .008. Items that are as good as one another share."""
+        """P(each item is the best) (n,), which sums to 1: shares of `count` seeded draws, with standard error at most
+        .5 / sqrt(count), .008 by default. Identical items share.
+        """
         f = self.draws(count, seed)
         spread = float(np.sqrt(max(self.cov.diagonal().max(initial=0.0), 0.0)))
         top = f >= f.max(axis=1, keepdims=True) - SAME * max(spread, 1e-12)
         return (top / top.sum(axis=1, keepdims=True)).mean(axis=0)  # type: ignore[no-any-return]
 
     def positions(self, count: int = 4000, seed: int = 0) -> Array:
-        """P(item i is in position j) (n x n), the first position 0, from seeded draws; rows and columns add up to 1."""
+        """P(item i has position j) (n x n), the first position 0, from seeded draws; rows and columns sum to 1."""
         f = self.draws(count, seed)
         n = self.mean.size
         places = np.empty_like(f, dtype=np.int64)
@@ -109,8 +113,9 @@ class Posterior(NamedTuple):
 
 
 def _correlate(z: Array, cov: Array, items: Ints) -> None:
-    """Independent numbers z (d x n) of these items in place as draws with their covariance, which may be singular: by
-    Cholesky with pivots, that ends where nothing is left."""
+    """Turn independent normals z (d x n) of these items in place into draws with their covariance, which may be
+    singular: by pivoted Cholesky.
+    """
     from scipy.linalg.blas import dtrmm
     from scipy.linalg.lapack import dpstrf
 
@@ -123,8 +128,9 @@ def _correlate(z: Array, cov: Array, items: Ints) -> None:
 
 
 class LowRankPosterior(NamedTuple):
-    """The same as a prior that answers have narrowed, its n x n covariances made a part at a time, where a part is all
-    that is needed: prior[items, items] - left right'."""
+    """A posterior as the prior less a low-rank term, prior[items, items] - left right', of which parts are computed
+    when needed.
+    """
 
     mean: Array
     """(n,)"""
@@ -142,17 +148,17 @@ class LowRankPosterior(NamedTuple):
         return self.prior.diagonal()[self.items] - np.vecdot(self.left, self.right)  # type: ignore[no-any-return]
 
     def row(self, i: int) -> Array:
-        """Covariances of one utility with all (n,)."""
+        """Covariances of utility i with all (n,)."""
         found: Array = self.prior[self.items[i]][self.items] - np.vecdot(self.right, self.left[i])
         return found
 
     def block(self, low: int, high: int) -> Array:
-        """Covariances of utilities low to high - 1 with all from low + 1 on, a copy."""
+        """Covariances of utilities low to high - 1 with all from low + 1 on, as a copy."""
         found = product(self.left[low:high], self.right[low + 1 :])
         return np.subtract(self._prior(self.items[low:high], self.items[low + 1 :]), found, out=found)
 
     def whole(self) -> Posterior:
-        """With all covariances."""
+        """The `Posterior` with all covariances (n x n)."""
         cov = self._prior(self.items, self.items) - self.left @ self.right.T
         return Posterior(self.mean, 0.5 * (cov + cov.T))
 
@@ -167,8 +173,9 @@ _SMALL = 1 << 18
 
 
 def product(a: Array, b: Array) -> Array:
-    """a b' (h x n) of a (h x q), b (n x q), in parts so small that BLAS leaves them in this thread: on a busy machine
-    waiting for another one takes many times as long as all of it."""
+    """a b' (h x n) for a (h x q), b (n x q), in parts so small that BLAS stays in this thread: on a busy machine,
+    waiting for other threads costs many times the product.
+    """
     h, q, n = len(a), a.shape[1], len(b)
     w = max(1, _SMALL // max(h * q, 1))
     out, parts = np.empty((h, n)), n // w

@@ -1,4 +1,4 @@
-"""About how many questions are left until it is sure: futures played from what is believed, and their median."""
+"""Estimates how many questions remain until `stopping` is satisfied, by rollouts of simulated answers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_count, describe
-from heedful.inference.gp.acquisition import RULES, expected_change, worth
+from heedful.inference.gp.acquisition import RULES, acquisition_score, expected_change
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.stopping import GOALS, Seen, Stop, check_goal, contenders, in_order, stopping, weights
+from heedful.inference.gp.stopping import GOALS, AnswerSites, Stop, check_goal, contenders, in_order, stopping, weights
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -22,8 +22,10 @@ DRAWS = 400
 """Draws that P(best) in a future is from."""
 
 
-class Left(NamedTuple):
-    """Questions left: the median of some futures and the middle half of them. `most` stands for that many or more."""
+class RemainingQuestions(NamedTuple):
+    """Questions left: the median and the middle half of the rollouts. A value of `most` stands for that many
+    or more.
+    """
 
     about: int
     low: int
@@ -38,8 +40,8 @@ class Left(NamedTuple):
         return f"about {self.about} {'question' if self.about == 1 else 'questions'} left"
 
 
-class _Played(NamedTuple):
-    """Futures that are not sure yet: F of them, after t questions each, p of them asked before."""
+class _Rollouts(NamedTuple):
+    """Rollouts that have not stopped: F of them after t questions each, p of them real answers."""
 
     number: Ints  # F; which of the futures
     truth: Array  # F x n
@@ -50,31 +52,31 @@ class _Played(NamedTuple):
     tau: Array  # F x (p + t)
     nu: Array  # F x (p + t)
 
-    def of(self, which: npt.NDArray[np.bool_]) -> _Played:
+    def of(self, which: npt.NDArray[np.bool_]) -> _Rollouts:
         columns: list[Any] = [x[which] for x in self]
-        return _Played(*columns)
+        return _Rollouts(*columns)
 
 
-def questions_left(
+def estimate_remaining(
     posterior: Posterior,
     goal: str = "best",
     rule: str = "",
     *,
-    seen: Seen | None = None,
+    seen: AnswerSites | None = None,
     at: float = 0.9,
     most: int = 100,
     futures: int = 32,
     seed: int = 0,
     stop: Stop | None = None,
-) -> Left:
-    """About how many questions are left until `stopping` says so, asked by `rule` (that of the goal, if not named).
+) -> RemainingQuestions:
+    """About how many questions remain until `stopping` is satisfied, asked by `rule` (the goal's own where empty).
 
-    Plays futures: utilities drawn from the posterior answer, with noise, the questions of the rule, each answer moves
-    the Gaussian as `after` does, until it is sure or `most` were asked. Approximate: P(best) in a future is from DRAWS
-    draws, is looked at less often the longer it takes, and knows the answers in `seen` only where they are plain
-    choices and about items that play; of more than PLAYED items, those likeliest to be best play (for "ranking":
-    PLAYED of the ranking, evenly spread, and the count grows in proportion). `stop`: what `stopping` says of all this,
-    where that is known. ValueError, naming what is wrong.
+    Simulates `futures` rollouts: utilities drawn from the posterior answer the rule's questions with noise, and each
+    answer moves the Gaussian as `posterior_after` does, until it stops or `most` were asked. Approximate: P(best) in a
+    rollout uses DRAWS draws, is checked less often the longer it takes, and uses the answers in `seen` only where all
+    are plain choices between items in play. Of more than PLAYED items, those likeliest to be best are in play (for
+    "ranking": PLAYED evenly spread ones, and the count is scaled up). `stop`: the result of `stopping`, where known.
+    ValueError, naming the argument.
     """
     rule = rule or GOALS.get(goal, "")
     check_goal(posterior, goal, at)
@@ -84,20 +86,20 @@ def questions_left(
         check_count(name, count, least=least)
     stop = stopping(posterior, goal, seen=seen, at=at, seed=seed) if stop is None else stop
     if stop.stop:
-        return Left(0, 0, 0, most)
+        return RemainingQuestions(0, 0, 0, most)
     items, times = _playing(posterior, goal, seed)
     if items.size < 2:
-        return Left(1, 1, 1, most)
+        return RemainingQuestions(1, 1, 1, most)
     rng = np.random.default_rng(seed)
     start = _start(posterior.of_items(items), _plain(seen, items), futures, rng)
     counts = _counts(start, goal, rule, at, most, rng)
     low, about, high = np.quantile(counts, (0.25, 0.5, 0.75), method="nearest")
     low, about, high = (min(most, max(1, round(float(count) * times))) for count in (low, about, high))
-    return Left(about, low, high, most)
+    return RemainingQuestions(about, low, high, most)
 
 
 def _playing(posterior: Posterior, goal: str, seed: int) -> tuple[Ints, float]:
-    """The items that futures are played with (rising), and how many questions stand for one of theirs."""
+    """The items in play (rising), and how many real questions one of their questions stands for."""
     n = posterior.mean.size
     if n <= PLAYED:
         return np.arange(n), 1.0
@@ -111,8 +113,8 @@ def _playing(posterior: Posterior, goal: str, seed: int) -> tuple[Ints, float]:
     return np.sort(items), 1.0
 
 
-def _plain(seen: Seen | None, items: Ints) -> Seen | None:
-    """The answers, of these items by their places, where all are plain choices among them."""
+def _plain(seen: AnswerSites | None, items: Ints) -> AnswerSites | None:
+    """The answers over these items by place, where all are plain choices among them, else None."""
     if seen is None or seen.rows.size == 0 or seen.lapse > 0.0 or seen.width > 0.0:
         return None
     rows = seen.rows
@@ -121,8 +123,8 @@ def _plain(seen: Seen | None, items: Ints) -> Seen | None:
     return seen._replace(rows=rows._replace(pairs=np.searchsorted(items, rows.pairs)))
 
 
-def _start(posterior: Posterior, seen: Seen | None, futures: int, rng: np.random.Generator) -> _Played:
-    """Futures before their first question; their truth from the exact posterior where the answers are known."""
+def _start(posterior: Posterior, seen: AnswerSites | None, futures: int, rng: np.random.Generator) -> _Rollouts:
+    """Rollouts before their first question; their truth is from the exact posterior where the answers are known."""
     truth = posterior.draws(futures if seen is None else 2000, int(rng.integers(2**31)))
     pairs, tau, nu = np.empty((0, 2), np.int64), np.empty(0), np.empty(0)
     if seen is not None:
@@ -130,11 +132,11 @@ def _start(posterior: Posterior, seen: Seen | None, futures: int, rng: np.random
         pairs, tau, nu = seen.rows.pairs, seen.sites.tau, seen.sites.nu
 
     columns: list[Any] = [posterior.mean, posterior.cov, pairs[:, 0], pairs[:, 1], tau, nu]
-    return _Played(np.arange(futures), truth, *(np.repeat(x[None], futures, axis=0) for x in columns))
+    return _Rollouts(np.arange(futures), truth, *(np.repeat(x[None], futures, axis=0) for x in columns))
 
 
-def _counts(played: _Played, goal: str, rule: str, at: float, most: int, rng: np.random.Generator) -> Ints:
-    """How many questions each future takes, at most `most`: halfway between the last two looks at it."""
+def _counts(played: _Rollouts, goal: str, rule: str, at: float, most: int, rng: np.random.Generator) -> Ints:
+    """How many questions each rollout takes, at most `most`: halfway between the last two checks."""
     n = played.mean.shape[1]
     a, b = np.triu_indices(n, 1)
     normal = rng.standard_normal((DRAWS, n))
@@ -150,8 +152,8 @@ def _counts(played: _Played, goal: str, rule: str, at: float, most: int, rng: np
     return counts
 
 
-def _ask(played: _Played, rule: str, a: Ints, b: Ints, rng: np.random.Generator) -> _Played:
-    """After one more question, each its own, and its answer."""
+def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generator) -> _Rollouts:
+    """The rollouts after one more question and answer each."""
     number, truth, mean, cov = played[:4]
     n, every = mean.shape[1], np.arange(number.size)
     if rule == "random":
@@ -159,7 +161,7 @@ def _ask(played: _Played, rule: str, a: Ints, b: Ints, rng: np.random.Generator)
     else:
         var = cov[:, np.arange(n), np.arange(n)]
         v = np.maximum(var[:, a] + var[:, b] - 2.0 * cov[:, a, b], 0.0)
-        k = worth(rule, mean[:, a], mean[:, b], v).argmax(axis=1)
+        k = acquisition_score(rule, mean[:, a], mean[:, b], v).argmax(axis=1)
     first = truth[every, a[k]] - truth[every, b[k]] + rng.standard_normal(number.size) > 0.0
     winner, loser = np.where(first, a[k], b[k]), np.where(first, b[k], a[k])
     along = cov[every, :, winner] - cov[every, :, loser]
@@ -167,7 +169,7 @@ def _ask(played: _Played, rule: str, a: Ints, b: Ints, rng: np.random.Generator)
     shift, shrink = expected_change(gap, v)
     down = along * np.sqrt(shrink)[:, None]
     left = np.maximum(1.0 - v * shrink, 1e-12)
-    return _Played(
+    return _Rollouts(
         number,
         truth,
         mean + along * shift[:, None],
@@ -179,8 +181,8 @@ def _ask(played: _Played, rule: str, a: Ints, b: Ints, rng: np.random.Generator)
     )
 
 
-def _best(played: _Played, normal: Array) -> Array:
-    """P(the likeliest item is the best) of each future (F,), from the same normal numbers, weighed by the answers."""
+def _best(played: _Rollouts, normal: Array) -> Array:
+    """P(the likeliest item is the best) in each rollout (F,), from common random numbers, weighted by the answers."""
     from scipy.special import ndtr
 
     mean, cov = played.mean, played.cov

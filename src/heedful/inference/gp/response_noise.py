@@ -1,5 +1,6 @@
-"""How people answer, learned from their answers: how often at random, and within which width two things are equally
-good. The maximum a posteriori of the evidence of EP."""
+"""Response noise of each person, learned from their answers by maximum a posteriori with EP's evidence: the lapse rate
+(how often they answer at random) and the tie width (within which two items are equally good).
+"""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number
-from heedful.inference.gp.ep import EPResult, Many, extend_to_items, infer_many, likelihood_of, moments
-from heedful.inference.gp.sites import Design, Sites, Table, ready, sum_by
+from heedful.inference.gp.ep import EPResult, UserPosteriors, extend_to_items, infer_users, likelihood_of, moments
+from heedful.inference.gp.sites import Design, Sites, Table, make_table, sum_by
 from heedful.inference.gp.tilted_moments import HALF_LOG_TAU
 from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
@@ -25,8 +26,9 @@ MOVES = 1e-3
 
 
 class NoisePrior(NamedTuple):
-    """Beta(a, b) of a person's lapse rate; a log-normal of the width, its median and the sd of its log; P(somebody
-    answers at random altogether) before they said anything."""
+    """Prior of response noise: Beta(a, b) of the lapse rate, a log-normal of the tie width by its median `width` and
+    the standard deviation `spread` of its log, and the probability `random` that somebody always answers at random.
+    """
 
     a: float = 1.2
     b: float = 10.0
@@ -35,7 +37,7 @@ class NoisePrior(NamedTuple):
     random: float = 0.05
 
     def check(self) -> None:
-        """ValueError where one makes no sense."""
+        """Check the parameters. ValueError, naming the field."""
         for name, value, least, most in (
             ("a", self.a, 1.0, 1e6), ("b", self.b, 1.0, 1e6), ("width", self.width, 1e-6, 1e6),
             ("spread", self.spread, 1e-3, 1e3), ("random", self.random, 1e-12, 0.999),
@@ -45,32 +47,35 @@ class NoisePrior(NamedTuple):
 
     @property
     def lapse(self) -> float:
-        """The likeliest lapse rate of somebody who said nothing."""
+        """Mode of the lapse rate."""
         return (self.a - 1.0) / max(self.a + self.b - 2.0, 1e-12)
 
 
 PRIOR = NoisePrior()
 
 
-class Person(NamedTuple):
-    """How one person answers: the width within which two things are equally good to them (0 where that is not on
-    offer), how often they answer at random, and the probability that it is always."""
+class UserNoise(NamedTuple):
+    """Response noise of one person: tie width (0 where ties are not allowed), lapse rate, and P(they always answer at
+    random).
+    """
 
     width: float
     lapse: float
     random: float
 
 
-class Noise(NamedTuple):
-    """Of each of U people: the width of "equally good" (0 where it is not on offer), the lapse rate, and the
-    probability that they answer at random altogether, all (U,)."""
+class ResponseNoise(NamedTuple):
+    """Response noise of U people: tie widths (0 where ties are not allowed), lapse rates, P(always at random), each
+    (U,).
+    """
 
     width: Array
     lapse: Array
     random: Array
 
-    def of(self, user: int) -> Person:
-        return Person(*(float(part[user]) for part in self))
+    def of(self, user: int) -> UserNoise:
+        """The response noise of one user."""
+        return UserNoise(*(float(part[user]) for part in self))
 
 
 def infer_with_noise(
@@ -82,45 +87,48 @@ def infer_with_noise(
     ties: bool | None = None,
     rounds: int = 30,
     tolerance: float = 1e-9,
-) -> tuple[EPResult, Noise]:
-    """`infer` of one person, whose lapse rate, and width where `ties` are on offer (None: where one occurs), are
-    learned with it. ValueError as of `NoisePrior.check`."""
+) -> tuple[EPResult, ResponseNoise]:
+    """`infer` for one person, learning the lapse rate and, where `ties` are allowed (None: where one occurs), the tie
+    width.
+
+    At most `rounds` of EP and `improve_noise` in turn. ValueError as `NoisePrior.check`.
+    """
     told = rows.rows if isinstance(rows, Design) else rows._replace(user=np.zeros(rows.size, np.int64))
-    noise = beginning(told, 1, prior, ties)
+    noise = initial_noise(told, 1, prior, ties)
     part: PairRows | Design | Table = rows if isinstance(rows, Design) else told
     among, mean, met = K, prior_mean, np.arange(len(prior_mean))
     if isinstance(rows, PairRows):
         met = np.unique(rows.pairs)
         among, mean = K[np.ix_(met, met)], prior_mean[met]
-        part = ready(told._replace(pairs=np.searchsorted(met, rows.pairs)), 1, met.size)
+        part = make_table(told._replace(pairs=np.searchsorted(met, rows.pairs)), 1, met.size)
     sites: Sites | None = None
     for _ in range(rounds):
-        many = infer_many(among, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=1e-6)
+        many = infer_users(among, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=1e-6)
         sites = many.sites
-        noise, moved = improve(told, many, noise, prior)
+        noise, moved = improve_noise(told, many, noise, prior)
         if moved < MOVES:
             break
-    many = infer_many(among, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=tolerance)
-    noise = noise._replace(random=at_random(told, many.log_evidence, noise, prior))
+    many = infer_users(among, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=tolerance)
+    noise = noise._replace(random=random_probabilities(told, many.log_evidence, noise, prior))
     return extend_to_items(many, K, prior_mean, met), noise
 
 
-def beginning(rows: PairRows, users: int, prior: NoisePrior, ties: bool | None = None) -> Noise:
-    """What is supposed of `users` people before it is learned."""
+def initial_noise(rows: PairRows, users: int, prior: NoisePrior, ties: bool | None = None) -> ResponseNoise:
+    """Response noise of `users` people before anything is learned: the prior's modes."""
     prior.check()
     width = prior.width if (rows.equal.any() if ties is None else ties) else 0.0
     each = np.ones(users)
-    return Noise(width * each, prior.lapse * each, prior.random * each)
+    return ResponseNoise(width * each, prior.lapse * each, prior.random * each)
 
 
-def improve(
-    rows: PairRows, people: Many, noise: Noise, prior: NoisePrior, *, shared: bool = False
-) -> tuple[Noise, float]:
-    """One step towards the maximum a posteriori, from the cavities of EP with `noise`; and by how much it moved.
+def improve_noise(
+    rows: PairRows, people: UserPosteriors, noise: ResponseNoise, prior: NoisePrior, *, shared: bool = False
+) -> tuple[ResponseNoise, float]:
+    """One step towards the maximum a posteriori, from the cavities of EP with `noise`; and how far it moved.
 
-    `shared`: one width for everybody. The derivative of EP's evidence is that of the log Z of each row with its cavity
-    held, so a step that no longer moves is a maximum. Who answers in rankings alone keeps the rate of the prior: of
-    rankings EP knows no lapses.
+    `shared`: one tie width for all. The derivative of EP's evidence is the derivative of each row's log Z with its
+    cavity fixed, so a step that no longer moves is a maximum. People who only give rankings keep the prior's rate: EP
+    has no lapses in rankings.
     """
     alone = rows.group < 0
     lapse = _lapses(rows, people.cavities, noise, prior)
@@ -131,9 +139,10 @@ def improve(
     return noise._replace(width=width, lapse=lapse), float(moved)
 
 
-def _lapses(rows: PairRows, cavities: tuple[Array, Array], noise: Noise, prior: NoisePrior) -> Array:
-    """The likeliest lapse rates (U,): where the derivative of sum log((1 - l) z + l / kinds) + log Beta, which only
-    falls, is 0."""
+def _lapses(rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, prior: NoisePrior) -> Array:
+    """Most probable lapse rates (U,): the root of the falling derivative of sum log((1 - l) z + l / kinds) +
+    log Beta.
+    """
     alone = rows.group < 0
     log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
     user, times, z = rows.user[alone], rows.times[alone], np.exp(log_z[alone])
@@ -149,9 +158,9 @@ def _lapses(rows: PairRows, cavities: tuple[Array, Array], noise: Noise, prior: 
 
 
 def _widths(
-    rows: PairRows, cavities: tuple[Array, Array], noise: Noise, prior: NoisePrior, alone: Any, shared: bool
+    rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, prior: NoisePrior, alone: Any, shared: bool
 ) -> Array:
-    """The likeliest widths (U,), by halving on their logarithm: where the derivative comes down through 0."""
+    """Most probable tie widths (U,): the root of the derivative by bisection on their logarithm."""
     from scipy.special import expit, log_ndtr
 
     at = np.flatnonzero(alone | rows.equal)
@@ -184,10 +193,12 @@ def _density(z: Array, log_z: Array) -> Array:
     return np.exp(-0.5 * z * z - HALF_LOG_TAU - log_z)
 
 
-def noise_slopes(rows: PairRows, cavities: tuple[Array, Array], noise: Noise, lapsing: Any) -> tuple[float, float]:
-    """By how much the log evidence of all answers rises with the logit of the lapse rate of the rows `lapsing` (p,) and
-    the logarithm of everybody's width, at cavities (p,), (p,): a derivative of EP's evidence is one of each row's, its
-    cavity held."""
+def noise_slopes(
+    rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, lapsing: Any
+) -> tuple[float, float]:
+    """Derivatives of the log evidence of all answers by the logit of the lapse rate of the rows `lapsing` (p,) and by
+    the log of the tie width, at cavities (p,), (p,), each cavity fixed.
+    """
     alone = rows.group < 0
     log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
     rate, any_of = noise.lapse[rows.user], 1.0 / np.where(noise.width[rows.user] > 0.0, 3.0, 2.0)
@@ -208,9 +219,10 @@ def noise_slopes(rows: PairRows, cavities: tuple[Array, Array], noise: Noise, la
 # ---------------------------------------------------------------------------- who answers at random
 
 
-def at_random(rows: PairRows, log_evidence: Array, noise: Noise, prior: NoisePrior) -> Array:
-    """P(each person answers at random altogether) (U,), from the log evidence (U,) of what they said if they do not:
-    Bayes' rule with `prior.random`. Of those who said nothing, that."""
+def random_probabilities(rows: PairRows, log_evidence: Array, noise: ResponseNoise, prior: NoisePrior) -> Array:
+    """P(each person always answers at random) (U,), by Bayes' rule with `prior.random`, from the log evidence (U,) of
+    their answers if they do not. People without answers have the prior.
+    """
     from scipy.special import expit
 
     odds = np.log(prior.random / (1.0 - prior.random))
@@ -218,9 +230,8 @@ def at_random(rows: PairRows, log_evidence: Array, noise: Noise, prior: NoisePri
     return sure
 
 
-def random_log_odds(rows: PairRows, log_evidence: Array, noise: Noise) -> Array:
-    """By how much what each person said speaks for answers at random (U,): the log of its probability then, less the
-    log evidence (U,) if they do not."""
+def random_log_odds(rows: PairRows, log_evidence: Array, noise: ResponseNoise) -> Array:
+    """Log likelihood ratio (U,) of random answers against the model, whose log evidence is (U,)."""
     from scipy.special import betaln
 
     alone, U = rows.group < 0, noise.lapse.size
@@ -248,8 +259,9 @@ def _groups(rows: PairRows) -> list[Ints]:
 
 
 def _log_orders(pairs: Ints, tied: npt.NDArray[np.bool_]) -> float:
-    """log of how many answers of this shape there are: orders of the items in tiers of these sizes; of one tier alone,
-    which of them is best, or none."""
+    """Log of the number of possible answers of this shape: orders of the items in tiers of these sizes; of one tier
+    alone, which item is best, or none.
+    """
     n = int(pairs.max()) + 1
     level = np.zeros(n, np.int64)
     beaten = pairs[~tied]

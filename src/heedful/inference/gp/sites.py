@@ -1,4 +1,4 @@
-"""Sites of expectation propagation on differences of utilities, and the Gaussian over the items that they make."""
+"""EP sites on differences of utilities, and the Gaussian over items that they define."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LARGE = 200
 
 
 class Sites(NamedTuple):
-    """What each answer adds to the log of the posterior, -tau g^2 / 2 + nu g with g = f_winner - f_loser: tau, nu (p,).
+    """Each row's factor of the log posterior, -tau g^2 / 2 + nu g with g = f_winner - f_loser: tau, nu (p,).
 
-    `sweeps` says how many were needed, `moved` by how much the last one moved a site, as a share: above the tolerance,
-    it did not converge.
+    `sweeps`: how many EP took; `moved`: by how much the last one moved a site, as a share: above the tolerance, EP did
+    not converge.
     """
 
     tau: Array
@@ -32,7 +32,7 @@ class Sites(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The rows that share noise with r - 1 others each, and where they act: o answers of r rows."""
+    """Rows that share noise, from o answers of r rows each, and where they act."""
 
     at: Ints
     """(o x r) the rows"""
@@ -45,7 +45,7 @@ class Group(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows made ready for the sweeps of U people over n items: where they act in flat arrays."""
+    """Rows prepared for EP sweeps of U people over n items: their indices in flat arrays."""
 
     rows: PairRows
     U: int
@@ -59,7 +59,9 @@ class Table(NamedTuple):
     groups: tuple[Group, ...]
 
     def natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """T (U x n x n), h (U x n) of exp(-f'Tf / 2 + h'f), the product of the sites, groups' noise integrated out."""
+        """T (U x n x n), h (U x n) of exp(-f'Tf / 2 + h'f), the product of the sites, with the noise of groups
+        integrated out.
+        """
         times = self.rows.times
         at = self.alone
         precision, pull = times[at] * tau[at], times[at] * nu[at]
@@ -67,7 +69,7 @@ class Table(NamedTuple):
         values, pulls = [precision, precision, -precision, -precision], [pull, -pull]
         for group in self.groups:
             t, v, w = tau[group.at], nu[group.at], times[group.at][:, :1]
-            _, C = perception(t, group.N)
+            _, C = perception_covariance(t, group.N)
             # (T^-1 + N)^-1 = T - T C T, the precision of D f
             W = w[:, :, None] * (t[:, :, None] * np.eye(t.shape[1]) - t[:, :, None] * C * t[:, None, :])
             pull = w * (v - t * (C @ v[:, :, None])[:, :, 0])
@@ -80,26 +82,26 @@ class Table(NamedTuple):
         return T.reshape(U, n, n), sum_by(np.concatenate(ends), np.concatenate(pulls), U * n).reshape(U, n)
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
-        """(U,) the log of what integrating groups' noise leaves as a factor, |I + N T|^(-1/2) e^(nu' C nu / 2)."""
+        """Log of the constant (U,) left by integrating out the noise of groups, |I + N T|^(-1/2) e^(nu' C nu / 2)."""
         out = np.zeros(self.U)
         for group in self.groups:
             t, v = tau[group.at], nu[group.at]
-            _, C = perception(t, group.N)
+            _, C = perception_covariance(t, group.N)
             half = 0.5 * np.einsum("oi,oij,oj->o", v, C, v)
             half -= 0.5 * np.linalg.slogdet(np.eye(t.shape[1]) + group.N * t[:, None, :])[1]
             first = group.at[:, 0]
             out += sum_by(self.rows.user[first], self.rows.times[first] * half, self.U)
         return out
 
-    def believed(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Mean and variance (p,) of what each site is on: g of rows alone, y of rows in groups."""
+    def site_marginals(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
+        """Mean and variance (p,) of the quantity each site is on: g for rows alone, y for rows in groups."""
         m, v = np.empty(tau.size), np.empty(tau.size)
         at = self.alone
         v[at] = np.maximum(_gap_covariances(cov, self.where, at.size), 0.0)
         won, lost = mean.take(self.ends).reshape(2, -1)
         m[at] = won - lost
         for group in self.groups:
-            G, C = perception(tau[group.at], group.N)
+            G, C = perception_covariance(tau[group.at], group.N)
             V = _gap_covariances(cov, group.where, group.N.size).reshape(group.N.shape)
             won, lost = mean.take(group.ends).reshape(2, *group.at.shape)
             d = won - lost + (group.N @ nu[group.at][:, :, None])[:, :, 0]
@@ -109,8 +111,9 @@ class Table(NamedTuple):
 
 
 class Design(NamedTuple):
-    """Rows on d . f with any d (p x n) in place of e_winner - e_loser, those of a person together; same methods as
-    `Table`. Made by `design_of`."""
+    """Rows on d . f with any d (p x n) in place of e_winner - e_loser, each person's together; methods as `Table`. Made
+    by `make_design`.
+    """
 
     rows: PairRows
     U: int
@@ -120,6 +123,7 @@ class Design(NamedTuple):
     """the rows of each person"""
 
     def natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
+        """As `Table.natural`."""
         t, v = self.rows.times * tau, self.rows.times * nu
         T, h = np.empty((self.U, self.n, self.n)), np.empty((self.U, self.n))
         for u, at in enumerate(self.own):
@@ -128,9 +132,11 @@ class Design(NamedTuple):
         return T, h
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
+        """Zeros (U,): rows of a design share no noise."""
         return np.zeros(self.U)
 
-    def believed(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
+    def site_marginals(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
+        """As `Table.site_marginals`."""
         m, v = np.empty(len(self.D)), np.empty(len(self.D))
         for u, at in enumerate(self.own):
             D = self.D[at]
@@ -138,17 +144,18 @@ class Design(NamedTuple):
         return m, np.maximum(v, 0.0)
 
 
-def design_of(D: Array, times: Array, user: Ints, users: int, equal: npt.NDArray[np.bool_]) -> Design:
-    """Rows d of D (p x n) that won, or are equally good, each so many times (p,), of people whose numbers `user` (p,)
-    rise."""
+def make_design(D: Array, times: Array, user: Ints, users: int, equal: npt.NDArray[np.bool_]) -> Design:
+    """A design from rows d of D (p x n) that won or, where `equal`, tied, each `times` (p,) times; `user` (p,)
+    rises.
+    """
     p, n = D.shape
     alone = PairRows(user, np.zeros((p, 2), np.int64), equal, times, np.full(p, -1))
     ends = np.searchsorted(user, np.arange(users + 1))
     return Design(alone, users, n, D, tuple(slice(int(a), int(b)) for a, b in pairwise(ends)))
 
 
-def ready(rows: PairRows, U: int, n: int) -> Table:
-    """The rows of U people over n items, those of a group together, groups of one size together."""
+def make_table(rows: PairRows, U: int, n: int) -> Table:
+    """Prepare the rows of U people over n items: rows of a group together, groups of one size together."""
     [alone] = (rows.group < 0).nonzero()
     [shared] = (rows.group >= 0).nonzero()
     shared = shared[rows.group[shared].argsort(kind="stable")]
@@ -172,7 +179,7 @@ def _meet(x: Ints, y: Ints) -> Array:
 
 
 def _four(u: Ints, a: Ints, b: Ints, c: Ints, d: Ints, n: int) -> Ints:
-    """Flat places of (a, c), (b, d), (a, d), (b, c) in arrays (U x n x n)."""
+    """Flat indices of (a, c), (b, d), (a, d), (b, c) in arrays (U x n x n)."""
     base = u * (n * n)
     return np.concatenate([base + a * n + c, base + b * n + d, base + a * n + d, base + b * n + c])
 
@@ -181,32 +188,32 @@ def _two(u: Ints, a: Ints, b: Ints, n: int) -> Ints:
     return np.concatenate([u * n + a, u * n + b])
 
 
-def perception(tau: Array, N: Array) -> tuple[Array, Array]:
-    """G = (I + N T)^-1 and C = G N (o x r x r), T = diag(tau) of tau (o x r): what y is, given f, has covariance C."""
+def perception_covariance(tau: Array, N: Array) -> tuple[Array, Array]:
+    """G = (I + N T)^-1 and C = G N (o x r x r), with T = diag(tau) of tau (o x r): C is the covariance of y given f."""
     G = np.linalg.inv(np.eye(N.shape[1]) + N * tau[:, None, :]).astype(np.float64, copy=False)
     C = G @ N
     return G, 0.5 * (C + C.transpose(0, 2, 1))
 
 
 def sum_by(where: Ints, values: Array, size: int) -> Array:
-    """The sums of the values that belong to each place (size,)."""
+    """Sums of the values at each index (size,)."""
     return np.bincount(where, values, size).astype(np.float64, copy=False)  # of no values, whole numbers
 
 
 def _gap_covariances(cov: Array, where: Ints, count: int) -> Array:
-    """Covariances (count,) of f_a - f_b with f_c - f_d, from the places of `_four`; (a, b) and (b, a) agree."""
+    """Covariances (count,) of f_a - f_b with f_c - f_d, from the indices of `_four`; (a, b) and (b, a) agree."""
     ac, bd, ad, bc = cov.take(where).reshape(4, count)
     return (ac - ad) + (bd - bc)
 
 
-def diagonal(K: Array) -> bool:
-    """Whether this is one matrix (n x n) with nothing beside its diagonal."""
+def is_diagonal(K: Array) -> bool:
+    """Whether K is a single (n x n) diagonal matrix."""
     square = K.ndim == 2 and K.shape[0] == K.shape[1]
     return square and bool(np.count_nonzero(K) <= len(K) and (K.diagonal() != 0.0).all())
 
 
 def inverses(B: Array) -> Array:
-    """Of symmetric matrices (U x n x n); of a large one by Cholesky where that is there, in half the time."""
+    """Inverses of symmetric matrices (U x n x n); a large one by Cholesky where SciPy is there, in half the time."""
     if len(B) == 1 and B.shape[-1] >= LARGE:
         from scipy.linalg.lapack import dpotrf, dpotri
 
@@ -219,8 +226,8 @@ def inverses(B: Array) -> Array:
 
 
 def root(K: Array) -> Array:
-    """L with L L' = K (n x n, or several of them), which may be singular, such as of items that are the same."""
-    if diagonal(K):
+    """L with L L' = K, K (n x n) or a stack of them; K may be singular, as with identical items."""
+    if is_diagonal(K):
         return np.diag(np.sqrt(K.diagonal()))
     try:
         return np.linalg.cholesky(K).astype(np.float64, copy=False)

@@ -1,11 +1,11 @@
-"""When to stop asking: from what is believed.
+"""When to stop asking: stopping rules on the posterior probability of the goal.
 
-Two goals. "best": the likeliest favourite is the best item with probability `at`. "ranking": of the pairs of items,
-the share `at` is expected to be in the right order. Both are probabilities of the posterior, so stopping at .9 is right
-nine times in ten, whichever questions were asked, as far as the posterior is: noise as assumed, a prior that people
-are drawn from. The Gaussian of EP has the right mean and variance but no skew, and so says .9 where it is more like
-.96, and asks on. Told the answers (`Seen`), P(best) is that of the exact posterior: draws from the Gaussian, each
-weighed by what the answers say of it over what the sites of EP say.
+Goal "best": the likeliest favourite is the best item with probability `at`. Goal "ranking": the expected share of pairs
+of items in the right order is `at`. Both are posterior probabilities, so stopping at .9 is right nine times in ten,
+whichever questions were asked, provided that the model holds: the noise, and a prior that people are drawn from. The
+Gaussian of EP has the right mean and variance but no skew; it says .9 where .96 is nearer and so asks on. Given the
+answers (`AnswerSites`), P(best) is that of the exact posterior, by importance sampling: draws from the Gaussian,
+weighted by the likelihood of the answers over the sites of EP.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ FEW = 200
 """Draws, as good as unweighed ones, that weights have to leave."""
 
 
-class Seen(NamedTuple):
-    """The answers of one person that a posterior is from, and the sites that EP put in their place."""
+class AnswerSites(NamedTuple):
+    """The answers of one person behind a posterior, and the sites by which EP replaced them."""
 
     rows: PairRows
     sites: Sites
@@ -46,9 +46,10 @@ class Seen(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """Whether to stop; how sure it is (of "best": P(item is the best); of "ranking": the share of pairs expected to be
-    in the right order); the likeliest best item, of "ranking" the first; and how many draws, as good as unweighed, that
-    is from, of "ranking" 0."""
+    """The decision of `stopping`: whether to stop; `sure`, P(item is the best) or the expected share of pairs in order;
+    `item`, the likeliest best item or the first of the ranking; `draws`, the effective number of draws, 0 for
+    "ranking".
+    """
 
     stop: bool
     sure: float
@@ -60,19 +61,19 @@ def stopping(
     posterior: Posterior | Mixture,
     goal: str = "best",
     *,
-    seen: Seen | None = None,
+    seen: AnswerSites | None = None,
     at: float = 0.9,
     draws: int = 4000,
     seed: int = 0,
 ) -> Stop:
-    """Whether it is as sure as `at`, for the goal "best" or "ranking".
+    """Decide whether the goal "best" or "ranking" is reached with probability `at`.
 
-    P(best) is a share of seeded draws among the items that can be best: off by .005 (one standard error) at .9 for 4000
-    of them, and up to NEGLIGIBLE for items left out. Who looks after every answer stops at the first lucky draws; so
-    where it is sure, it has to be so again in four times as many others, and that share is told. With `seen` P(best) is
-    that of the exact posterior; where its weights leave fewer than FEW draws, or answers share noise (rankings, best of
-    several), that of the Gaussian. The ranking's is that of the Gaussian, exactly. Items that are equally good, the
-    same difference in every draw, count as best together, and as in order. ValueError, naming what is wrong.
+    P(best) is a share of seeded draws among the possible best items: its standard error at .9 is .005 for 4000 draws,
+    plus at most NEGLIGIBLE for items left out. Checking after every answer would stop at the first lucky draws, so a
+    probability that is high enough has to be so again in four times as many other draws; that one is reported. With
+    `seen` P(best) is that of the exact posterior; where fewer than FEW effective draws are left, or answers share noise
+    (rankings, best of several), that of the Gaussian. The ranking's is exact for the Gaussian. Identical items, whose
+    difference is the same in every draw, count as best together, and as in order. ValueError, naming the argument.
     """
     check_goal(posterior, goal, at)
     check_count("draws", draws)
@@ -102,18 +103,20 @@ def stopping(
     return verdict
 
 
-def weights(f: Array, seen: Seen) -> Array:
-    """What draws f (d x n) from the Gaussian of EP stand for in the posterior (d,), adding up to 1: the likelihood of
-    the answers, none of which share noise, over the product of their sites."""
+def weights(f: Array, seen: AnswerSites) -> Array:
+    """Importance weights (d,), summing to 1, of draws f (d x n) from EP's Gaussian: the likelihood of the answers, none
+    of which share noise, over the product of their sites.
+    """
     said, assumed = log_likelihoods(f, seen)
     log_w = said - assumed
     w = np.exp(log_w - log_w.max())
     return w / w.sum()  # type: ignore[no-any-return]
 
 
-def log_likelihoods(f: Array, seen: Seen) -> tuple[Array, Array]:
-    """The log of what the answers, none of which share noise, say of utilities f (d x n), (d,), and of what their sites
-    do."""
+def log_likelihoods(f: Array, seen: AnswerSites) -> tuple[Array, Array]:
+    """Log likelihood (d,) of the answers, none of which share noise, at utilities f (d x n); and the log of their
+    sites.
+    """
     from scipy.special import ndtr
 
     rows = seen.rows
@@ -133,10 +136,10 @@ def log_likelihoods(f: Array, seen: Seen) -> tuple[Array, Array]:
 
 
 def contenders(posterior: Posterior | Mixture) -> Ints:
-    """The items that can be the best (rising): all but those that together are so with less than NEGLIGIBLE.
+    """The items that may be the best (rising): all but those that together are best with probability below NEGLIGIBLE.
 
-    An item is the best with at most P(it is better than the one with the highest mean); the lowest of these go, while
-    their sum stays below.
+    P(an item is the best) is at most P(it is better than the item with the highest mean); the lowest are dropped while
+    the sum of these bounds stays below.
     """
     top = int(posterior.mean.argmax())
     bound = posterior.better(np.arange(posterior.mean.size), np.full(posterior.mean.size, top))
@@ -148,7 +151,7 @@ def contenders(posterior: Posterior | Mixture) -> Ints:
 
 
 def in_order(mean: Array, cov: Array) -> Array:
-    """Share of pairs expected to be in the right order, of some Gaussians (F x n, F x n x n), (F,)."""
+    """Expected share of pairs in the right order (F,) of Gaussians with means (F x n) and covariances (F x n x n)."""
     from scipy.special import ndtr
 
     n = mean.shape[1]
@@ -161,6 +164,7 @@ def in_order(mean: Array, cov: Array) -> Array:
 
 
 def check_goal(posterior: Posterior | Mixture, goal: str, at: float) -> None:
+    """Check a goal and its level. ValueError, naming the argument."""
     if goal not in GOALS:
         raise ValueError(f"goal: expected one of {', '.join(GOALS)}, got {describe(goal)}")
     if not is_number(at, int, float) or not 0.0 < at < 1.0:

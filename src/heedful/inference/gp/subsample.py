@@ -1,5 +1,6 @@
-"""Some of many answers, to learn from them what all of them have in common: drawn by who and what was asked, never by
-what was answered, so that what won and what lost stay together."""
+"""Samples of many answers, to learn what they have in common. Selected by person and by item, never by outcome, so that
+winners and losers stay together.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ NEAR = 150
 
 
 def sample_people(rows: PairRows, users: int, most: int) -> tuple[PairRows, int]:
-    """The rows of some people, drawn at random, all that each of them said: so many rows at most, but of one person at
-    least. They have new numbers; how many they are. All, where that is no more."""
+    """All rows of randomly drawn people, up to `most` rows but at least one person, renumbered; and how many people.
+    Everything where there are no more rows.
+    """
     if rows.size <= most:
         return rows, users
     mixed = np.random.default_rng(0).permutation(users)
@@ -27,7 +29,7 @@ def sample_people(rows: PairRows, users: int, most: int) -> tuple[PairRows, int]
 
 
 def sample_items(rows: PairRows) -> PairRows:
-    """The answers about NEAR items that were much compared with one another; all where there are no more items."""
+    """Answers about NEAR items that were often compared with one another; everything where there are no more items."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order
 

@@ -1,8 +1,7 @@
-"""What to ask where more than two are shown and the best of them is named: the same rules, of sets of k items.
+"""Acquisition functions where more than two items are shown and the best is named: which set of k items to show.
 
-No closed form is known for more than two, so utilities are drawn, and given them the chance of each to be called the
-best is a sum over nodes of its own noise: exact to .001. The draws are seeded and the same for all sets, so that their
-difference is what the scores differ in.
+There is no closed form beyond two. Utilities are drawn, and given them the probability of each item being called the
+best is a quadrature over its own noise, exact to .001. Draws are seeded and common to all sets, so that scores compare.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_count, describe, numbers
-from heedful.inference.gp.acquisition import check_rule, next_question, worth
+from heedful.inference.gp.acquisition import acquisition_score, check_rule, next_question
 from heedful.inference.gp.posterior import Posterior
 from heedful.jit.kernel import Ints
 
@@ -34,23 +33,25 @@ NODES: Array = _nodes * math.sqrt(0.5)
 WEIGHTS: Array = _weights / _weights.sum()
 
 
-def best_among(posterior: Posterior, items: npt.ArrayLike, *, draws: int = BEST_DRAWS, seed: int = 0) -> Array:
-    """P(each of k items is called the best of them) (k,), the noise of the answer included, adding up to 1. Of two it
-    is `beats`, exactly; of more, from seeded draws, off by less than .005 (one standard error)."""
+def best_probabilities(posterior: Posterior, items: npt.ArrayLike, *, draws: int = BEST_DRAWS, seed: int = 0) -> Array:
+    """P(each of k items is called the best of them) (k,), noise included, summing to 1. For two items it is `beats`,
+    exactly; for more, from seeded draws with a standard error below .005.
+    """
     at = np.asarray(items, np.int64)
     if at.size == 2:
         first = float(posterior.beats(at[0], at[1]))
         return np.array([first, 1.0 - first])
     f = Posterior(posterior.mean[at], posterior.cov[np.ix_(at, at)]).draws(draws, seed)
-    return _best_probabilities(f[:, None, :]).mean(axis=0)[0]  # type: ignore[no-any-return]
+    return _best_given_utilities(f[:, None, :]).mean(axis=0)[0]  # type: ignore[no-any-return]
 
 
-def worth_of_sets(posterior: Posterior, rule: str, sets: Ints, *, draws: int = DRAWS, seed: int = 0) -> Array:
-    """What a rule ("bald", "mes", "eubo") gives sets of k items (p x k), (p,): bits, or the expected utility of
-    the best of them. Of pairs, exactly."""
+def subset_scores(posterior: Posterior, rule: str, sets: Ints, *, draws: int = DRAWS, seed: int = 0) -> Array:
+    """Scores (p,) of sets of k items (p x k) under a rule ("bald", "mes", "eubo"): bits, or the expected utility of the
+    best. Exact for pairs.
+    """
     if sets.shape[1] == 2:
         a, b = sets.T
-        return worth(rule, posterior.mean[a], posterior.mean[b], posterior.gap(a, b)[1])
+        return acquisition_score(rule, posterior.mean[a], posterior.mean[b], posterior.gap(a, b)[1])
     met, local = np.unique(sets, return_inverse=True)
     f = Posterior(posterior.mean[met], posterior.cov[np.ix_(met, met)]).draws(draws, seed)
     local = local.reshape(sets.shape)
@@ -61,7 +62,7 @@ def worth_of_sets(posterior: Posterior, rule: str, sets: Ints, *, draws: int = D
         if rule == "eubo":
             out[part] = of_part.max(axis=2).mean(axis=0)
             continue
-        p = _best_probabilities(of_part)
+        p = _best_given_utilities(of_part)
         out[part] = _bits(p.mean(axis=0)) - (_bits(p).mean(axis=0) if rule == "bald" else 0.0)
     return out
 
@@ -75,10 +76,12 @@ def next_set(
     skip: npt.ArrayLike = (),
     rng: np.random.Generator | None = None,
 ) -> Ints:
-    """The items to show together (size,), rising, of `items` (all, where None): of two, the pair that the rule gives
-    most; of more, that pair, and one after the other the item with which the set is worth most; where no set grows that
-    is left, the first there is. Never a set of `skip` (q x size). "random" draws from `rng`, evenly. ValueError, naming
-    what is wrong; also where no set is left."""
+    """The items to show together (size,), rising. For two, the pair with the highest score; for more, that pair
+    extended one item at a time by the item with the highest score of the set.
+
+    `items`: the candidates, all where None. Never a set of `skip` (q x size); where no grown set is left, the first
+    possible one. "random" draws evenly with `rng`. ValueError, naming the argument; also where no set is left.
+    """
     check_rule(rule, rng)
     check_count("size", size, least=2)
     n = posterior.mean.size
@@ -120,7 +123,7 @@ def _next_pair(
 
 
 def _greedy_sets(posterior: Posterior, rule: str, size: int, gone: set[tuple[int, ...]]) -> Iterator[Ints]:
-    """The set grown from the best pair, that is not gone; then from the pair next to it, and so on."""
+    """Sets grown from the best pair, then from the next one, and so on, that are not in `gone`."""
     n = posterior.mean.size
     asked: list[tuple[int, int]] = []
     while len(asked) < n * (n - 1) // 2:
@@ -138,18 +141,18 @@ def _greedy_sets(posterior: Posterior, rule: str, size: int, gone: set[tuple[int
                     break
             close = np.zeros(rest.size)
             for i in chosen.tolist():
-                close += worth(
+                close += acquisition_score(
                     rule, posterior.mean[rest], posterior.mean[i], posterior.gap(rest, np.full(rest.size, i))[1]
                 )
             few = np.sort(rest[np.argsort(-close, kind="stable")[:LOOKED_AT]])
             sets = np.column_stack([np.repeat(chosen[None], few.size, axis=0), few])
-            chosen = sets[int(worth_of_sets(posterior, rule, sets).argmax())]
+            chosen = sets[int(subset_scores(posterior, rule, sets).argmax())]
             if last:
                 yield chosen
                 break
 
 
-def _best_probabilities(f: Array) -> Array:
+def _best_given_utilities(f: Array) -> Array:
     """P(each is called the best of its k) of utilities (.. x k), each perceived with noise of variance 1/2."""
     from scipy.special import ndtr
 

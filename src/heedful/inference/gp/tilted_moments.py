@@ -1,4 +1,4 @@
-"""Moments of one answer against a Gaussian of what decides it: all that EP asks of a likelihood."""
+"""Moments of one answer's likelihood against a Gaussian: all that EP needs of a likelihood."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ Array = npt.NDArray[np.float64]
 HALF_LOG_TAU = 0.5 * float(np.log(2.0 * np.pi))
 
 
-def of_choice(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
-    """log Z, d log Z / dm and -d^2 log Z / dm^2 (p,) of Z = Phi((m - width) / s): the first is better by over width.
+def choice_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
+    """log Z, d log Z / dm and -d^2 log Z / dm^2 (p,) of Z = Phi((m - width) / s): the first item is better by over
+    width.
 
-    m (p,) and s^2 (p,): mean and variance of the difference as perceived, the noise included.
+    m (p,) and s^2 (p,): mean and variance of the perceived difference, noise included.
     """
     from scipy.special import log_ndtr
 
@@ -26,8 +27,8 @@ def of_choice(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
     return log_z, slope, bend
 
 
-def of_tie(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
-    """The same of Z = Phi((width - m) / s) - Phi((-width - m) / s): the two are closer than width > 0."""
+def tie_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
+    """The same for a tie, Z = Phi((width - m) / s) - Phi((-width - m) / s): the difference is below width > 0."""
     from scipy.special import log_ndtr
 
     side = np.where(m < 0.0, -1.0, 1.0)
@@ -41,8 +42,10 @@ def of_tie(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
     return log_z, side * slope, bend
 
 
-def with_lapses(log_z: Array, slope: Array, bend: Array, lapse: Array, kinds: Array) -> tuple[Array, Array, Array]:
-    """The same of (1 - lapse) Z + lapse / kinds: with probability `lapse` one of `kinds` answers is given at random."""
+def lapse_moments(log_z: Array, slope: Array, bend: Array, lapse: Array, kinds: Array) -> tuple[Array, Array, Array]:
+    """The same for (1 - lapse) Z + lapse / kinds: with probability `lapse` one of `kinds` answers is given at
+    random.
+    """
     with np.errstate(divide="ignore"):
         log_meant = np.log1p(-lapse) + log_z
         log_any = np.logaddexp(log_meant, np.log(lapse / kinds))

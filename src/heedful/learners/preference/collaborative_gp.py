@@ -9,20 +9,20 @@ import numpy.typing as npt
 
 from heedful.core.validation import check_count
 from heedful.inference.collaborative.cp import fit
-from heedful.inference.collaborative.fitted import Functions, utilities
+from heedful.inference.collaborative.cp_fit import Functions, utilities
 from heedful.inference.collaborative.sparse_cells import cells
 from heedful.inference.collaborative.svi import user_weights
 from heedful.inference.gp.answer_buffer import (
     AnswerBuffer,
-    comparisons,
+    append_answer,
+    drop_rows,
     empty_buffer,
+    order_comparisons,
     rows_about,
-    ties,
-    with_answer,
-    without,
+    tie_comparisons,
 )
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.subset_acquisition import next_set, worth_of_sets
+from heedful.inference.gp.subset_acquisition import next_set, subset_scores
 from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 from heedful.learners.preference.common import initial_state, prior_covariance, with_new_items
@@ -120,7 +120,7 @@ class CollaborativeGP(NamedTuple):
         else:
             items, local = np.unique(x.pairs, return_inverse=True)
             posterior = self.posterior(state, x.user, items)
-            at = int(worth_of_sets(posterior, self.rule, local.reshape(x.pairs.shape)).argmax())
+            at = int(subset_scores(posterior, self.rule, local.reshape(x.pairs.shape)).argmax())
         row: Ints = x.pairs[at].copy()
         return row
 
@@ -131,8 +131,8 @@ class CollaborativeGP(NamedTuple):
         order = order_of(feedback, y.size)
         told = isinstance(order, np.ndarray)
         said = state.said
-        for row in comparisons(y, order) if told else ties(y):  # each alone
-            said = with_answer(said, x.user, row[None], not told, self._width, self.lapse)
+        for row in order_comparisons(y, order) if told else tie_comparisons(y):  # each alone
+            said = append_answer(said, x.user, row[None], not told, self._width, self.lapse)
         state = state._replace(said=said)
         if said.n >= state.learned + max(self.every, state.learned // 10):
             return self.relearn(state)
@@ -177,7 +177,7 @@ class CollaborativeGP(NamedTuple):
     def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:
         """The state without the answers to questions that showed an item; the item itself stays."""
         said = state.said
-        return self.relearn(state._replace(said=without(said, rows_about(said, item))))
+        return self.relearn(state._replace(said=drop_rows(said, rows_about(said, item))))
 
     @property
     def _width(self) -> float:

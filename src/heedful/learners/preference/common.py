@@ -16,21 +16,27 @@ from heedful.inference.estimation import infer_utilities
 from heedful.inference.gp.acquisition import RULES, next_question
 from heedful.inference.gp.answer_buffer import (
     AnswerBuffer,
-    comparisons,
+    append_answer,
     empty_buffer,
     item_posterior,
     low_rank_posterior,
-    ties,
-    with_answer,
+    order_comparisons,
+    tie_comparisons,
 )
-from heedful.inference.gp.ep import infer_many
-from heedful.inference.gp.ep_diagnostics import Trust, trust
+from heedful.inference.gp.ep import infer_users
+from heedful.inference.gp.ep_diagnostics import EPDiagnostics, diagnose_ep
 from heedful.inference.gp.kernels import MOST, check_amplitude, kernel_for
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.response_noise import Noise, NoisePrior, Person, at_random, improve
-from heedful.inference.gp.stopping import Seen
-from heedful.inference.gp.subset_acquisition import next_set, worth_of_sets
+from heedful.inference.gp.response_noise import (
+    NoisePrior,
+    ResponseNoise,
+    UserNoise,
+    improve_noise,
+    random_probabilities,
+)
+from heedful.inference.gp.stopping import AnswerSites
+from heedful.inference.gp.subset_acquisition import next_set, subset_scores
 from heedful.jit.kernel import Ints
 from heedful.spaces.comparison import MOST_ITEMS, ComparisonPool, check_choice, order_of
 
@@ -117,15 +123,13 @@ def answer_noise(learner: Any, said: AnswerBuffer, user: int) -> tuple[float, fl
     return float(learner.width) if learner.space.equal else 0.0, float(lapse)
 
 
-def append_answer(
-    learner: Any, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Any
-) -> PreferenceGPState:
+def with_answer(learner: Any, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Any) -> PreferenceGPState:
     """The state with one more answer, its sites still 0. It may overwrite the arrays of `state`."""
     said = state.said
     width, lapse = answer_noise(learner, said, x.user)
     order = order_of(feedback, y.size)
-    rows = comparisons(y, order) if isinstance(order, np.ndarray) else ties(y)
-    return state._replace(said=with_answer(said, x.user, rows, not isinstance(order, np.ndarray), width, lapse))
+    rows = order_comparisons(y, order) if isinstance(order, np.ndarray) else tie_comparisons(y)
+    return state._replace(said=append_answer(said, x.user, rows, not isinstance(order, np.ndarray), width, lapse))
 
 
 def refine_sites(
@@ -148,14 +152,14 @@ def refine_sites(
     items, inverse = np.unique(said.pairs[at], return_inverse=True)
     rows = said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
     cov, mean = state.cov[np.ix_(items, items)], state.mean[items]
-    noise, sites = Noise(said.width[at[-1:]], said.lapse[at[-1:]], np.zeros(1)), said.sites(at)
+    noise, sites = ResponseNoise(said.width[at[-1:]], said.lapse[at[-1:]], np.zeros(1)), said.sites(at)
     for _ in range(rounds if learn_noise else 0):
-        many = infer_many(cov, mean, 1, rows, sites, width=noise.width, lapse=noise.lapse, tolerance=SETTLED, sweeps=5)
+        many = infer_users(cov, mean, 1, rows, sites, width=noise.width, lapse=noise.lapse, tolerance=SETTLED, sweeps=5)
         sites = many.sites
-        noise, moved = improve(rows, many, noise, noise_prior(learner))
+        noise, moved = improve_noise(rows, many, noise, noise_prior(learner))
         if moved < moves:
             break
-    sites = infer_many(
+    sites = infer_users(
         cov, mean, 1, rows, sites, width=noise.width, lapse=noise.lapse, tolerance=SETTLED, sweeps=sweeps
     ).sites
     said.tau[at], said.nu[at], said.width[at], said.lapse[at] = sites.tau, sites.nu, noise.width, noise.lapse
@@ -167,7 +171,7 @@ def update_state(
     """The state after one answer, with the person's sites updated: until they converge after every `every` comparisons,
     in one sweep otherwise. It may overwrite the arrays of `state`."""
     before = state.said.of(x.user).size
-    state = append_answer(learner, state, x, y, feedback)
+    state = with_answer(learner, state, x, y, feedback)
     anew = state.said.of(x.user).size // every > before // every
     refine_sites(learner, state, x.user, 200 if anew else 1, anew and learn_noise)
     return state._replace(t=state.t + 1)
@@ -179,7 +183,7 @@ def propose(learner: Any, state: PreferenceGPState, x: ComparisonPool, rng: np.r
     if learner.rule != "random" and len(x.pairs) > 1:
         items, local = np.unique(x.pairs, return_inverse=True)
         posterior = item_posterior(state.cov, state.mean, state.said, x.user, items)
-        at = int(worth_of_sets(posterior, learner.rule, local.reshape(x.pairs.shape)).argmax())
+        at = int(subset_scores(posterior, learner.rule, local.reshape(x.pairs.shape)).argmax())
     row: Ints = x.pairs[at].copy()
     return row
 
@@ -220,31 +224,31 @@ def group_posterior(learner: Any, state: PreferenceGPState, users: Ints, pooled:
     return belief.of(int(whose[0])) if whose.size == 1 else belief.average(whose)
 
 
-def answers_of(learner: Any, state: PreferenceGPState, user: int) -> Seen:
+def answers_of(learner: Any, state: PreferenceGPState, user: int) -> AnswerSites:
     """A person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
     at = state.said.of(user)
     rows = state.said.rows(at)._replace(user=np.zeros(at.size, np.int64))
-    return Seen(rows, state.said.sites(at), *answer_noise(learner, state.said, user))
+    return AnswerSites(rows, state.said.sites(at), *answer_noise(learner, state.said, user))
 
 
-def trust_in(learner: Any, state: PreferenceGPState, user: int) -> Trust:
+def trust_in(learner: Any, state: PreferenceGPState, user: int) -> EPDiagnostics:
     """Diagnostics of how far the EP posterior of a person can be trusted."""
     told = answers_of(learner, state, user)
     items = np.unique(told.rows.pairs)
     told = told._replace(rows=told.rows._replace(pairs=np.searchsorted(items, told.rows.pairs)))
     before = Posterior(state.mean[items], state.cov[np.ix_(items, items)])
-    return trust(before, user_posterior(state, user, items), told)
+    return diagnose_ep(before, user_posterior(state, user, items), told)
 
 
-def noise_of(learner: Any, state: PreferenceGPState, user: int) -> Person:
+def noise_of(learner: Any, state: PreferenceGPState, user: int) -> UserNoise:
     """How a person answers: width, lapse rate, and the probability that all their answers are random."""
     told, prior = answers_of(learner, state, user), noise_prior(learner)
     items, inverse = np.unique(told.rows.pairs, return_inverse=True)
     rows = told.rows._replace(pairs=inverse.reshape(-1, 2))
     cov, mean = state.cov[np.ix_(items, items)], state.mean[items]
-    many = infer_many(cov, mean, 1, rows, told.sites, width=told.width, lapse=told.lapse, tolerance=SETTLED)
-    noise = Noise(np.array([told.width]), np.array([told.lapse]), np.zeros(1))
-    return Person(told.width, told.lapse, float(at_random(rows, many.log_evidence, noise, prior)[0]))
+    many = infer_users(cov, mean, 1, rows, told.sites, width=told.width, lapse=told.lapse, tolerance=SETTLED)
+    noise = ResponseNoise(np.array([told.width]), np.array([told.lapse]), np.zeros(1))
+    return UserNoise(told.width, told.lapse, float(random_probabilities(rows, many.log_evidence, noise, prior)[0]))
 
 
 def with_new_items(learner: Any, state: PreferenceGPState, features: Any) -> tuple[Array, Array]:

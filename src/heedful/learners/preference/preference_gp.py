@@ -11,19 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heedful.core.validation import describe, is_number
-from heedful.inference.gp.answer_buffer import AnswerBuffer, empty_buffer, rows_about, without
-from heedful.inference.gp.ep_diagnostics import Trust
-from heedful.inference.gp.hierarchical import Population, fit, with_items
+from heedful.inference.gp.answer_buffer import AnswerBuffer, drop_rows, empty_buffer, rows_about
+from heedful.inference.gp.ep_diagnostics import EPDiagnostics
+from heedful.inference.gp.hierarchical import Population, add_items, fit
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.response_noise import MOVES, Person
-from heedful.inference.gp.stopping import Seen
+from heedful.inference.gp.response_noise import MOVES, UserNoise
+from heedful.inference.gp.stopping import AnswerSites
 from heedful.jit.kernel import Ints
 from heedful.learners.preference.common import (
     PreferenceGPState,
     answer_noise,
     answers_of,
-    append_answer,
     group_posterior,
     initial_state,
     noise_of,
@@ -35,6 +34,7 @@ from heedful.learners.preference.common import (
     trust_in,
     update_state,
     user_posterior,
+    with_answer,
     with_new_items,
 )
 from heedful.spaces.comparison import UNSURE, ComparisonPool
@@ -115,15 +115,15 @@ class PreferenceGP(NamedTuple):
         """
         return group_posterior(self, state, users, pooled=False)
 
-    def answers_of(self, state: PreferenceGPState, user: int = 0) -> Seen:
+    def answers_of(self, state: PreferenceGPState, user: int = 0) -> AnswerSites:
         """A person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
         return answers_of(self, state, user)
 
-    def noise(self, state: PreferenceGPState, user: int = 0) -> Person:
+    def noise(self, state: PreferenceGPState, user: int = 0) -> UserNoise:
         """How a person answers: their width, lapse rate, and the probability that all their answers are random."""
         return noise_of(self, state, user)
 
-    def trust(self, state: PreferenceGPState, user: int = 0) -> Trust:
+    def trust(self, state: PreferenceGPState, user: int = 0) -> EPDiagnostics:
         """Diagnostics of how far the EP posterior of a person can be trusted; with lapses, it may have several
         modes."""
         return trust_in(self, state, user)
@@ -143,7 +143,7 @@ class PreferenceGP(NamedTuple):
         itself stays."""
         said = state.said
         gone = rows_about(said, item)
-        state = state._replace(said=without(said, gone))
+        state = state._replace(said=drop_rows(said, gone))
         for user in np.unique(said.user[gone]).tolist():
             if state.said.of(user).size:
                 # until it converges: after a new answer EP starts close to its solution, here it may start far from it
@@ -209,7 +209,7 @@ class HierarchicalGP(NamedTuple):
             return state._replace(t=state.t + 1)
         if state.said.n + 1 < state.learned + max(self.every, state.learned // 10):
             return update_state(self, state, x, y, feedback, 1, False)
-        state = append_answer(self, state, x, y, feedback)
+        state = with_answer(self, state, x, y, feedback)
         return self.relearn(state._replace(t=state.t + 1))
 
     def relearn(self, state: PreferenceGPState, steps: int = 10) -> PreferenceGPState:
@@ -248,15 +248,15 @@ class HierarchicalGP(NamedTuple):
         """
         return group_posterior(self, state, users, pooled=True)
 
-    def answers_of(self, state: PreferenceGPState, user: int = 0) -> Seen:
+    def answers_of(self, state: PreferenceGPState, user: int = 0) -> AnswerSites:
         """A person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
         return answers_of(self, state, user)
 
-    def noise(self, state: PreferenceGPState, user: int = 0) -> Person:
+    def noise(self, state: PreferenceGPState, user: int = 0) -> UserNoise:
         """How a person answers: the width, their lapse rate, and the probability that all their answers are random."""
         return noise_of(self, state, user)
 
-    def trust(self, state: PreferenceGPState, user: int = 0) -> Trust:
+    def trust(self, state: PreferenceGPState, user: int = 0) -> EPDiagnostics:
         """Diagnostics of how far the EP posterior of a person can be trusted; with lapses, it may have several
         modes."""
         return trust_in(self, state, user)
@@ -269,13 +269,13 @@ class HierarchicalGP(NamedTuple):
         K, X = with_new_items(self, state, features)
         mean, cov, n = np.zeros(len(K)), K, state.mean.size
         if state.learned:
-            mean, cov = with_items(Population(state.mean, state.cov), K[:n, :n], K[:n, n:], K[n:, n:])
+            mean, cov = add_items(Population(state.mean, state.cov), K[:n, :n], K[:n, n:], K[n:, n:])
         return state._replace(mean=mean, cov=cov, X=X)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
         """The state without the answers to questions that showed an item, with all else learned again from the prior
         on; the item itself stays."""
-        return self._from_prior(state, without(state.said, rows_about(state.said, item)))
+        return self._from_prior(state, drop_rows(state.said, rows_about(state.said, item)))
 
     def _from_prior(self, state: PreferenceGPState, said: AnswerBuffer) -> PreferenceGPState:
         width, lapse = answer_noise(self, empty_buffer(), 0)

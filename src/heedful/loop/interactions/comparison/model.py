@@ -112,9 +112,9 @@ class ChoiceModel(Numbered[ChoiceState]):
 
     def chances(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Array | None:
         """P(each of these (k,) is the one chosen), given that one is; None where that is no number."""
-        from heedful.inference.gp.subset_acquisition import best_among
+        from heedful.inference.gp.subset_acquisition import best_probabilities
 
-        found: Array = best_among(self.believed(shared, person, numbers), np.arange(numbers.size))
+        found: Array = best_probabilities(self.believed(shared, person, numbers), np.arange(numbers.size))
         return found if np.isfinite(found).all() else None
 
     # ------------------------------------------------------------------------ proposing

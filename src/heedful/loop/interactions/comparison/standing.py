@@ -17,9 +17,9 @@ from heedful.core.notebooks import table
 from heedful.data.frames import frame_of
 from heedful.inference.gp.mixture import Mixture
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.remaining_questions import questions_left
+from heedful.inference.gp.remaining_questions import estimate_remaining
 from heedful.inference.standing import Standing as Found
-from heedful.inference.standing import enough, standing
+from heedful.inference.standing import standing, stop_at
 from heedful.jit.kernel import Ints
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.loop.model import Person
@@ -118,8 +118,8 @@ def standings(projection: Projection, person: str | None, people: Sequence[str] 
     whose = _people(state, person, own) if people is None else [state.people[n] for n in people if n in state.people]
     posterior = _believed(model, state, whose, numbers)
     found = standing(posterior, at=SURE)
-    verdict = enough(posterior, goal, found, at=SURE)
-    left = questions_left(posterior.whole(), goal, at=SURE, stop=verdict)
+    verdict = stop_at(posterior, goal, found, at=SURE)
+    left = estimate_remaining(posterior.whole(), goal, at=SURE, stop=verdict)
     users, first = [one.state.user for one in whose], found.order.tolist()
     return Standings(
         state.version, goal, person, len(whose), sum(one.lessons for one in whose), verdict.stop, verdict.sure,

@@ -30,7 +30,7 @@ from heedful.papers.figure import (
     verdicts,
 )
 from heedful.papers.panels import BOOKS, CHAINS, WEB, one, web
-from heedful.papers.run_figure import Sources, lacking, run
+from heedful.papers.run_figure import Sources, missing_panels, run
 from heedful.papers.theory import NONE, guaranteed_regret, with_slack
 from papers.invented import letor_files
 
@@ -162,11 +162,11 @@ def test_what_the_world_decides_stands_in_a_learner(sources: Sources) -> None:
 def test_without_data_nothing_is_run_and_it_is_said(tmp_path: Path) -> None:
     sources = Sources(tmp_path)
     for name in ("jair2015/fig1", "jair2015/fig2", "jair2015/fig9"):
-        why = lacking(FIGURES[name], sources)
+        why = missing_panels(FIGURES[name], sources)
         assert set(why) == {panel.key for panel in FIGURES[name].panels}
         assert all(str(tmp_path) in words for words in why.values())
         assert run(FIGURES[name], sources, quick=True) == {}
-    assert lacking(FIGURES["jair2015/lemma3"], sources) == {}
+    assert missing_panels(FIGURES["jair2015/lemma3"], sources) == {}
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_the_tracks_of_2012_and_2013_are_chains_where_they_are(tmp_path: Path) -
         wanted = [rank for year in years for rank in clicks[year]]
         for folder in (apart, together, together / "trec-session"):
             sources = Sources(folder)
-            assert lacking(fig1, sources) == {}
+            assert missing_panels(fig1, sources) == {}
             ran = run(fig1, sources)["chains"]
             assert ran["normal"].regrets.shape == (len(wanted), 1)
             r = 1.25 * np.arange(4)
@@ -271,8 +271,8 @@ def test_what_was_looked_for_is_told(tmp_path: Path) -> None:
 
 def test_without_scikit_learn_there_is_no_ranking_svm(sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("heedful.papers.run_figure.find_spec", lambda name: None)
-    assert "heedful[sklearn]" in lacking(FIGURES["coactive2012/fig3"], sources)["web"]
-    assert lacking(FIGURES["coactive2012/fig2"], sources) == {}
+    assert "heedful[sklearn]" in missing_panels(FIGURES["coactive2012/fig3"], sources)["web"]
+    assert missing_panels(FIGURES["coactive2012/fig2"], sources) == {}
 
 
 def test_a_folder_that_is_a_data_set_and_files_that_are_named(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 DEPTH = 5
 
 
-class ByRatings(NamedTuple):
+class RankByPrediction(NamedTuple):
     """A learner of one item that shows it and, behind it, the DEPTH items of the highest `ratings(state, x)`."""
 
     learner: Any
@@ -34,7 +34,7 @@ class ByRatings(NamedTuple):
         return self.learner.update(state, x, y[:1], feedback)
 
 
-class Ranked(NamedTuple):
+class NdcgWorld(NamedTuple):
     """People who rate the first of what is shown and nothing else; regret: 1 - NDCG@DEPTH of what is shown from place
     `begin` on, among all on offer, of the ratings less `low`; 0 where all of these are 0."""
 

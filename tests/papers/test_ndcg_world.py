@@ -13,7 +13,7 @@ from heedful.learners.ratings.alb import ALB
 from heedful.learners.ratings.baselines import ItemMean
 from heedful.learners.ratings.nmf_bandit import NMFBandit
 from heedful.learners.ratings.pts import PTS
-from heedful.papers.ranked import ByRatings, Ranked
+from heedful.papers.ndcg_world import NdcgWorld, RankByPrediction
 from heedful.spaces.slate import Slate, SlateContext
 from heedful.worlds.ratings import replay_ratings
 
@@ -43,22 +43,22 @@ def test_by_hand() -> None:
     world = replay_ratings([0, 0, 0], [1, 5, 7], [4.0, 2.0, 0.0])
     best = 4.0 + 2.0 / math.log2(3.0)
     x = SlateContext(0, np.array([1, 5, 7]))
-    ranked = Ranked(world, 0.0, 0)
+    ranked = NdcgWorld(world, 0.0, 0)
     left = ranked.init(RNG)
     assert ranked.regret(left, x, np.array([5, 7, 1])) == pytest.approx(1.0 - 4.0 / best)
     assert ranked.regret(left, x, np.array([1, 5, 7])) == pytest.approx(0.0)
-    assert Ranked(world, 0.0, 1).regret(left, x, np.array([7, 5, 7, 1])) == pytest.approx(1.0 - 4.0 / best)
+    assert NdcgWorld(world, 0.0, 1).regret(left, x, np.array([7, 5, 7, 1])) == pytest.approx(1.0 - 4.0 / best)
     # Jester's way: -10 counts as nothing, so 14, 12 and 10
-    shifted = Ranked(world, -10.0, 0).regret(left, x, np.array([7, 5, 1]))
+    shifted = NdcgWorld(world, -10.0, 0).regret(left, x, np.array([7, 5, 1]))
     log3 = math.log2(3.0)
     assert shifted == pytest.approx(1.0 - (10.0 + 12.0 / log3 + 14.0 / 2) / (14.0 + 12.0 / log3 + 10.0 / 2))
     # where nothing is worth anything, any order is the best
-    assert Ranked(world, 0.0, 0).regret(left, SlateContext(0, np.array([7])), np.array([7])) == 0.0
+    assert NdcgWorld(world, 0.0, 0).regret(left, SlateContext(0, np.array([7])), np.array([7])) == 0.0
 
 
 @pytest.mark.parametrize("repeats", [True, False])
 def test_of_all_on_offer_by_definition(repeats: bool) -> None:
-    world = Ranked(people(repeats), 0.0, 0)
+    world = NdcgWorld(people(repeats), 0.0, 0)
     learner = ALB(Slate(5), n_factors=3)
     regrets = trace(learner, world, 60, 1, interpreted=True)
     for t, (played, _) in enumerate(play(learner, world, 60, 1)):
@@ -73,7 +73,7 @@ def test_of_all_on_offer_by_definition(repeats: bool) -> None:
 
 def test_nothing_but_the_first_is_consumed() -> None:
     """Each item once for each person, though five are ranked in every round."""
-    world = Ranked(people(repeats=False), 0.0, 0)
+    world = NdcgWorld(people(repeats=False), 0.0, 0)
     rated = [(p.x.user, int(p.feedback.items[0])) for p, _ in play(ALB(Slate(5)), world, 500, 2)]
     assert sorted(rated) == [tuple(pair) for pair in PAIRS.tolist()]
 
@@ -82,7 +82,7 @@ def test_nothing_but_the_first_is_consumed() -> None:
 def test_ranked_by_what_is_expected_it_shows_the_same(learner: Any) -> None:
     """What is shown and learned is what the learner shows by itself; what is ranked is by its ratings."""
     alone = list(play(learner, people(), 80, 3))
-    ranked = list(play(ByRatings(learner), Ranked(people(), 0.0, 1), 80, 3))
+    ranked = list(play(RankByPrediction(learner), NdcgWorld(people(), 0.0, 1), 80, 3))
     for (played, _), (wanted, _) in zip(ranked, alone):
         assert played.y[:1].tolist() == wanted.y.tolist()
         assert played.feedback.ratings.tolist() == wanted.feedback.ratings.tolist()
@@ -110,14 +110,14 @@ class Fixed(NamedTuple):
 
 
 def test_ndcg_of_what_is_expected_is_not_that_of_what_is_shown() -> None:
-    regrets = trace(ByRatings(Fixed()), Ranked(people(), 0.0, 1), 40, 0, interpreted=True)
-    for regret, (played, _) in zip(regrets, play(ByRatings(Fixed()), Ranked(people(), 0.0, 1), 40, 0)):
+    regrets = trace(RankByPrediction(Fixed()), NdcgWorld(people(), 0.0, 1), 40, 0, interpreted=True)
+    for regret, (played, _) in zip(regrets, play(RankByPrediction(Fixed()), NdcgWorld(people(), 0.0, 1), 40, 0)):
         x = played.x
         assert played.y.tolist() == [x.items[-1], *x.items[:5]]
         assert regret == pytest.approx(1.0 - ndcg(ratings_of(x.user), x.items.tolist()))
 
 
 def test_compiled_is_interpreted() -> None:
-    world = Ranked(people(), 0.0, 1)
-    learner = ByRatings(ItemMean())
+    world = NdcgWorld(people(), 0.0, 1)
+    learner = RankByPrediction(ItemMean())
     np.testing.assert_array_equal(trace(learner, world, 200, 4), trace(learner, world, 200, 4, interpreted=True))

@@ -11,7 +11,7 @@ import pytest
 
 from heedful.inference.gp.acquisition import bald, next_question
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.subset_acquisition import best_among, next_set, worth_of_sets
+from heedful.inference.gp.subset_acquisition import best_probabilities, next_set, subset_scores
 
 Array = npt.NDArray[np.float64]
 
@@ -34,16 +34,16 @@ def perceived(posterior: Posterior, count: int) -> Array:
 def test_who_is_called_the_best(items: list[int]) -> None:
     posterior = some(6)
     shares = np.bincount(perceived(posterior, 400_000)[:, items].argmax(axis=1), minlength=len(items)) / 400_000
-    np.testing.assert_allclose(best_among(posterior, items), shares, atol=0.02)
-    assert best_among(posterior, items).sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(best_probabilities(posterior, items), shares, atol=0.02)
+    assert best_probabilities(posterior, items).sum() == pytest.approx(1.0)
 
 
 def test_of_two_everything_is_that_of_the_pair() -> None:
     posterior = some(5)
-    assert best_among(posterior, [3, 1])[0] == posterior.beats(3, 1)
+    assert best_probabilities(posterior, [3, 1])[0] == posterior.beats(3, 1)
     pairs = np.array(list(combinations(range(5), 2)))
     m, v = posterior.gap(pairs[:, 0], pairs[:, 1])
-    np.testing.assert_array_equal(worth_of_sets(posterior, "bald", pairs), bald(m, v))
+    np.testing.assert_array_equal(subset_scores(posterior, "bald", pairs), bald(m, v))
     wanted = next_question(posterior, "eubo")[:2]
     assert tuple(next_set(posterior, "eubo")) == wanted
     left = [0, 2, 4]
@@ -70,7 +70,7 @@ def test_scores_of_sets_are_those_of_the_definition() -> None:
         told["mes"].append(whole)
         told["bald"].append(whole - float(np.mean([entropy(row) for row in p])))
     for rule, wanted in told.items():
-        np.testing.assert_allclose(worth_of_sets(posterior, rule, sets, draws=20_000), wanted, atol=0.02)
+        np.testing.assert_allclose(subset_scores(posterior, rule, sets, draws=20_000), wanted, atol=0.02)
 
 
 def entropy(p: Array) -> float:
@@ -83,7 +83,7 @@ def test_the_grown_set_is_among_the_best(rule: str) -> None:
     for seed in range(3):
         posterior = some(9, seed)
         sets = np.array(list(combinations(range(9), 4)))
-        every = worth_of_sets(posterior, rule, sets)
+        every = subset_scores(posterior, rule, sets)
         shown = next_set(posterior, rule, 4)
         assert shown.tolist() == sorted(set(shown.tolist()))
         got = every[(sets == shown).all(axis=1)][0]

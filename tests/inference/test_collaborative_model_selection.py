@@ -37,11 +37,11 @@ def test_what_is_held_back_and_what_is_told_of_it() -> None:
         seen.append(Told(p, part))
         return seen[-1]
 
-    tried = tune([0.6, 0.9, 0.5, 0.2], fitted, rows, held=0.35, folds=2)
-    assert [t.choice for t in tried] == [0.9, 0.6, 0.5, 0.2]
-    assert [t.error for t in tried] == [0.0, 0.0, 0.5, 1.0]
-    np.testing.assert_allclose([t.log_probability for t in tried], np.log([0.9, 0.6, 0.5, 0.2]))
-    np.testing.assert_allclose([t.log_evidence for t in tried], [-0.9, -0.6, -0.5, -0.2])
+    trials = tune([0.6, 0.9, 0.5, 0.2], fitted, rows, held=0.35, folds=2)
+    assert [t.choice for t in trials] == [0.9, 0.6, 0.5, 0.2]
+    assert [t.error for t in trials] == [0.0, 0.0, 0.5, 1.0]
+    np.testing.assert_allclose([t.log_probability for t in trials], np.log([0.9, 0.6, 0.5, 0.2]))
+    np.testing.assert_allclose([t.log_evidence for t in trials], [-0.9, -0.6, -0.5, -0.2])
     assert len(seen) == 8
     for fold in (seen[:4], seen[4:]):
         kept = np.bincount(fold[0].rows.user[~fold[0].rows.equal], minlength=5)
@@ -57,8 +57,8 @@ def test_the_length_scale_that_foretells_is_found() -> None:
     world = crowded(60, 10, 20, D=2, seed=1, amplitude=2.0)
     tuned = tune_cp(world.X, world.rows, 60, D=4, stretches=(1.0, 10.0), amplitudes=(0.1, 2.0))
     assert tuned.choice == (pytest.approx(half_median(world.X)), 2.0, 0.0)
-    assert len(tuned.tried) == 4
-    assert tuned.tried[0].choice == tuned.choice
+    assert len(tuned.trials) == 4
+    assert tuned.trials[0].choice == tuned.choice
     poor = tune_cp(world.X, world.rows, 60, D=4, stretches=(10.0,), amplitudes=(0.1,))
     assert error(tuned, world.f) < error(poor, world.f) - 0.02
     u = np.arange(60)
@@ -76,7 +76,7 @@ def test_rho_stays_nought_where_features_say_nothing_and_not_where_they_do() -> 
     informed = tune_cp(world.X, world.rows, 80, Z=taste, **given)
     assert informed.choice.rho >= 0.5
     assert informed.fit.people is not None
-    assert [t.choice.rho for t in informed.tried[1:]] != [0.0] * 4
+    assert [t.choice.rho for t in informed.trials[1:]] != [0.0] * 4
 
 
 def test_items_without_features() -> None:
@@ -89,8 +89,8 @@ def test_items_without_features() -> None:
 
 def test_any_model_can_be_tuned() -> None:
     world = crowded(30, 6, 20, amplitude=2.0)
-    tried = tune([0.01, 1.0], lambda s, part: fit_single(s * world.K, 30, part), world.rows)
-    assert tried[0].choice == 1.0
+    trials = tune([0.01, 1.0], lambda s, part: fit_single(s * world.K, 30, part), world.rows)
+    assert trials[0].choice == 1.0
 
 
 def test_refusals() -> None:

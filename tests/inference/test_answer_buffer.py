@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from heedful.inference.gp.answer_buffer import (
-    comparisons,
+    append_answer,
+    drop_rows,
     empty_buffer,
     item_posterior,
     low_rank_posterior,
+    order_comparisons,
     rows_about,
-    ties,
-    with_answer,
-    without,
+    tie_comparisons,
 )
 from heedful.inference.gp.ep import infer
 from heedful.inference.pairwise import best_of, concatenate, order_rows
@@ -33,11 +33,11 @@ SHOWN = np.array([4, 7, 2, 9])
     ],
 )
 def test_rows_of_an_order(order: list[int], wanted: list[list[int]]) -> None:
-    assert comparisons(SHOWN, np.array(order)).tolist() == wanted
+    assert order_comparisons(SHOWN, np.array(order)).tolist() == wanted
 
 
 def test_rows_of_all_equally_good() -> None:
-    assert ties(SHOWN[:3]).tolist() == [[4, 7], [4, 2], [7, 2]]
+    assert tie_comparisons(SHOWN[:3]).tolist() == [[4, 7], [4, 2], [7, 2]]
 
 
 def filled() -> Any:
@@ -45,8 +45,8 @@ def filled() -> Any:
     said = empty_buffer()
     for user, order in ((0, [1]), (1, [0]), (2, [2, 0, 1]), (1, [2])):
         shown = SHOWN[:2] if user == 0 else SHOWN[:3]
-        said = with_answer(said, user, comparisons(shown, np.array(order)), False, 0.25, 0.0)
-    return with_answer(said, 0, ties(SHOWN[:2]), True, 0.25, 0.0)
+        said = append_answer(said, user, order_comparisons(shown, np.array(order)), False, 0.25, 0.0)
+    return append_answer(said, 0, tie_comparisons(SHOWN[:2]), True, 0.25, 0.0)
 
 
 def test_the_rows_of_one_answer_are_together() -> None:
@@ -56,16 +56,16 @@ def test_the_rows_of_one_answer_are_together() -> None:
     assert said.of(1).tolist() == [1, 2, 5, 6]
     assert said.equal[:8].tolist() == [False] * 7 + [True]
     for _ in range(20):
-        said = with_answer(said, 3, comparisons(SHOWN, np.array([0])), False, 0.25, 0.0)
+        said = append_answer(said, 3, order_comparisons(SHOWN, np.array([0])), False, 0.25, 0.0)
     assert (said.n, said.of(3).size, said.of(1).tolist()) == (68, 60, [1, 2, 5, 6])
 
 
 def test_taken_out_it_is_as_if_they_had_never_come() -> None:
-    left = without(filled(), filled().of(1))
+    left = drop_rows(filled(), filled().of(1))
     never = empty_buffer()
-    never = with_answer(never, 0, comparisons(SHOWN[:2], np.array([1])), False, 0.25, 0.0)
-    never = with_answer(never, 2, comparisons(SHOWN[:3], np.array([2, 0, 1])), False, 0.25, 0.0)
-    never = with_answer(never, 0, ties(SHOWN[:2]), True, 0.25, 0.0)
+    never = append_answer(never, 0, order_comparisons(SHOWN[:2], np.array([1])), False, 0.25, 0.0)
+    never = append_answer(never, 2, order_comparisons(SHOWN[:3], np.array([2, 0, 1])), False, 0.25, 0.0)
+    never = append_answer(never, 0, tie_comparisons(SHOWN[:2]), True, 0.25, 0.0)
     assert left.n == never.n == 4
     for a, b in zip(left[:-1], never[:-1]):
         np.testing.assert_array_equal(a[:4], b[:4])
@@ -92,7 +92,7 @@ def test_what_is_believed_is_inference() -> None:
     np.testing.assert_allclose(posterior.cov, got.posterior.cov, atol=1e-10)
     part = item_posterior(K, mean, said, 1, np.array([0, 9]))
     np.testing.assert_allclose(part.cov, got.posterior.cov[np.ix_([0, 9], [0, 9])], atol=1e-10)
-    assert order_rows([4, 7, 2]).pairs.tolist() == comparisons(SHOWN[:3], np.array([0, 1, 2])).tolist()
+    assert order_rows([4, 7, 2]).pairs.tolist() == order_comparisons(SHOWN[:3], np.array([0, 1, 2])).tolist()
 
 
 @pytest.mark.parametrize("items", [np.arange(10), np.array([0, 2, 4, 9])])

@@ -1,4 +1,4 @@
-"""What a collaborative model has learned: the shared functions, everybody's weights, and what they say of choices."""
+"""The result of fitting CP: posteriors of the shared functions and of the weights, and the predictions they give."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ _AT_ONCE = 1 << 13  # choices foretold at a time
 
 
 class Functions(NamedTuple):
-    """What is believed of the D shared functions.
-
-    Of `kernel` None, f_d of n items: `mean` (D x n), `cov` (D x n x n). Else FITC over pairs: those of z (m of them).
+    """Posterior over the D shared functions. Where `kernel` is None: f_d at n items, `mean` (D x n), `cov` (D x n x n).
+    Otherwise FITC over pairs: the same of the m pseudo-inputs z.
     """
 
     mean: Array
@@ -41,8 +40,10 @@ class Functions(NamedTuple):
         return (self.mean[:, a] - self.mean[:, b]).T, np.maximum(v, 0.0).T
 
 
-class Fitted(NamedTuple):
-    """A fit of CP or CPU. W's means and variances are `mw`, `vw` (U x D); the rest is to go on from."""
+class CPFit(NamedTuple):
+    """A fit of CP or CPU. `mw` and `vw` (U x D) are the means and variances of the weights W; the other fields allow a
+    later fit to continue from here.
+    """
 
     functions: Functions
     mw: Array
@@ -58,27 +59,27 @@ class Fitted(NamedTuple):
     """by how much the last cycle moved the means of g, root of the mean square"""
 
     def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
-        """Mean and variance of g_u(a, b), Eq. 7: people and items, or arrays of them of one shape."""
+        """Mean and variance of g_u(a, b), Eq. 7. `user`, `a`, `b`: numbers, or arrays of one shape."""
         return gap(self.functions, self.mw, self.vw, user, a, b)
 
     def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
-        """P(a beats b) of a person, the noise of the choice included."""
-        return chance(*self.gap(user, a, b))
+        """P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
+        return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
-        """What is believed of a person's utilities of all items: the mean and covariance of sum_d w_d f_d."""
+        """Posterior over one user's utilities of all items (n,): mean and covariance of sum_d w_d f_d."""
         return utilities(self.functions, self.mw[user], self.vw[user])
 
     @property
     def log_evidence(self) -> float:
-        """What EP and variational Bayes make of log P(all answers)."""
+        """Approximate log marginal likelihood of all answers, in nats (`marginal_likelihood`)."""
         from heedful.inference.collaborative.marginal_likelihood import log_evidence
 
         return log_evidence(self)
 
 
 def gap(of: Functions, mw: Array, vw: Array, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
-    """Mean and variance of sum_d w_ud h_d(a, b), weights mw, vw (U x D)."""
+    """Mean and variance of sum_d w_ud h_d(a, b), for weights with means mw and variances vw (U x D)."""
     user, a, b = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in (user, a, b)))
     shape, (user, a, b) = user.shape, (x.ravel() for x in (user, a, b))
     mean, var = np.empty(a.size), np.empty(a.size)
@@ -91,26 +92,30 @@ def gap(of: Functions, mw: Array, vw: Array, user: Any, a: Any, b: Any) -> tuple
     return mean.reshape(shape), var.reshape(shape)
 
 
-def chance(mean: Array, var: Array) -> Array:
-    """Phi(mean / sqrt(1 + var))."""
+def choice_probability(mean: Array, var: Array) -> Array:
+    """Probability of choosing the first of two whose difference in utility is N(mean, var): Phi(mean / sqrt(1
+    + var)).
+    """
     from scipy.special import ndtr
 
     return ndtr(mean / np.sqrt(1.0 + var))  # type: ignore[no-any-return]
 
 
 def utilities(of: Functions, mw: Array, vw: Array) -> Posterior:
-    """Mean and covariance of sum_d w_d f_d, weights (D,)."""
+    """Posterior over utilities sum_d w_d f_d (n,), for the weights (D,) of one person."""
     if of.kernel is not None:
         raise ValueError("pseudo_pairs: expected None for utilities of items, got FITC over pairs, which has none")
     cov = np.tensordot(mw * mw + vw, of.cov, axes=1) + (of.mean.T * vw) @ of.mean
     return Posterior(mw @ of.mean, 0.5 * (cov + cov.T))
 
 
-def of_items(items: Items, to_h: tuple[Array, Array]) -> Functions:
+def functions_of_items(items: Items, to_h: tuple[Array, Array]) -> Functions:
+    """Posterior of the shared functions at the items, from messages to h (D x P)."""
     mean, cov, _ = items.utilities(*to_h)
     return Functions(mean, cov, None)
 
 
-def of_pairs(prior: Shared, to_h: tuple[Array, Array], kernel: PairKernel | None) -> Functions:
+def functions_of_pairs(prior: Shared, to_h: tuple[Array, Array], kernel: PairKernel | None) -> Functions:
+    """Posterior of the shared functions at the pseudo-inputs of FITC, from messages to h (D x P)."""
     mean, cov, _ = prior.inner(*to_h)
     return Functions(mean, cov, kernel)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from heedful.inference.gp import acquisition
-from heedful.inference.gp.acquisition import after, bald, batch, eubo, mes, next_question
+from heedful.inference.gp.acquisition import bald, eubo, mes, next_batch, next_question, posterior_after
 from heedful.inference.gp.posterior import LowRankPosterior, Posterior
 
 # ---------------------------------------------------------------------------- references
@@ -236,7 +236,7 @@ def test_bounds_leave_out_no_pair_that_is_the_first_of_the_best(rule: str) -> No
             gone = [pairs[k] for k in rng.choice(len(pairs), int(rng.integers(0, 400)), replace=False)]
             left = [pair for pair in pairs if pair not in set(gone)]
             a, b = np.array(left).T
-            each = acquisition.worth(rule, posterior.mean[a], posterior.mean[b], posterior.gap(a, b)[1])
+            each = acquisition.acquisition_score(rule, posterior.mean[a], posterior.mean[b], posterior.gap(a, b)[1])
             got = next_question(posterior, rule, skip=gone)
             assert (got.first, got.second) == left[int(each.argmax())]
 
@@ -279,14 +279,14 @@ def test_after_an_answer_the_gaussian_has_the_moments_of_the_posterior() -> None
     w /= w.sum()
     mean = w @ grid
     cov = (grid - mean).T @ ((grid - mean) * w[:, None])
-    got = after(Posterior(m, S), 2, 0)
+    got = posterior_after(Posterior(m, S), 2, 0)
     np.testing.assert_allclose(got.mean, mean, atol=1e-6)
     np.testing.assert_allclose(got.cov, cov, atol=1e-6)
     np.testing.assert_array_equal(got.cov, got.cov.T)
 
 
 def test_after_an_unbelievable_answer_all_is_finite() -> None:
-    got = after(Posterior(np.array([40.0, -40.0]), np.eye(2)), 1, 0)
+    got = posterior_after(Posterior(np.array([40.0, -40.0]), np.eye(2)), 1, 0)
     assert np.isfinite(got.mean).all()
     assert np.isfinite(got.cov).all()
     assert got.mean[1] - got.mean[0] > -80.0
@@ -296,26 +296,26 @@ def test_after_an_unbelievable_answer_all_is_finite() -> None:
 @pytest.mark.parametrize("rule", ["bald", "eubo"])
 def test_a_batch_believes_the_likelier_answers(rule: str) -> None:
     posterior, asked = some(8, 11), []
-    for question in batch(posterior, 6, rule):
+    for question in next_batch(posterior, 6, rule):
         each = {p: worth(rule, posterior, *p) for p in combinations(range(8), 2) if p not in asked}
         top = max(each, key=each.__getitem__)
         assert question[:2] == top
         assert question.score == pytest.approx(each[top], rel=1e-9)
         asked.append(top)
         a, b = sorted(top, key=lambda i: -posterior.mean[i])
-        posterior = after(posterior, a, b)
+        posterior = posterior_after(posterior, a, b)
     assert len(set(asked)) == 6
 
 
 def test_a_batch_skips_and_takes_all_that_there_are() -> None:
     posterior = some(4, 2)
-    every = batch(posterior, 5, skip=[(2, 1)])
+    every = next_batch(posterior, 5, skip=[(2, 1)])
     assert {q[:2] for q in every} == set(combinations(range(4), 2)) - {(1, 2)}
     with pytest.raises(ValueError, match=r"^skip: expected a pair left to ask, got all 6$"):
-        batch(posterior, 6, skip=[(2, 1)])
+        next_batch(posterior, 6, skip=[(2, 1)])
     with pytest.raises(ValueError, match=r"^pairs: expected one left to ask, got 2, all of them in skip$"):
-        batch(posterior, 3, pairs=[(0, 1), (3, 1)])
-    drawn = batch(posterior, 6, "random", rng=np.random.default_rng(0))
+        next_batch(posterior, 3, pairs=[(0, 1), (3, 1)])
+    drawn = next_batch(posterior, 6, "random", rng=np.random.default_rng(0))
     assert {q[:2] for q in drawn} == set(combinations(range(4), 2))
 
 
@@ -345,4 +345,4 @@ def test_one_item_alone_has_no_question() -> None:
     with pytest.raises(ValueError, match=r"^items: expected a whole number, 2 or more, got 1$"):
         next_question(some(1))
     with pytest.raises(ValueError, match=r"^size: expected a whole number, 1 or more, got 0$"):
-        batch(some(3), 0)
+        next_batch(some(3), 0)

@@ -11,8 +11,8 @@ from crowded import crowded, error, queries
 
 from heedful.inference.collaborative import svi as module
 from heedful.inference.collaborative.cp import fit
-from heedful.inference.collaborative.sparse_cells import cells, part_of
-from heedful.inference.collaborative.svi import stream, user_weights
+from heedful.inference.collaborative.sparse_cells import cells, take_part
+from heedful.inference.collaborative.svi import fit_streaming, user_weights
 from heedful.inference.pairwise import concatenate, pair_rows
 
 Array = npt.NDArray[np.float64]
@@ -59,19 +59,19 @@ def test_a_part_of_a_step_is_on_the_way() -> None:
 def test_one_pass_is_nearly_the_fit_of_all() -> None:
     world = crowded(1500, 12, 15, D=3, seed=2, amplitude=1.5)
     whole = error(fit(world.K, 1500, world.rows, D=6), world.f)
-    first = error(fit(world.K, 30, part_of(world.rows, world.rows.user < 30), D=6), world.f[:30])
-    once = stream(world.K, 1500, world.rows, D=6, batch=30)
+    first = error(fit(world.K, 30, take_part(world.rows, world.rows.user < 30), D=6), world.f[:30])
+    once = fit_streaming(world.K, 1500, world.rows, D=6, batch=30)
     assert first > whole + 0.02  # one batch alone is not enough
     assert error(once, world.f) < whole + 0.012
-    thrice = stream(world.K, 1500, world.rows, D=6, batch=30, passes=3)
+    thrice = fit_streaming(world.K, 1500, world.rows, D=6, batch=30, passes=3)
     assert error(thrice, world.f) < whole + 0.01
     assert (once.steps, thrice.steps) == (51, 151)
-    np.testing.assert_array_equal(once.mw, stream(world.K, 1500, world.rows, D=6, batch=30).mw)
+    np.testing.assert_array_equal(once.mw, fit_streaming(world.K, 1500, world.rows, D=6, batch=30).mw)
 
 
 def test_what_is_told_of_people_is_as_of_a_fit() -> None:
     world = crowded(60, 6, 12)
-    got = stream(world.K, 60, world.rows, D=3, batch=20)
+    got = fit_streaming(world.K, 60, world.rows, D=3, batch=20)
     u, a, b = queries(60, 6)
     np.testing.assert_allclose(got.predict_proba(u, a, b), 1.0 - got.predict_proba(u, b, a), atol=1e-12)
     mean, var = got.posterior(7).gap(1, 2)
@@ -81,8 +81,8 @@ def test_what_is_told_of_people_is_as_of_a_fit() -> None:
 def test_going_on_with_new_people_and_new_items() -> None:
     world = crowded(400, 8, 15, seed=5)
     old = (world.rows.user < 300) & (world.rows.pairs < 7).all(axis=1)
-    before = stream(world.K, 300, part_of(world.rows, old), D=4, batch=100)
-    after = stream(world.K, 400, part_of(world.rows, ~old), D=4, batch=100, start=before)
+    before = fit_streaming(world.K, 300, take_part(world.rows, old), D=4, batch=100)
+    after = fit_streaming(world.K, 400, take_part(world.rows, ~old), D=4, batch=100, start=before)
     assert after.steps > before.steps
     assert set(zip(after.items.first.tolist(), after.items.second.tolist())) == set(zip(*np.triu_indices(8, 1)))
     new = np.arange(300, 400)
@@ -103,13 +103,13 @@ def test_ties_lapses_and_times() -> None:
     tied = pair_rows([[0, 1], [2, 3]], None, True, [3, 8])
     rows = concatenate([world.rows, tied])
     order = np.random.default_rng(0).permutation(rows.size)
-    rows = part_of(rows, order)
+    rows = take_part(rows, order)
     of = cells(rows, 12, 5)
     rng = np.random.default_rng(1)
     mh, vh = rng.normal(size=(of.P, 3)), rng.random((of.P, 3))
     mw, vw, _ = user_weights(of, mh, vh, rows, width=0.4, lapse=0.1)
     for u in (3, 8, 0):
-        own = part_of(rows, rows.user == u)
+        own = take_part(rows, rows.user == u)
         alone = cells(own._replace(user=np.zeros(own.size, np.int64)), 1, 5, (of.first, of.second))
         m, v, _ = user_weights(alone, mh, vh, own._replace(user=np.zeros(own.size, np.int64)), width=0.4, lapse=0.1)
         np.testing.assert_allclose(mw[u], m[0], atol=1e-12)
@@ -144,7 +144,7 @@ def test_weights_with_functions_that_are_known() -> None:
         ({"D": 0}, "D: expected"),
         ({"slower": 0.5}, "slower: expected a number above 0.5, at most 1, got 0.5"),
         (
-            {"start": stream(np.eye(3), 3, pair_rows([[0, 1]]), D=2)},
+            {"start": fit_streaming(np.eye(3), 3, pair_rows([[0, 1]]), D=2)},
             "start: expected at most 2 people and D 1, got 3",
         ),
     ],
@@ -152,4 +152,4 @@ def test_weights_with_functions_that_are_known() -> None:
 def test_refusals(change: dict[str, Any], told: str) -> None:
     given: dict[str, Any] = {"K": np.eye(3), "users": 2, "rows": pair_rows([[0, 1]]), "D": 1, **change}
     with pytest.raises(ValueError, match=told):
-        stream(**given)
+        fit_streaming(**given)

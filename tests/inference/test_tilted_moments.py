@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from scipy.special import ndtr
 
-from heedful.inference.gp.tilted_moments import of_choice, of_tie, with_lapses
+from heedful.inference.gp.tilted_moments import choice_moments, lapse_moments, tie_moments
 
 Array = npt.NDArray[np.float64]
 WIDTH = 0.4
@@ -31,10 +31,10 @@ def test_moments_are_those_of_quadrature(kind: str, lapse: float) -> None:
     for m, v in [(0.0, 1.0), (1.5, 0.3), (-2.0, 4.0), (3.0, 2.0), (-0.1, 0.01)]:
         width = 0.0 if kind == "choice" else WIDTH
         kinds = 2.0 if kind == "choice" else 3.0
-        of = of_tie if kind == "tie" else of_choice
+        of = tie_moments if kind == "tie" else choice_moments
         got = of(*(np.array([x]) for x in (m, np.sqrt(1 + v), width)))
         if lapse:
-            got = with_lapses(*got, np.array([lapse]), np.array([kinds]))
+            got = lapse_moments(*got, np.array([lapse]), np.array([kinds]))
 
         def likelihood(g: Array, kind: str = kind, width: float = width, kinds: float = kinds) -> Array:
             plain = ndtr(width - g) - ndtr(-width - g) if kind == "tie" else ndtr(g - width)
@@ -45,7 +45,7 @@ def test_moments_are_those_of_quadrature(kind: str, lapse: float) -> None:
         assert (log_z, m + v * slope, v - v * v * bend) == pytest.approx(wanted, abs=1e-6)
 
 
-@pytest.mark.parametrize("of", [of_choice, of_tie])
+@pytest.mark.parametrize("of", [choice_moments, tie_moments])
 def test_the_tails_are_finite(of: Any) -> None:
     m = np.array([-1e6, -1e3, -50.0, 50.0, 1e3, 1e6])
     for s in (1e-3, 1.0, 1e3):
@@ -59,7 +59,7 @@ def test_the_tails_are_finite(of: Any) -> None:
 
 def test_all_answers_together_are_certain() -> None:
     m, s, width = np.linspace(-5, 5, 11), np.full(11, 1.3), np.full(11, WIDTH)
-    first, second, tie = of_choice(m, s, width), of_choice(-m, s, width), of_tie(m, s, width)
+    first, second, tie = choice_moments(m, s, width), choice_moments(-m, s, width), tie_moments(m, s, width)
     np.testing.assert_allclose(np.exp(first[0]) + np.exp(second[0]) + np.exp(tie[0]), 1.0, atol=1e-14)
-    lapses = [with_lapses(*of, np.full(11, 0.3), np.full(11, 3.0))[0] for of in (first, second, tie)]
+    lapses = [lapse_moments(*of, np.full(11, 0.3), np.full(11, 3.0))[0] for of in (first, second, tie)]
     np.testing.assert_allclose(np.exp(lapses).sum(axis=0), 1.0, atol=1e-14)

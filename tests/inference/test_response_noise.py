@@ -12,7 +12,7 @@ from scipy.special import betaln
 
 from heedful.inference.gp.ep import infer
 from heedful.inference.gp.hierarchical import fit
-from heedful.inference.gp.response_noise import Noise, NoisePrior, at_random, infer_with_noise
+from heedful.inference.gp.response_noise import NoisePrior, ResponseNoise, infer_with_noise, random_probabilities
 from heedful.inference.pairwise import PairRows, best_of, concatenate, order_rows, pair_rows
 
 Array = npt.NDArray[np.float64]
@@ -94,11 +94,11 @@ def test_who_answers_at_random_is_found() -> None:
 def test_at_random_is_bayes_rule() -> None:
     """By hand: answers to two, with and without "equally good", best of three, orders with and without ties."""
     rows = concatenate([pair_rows([(0, 1), (1, 2)], [2, 1]), pair_rows([(0, 2)], equal=True)])
-    noise = Noise(np.array([0.3]), np.zeros(1), np.zeros(1))
+    noise = ResponseNoise(np.array([0.3]), np.zeros(1), np.zeros(1))
     # one tie in four answers, the share of ties Beta(1, 2), and the rest evenly first or second
     guessed = betaln(2.0, 5.0) - betaln(1.0, 2.0) - 3.0 * np.log(2.0)
     wanted = 0.05 * np.exp(guessed) / (0.05 * np.exp(guessed) + 0.95 * np.exp(-4.0))
-    assert at_random(rows, np.array([-4.0]), noise, PRIOR)[0] == pytest.approx(wanted, abs=1e-12)
+    assert random_probabilities(rows, np.array([-4.0]), noise, PRIOR)[0] == pytest.approx(wanted, abs=1e-12)
     noise = noise._replace(width=np.zeros(1))
     each = (
         (best_of([0, 1, 2], 1), 3),
@@ -107,15 +107,15 @@ def test_at_random_is_bayes_rule() -> None:
         (pair_rows([(0, 1)]), 2),
     )
     for part, count in each:
-        got = at_random(part, np.array([-2.0]), noise, PRIOR)[0]
+        got = random_probabilities(part, np.array([-2.0]), noise, PRIOR)[0]
         assert got == pytest.approx(0.05 / count / (0.05 / count + 0.95 * np.exp(-2.0)), abs=1e-12)
-    tie = at_random(order_rows([3, [0, 1], 2], equal=True), np.array([-2.0]), noise, PRIOR)[0]
+    tie = random_probabilities(order_rows([3, [0, 1], 2], equal=True), np.array([-2.0]), noise, PRIOR)[0]
     assert tie == pytest.approx(0.05 / 12 / (0.05 / 12 + 0.95 * np.exp(-2.0)), abs=1e-12)
     # that all are equally good is one of n + 1 answers: the best of n, or this
     for n in (3, 4):
-        level = at_random(order_rows([list(range(n))], equal=True), np.array([-2.0]), noise, PRIOR)[0]
+        level = random_probabilities(order_rows([list(range(n))], equal=True), np.array([-2.0]), noise, PRIOR)[0]
         assert level == pytest.approx(0.05 / (n + 1) / (0.05 / (n + 1) + 0.95 * np.exp(-2.0)), abs=1e-12)
-    assert at_random(pair_rows([]), np.zeros(1), noise, PRIOR)[0] == pytest.approx(0.05)
+    assert random_probabilities(pair_rows([]), np.zeros(1), noise, PRIOR)[0] == pytest.approx(0.05)
 
 
 def test_of_many_people_each_has_a_rate_and_all_one_width() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from heedful.data.files import GZIP_ERRORS, MISSING, NUMBER, cut_repr, number_in, numbered_lines, open_uncompressed
 from heedful.data.svmlight import BLOCK, MAX_FEATURES, FloatArray, Row, Target, complaint, parse, stack_blocks
-from heedful.data.table import located_rows
+from heedful.data.table import read_located_rows
 
 Missing = Literal["refuse", "mean"]
 
@@ -26,7 +26,7 @@ _LOOKS_SVMLIGHT = re.compile(r"[ \t]*[+-]?[0-9.][^\s,;]*[ \t]+(?:qid:|[^\s:,;#\"
 _EXACT = 2.0**53  # whole numbers below are told apart
 
 
-class Graded(NamedTuple):
+class OrdinalData(NamedTuple):
     """Rows of features with a rank each; rank r stands for grades[r - 1]."""
 
     X: NDArray[np.float64]  # rows x N
@@ -37,7 +37,7 @@ class Graded(NamedTuple):
     filled: tuple[str, ...]  # columns of which missing values were taken as the mean
 
 
-def load_graded(
+def load_ordinal(
     path: str | PathLike[str],
     target: str = "",
     *,
@@ -45,7 +45,7 @@ def load_graded(
     most: int = MOST_GRADES,
     without: Collection[str] = (),
     missing: Missing = "refuse",
-) -> Graded:
+) -> OrdinalData:
     """Load rows with a grade each; the content tells which kind of file it is, not the name. Plain or gzip.
 
     A table (CSV, JSON lines, Parquet as `read_table` has them) has its grades in the column `target`. Columns of which
@@ -143,7 +143,7 @@ def _few(labels: Sequence[str]) -> str:
 # ---------------------------------------------------------------------------- SVMlight
 
 
-def _svmlight(path: Path, order: Sequence[str], most: int) -> Graded:
+def _svmlight(path: Path, order: Sequence[str], most: int) -> OrdinalData:
     kind = np.dtype(np.float64)
     grades: list[str] = []
     where: list[str] = []
@@ -155,7 +155,7 @@ def _svmlight(path: Path, order: Sequence[str], most: int) -> Graded:
         raise ValueError(f"{path.name}: features: expected at least one INDEX:VALUE, got none")
     ranks, names = _rank_grades("grade", grades, order, most, where, path.name)
     features = tuple(map(str, range(1, N + 1)))
-    return Graded(stack_blocks(blocks, N, kind).astype(np.float64, copy=False), ranks, names, features, (), ())
+    return OrdinalData(stack_blocks(blocks, N, kind).astype(np.float64, copy=False), ranks, names, features, (), ())
 
 
 def _blocks(path: Path, kind: np.dtype[Any], grades: list[str], where: list[str]) -> Iterator[FloatArray]:
@@ -182,8 +182,8 @@ def _blocks(path: Path, kind: np.dtype[Any], grades: list[str], where: list[str]
 
 def _table(
     path: Path, target: str, order: Sequence[str], most: int, without: Collection[str], missing: Missing
-) -> Graded:
-    placed = located_rows(path)
+) -> OrdinalData:
+    placed = read_located_rows(path)
     where, rows = [place for place, _ in placed], [row for _, row in placed]
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not target:
@@ -229,7 +229,7 @@ def _table(
             f"{path.name}: columns: expected one of numbers beside {target}, got {_few(left_out) or 'none'}"
         )
     X = np.ascontiguousarray(np.column_stack(list(features.values())))
-    return Graded(X, ranks, grades, tuple(features), tuple(left_out), tuple(filled))
+    return OrdinalData(X, ranks, grades, tuple(features), tuple(left_out), tuple(filled))
 
 
 def _text(value: Any) -> str:

@@ -9,7 +9,7 @@ import pytest
 from heedful.inference.gp import hierarchical
 from heedful.inference.gp.ep import infer
 from heedful.inference.gp.hierarchical import fit
-from heedful.inference.gp.per_user_ep import Apart
+from heedful.inference.gp.per_user_ep import PerUserPosteriors
 from heedful.inference.gp.response_noise import NoisePrior
 from heedful.inference.pairwise import PairRows, best_of, concatenate, order_rows, pair_rows
 
@@ -34,8 +34,8 @@ def test_what_was_met_is_enough(
     few = fit(K, 9, rows, nu0=nu0, kappa0=1.0, width=0.3, noise=noise, steps=12, tolerance=1e-6)
     monkeypatch.setattr(hierarchical, "SMALL", 10**6)
     all_of = fit(K, 9, rows, nu0=nu0, kappa0=1.0, width=0.3, noise=noise, steps=12, tolerance=1e-6)
-    assert isinstance(few.people, Apart)
-    assert not isinstance(all_of.people, Apart)
+    assert isinstance(few.people, PerUserPosteriors)
+    assert not isinstance(all_of.people, PerUserPosteriors)
     # Rates and widths are halved down to 1e-8, and the kernel of features is close to singular
     near = 1e-6 if learns or features else 1e-9
     np.testing.assert_allclose(few.population.mean, all_of.population.mean, rtol=near, atol=near)
