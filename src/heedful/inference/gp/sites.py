@@ -213,7 +213,7 @@ def is_diagonal(K: Array) -> bool:
 
 
 def inverses(B: Array) -> Array:
-    """Inverses of symmetric matrices (U x n x n); a large one by Cholesky where SciPy is there, in half the time."""
+    """Inverses of symmetric matrices (U x n x n); a large positive definite one by Cholesky, in half the time."""
     if len(B) == 1 and B.shape[-1] >= LARGE:
         from scipy.linalg.lapack import dpotrf, dpotri
 
