@@ -753,9 +753,9 @@ def test_a_page_is_no_stream_of_events(connect: Connected, server: Faulty) -> No
 
 
 def test_a_silent_stream_is_dead(connect: Connected, server: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
-    from heedful.client.stream import Following
+    from heedful.client.stream import EventFollower
 
-    monkeypatch.setattr(Following, "SILENCE", 0.1)
+    monkeypatch.setattr(EventFollower, "SILENCE", 0.1)
 
     def one_then_nothing(to: Any, request: Request, answer: Any) -> bool:
         to.sendall(

@@ -75,7 +75,7 @@ def test_every_feature_has_words_and_what_is_missing_is_average(rows: list[dict[
 
 
 def test_the_simulated_person_keeps_her_promise_and_regret_its_bound(tmp_path: Path) -> None:
-    demo_loops.made(tmp_path)
+    demo_loops.make_demo_loops(tmp_path)
     before = {path.name: (path / "log.db").read_bytes() for path in tmp_path.iterdir()}
     assert set(before) == {"cars.heedful", "simulated.heedful"}
     with Loop.open(tmp_path / "simulated.heedful") as loop:
@@ -91,7 +91,7 @@ def test_the_simulated_person_keeps_her_promise_and_regret_its_bound(tmp_path: P
     assert report.control.answered == 200 - truth.lists > 5
     assert report.difference is not None
     assert report.difference.low > 0
-    demo_loops.made(tmp_path)  # they are there: nothing is made
+    demo_loops.make_demo_loops(tmp_path)  # they are there: nothing is made
     assert {path.name: (path / "log.db").read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -114,12 +114,12 @@ def test_whether_it_helps_can_be_told_after_a_demo_of_usual_length(tmp_path: Pat
 
 
 def test_a_loop_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo_loops.Person, "corrected", lambda *_: 1 / 0)
+    monkeypatch.setattr(demo_loops.Person, "correct", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        demo_loops.made(tmp_path)
+        demo_loops.make_demo_loops(tmp_path)
     assert not (tmp_path / "simulated.heedful").exists()
     monkeypatch.undo()
-    demo_loops.made(tmp_path)
+    demo_loops.make_demo_loops(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"cars.heedful", "simulated.heedful"}
 
 
@@ -192,14 +192,14 @@ def test_the_words(figures: Any, words: str) -> None:
 def test_what_came_out_the_other_way_round_is_not_passed_over(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demo_once, "helped", lambda *_: "Yes.")
+    monkeypatch.setattr(demo_once, "benefit", lambda *_: "Yes.")
     hidden = demo_once.comparable({name: 1.0 + i for i, name in enumerate(demo_loops.WORDS)})
     turned = {name: -w if name in ("horsepower", "origin=Europe") else w for name, w in hidden.items()}
     for learned, told in (
         (turned, "The other way round came out: more horsepower and not from Europe."),
         (hidden | {"year": -hidden["year"]}, "The other way round came out: newer."),
     ):
-        taught: Any = demo_once.Taught(hidden, learned, 0.7, None)  # type: ignore[arg-type]
+        taught: Any = demo_once.DemoResult(hidden, learned, 0.7, None)  # type: ignore[arg-type]
         demo_once._show(taught)
         out = capsys.readouterr().out
         assert told in " ".join(out.split())

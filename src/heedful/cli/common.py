@@ -39,12 +39,12 @@ def place(name: str) -> Path:
     return Path(name if as_it_is else f"{name}.heedful")
 
 
-def found(name: str) -> Path:
+def find_loop(name: str) -> Path:
     """The folder of a loop that is there. BadInput, with how to make one, where it is not."""
     folder = place(name)
     if not (folder / "log.db").is_file():
         wrong = "this folder holds no loop" if folder.is_dir() else "no such loop"
-        raise BadInput(f"{folder}: {wrong}; make one: {quoted(['heedful', 'init', name, 'ITEMS.csv'])}")
+        raise BadInput(f"{folder}: {wrong}; make one: {shell_quote(['heedful', 'init', name, 'ITEMS.csv'])}")
     return folder
 
 
@@ -62,13 +62,13 @@ def asking() -> Iterator[None]:
 
 
 @contextmanager
-def opened(name: str, own: str | None, *, rehearsed: bool = False) -> Iterator[Loop]:
+def open_loop(name: str, own: str | None, *, rehearse_only: bool = False) -> Iterator[Loop]:
     """The loop of that name, closed afterwards; what it has to say goes to stderr."""
-    folder = found(name)
+    folder = find_loop(name)
     from heedful.loop import Loop
 
     try:
-        if rehearsed:
+        if rehearse_only:
             from heedful.io import rehearse
 
             loop = rehearse(folder, learner=own)
@@ -102,7 +102,7 @@ def read_json(option: str, given: str | None) -> Any:
     try:
         return json.loads(given, parse_constant=_not_json)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{option}: expected JSON, got {shortened(given)}: {error}") from None
+        raise BadInput(f"{option}: expected JSON, got {shorten(given)}: {error}") from None
 
 
 def _not_json(constant: str) -> Any:
@@ -143,13 +143,13 @@ def numbers(option: str, meaning: str, given: Sequence[str]) -> dict[str, float]
     return made
 
 
-def shortened(given: object, most: int = 60) -> str:
+def shorten(given: object, most: int = 60) -> str:
     """A value in a line of at most `most` characters."""
     text = " ".join(str(given).split())
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def quoted(words: Sequence[str]) -> str:
+def shell_quote(words: Sequence[str]) -> str:
     """Words as a line that a shell takes apart again."""
     import shlex
 

@@ -50,7 +50,7 @@ TOLD = 10
 """Files that were left out are told by name, up to so many."""
 
 
-class Shared(NamedTuple):
+class ShareLink(NamedTuple):
     """A link, as it is told this once."""
 
     segment: str
@@ -142,7 +142,9 @@ def compare(
     where = listening_host(listen, reached) if share else ""
     told: dict[str, Any] = {"ask": ask, "consent": consent, "questions": questions, "show": tuple(show or ()) or None}
     signal.signal(signal.SIGTERM, _interrupt)
-    path, left_out = _made(source, folder, name, identifier, goal, {k: v for k, v in told.items() if v is not None})
+    path, left_out = _open_or_create(
+        source, folder, name, identifier, goal, {k: v for k, v in told.items() if v is not None}
+    )
     with suppress(KeyboardInterrupt):
         sharing = Sharing(share_port, where, reached, seconds, people, segments) if share else None
         _serve(path, port, browser, json, sharing, left_out)
@@ -180,7 +182,7 @@ def _segments(given: list[str]) -> list[str]:
 # ---------------------------------------------------------------------------- the study
 
 
-def _made(
+def _open_or_create(
     source: Path, folder: Path, name: str | None, identifier: str | None, goal: str | None, told: dict[str, Any]
 ) -> tuple[Path, list[str]]:
     """The folder of the study, made or gone on with, and which files were left out, and why."""
@@ -189,8 +191,8 @@ def _made(
             if given is not None:
                 raise BadInput(f"{option}: expected none with a study that is there, got {given!r}")
         with reading_input():
-            path = _called(source)
-            _same(path, goal, told)
+            path = _study_folder(source)
+            _check_same(path, goal, told)
         return path, []
     if goal not in (None, "best", "ranking"):
         raise BadInput(f"--goal: expected best or ranking, got {goal!r}")
@@ -198,19 +200,19 @@ def _made(
         from heedful.server.loops import loop_name
         from heedful.studies.reading import read_material
 
-        path = folder.absolute() / f"{loop_name('--name', name or _named(source))}.heedful"
+        path = folder.absolute() / f"{loop_name('--name', name or _study_name(source))}.heedful"
         with notes().status("Reading what is to be compared"):
             material = read_material(source, identifier)
         left_out = [f"{each.name}: {each.why}" for each in material.left_out]
         if (path / "log.db").is_file():
-            _same(path, goal, told)
-            _added(path, material)
+            _check_same(path, goal, told)
+            _add_material(path, material)
         else:
-            _found(path, material, goal, told)
+            _create(path, material, goal, told)
     return path, left_out
 
 
-def _called(source: Path) -> Path:
+def _study_folder(source: Path) -> Path:
     """The folder of a study that is there. ValueError where its name is none that a page is found by."""
     from heedful.server.loops import SUFFIX, loop_name
 
@@ -221,7 +223,7 @@ def _called(source: Path) -> Path:
     return path
 
 
-def _found(path: Path, material: Material, goal: str | None, told: dict[str, Any]) -> None:
+def _create(path: Path, material: Material, goal: str | None, told: dict[str, Any]) -> None:
     from heedful.studies.study import Study, create_study
 
     kind: Literal["best", "ranking"] = "ranking" if goal == "ranking" else "best"
@@ -235,7 +237,7 @@ def _found(path: Path, material: Material, goal: str | None, told: dict[str, Any
     note(f"{len(material.rows):,} {material.kind} to compare{by}, in {path}")
 
 
-def _added(path: Path, material: Material) -> None:
+def _add_material(path: Path, material: Material) -> None:
     from heedful.loop import Loop
     from heedful.studies.study import add_material
 
@@ -247,7 +249,7 @@ def _added(path: Path, material: Material) -> None:
         note(f"no longer there, and still asked about: {told}")
 
 
-def _same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
+def _check_same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
     """BadInput where a study that is there is another: answers to one question say nothing of another."""
     from heedful.loop import Loop
     from heedful.studies.study import study_of, update_study
@@ -273,7 +275,7 @@ def _same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
         note(f"from now on: {', '.join(f'--{name} {value}' for name, value in free.items())}")
 
 
-def _named(source: Path) -> str:
+def _study_name(source: Path) -> str:
     """A name for a study of that source: what a URL takes."""
     stem = source.resolve().name if source.is_dir() else source.name.removesuffix(".gz").rpartition(".")[0]
     return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:100] or "study"
@@ -297,7 +299,7 @@ def _serve(
         if share is not None:
             sharing = stack.enter_context(participants_socket(share.listen, share.port))
             reached = share.address or link_base(share.listen, sharing.getsockname()[1])
-        app, listener = _listening(stack, path.parent, port, reached)
+        app, listener = _listen(stack, path.parent, port, reached)
         own = host_and_port(*listener.getsockname()[:2])
         theirs = None if sharing is None else host_and_port(*sharing.getsockname()[:2])
         page = f"http://{own}/loops/{path.name.removesuffix('.heedful')}/compare"
@@ -320,7 +322,7 @@ def _serve(
         serve(app, listener, ready, sharing)
 
 
-def _listening(stack: ExitStack, folder: Path, port: int | None, reached: str) -> tuple[App, Any]:
+def _listen(stack: ExitStack, folder: Path, port: int | None, reached: str) -> tuple[App, Any]:
     """The application, and the socket its owner comes to: the usual port where nobody else has it."""
     from heedful.server.context import Options
     from heedful.server.main import listening
@@ -341,11 +343,11 @@ def _listening(stack: ExitStack, folder: Path, port: int | None, reached: str) -
 def _links(app: App, path: Path) -> int:
     """How many links to a study may be used."""
     now = int(time.time() * 1e6)
-    links = app.service.links.all("main", path.name.removesuffix(".heedful"), _founded(path))
+    links = app.service.links.all("main", path.name.removesuffix(".heedful"), _creation_time(path))
     return sum(link.good(now) for link in links)
 
 
-def _founded(path: Path) -> int:
+def _creation_time(path: Path) -> int:
     from heedful.loop import Loop
 
     with Loop.open(path) as loop:
@@ -353,18 +355,18 @@ def _founded(path: Path) -> int:
     return 0 if first is None else first.time
 
 
-def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> Shared:
+def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> ShareLink:
     from heedful.server.pages.formatting import moment
 
-    when = _founded(path)
+    when = _creation_time(path)
     name = path.name.removesuffix(".heedful")
     made = app.service.links.create("main", name, when, segment=segment, seconds=share.seconds, people=share.people)
     link, token = made
-    return Shared(segment, f"{reached}/s/{token}", moment(link.ends).told)
+    return ShareLink(segment, f"{reached}/s/{token}", moment(link.ends).told)
 
 
 def _say(
-    path: Path, page: str, links: list[Shared], left_out: list[str], json: bool, listens: dict[str, str | None]
+    path: Path, page: str, links: list[ShareLink], left_out: list[str], json: bool, listens: dict[str, str | None]
 ) -> None:
     """Where it is, as soon as it answers."""
     if json:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from heedful.experiments.run import Setting
 
 
-def uncompiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
+def find_uncompiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
     """The names of the learners whose loop is not on disk; none where there are fewer than two, or no such disk."""
     import numpy as np
 

@@ -66,7 +66,7 @@ def demo(
     signal.signal(signal.SIGTERM, _interrupt)
     with _home(folder) as home:
         with notes().status("Making two loops of 406 cars"):
-            demo_loops.made(home)
+            demo_loops.make_demo_loops(home)
         with suppress(KeyboardInterrupt):
             _serve(home, port, browser, kept=folder is not None)
         _tell(home, kept=folder)
@@ -151,7 +151,7 @@ def _tell(home: Path, kept: Path | None) -> None:
 
     with Loop.open(home / f"{demo_loops.CARS}.heedful") as loop:
         lessons = sum(each.learned and not each.undone for each in loop.lessons(10_000))
-        helped = demo_once.helped(loop)
+        helped = demo_once.benefit(loop)
         bars = Phrases(loop.manifest, loop.feature_names, demo_loops.WORDS).bars(loop.weights)[:MOST]
     screen = console()
     if lessons:

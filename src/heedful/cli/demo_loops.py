@@ -66,7 +66,7 @@ def cars() -> list[dict[str, Any]]:
         raise Failure(f"the demo needs {file.name} of vega_datasets, which has none: pip install 'heedful[demo]'")
     rows: dict[str, dict[str, Any]] = {}
     for car in json.loads(file.read_text(encoding="utf-8")):
-        name = called = f"{_spelled(car['Name'])} '{car['Year'][2:4]}"
+        name = called = f"{_spelling(car['Name'])} '{car['Year'][2:4]}"
         again = 1
         while called in rows:  # three were sold in two makes that year
             called = f"{name} ({(again := again + 1)})"
@@ -76,7 +76,7 @@ def cars() -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def _spelled(name: str) -> str:
+def _spelling(name: str) -> str:
     for wrong, right in MENDED.items():
         name = name.replace(wrong, right)
     return " ".join(word.upper() if word in CAPITALS else word[:1].upper() + word[1:] for word in name.split())
@@ -94,11 +94,11 @@ def encoding_of(rows: Sequence[dict[str, Any]]) -> Encoding:
     return encoding
 
 
-def made(folder: Path) -> None:
+def make_demo_loops(folder: Path) -> None:
     """Make the two loops in `folder`, where they are not there yet."""
     rows = cars()
     cars_loop(folder, rows, control=CONTROL)
-    _whole(folder, SIMULATED, lambda making: _simulated(making, rows))
+    _make_whole(folder, SIMULATED, lambda making: _simulate(making, rows))
 
 
 def cars_loop(folder: Path, rows: Sequence[dict[str, Any]], control: float) -> None:
@@ -111,10 +111,10 @@ def cars_loop(folder: Path, rows: Sequence[dict[str, Any]], control: float) -> N
             making, encoding=encoding_of(rows), items=rows, learner="pairwise-logistic", settings=settings
         ).close()
 
-    _whole(folder, CARS, make)
+    _make_whole(folder, CARS, make)
 
 
-def _whole(folder: Path, name: str, make: Callable[[Path], None]) -> None:
+def _make_whole(folder: Path, name: str, make: Callable[[Path], None]) -> None:
     """Let `make` make a loop; it is there whole, or not at all."""
     path, making = folder / f"{name}.heedful", folder / f".{name}.making"
     if path.exists():
@@ -158,7 +158,7 @@ class Person(NamedTuple):
         w = np.array([weights[name] for name in self.features])
         return pair_agreement(np.array(list(self.worth.values())), self.X @ w)
 
-    def corrected(self, shown: Sequence[str], rng: np.random.Generator) -> list[str]:
+    def correct(self, shown: Sequence[str], rng: np.random.Generator) -> list[str]:
         """The order she would rather have: the best few of what she looked at on top, as far down as it takes to gain
         enough."""
         import numpy as np
@@ -175,7 +175,7 @@ class Person(NamedTuple):
         return max(shown, key=self.worth.__getitem__)
 
 
-def _simulated(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+def _simulate(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     """A loop that somebody has taught. A bound is promised for what it learns from learned lists alone, so of a list
     of the control she only says which car is the best of it, which teaches nothing."""
     import numpy as np
@@ -194,4 +194,4 @@ def _simulated(path: Path, rows: Sequence[dict[str, Any]]) -> None:
             if decision.arm == "control":
                 loop.feedback(decision.id, id=f"lesson-{i + 1}", rating={person.wish(decision.shown): 5})
             else:
-                loop.feedback(decision.id, id=f"lesson-{i + 1}", better=person.corrected(decision.shown, rng))
+                loop.feedback(decision.id, id=f"lesson-{i + 1}", better=person.correct(decision.shown, rng))

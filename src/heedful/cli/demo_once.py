@@ -36,7 +36,7 @@ NEXT = """What to try next
       the learners there are, and how to name your own"""
 
 
-class Taught(NamedTuple):
+class DemoResult(NamedTuple):
     """What came of it: hidden taste and learned weights by feature, either as `comparable` makes them; the share of
     pairs of cars that are ordered as the person would; what the loop measured."""
 
@@ -51,14 +51,14 @@ class Taught(NamedTuple):
 def run(as_json: bool) -> None:
     """Teach, tell, end."""
     with TemporaryDirectory(prefix="heedful-demo-", ignore_cleanup_errors=True) as folder:
-        taught = _taught(Path(folder))
+        taught = _teach(Path(folder))
     if as_json:
         print_json(_as_json(taught))
     else:
         _show(taught)
 
 
-def _taught(folder: Path) -> Taught:
+def _teach(folder: Path) -> DemoResult:
     import numpy as np
 
     from heedful import Loop
@@ -79,9 +79,9 @@ def _taught(folder: Path) -> Taught:
                 loop.feedback(decision, id=f"lesson-{i}", better=[wish])
         weights, report = loop.weights(), loop.report()
     with Loop.open(folder / f"{CARS}.heedful") as there:
-        told = helped(there)
+        told = benefit(there)
     learned = {name: weights[name] for name in person.features}
-    return Taught(comparable(person.taste), comparable(learned), person.alike(weights), report, told)
+    return DemoResult(comparable(person.taste), comparable(learned), person.alike(weights), report, told)
 
 
 def comparable(weights: Mapping[str, float]) -> dict[str, float]:
@@ -106,13 +106,13 @@ def phrase(feature: str, weight: float) -> str:
     return WORDS[feature][0 if weight > 0 else 1]
 
 
-def helped(loop: Loop) -> str:
+def benefit(loop: Loop) -> str:
     """Whether the learned order beats the lists that were left alone, as the page tells it."""
     told = loop.projection.interaction.findings(loop.report()).verdict
     return " ".join([told.short, *told.more])
 
 
-def _as_json(taught: Taught) -> dict[str, Any]:
+def _as_json(taught: DemoResult) -> dict[str, Any]:
     from heedful.loop.records import plain
 
     weights = [{"feature": name, "hidden": w, "learned": taught.learned[name]} for name, w in taught.hidden.items()]
@@ -125,7 +125,7 @@ def _as_json(taught: Taught) -> dict[str, Any]:
     }
 
 
-def _show(taught: Taught) -> None:
+def _show(taught: DemoResult) -> None:
     screen = console()
     screen.print(
         f"Somebody with a hidden taste was shown {HAND} of 406 cars, {LESSONS} times, and told each time which of them "
@@ -140,7 +140,7 @@ def _show(taught: Taught) -> None:
     screen.print(NEXT, markup=False, soft_wrap=True)
 
 
-def _taste(taught: Taught) -> Table:
+def _taste(taught: DemoResult) -> Table:
     table = new_table("What she secretly likes, and what was learned")
     for name in ("hidden taste", "learned"):
         table.add_column(name, no_wrap=True)
@@ -152,13 +152,13 @@ def _taste(taught: Taught) -> Table:
     return table
 
 
-def other_way(taught: Taught) -> list[str]:
+def other_way(taught: DemoResult) -> list[str]:
     """The features of which the opposite was learned, what counts most to her first."""
     wrong = [name for name, hidden in taught.hidden.items() if hidden * taught.learned[name] < 0]
     return sorted(wrong, key=lambda name: -abs(taught.hidden[name]))
 
 
-def _around(taught: Taught) -> str:
+def _around(taught: DemoResult) -> str:
     """What came out the other way round, and how that can be."""
     why = "Weight, horsepower and miles per gallon go together in cars, so one can stand in for another"
     wrong = [phrase(name, taught.hidden[name]) for name in other_way(taught)]

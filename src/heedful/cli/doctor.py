@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, found
+from heedful.cli.common import Json, Name, Own, find_loop
 from heedful.cli.console import BadInput, console, print_json
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def doctor(name: Name, own: Own = None, json: Json = False) -> None:
 
     Exit codes: 0 no problem, perhaps warnings; 1 a problem; 2 bad input.
     """
-    folder, findings = found(name), []
-    for finding in _looked(folder, own):
+    folder, findings = find_loop(name), []
+    for finding in _inspect(folder, own):
         findings.append(finding)
         if not json:
             _show(finding)
@@ -70,7 +70,7 @@ def _show(finding: Finding) -> None:
     console().print(line)
 
 
-def _looked(folder: Path, own: str | None) -> Iterator[Finding]:
+def _inspect(folder: Path, own: str | None) -> Iterator[Finding]:
     from heedful.loop import Loop
 
     yield from _files(folder)
@@ -87,7 +87,7 @@ def _looked(folder: Path, own: str | None) -> Iterator[Finding]:
         return
     with loop:
         told = set[str]()
-        for look in (_log, _snapshots, _came_in, _settings):
+        for look in (_log, _snapshots, _incoming, _settings):
             try:
                 for finding in look(loop):
                     told.add(finding.told)
@@ -194,7 +194,7 @@ def _snapshots(loop: Loop) -> Iterator[Finding]:
 # ---------------------------------------------------------------------------- what came in
 
 
-def _came_in(loop: Loop) -> Iterator[Finding]:
+def _incoming(loop: Loop) -> Iterator[Finding]:
     return _Counts(loop).findings()
 
 

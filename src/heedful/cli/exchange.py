@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, opened
+from heedful.cli.common import Json, Name, Own, asking, open_loop
 from heedful.cli.console import BadInput, Failure, console, note, notes, print_json, reading_input
 from heedful.cli.import_summary import Tally, report_json, show_counts, show_report
 
@@ -65,7 +65,7 @@ def import_(
         if not file.is_file() and not file.is_fifo():
             raise BadInput(f"{file}: {'expected a file, got a folder' if file.is_dir() else 'no such file'}")
     tally = Tally()
-    with opened(name, own) as loop, asking():
+    with open_loop(name, own) as loop, asking():
         loop.projection.look()
         before = loop.projection.moves
         for file in files if ubi is None else ():
@@ -83,7 +83,7 @@ def import_(
             print_json(told)
         else:
             _show(loop, tally, put, report, bool(files), (given, moved))
-    unused = [] if report is None or ubi is None else _unused(report, {"queries": ubi, "events": files[0]})
+    unused = [] if report is None or ubi is None else _unused_files(report, {"queries": ubi, "events": files[0]})
     for told_of in unused:
         note(told_of)
     if tally.rejected or unused:
@@ -111,7 +111,7 @@ def _check_objects(file: Path) -> None:
         raise BadInput(f"{file}: {expected}; {help}")
 
 
-def _unused(report: Report, files: Mapping[str, Path]) -> list[str]:
+def _unused_files(report: Report, files: Mapping[str, Path]) -> list[str]:
     """What to say of the files of a UBI log of which no row was used, though there are some."""
     named = " and ".join(f"{file.name} the {what}" for what, file in files.items())
     return [
@@ -255,7 +255,7 @@ def validate(
             for outcome in _forms(advance(read_lines(path))):
                 take(outcome)
         else:
-            with opened(name, own, rehearsed=True) as loop:
+            with open_loop(name, own, rehearse_only=True) as loop:
                 _check_objects(path)
                 for outcome in import_lines(loop, advance(read_lines(path))):
                     take(outcome)
@@ -273,10 +273,10 @@ def validate(
 
 def _forms(lines: Iterable[Line]) -> Iterator[Outcome]:
     """What can be said of lines without a loop."""
-    from heedful.io import Outcome, checked
+    from heedful.io import Outcome, check_form
 
     for line in lines:
-        told = checked(line)
+        told = check_form(line)
         yield told if isinstance(told, Outcome) else Outcome(line.number, told[0], told[1], "applied")
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, opened
+from heedful.cli.common import Json, Name, Own, asking, open_loop
 from heedful.cli.console import BadInput, print_json
 from heedful.cli.parts import print_parts
 
@@ -21,7 +21,7 @@ def explain(
 
     Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as a decision that is not in the log.
     """
-    with opened(name, own) as loop, asking():
+    with open_loop(name, own) as loop, asking():
         told = loop.explain(decision)
         if json:
             from heedful.loop.records import plain
@@ -52,7 +52,7 @@ def replay(
     for spec in learner or ():
         if (learner or []).count(spec) > 1:
             raise BadInput(f"--learner: expected each once, got {spec} {(learner or []).count(spec)} times")
-    with opened(name, own) as loop:
+    with open_loop(name, own) as loop:
         with asking():
             mine = loop.manifest.learner
             folds = [loop.replay(spec) for spec in [mine, *(spec for spec in learner or () if spec != mine)]]

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, opened
+from heedful.cli.common import Json, Name, Own, asking, open_loop
 from heedful.cli.console import BadInput, Failure, console, note, print_json
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ def export(
     target = Path(os.path.realpath(file))  # what a link points to is written, not the link
     if file != "-":
         _check_target(file, target)
-    with opened(name, own) as loop, asking():
+    with open_loop(name, own) as loop, asking():
         counts = Counter[str]()
-        with _whole(target, zipped=path.suffix.lower() == ".gz") if file != "-" else _stdout() as out:
+        with _write_whole(target, zipped=path.suffix.lower() == ".gz") if file != "-" else _stdout() as out:
             loop.exported(file)  # before: nothing goes out that nobody knows of
-            for kind, line in _encoded(loop):
+            for kind, line in _encode(loop):
                 out.write(line)
                 counts[kind] += 1
         told = ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) or "nothing"
@@ -68,7 +68,7 @@ def _check_target(file: str, target: Path) -> None:
         raise BadInput(f"{file}: expected a file, got links that go round in a circle")
 
 
-def _encoded(loop: Loop) -> Iterator[tuple[str, bytes]]:
+def _encode(loop: Loop) -> Iterator[tuple[str, bytes]]:
     import msgspec
 
     from heedful.io import export_lines
@@ -78,7 +78,7 @@ def _encoded(loop: Loop) -> Iterator[tuple[str, bytes]]:
 
 
 @contextmanager
-def _whole(path: Path, *, zipped: bool) -> Iterator[IO[bytes]]:
+def _write_whole(path: Path, *, zipped: bool) -> Iterator[IO[bytes]]:
     """A file to write, which is there whole or as it was before; for its owner only, as it is about people."""
     handle, aside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:

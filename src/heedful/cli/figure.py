@@ -89,7 +89,7 @@ def figure(
         note(f"left out: {why}")
     drawn, found = [], []
     for one in figures:
-        done, described = _drawn(one, sources, quick, jobs or cores(), out, csv)
+        done, described = _draw(one, sources, quick, jobs or cores(), out, csv)
         drawn.append(done)
         found.append(described)
         if not json:
@@ -103,7 +103,7 @@ def figure(
     return None
 
 
-def _drawn(
+def _draw(
     one: Figure, sources: Sources, quick: bool, jobs: int, out: Path, csv: bool
 ) -> tuple[Drawing, dict[str, Any]]:
     """Run and draw a figure behind a progress bar: what the page needs of it, and what --json says."""
@@ -139,10 +139,10 @@ def _drawn(
         write_csv(one, outcome, table)
     done = Drawing(one, judged, pictures[1] if pictures else None, time.monotonic() - started, judged_rounds(outcome))
     files = {"pictures": [str(p) for p in pictures], "csv": str(table) if table else None}
-    return done, _described(done, outcome, quick) | files
+    return done, _describe(done, outcome, quick) | files
 
 
-def _described(done: Drawing, outcome: Outcome, quick: bool) -> dict[str, Any]:
+def _describe(done: Drawing, outcome: Outcome, quick: bool) -> dict[str, Any]:
     """A figure as --json has it."""
     from heedful.papers.figure import plain
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from heedful.cli.common import Json, asking, pairs, place, quoted, read_json, read_text
+from heedful.cli.common import Json, asking, pairs, place, read_json, read_text, shell_quote
 from heedful.cli.console import BadInput, Failure, console, new_table, print_json, reading_input
 from heedful.cli.signature import add_parameters, option
 from heedful.loop.interactions import default_learner, interactions
@@ -132,7 +132,7 @@ def init(
 
     Exit codes: 0 made; 1 it could not be written; 2 bad input.
     """
-    made = _made_by(given)
+    made = _kind_made(given)
     others = {"--texts": texts, "--context": context, "--cross": cross, "--query-features": query_features}
     if made is not None:
         _check_fit(made, others, kind=kind, features=given.get("features"))
@@ -151,7 +151,7 @@ def init(
         chosen = type_.choose(given, learner)
         said = pairs("--action", type_.action_syntax, action or ())
         weights = {name: type_.read_action(name, value) for name, value in said.items()}
-    loop, rows = _made(
+    loop, rows = _create(
         name,
         file,
         chosen.learner,
@@ -176,7 +176,7 @@ def init(
             console().print(f"\nNext: {_next(loop, name)}", markup=False, soft_wrap=True)
 
 
-def _made_by(given: Mapping[str, Any]) -> type[Interaction[Any]] | None:
+def _kind_made(given: Mapping[str, Any]) -> type[Interaction[Any]] | None:
     """The kind of loop that an option makes; None where none does. BadInput for options of different kinds, and for
     one that goes with another that is not given."""
     made = [each for each in _kinds() if given[each.options[0].name]]
@@ -205,7 +205,7 @@ def _check_fit(made: type[Interaction[Any]], others: Mapping[str, Any], *, kind:
         raise BadInput(f"--kind: expected {wanted}, got it")
 
 
-def _made(
+def _create(
     name: str,
     file: Path | None,
     learner: str | None,
@@ -230,7 +230,7 @@ def _made(
         except ModuleNotFoundError as error:
             raise Failure(str(error)) from error
         seen = columns.pop("features")
-        crossed = _named(cross, requests or [], rows)
+        crossed = _split_crosses(cross, requests or [], rows)
         kind = interaction_type(default_learner(told) if learner is None else learner, told)
         if not kind.looks_at_items(seen):
             encoding = encode_names(rows, identifier=columns["identifier"])
@@ -274,7 +274,9 @@ def _around(file: Path | None, requests: list[dict[str, Any]] | None, keep: Sequ
         raise ValueError(f"{file}: {error}{how}") from None
 
 
-def _named(given: Sequence[str], requests: Sequence[Mapping[str, Any]], rows: Sequence[Any]) -> list[tuple[str, str]]:
+def _split_crosses(
+    given: Sequence[str], requests: Sequence[Mapping[str, Any]], rows: Sequence[Any]
+) -> list[tuple[str, str]]:
     """The columns that are crossed, (context, item), as far as these rows have them."""
     there = set().union(*requests), set().union(*rows)
     cuts = [(each[:i], each[i + 1 :]) for each in given for i, mark in enumerate(each) if mark == ":"]
@@ -327,14 +329,14 @@ add_parameters(
 def _next(loop: Loop, name: str) -> str:
     by_number = loop.projection.interaction.by_number
     if loop.items and by_number:
-        return quoted(["heedful", "decide", name, "--person", "NAME"])
+        return shell_quote(["heedful", "decide", name, "--person", "NAME"])
     if loop.items and loop.manifest.query is not None:
-        return quoted(["heedful", "decide", name, "--candidates", "CANDIDATES.json"])
+        return shell_quote(["heedful", "decide", name, "--candidates", "CANDIDATES.json"])
     if loop.items:
-        return quoted(["heedful", "decide", name])
+        return shell_quote(["heedful", "decide", name])
     if by_number:
-        return quoted(["heedful", "import", name, "--features", "ITEMS.csv"])
-    return quoted(["heedful", "decide", name, "--candidates", "TEXTS.json"])
+        return shell_quote(["heedful", "import", name, "--features", "ITEMS.csv"])
+    return shell_quote(["heedful", "decide", name, "--candidates", "TEXTS.json"])
 
 
 def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, Any]:
@@ -392,9 +394,9 @@ def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Map
         if each.why.endswith(TOO_FEW) and (kind := _kind_if_asked([row.get(each.column) for row in rows])):
             kinds[each.column] = kind
     if kinds:
-        remove = quoted(["rm", "-r", str(loop.path)])
+        remove = shell_quote(["rm", "-r", str(loop.path)])
         told = f"Ignored, though they may well matter: {', '.join(kinds)}. With them:"
-        again = quoted([*_words(around), *(f"--kind={column}={kind}" for column, kind in kinds.items())])
+        again = shell_quote([*_words(around), *(f"--kind={column}={kind}" for column, kind in kinds.items())])
         console().print(f"\n{told}\n  {remove}\n  {again}", markup=False, soft_wrap=True)
 
 

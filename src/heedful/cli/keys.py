@@ -21,7 +21,7 @@ Prefix = Annotated[str, typer.Argument(metavar="PREFIX", help="The first 11 char
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[Keys]:
+def open_keys(folder: Path) -> Iterator[Keys]:
     """The keys of a folder, closed afterwards; what they refuse is bad input."""
     if not folder.is_dir():
         raise BadInput(f"--folder: expected a folder that is there, got {str(folder)!r}")
@@ -59,7 +59,7 @@ def create(
 
     Exit codes: 0 made; 1 the database cannot be read or written; 2 bad input.
     """
-    with opened(folder) as held:
+    with open_keys(folder) as held:
         from heedful.server.keys import SCOPES
 
         first = not held.exist()
@@ -82,7 +82,7 @@ def list_(folder: Folder = Path("."), json: Json = False) -> None:
 
     Exit codes: 0 listed; 1 the database cannot be read; 2 bad input.
     """
-    with opened(folder) as held:
+    with open_keys(folder) as held:
         found = held.all()
     if json:
         print_json([_as_json(key) for key in found])
@@ -108,7 +108,7 @@ def revoke(prefix: Prefix, folder: Folder = Path("."), json: Json = False) -> No
 
     Exit codes: 0 revoked, or revoked before; 1 the database cannot be read or written; 2 bad input: no such key.
     """
-    with opened(folder) as held:
+    with open_keys(folder) as held:
         before = {key.prefix for key in held.all() if key.revoked is not None}
         ended = held.revoke(prefix)
         left = [key for key in held.all() if key.tenant == ended.tenant and key.revoked is None]
@@ -132,7 +132,7 @@ def scopes(
 
     Exit codes: 0 set; 1 the database cannot be read or written; 2 bad input: no such key, or a revoked one.
     """
-    with opened(folder) as held:
+    with open_keys(folder) as held:
         if not scope:
             raise BadInput("--scope: expected at least one of decide, feedback, read, admin, got none of them")
         changed = held.change(prefix, scopes=scope)

@@ -98,7 +98,7 @@ def _explain(name: str, json: bool) -> None:
         return print_json(_summary(name, cls) | told)
     screen = console()
     screen.print(f"[bold]{escape(name)}[/] [dim]{cls.__module__}.{cls.__qualname__}[/]\n")
-    screen.print(escape(_reflowed(docstring)), width=min(screen.width, 100))
+    screen.print(escape(_reflow(docstring)), width=min(screen.width, 100))
     table = new_table("")
     for column in ("parameter", "type", "default"):
         table.add_column(column, overflow="fold")
@@ -109,7 +109,7 @@ def _explain(name: str, json: bool) -> None:
     return screen.print(f"Example: {escape(example)}", soft_wrap=True)
 
 
-def _reflowed(text: str) -> str:
+def _reflow(text: str) -> str:
     """Paragraphs as one line each; those with indented lines as they are."""
     paragraphs = text.split("\n\n")
     return "\n\n".join(p if "\n " in p else " ".join(p.split()) for p in paragraphs)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, numbers, opened, quoted, read_json, read_text, shortened
+from heedful.cli.common import Json, Name, Own, asking, numbers, open_loop, read_json, read_text, shell_quote, shorten
 from heedful.cli.console import BadInput, console, new_table, note, print_json
 from heedful.core.formatting import short
 
@@ -66,9 +66,9 @@ def decide(
     if candidates is not None:
         among = read_json("--candidates", read_text("--candidates", candidates))
         if not isinstance(among, list) or not all(isinstance(each, dict) for each in among) or not among:
-            raise BadInput(f"--candidates: expected a list of objects, got {shortened(repr(among))}")
+            raise BadInput(f"--candidates: expected a list of objects, got {shorten(repr(among))}")
     around, scores = read_json("--context", context), read_json("--prior", prior)
-    with opened(name, own) as loop:
+    with open_loop(name, own) as loop:
         with asking():
             decision = loop.decide(
                 among,
@@ -105,8 +105,8 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     for title in ("item", *columns):
         table.add_column(escape(title), overflow="fold")
     for i, (item, row) in enumerate(zip(shown, rows)):
-        cells = ["" if row.get(column) is None else shortened(row[column], 40) for column in columns]
-        told = [] if predicted is None else [_predicted(predicted[i])]
+        cells = ["" if row.get(column) is None else shorten(row[column], 40) for column in columns]
+        told = [] if predicted is None else [_prediction(predicted[i])]
         table.add_row(str(i + 1), *told, escape(item), *map(escape, cells))
     screen = console()
     screen.print(table)
@@ -121,7 +121,7 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     if not decision.shown:
         return
     said, fields = loop.projection.interaction.example(loop.projection.model, decision.shown)
-    again = quoted(["heedful", "feedback", name, decision.id, *_options(fields)])
+    again = shell_quote(["heedful", "feedback", name, decision.id, *_options(fields)])
     screen.print(f"\nNext, where somebody {said}: {again}", markup=False, soft_wrap=True)
 
 
@@ -160,7 +160,7 @@ def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any
     return [kept.get(version, {}) for version in versions]
 
 
-def _predicted(value: float | None) -> str:
+def _prediction(value: float | None) -> str:
     """What is predicted of one, empty where that is nothing."""
     return "" if value is None else short(value)
 
@@ -228,12 +228,12 @@ def feedback(
     given: dict[str, Any] = {
         "clicks": clicks or None,
         "better": better or None,
-        "edit": None if edit is None else _edited(edit),
+        "edit": None if edit is None else _read_edit(edit),
         "nearest": nearest or None,
         "thumb": _one_of("--thumb", _THUMBS, thumb),
         "action": action,
         "item": item,
-        "actions": _done(did) if did else None,
+        "actions": _actions(did) if did else None,
         "rating": numbers("--rating", "ITEM=NUMBER", rating) if rating else None,
         "grade": numbers("--grade", "ITEM=NUMBER", grade) if grade else None,
         "choice": _one_of("--choice", _CHOICES, choice),
@@ -244,7 +244,7 @@ def feedback(
     if not fields and not activate:
         expected = "--clicks, --better, --edit, --thumb, --action, --did, --rating, --grade, --choice, --none or --form"
         raise BadInput(f"feedback: expected {expected}, got none of them")
-    with opened(name, own) as loop, asking():
+    with open_loop(name, own) as loop, asking():
         if fields:
             from heedful.loop.interactions.forms import known_forms, parse_feedback
 
@@ -260,11 +260,11 @@ def _fields(form: str | None) -> dict[str, Any]:
     """The fields of --form. BadInput where it is no object."""
     fields = read_json("--form", form)
     if form is not None and not isinstance(fields, dict):
-        raise BadInput(f'--form: expected an object, such as {{"clicks": ["a"]}}, got {shortened(form)}')
+        raise BadInput(f'--form: expected an object, such as {{"clicks": ["a"]}}, got {shorten(form)}')
     return fields or {}
 
 
-def _done(given: Sequence[str]) -> dict[str, list[str]]:
+def _actions(given: Sequence[str]) -> dict[str, list[str]]:
     """ITEM=ACTION, several for an item, as the form `actions`."""
     found: dict[str, list[str]] = {}
     for each in given:
@@ -281,7 +281,7 @@ def _one_of(option: str, expected: Sequence[str], given: str | None) -> str | No
     return given
 
 
-def _edited(given: str) -> Any:
+def _read_edit(given: str) -> Any:
     """A JSON object is the attributes that were changed; anything else is a text."""
     if not given.strip():
         raise BadInput("--edit: expected the corrected text, got nothing")
@@ -341,7 +341,7 @@ def undo(
     Exit codes: 0 undone, or undone before; 1 the loop cannot be read or written; 2 bad input; 3 rejected: there is no
     such feedback.
     """
-    with opened(name, own) as loop, asking():
+    with open_loop(name, own) as loop, asking():
         answer = loop.undo(event)
         if json or answer.status != "applied":
             _end([answer], json)
@@ -363,7 +363,7 @@ def forget(
 
     Exit codes: 0 erased, or nothing was there; 1 the loop cannot be read or written; 2 bad input; 130 not agreed to.
     """
-    with opened(name, own) as loop, asking():
+    with open_loop(name, own) as loop, asking():
         if not yes:
             if not sys.stdin.isatty():
                 raise BadInput("--yes: expected, as there is nobody to ask")

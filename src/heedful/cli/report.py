@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, opened
+from heedful.cli.common import Json, Name, Own, asking, open_loop
 from heedful.cli.console import check_extra, console, note, print_json, reading_input
 from heedful.cli.output import check_path
 from heedful.cli.parts import print_parts
@@ -43,7 +43,7 @@ def report(
         check_path("--plot", plot, (".png", ".pdf", ".svg"))
     if plot is not None:
         check_extra("matplotlib", "plot", "--plot")
-    with opened(name, own) as loop, asking():
+    with open_loop(name, own) as loop, asking():
         found, title = loop.report(last), str(loop.path)
         if json:
             from heedful.loop.records import plain
@@ -70,7 +70,7 @@ def _show(loop: Loop, found: Report, title: str) -> None:
     screen.print(f"{_feedback(found)}\n", soft_wrap=True)
     if found.simulation is not None:
         screen.print(f"{_simulation(found)}\n", soft_wrap=True)
-    screen.print(_looked_at(found), soft_wrap=True)
+    screen.print(_views(found), soft_wrap=True)
 
 
 def _thumbs(thumbs: Approval, other: str) -> str:
@@ -114,7 +114,7 @@ def _simulation(found: Report) -> str:
     return f"{told}; " + (f"no bound: {truth.unbound}." if truth.bound is None else f"at most {short(truth.bound)}.")
 
 
-def _looked_at(found: Report) -> str:
+def _views(found: Report) -> str:
     if found.since is None:
         return "Nothing was decided so far."
     since = datetime.fromtimestamp(found.since / 1e6, UTC)

@@ -91,7 +91,7 @@ def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any])
     """Run everything behind a progress bar; the runs by learner, seed and person."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from heedful.cli.compiling import compile_apart, uncompiled
+    from heedful.cli.compiling import compile_apart, find_uncompiled
     from heedful.experiments.run import Advance, CompilationNotice, InterpretedNotice, Run, simulate
 
     rounds, jobs = request.rounds or setting.rounds, request.jobs or cores()
@@ -101,7 +101,7 @@ def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any])
         note(f"compiling {', '.join(slow)} (first time only)")  # where there is a bar, that says it
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         bar = progress.add_task("rounds", total=rounds * len(setting.scenes) * len(learners))
-        if not request.interpreted and jobs > 1 and (new := uncompiled(setting, learners)):
+        if not request.interpreted and jobs > 1 and (new := find_uncompiled(setting, learners)):
             progress.update(bar, description=f"compiling {', '.join(new)} (first time only)")
             compile_apart(setting, new, jobs)
         for event in simulate(learners, setting, rounds, jobs=jobs, interpreted=request.interpreted):
@@ -119,11 +119,11 @@ def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any])
 
 
 def _never_compiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
-    """The learners whose loop is not on disk. `uncompiled` names none where there is but one, so each is asked about
-    beside itself."""
-    from heedful.cli.compiling import uncompiled
+    """The learners whose loop is not on disk. `find_uncompiled` names none where there is but one, so each is asked
+    about beside itself."""
+    from heedful.cli.compiling import find_uncompiled
 
-    return [spec for spec, learner in learners.items() if uncompiled(setting, {spec: learner, "": learner})]
+    return [spec for spec, learner in learners.items() if find_uncompiled(setting, {spec: learner, "": learner})]
 
 
 Against = tuple[str, dict[str, tuple[float, float]]]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, opened
+from heedful.cli.common import Json, Name, Own, asking, open_loop
 from heedful.cli.console import console, new_table, print_json
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def standing(
 
     Exit codes: 0 said; 1 the loop cannot be read; 2 bad input, such as a loop of another kind.
     """
-    with opened(name, own) as loop, asking():
+    with open_loop(name, own) as loop, asking():
         found = loop.standing(person)
         title = str(loop.path)
     if json:

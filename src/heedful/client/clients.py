@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
-from heedful.client.fallback import Breaker, Untold
+from heedful.client.fallback import Breaker, UntoldFallbacks
 from heedful.client.loop import LoopOperations
 from heedful.client.operations import ClientOperations
-from heedful.client.stream import Following
+from heedful.client.stream import EventFollower
 from heedful.client.sync_async import Awaiting, Blocking, Steps
 from heedful.client.transport import AsyncTransport, Transport
 from heedful.core.validation import describe, is_number
@@ -34,7 +34,7 @@ class _Client(ClientOperations):
         self.timeout = _seconds("timeout", timeout)
         self.patience = _seconds("patience", patience)
         self._breaker = Breaker(failures, _seconds("pause", pause), self._clock)
-        self._untold = Untold()
+        self._untold = UntoldFallbacks()
         self._few: dict[str, int] = {}
 
     def __repr__(self) -> str:
@@ -50,8 +50,8 @@ class _Loop(LoopOperations):
         self.timeout, self.patience, self._clock = client.timeout, client.patience, client._clock
         self._breaker, self._untold, self._few = client._breaker, client._untold, client._few
 
-    def _following(self, after: int, kinds: Sequence[str], follow: bool) -> Following:
-        return Following(self.name, after, kinds, follow, self.patience, self._clock)
+    def _follower(self, after: int, kinds: Sequence[str], follow: bool) -> EventFollower:
+        return EventFollower(self.name, after, kinds, follow, self.patience, self._clock)
 
     def __repr__(self) -> str:
         return f"<loop {self.name!r} of {self._client!r}>"
@@ -69,7 +69,7 @@ class RemoteLoop(_Loop, Blocking):
         """The events of the loop's log, {"kind": ..., "seq": ...}, in order: those after `after`, of these kinds, and,
         with `follow`, what is still to come. Where the connection breaks it goes on after the last event; TimeoutError
         or ConnectionError where the server stays away for longer than `patience`."""
-        return self._client._carrier.follow(self._following(after, kinds, follow))
+        return self._client._carrier.follow(self._follower(after, kinds, follow))
 
 
 class AsyncRemoteLoop(_Loop, Awaiting):
@@ -82,7 +82,7 @@ class AsyncRemoteLoop(_Loop, Awaiting):
 
     def events(self, after: int = 0, kinds: Sequence[str] = (), follow: bool = True) -> AsyncIterator[dict[str, Any]]:
         """As `RemoteLoop.events`, for `async for`."""
-        return self._client._carrier.follow(self._following(after, kinds, follow))
+        return self._client._carrier.follow(self._follower(after, kinds, follow))
 
 
 class Client(_Client, Blocking):
@@ -142,7 +142,7 @@ class Client(_Client, Blocking):
         what each request says of each item, {"bm25": (0, 40), "source": ["web", "app"]}. FileExistsError where there is
         one of that name."""
         about = self._run(
-            self._created(name, items, learner, settings, identifier, kinds, context, crosses, features, query_features)
+            self._create(name, items, learner, settings, identifier, kinds, context, crosses, features, query_features)
         )
         return self.loop(name, identifier=about.identifier)
 
@@ -206,7 +206,7 @@ class AsyncClient(_Client, Awaiting):
         query_features: Mapping[str, Any] | None = None,
     ) -> AsyncRemoteLoop:
         """As `Client.create`."""
-        steps = self._created(
+        steps = self._create(
             name, items, learner, settings, identifier, kinds, context, crosses, features, query_features
         )
         about = await self._run(steps)

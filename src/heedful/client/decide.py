@@ -11,10 +11,10 @@ from typing import Any
 import numpy.typing as npt
 
 from heedful.client import messages
-from heedful.client.decide_request import Question
+from heedful.client.decide_request import DecideRequest
 from heedful.client.fallback import AWAY, Decision, decision_of, logger
-from heedful.client.messages import MSGPACK, Call, Failed, Reply, answer_of
-from heedful.client.operations import Operations, id_of, listed
+from heedful.client.messages import MSGPACK, Call, Failure, Reply, answer_of
+from heedful.client.operations import Operations, id_of, list_of
 from heedful.client.sync_async import Steps, either
 from heedful.core.validation import describe
 from heedful.loop.records import Answer, new_id
@@ -23,7 +23,7 @@ Prior = Mapping[str, float] | Sequence[float] | npt.NDArray[Any] | None
 Time = int | str | None
 
 
-class Deciding(Operations):
+class DecisionOperations(Operations):
     """Decisions: what to show, what was shown."""
 
     name: str
@@ -61,15 +61,15 @@ class Deciding(Operations):
         """
         beside = {"person": person, "context": context}
         how = {"repeats": repeats, "strict": strict}
-        question = Question(self.name, candidates, features, prior, show, id, deferred, how, **beside)
+        question = DecideRequest(self.name, candidates, features, prior, show, id, deferred, how, **beside)
         reason = "the server did not answer lately"
         if self._breaker.asks():
             until = self._clock() + self.timeout
             outcome = yield question.call._replace(timeout=self.timeout)
-            if isinstance(outcome, Failed) and outcome.sent and not outcome.timed_out and self._clock() < until:
+            if isinstance(outcome, Failure) and outcome.sent and not outcome.timed_out and self._clock() < until:
                 # A connection kept from before may have been closed by the server: once more, on a new one.
                 outcome = yield question.call._replace(timeout=max(until - self._clock(), 0.001))
-            found = self._decided(question, outcome)
+            found = self._decision_of(question, outcome)
             if isinstance(found, Decision):
                 return found
             reason = found
@@ -77,13 +77,13 @@ class Deciding(Operations):
         self._untold.keep(self.name, decision)
         return decision
 
-    def _decided(self, question: Question, outcome: Reply | Failed) -> Decision | str:
+    def _decision_of(self, question: DecideRequest, outcome: Reply | Failure) -> Decision | str:
         """The decision that was answered; or why there is none, where the server is to blame."""
-        if isinstance(outcome, Failed):
-            self._breaker.failed()
+        if isinstance(outcome, Failure):
+            self._breaker.note_failure()
             reason = outcome.told
         else:
-            self._breaker.answered()
+            self._breaker.note_success()
             try:
                 found = decision_of(question.call, outcome, question.id, question.deferred)
                 if question.is_cut(len(found.shown), self.identifier):
@@ -110,15 +110,17 @@ class Deciding(Operations):
     ) -> Steps[Decision]:
         """Log what somebody else decided, so that feedback on it teaches."""
         asked = new_id() if id is None else str(id)
-        fields = messages.given(person=person, context=context, prior=prior, probability=probability, time=time)
-        fields |= messages.given(strict=strict)
+        fields = messages.present_fields(
+            person=person, context=context, prior=prior, probability=probability, time=time
+        )
+        fields |= messages.present_fields(strict=strict)
         fields |= {
-            "candidates": listed("candidates", candidates, "names or of objects"),
-            "shown": listed("shown", shown, "names"),
+            "candidates": list_of("candidates", candidates, "names or of objects"),
+            "shown": list_of("shown", shown, "names"),
             "id": asked,
         }
         call = Call("POST", self._path("records"), messages.body(fields, MSGPACK), MSGPACK)
-        return decision_of(call, (yield from self._asked(call)), asked)
+        return decision_of(call, (yield from self._ask(call)), asked)
 
     @either
     def tell(self, decision: str | Decision) -> Steps[bool]:
@@ -144,8 +146,8 @@ class Deciding(Operations):
             except (ValueError, LookupError) as error:
                 return Answer("rejected", id, None, 0, reason=str(error))
             return Answer("applied", id, told.seq, told.version or 0)
-        call = Call("POST", self._path("activate"), messages.body(messages.given(decision=id, time=time)))
-        return answer_of((yield from self._asked(call)), id)
+        call = Call("POST", self._path("activate"), messages.body(messages.present_fields(decision=id, time=time)))
+        return answer_of((yield from self._ask(call)), id)
 
     def _path(self, *parts: str, **query: Any) -> str:
         return messages.path("loops", self.name, *parts, **query)

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.client import messages
-from heedful.client.fallback import Decision, caller_order, fallen_back
+from heedful.client.fallback import Decision, caller_order, fall_back
 from heedful.client.messages import FLOATS, MSGPACK, Call
-from heedful.client.operations import listed
+from heedful.client.operations import list_of
 from heedful.core.validation import check_count, describe
 from heedful.loop.records import new_id
 from heedful.loop.strangers import HIT, are_hits
 
 
-class Question:
+class DecideRequest:
     """The arguments of one `decide`, checked as far as that goes without the loop."""
 
     def __init__(
@@ -35,12 +35,12 @@ class Question:
         if show is not None:
             check_count("show", show)
         if prior is not None and not isinstance(prior, Mapping):
-            prior = listed("prior", prior, "scores, or an object of them by name")
+            prior = list_of("prior", prior, "scores, or an object of them by name")
         self.id = new_id() if id is None else str(id)
         self._loop, self._prior, self._show, self.deferred = loop, prior, show, deferred
         self._strict = (how or {}).get("strict")
-        self._beside = messages.given(**beside)  # person and context
-        query = {**self._beside, **messages.given(show=show, deferred=deferred or None, **(how or {}))}
+        self._beside = messages.present_fields(**beside)  # person and context
+        query = {**self._beside, **messages.present_fields(show=show, deferred=deferred or None, **(how or {}))}
         self._rows: npt.NDArray[np.float32] | None = None
         self._listed: list[Any] | None = None
         if features is not None:
@@ -49,8 +49,8 @@ class Question:
             said = {**query, "prior": None if prior is None else True, "id": self.id}
             self.call = Call("POST", messages.path("loops", loop, "decisions", **said), rows.tobytes(), FLOATS)
         else:
-            self._listed = None if candidates is None else listed("candidates", candidates, "names or of objects")
-            fields = {**messages.given(candidates=self._listed, prior=prior), **query, "id": self.id}
+            self._listed = None if candidates is None else list_of("candidates", candidates, "names or of objects")
+            fields = {**messages.present_fields(candidates=self._listed, prior=prior), **query, "id": self.id}
             sent = (messages.body(fields, MSGPACK), MSGPACK) if self._objects else messages.short(fields)
             self.call = Call("POST", messages.path("loops", loop, "decisions"), *sent)
 
@@ -72,7 +72,7 @@ class Question:
         names, prior = self._names(candidates, identifier), self._prior
         if prior is None and are_hits(candidates):
             prior = {name: hit.get("_score") for name, hit in zip(names[::-1], candidates[::-1])}
-        record = messages.given(
+        record = messages.present_fields(
             candidates=names if candidates is None else candidates,
             prior=self._prior,
             **self._beside,
@@ -80,7 +80,7 @@ class Question:
         )
         record["shown"] = list(dict.fromkeys(caller_order(names, prior)))[: self._show or few]
         path = messages.path("loops", self._loop, "records")
-        return fallen_back(path, self.id, record, reason, self.deferred)
+        return fall_back(path, self.id, record, reason, self.deferred)
 
     def _names(self, candidates: list[Any] | None, identifier: str) -> list[str]:
         """The names of the candidates, as the server would call them."""

@@ -85,7 +85,7 @@ class Decision:
         return self.arm == ARM
 
 
-class Decided(msgspec.Struct, frozen=True):
+class DecisionReply(msgspec.Struct, frozen=True):
     """A decision as the server says it."""
 
     id: str
@@ -103,7 +103,7 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
     or another decision."""
     if not 200 <= reply.status < 300:
         raise messages.error_of(call, reply)
-    said = messages.read(reply, Decided)
+    said = messages.read(reply, DecisionReply)
     if said.id != id:
         raise ConnectionError(f"expected decision {describe(id)}, got {describe(said.id)}: an answer to somebody else")
     beside: dict[str, Any] = {"predicted": said.predicted, "unknown": said.unknown}
@@ -132,7 +132,7 @@ def _item(score: Any) -> Any:
     return score.item() if hasattr(score, "item") else score
 
 
-def fallen_back(path: str, asked: str, record: dict[str, Any], reason: str, deferred: bool) -> Decision:
+def fall_back(path: str, asked: str, record: dict[str, Any], reason: str, deferred: bool) -> Decision:
     """The decision that stands in for the server's. `record` is what was asked, with what is `shown`."""
     shown = tuple(record["shown"])
     digest = hashlib.blake2b(messages.body([asked, record], messages.MSGPACK), digest_size=8).hexdigest()
@@ -165,11 +165,11 @@ class Breaker:
             self._until = now + self.pause  # this one tries; the others go on without
             return True
 
-    def answered(self) -> None:
+    def note_success(self) -> None:
         """The server is there."""
         self._in_a_row = 0
 
-    def failed(self) -> None:
+    def note_failure(self) -> None:
         """The server is slow, or not there."""
         with self._turn:
             self._in_a_row += 1
@@ -183,7 +183,7 @@ class Breaker:
                 )
 
 
-class Untold:
+class UntoldFallbacks:
     """The newest fallbacks, by loop and id, so that feedback may name one by its id; which of them were told."""
 
     MOST = 1000
@@ -196,7 +196,7 @@ class Untold:
         """Remember a fallback."""
         self._put(loop, decision.id, decision)
 
-    def told(self, loop: str, decision: Decision) -> None:
+    def mark_told(self, loop: str, decision: Decision) -> None:
         """The server knows what was shown."""
         self._put(loop, decision.id, None)
 
@@ -208,17 +208,17 @@ class Untold:
                 del self._kept[next(iter(self._kept))]
             self._kept[loop, id] = value
 
-    def left(self) -> list[tuple[str, Decision]]:
+    def remaining(self) -> list[tuple[str, Decision]]:
         """(loop, fallback) of those that are still to be told."""
         with self._turn:
             return [(loop, decision) for (loop, _), decision in self._kept.items() if decision is not None]
 
     def forget(self, loop: str, person: str) -> None:
         """What was shown to a person who is forgotten is not told any more."""
-        for where, decision in self.left():
+        for where, decision in self.remaining():
             body = decision.telling.body if decision.telling is not None else None
             if where == loop and body is not None and str(msgspec.msgpack.decode(body).get("person")) == person:
-                self.told(loop, decision)
+                self.mark_told(loop, decision)
 
     def find(self, loop: str, decision: Any) -> Decision | None:
         """The fallback that is still to be told before feedback on `decision`, itself or its id; None where none is."""

@@ -13,11 +13,11 @@ import msgspec
 import numpy.typing as npt
 
 from heedful.client import messages
-from heedful.client.decide import Deciding, Prior, Time
+from heedful.client.decide import DecisionOperations, Prior, Time
 from heedful.client.decide_request import features_of
 from heedful.client.fallback import Decision
 from heedful.client.messages import MSGPACK, Call, answer_of
-from heedful.client.operations import MOST, SIZE, About, id_of, listed
+from heedful.client.operations import MOST, SIZE, About, id_of, list_of
 from heedful.client.sync_async import Steps, either
 from heedful.data.frames import Frame, rows_in
 from heedful.loop.counterfactual import Replayed
@@ -28,7 +28,7 @@ from heedful.loop.records import Answer, new_id
 from heedful.loop.report import Report
 
 
-class Answering(Deciding):
+class FeedbackOperations(DecisionOperations):
     """Feedback: what people said, and taking it back."""
 
     @either
@@ -46,9 +46,9 @@ class Answering(Deciding):
         else:
             given = {**form, "decision": decision, "id": id, "time": time}
         event = _event(given)
-        trouble = yield from self._told_first(given)
+        trouble = yield from self._tell_first(given)
         try:
-            reply = yield from self._asked(Call("POST", self._path("feedback"), *messages.short(event)))
+            reply = yield from self._ask(Call("POST", self._path("feedback"), *messages.short(event)))
         except (TimeoutError, ConnectionError) as error:
             told = f"{error}; it may have arrived: send it again with id={event['id']!r}, and it counts once"
             raise type(error)(told) from None
@@ -63,17 +63,17 @@ class Answering(Deciding):
         """
         sent: list[Any] = []
         troubles: list[str] = []
-        for given in listed("events", events, "objects"):
+        for given in list_of("events", events, "objects"):
             known = isinstance(given, Mapping)
-            troubles.append((yield from self._told_first(given)) if known else "")
+            troubles.append((yield from self._tell_first(given)) if known else "")
             sent.append(_event(given) if known else given)
         answers: list[Answer] = []
         for some, content in messages.batches(sent, MOST, SIZE):
-            reply = yield from self._asked(Call("POST", self._path("feedback"), content, MSGPACK))
+            reply = yield from self._ask(Call("POST", self._path("feedback"), content, MSGPACK))
             answers += messages.answers_of(reply, len(some))
         return [_because(answer, trouble) for answer, trouble in zip(answers, troubles)]
 
-    def _told_first(self, event: Mapping[str, Any]) -> Steps[str]:
+    def _tell_first(self, event: Mapping[str, Any]) -> Steps[str]:
         """Tell of each decision of an event what was shown, where it fell back; why that cannot be, "" where it can.
 
         The event is sent all the same: another process may have told it. Otherwise the server does not know the id.
@@ -95,8 +95,8 @@ class Answering(Deciding):
     def undo(self, event: str | Answer, *, id: str | None = None) -> Steps[Answer]:
         """Take one piece of feedback back, an answer or its event id: the model becomes the one that never saw it."""
         target = event.event if isinstance(event, Answer) else event
-        call = Call("POST", self._path("undo"), messages.body(messages.given(event=target, id=id)))
-        return answer_of((yield from self._asked(call)), id or f"undo-{target}")
+        call = Call("POST", self._path("undo"), messages.body(messages.present_fields(event=target, id=id)))
+        return answer_of((yield from self._ask(call)), id or f"undo-{target}")
 
     @either
     def forget(self, person: str) -> Steps[Forgotten]:
@@ -104,10 +104,10 @@ class Answering(Deciding):
         server was away, and has not told yet."""
         self._untold.forget(self.name, str(person))
         call = Call("DELETE", self._path("people", str(person)))
-        return messages.read_as((yield from self._asked(call, repeat=False, long=True)), Forgotten)
+        return messages.read_as((yield from self._ask(call, repeat=False, long=True)), Forgotten)
 
 
-class LoopOperations(Answering):
+class LoopOperations(FeedbackOperations):
     """All that is asked of a loop: also its items, and what can be known of it."""
 
     @either
@@ -117,16 +117,16 @@ class LoopOperations(Answering):
         Where one cannot be encoded none of its request is put, while those before stay.
         """
         put = 0
-        for _, content in messages.batches(listed("items", rows_in("items", items), "objects"), MOST, SIZE):
-            reply = yield from self._asked(Call("PUT", self._path("items"), content, MSGPACK), long=True)
-            put += messages.read(reply, _Put).put
+        for _, content in messages.batches(list_of("items", rows_in("items", items), "objects"), MOST, SIZE):
+            reply = yield from self._ask(Call("PUT", self._path("items"), content, MSGPACK), long=True)
+            put += messages.read(reply, _PutReply).put
         return put
 
     @either
     def withdraw(self, name: str) -> Steps[bool]:
         """Take an item off offer; whether it was on."""
-        reply = yield from self._asked(Call("DELETE", self._path("items", str(name))), repeat=False)
-        return messages.read(reply, _Withdrawn).withdrawn
+        reply = yield from self._ask(Call("DELETE", self._path("items", str(name))), repeat=False)
+        return messages.read(reply, _WithdrawReply).withdrawn
 
     @either
     def items(self) -> Steps[list[str]]:
@@ -134,7 +134,7 @@ class LoopOperations(Answering):
         names: dict[str, None] = {}
         start, total = 0, 1
         while start < total:
-            reply = yield from self._asked(Call("GET", self._path("items", start=start, limit=MOST)))
+            reply = yield from self._ask(Call("GET", self._path("items", start=start, limit=MOST)))
             page = messages.read(reply, _Page)
             names.update(dict.fromkeys(page.items))
             start, total = start + max(len(page.items), 1), page.total
@@ -143,7 +143,7 @@ class LoopOperations(Answering):
     @either
     def about(self) -> Steps[About]:
         """The loop as the server describes it: learner, version, features, settings, how many events."""
-        return messages.read((yield from self._asked(Call("GET", self._path()))), About)
+        return messages.read((yield from self._ask(Call("GET", self._path()))), About)
 
     @either
     def rank(
@@ -159,20 +159,20 @@ class LoopOperations(Answering):
         """All candidates by name, best first, as the model has them at this moment: the order that `decide` shows where
         it neither explores nor leaves a list to the control. Nothing is logged, and there is no fallback: an offline
         evaluation is not to be told the caller's own order."""
-        fields = messages.given(person=person, context=context, prior=prior, strict=strict)
+        fields = messages.present_fields(person=person, context=context, prior=prior, strict=strict)
         if features is not None:
             rows = features_of(features, candidates)
             fields["candidates"] = [{"id": str(j), "features": row} for j, row in enumerate(rows.tolist())]
         elif candidates is not None:
-            fields["candidates"] = listed("candidates", candidates, "names or of objects")
+            fields["candidates"] = list_of("candidates", candidates, "names or of objects")
         call = Call("POST", self._path("rank"), messages.body(fields, MSGPACK), MSGPACK)
-        return tuple(messages.read((yield from self._asked(call)), _Ranking).ranking)
+        return tuple(messages.read((yield from self._ask(call)), _Ranking).ranking)
 
     @either
     def weights(self, person: str | None = None) -> Steps[dict[str, float]]:
         """What each feature counts, by name, for everybody or for one person; the caller's score last; NaN where the
         weights have overflown, as the loop's caveats then say."""
-        reply = yield from self._asked(Call("GET", self._path("weights", person=person)))
+        reply = yield from self._ask(Call("GET", self._path("weights", person=person)))
         found = messages.read(reply, _Weights).weights
         return {name: math.nan if weight is None else weight for name, weight in found.items()}
 
@@ -180,33 +180,33 @@ class LoopOperations(Answering):
     def explain(self, decision: str | Decision) -> Steps[Explanation]:
         """Why the first of a decision stood first: which features put it there, which feedback moved it."""
         call = Call("GET", self._path("decisions", id_of(decision), "explanation"))
-        return messages.read_as((yield from self._asked(call, long=True)), Explanation)
+        return messages.read_as((yield from self._ask(call, long=True)), Explanation)
 
     @either
     def standing(self, person: str | None = None) -> Steps[Standings]:
         """How things stand by what people chose, for a person or for all together: the ranking with its uncertainty,
         whether to stop, about how many questions are left."""
         call = Call("GET", self._path("standing", person=person))
-        return messages.read_as((yield from self._asked(call, long=True)), Standings)
+        return messages.read_as((yield from self._ask(call, long=True)), Standings)
 
     @either
     def report(self, last: int = 10_000) -> Steps[Report]:
         """What the loop learned, measured from its newest `last` decisions: learned lists against those left alone."""
-        reply = yield from self._asked(Call("GET", self._path("report", last=last)), long=True)
+        reply = yield from self._ask(Call("GET", self._path("report", last=last)), long=True)
         return messages.read_as(reply, Report)
 
     @either
     def replay(self, learner: str) -> Steps[Replayed]:
         """What another learner, "second-order:epsilon=0.1", makes of the same log."""
         call = Call("POST", self._path("replays"), messages.body({"learner": learner}))
-        return messages.read_as((yield from self._asked(call, long=True)), Replayed)
+        return messages.read_as((yield from self._ask(call, long=True)), Replayed)
 
 
-class _Put(msgspec.Struct):
+class _PutReply(msgspec.Struct):
     put: int
 
 
-class _Withdrawn(msgspec.Struct):
+class _WithdrawReply(msgspec.Struct):
     withdrawn: bool
 
 
@@ -225,7 +225,7 @@ class _Weights(msgspec.Struct):
 
 def _event(given: Mapping[str, Any]) -> dict[str, Any]:
     """An event as it is sent: with an id, decisions by theirs."""
-    event = messages.given(**given)
+    event = messages.present_fields(**given)
     event.setdefault("id", new_id())
     if "decision" in event:
         event["decision"] = id_of(event["decision"])

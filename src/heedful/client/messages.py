@@ -49,7 +49,7 @@ class Reply(NamedTuple):
     body: bytes
 
 
-class Failed(NamedTuple):
+class Failure(NamedTuple):
     """No answer."""
 
     told: str
@@ -73,7 +73,7 @@ def path(*parts: str, **query: Any) -> str:
     ValueError, by name, where a value of the query is nothing that JSON can say, or all is too long to be sent.
     """
     found = "/v1" + "".join(f"/{_segment(part)}" for part in parts)
-    given = {name: _said(name, value) for name, value in query.items() if value is not None}
+    given = {name: _text(name, value) for name, value in query.items() if value is not None}
     if given:
         found += f"?{'&'.join(f'{name}={said}' for name, said in given.items())}"
     if len(found) > LONGEST:
@@ -85,14 +85,14 @@ def path(*parts: str, **query: Any) -> str:
 
 def _segment(name: str) -> str:
     # Dots alone would be read as "this folder" and "the one above" on the way.
-    return _quoted("name", name) if name.strip(".") else name.replace(".", "%2E")
+    return _quote("name", name) if name.strip(".") else name.replace(".", "%2E")
 
 
-def _said(name: str, value: Any) -> str:
-    return _quoted(name, value if isinstance(value, str) else _encoded(name, value, msgspec.json.encode).decode())
+def _text(name: str, value: Any) -> str:
+    return _quote(name, value if isinstance(value, str) else _encode(name, value, msgspec.json.encode).decode())
 
 
-def _quoted(name: str, text: str) -> str:
+def _quote(name: str, text: str) -> str:
     try:
         return quote(text, safe="")
     except UnicodeEncodeError:
@@ -107,11 +107,11 @@ def body(value: Any, content: str = JSON) -> bytes:
     """value as JSON or msgpack; what numpy and others call a number, a list or an object is one."""
     encode = msgspec.msgpack.encode if content == MSGPACK else msgspec.json.encode
     try:
-        return _encoded("body", value, encode)
+        return _encode("body", value, encode)
     except ValueError:
         if isinstance(value, dict):
             for name, each in value.items():  # the field that is to blame, where it is a single one
-                _encoded(str(name), each, encode)
+                _encode(str(name), each, encode)
         raise
 
 
@@ -121,7 +121,7 @@ def short(value: Any) -> tuple[bytes, str]:
     return (content, JSON) if len(content) <= MOST_JSON else (body(value, MSGPACK), MSGPACK)
 
 
-def _encoded(name: str, value: Any, encode: Callable[..., bytes]) -> bytes:
+def _encode(name: str, value: Any, encode: Callable[..., bytes]) -> bytes:
     try:
         return encode(value, enc_hook=_plain)
     except (TypeError, NotImplementedError, OverflowError, RecursionError, UnicodeEncodeError) as error:
@@ -140,7 +140,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__}")
 
 
-def given(**fields: Any) -> dict[str, Any]:
+def present_fields(**fields: Any) -> dict[str, Any]:
     """The fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -190,10 +190,10 @@ def _problem(reply: Reply) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def error_of(call: Call, outcome: Reply | Failed) -> Exception:
+def error_of(call: Call, outcome: Reply | Failure) -> Exception:
     """The exception that says what went wrong. It holds what the server said, and no header of the request."""
     where = f"{call.method} {call.path.partition('?')[0]}"
-    if isinstance(outcome, Failed):
+    if isinstance(outcome, Failure):
         return (TimeoutError if outcome.timed_out else ConnectionError)(f"{where}: {outcome.told}")
     told = _problem(outcome).get("detail") or f"{where}: the server answered {outcome.status}"
     status = outcome.status
@@ -204,7 +204,7 @@ def error_of(call: Call, outcome: Reply | Failed) -> Exception:
     return ValueError(told) if 400 <= status < 500 else ConnectionError(told)
 
 
-def retry_after(outcome: Reply | Failed) -> float:
+def retry_after(outcome: Reply | Failure) -> float:
     """The seconds that the server asks to wait; 0 where it does not say."""
     said = outcome.headers.get("retry-after", "") if isinstance(outcome, Reply) else ""
     return float(said) if said.isascii() and said.isdigit() else 0.0
@@ -221,10 +221,10 @@ def read(reply: Reply, expected: type[T]) -> T:
 
 def read_as(reply: Reply, expected: type[T]) -> T:
     """A reply's fields as a tuple with names, and so what is in them. ConnectionError where they are others."""
-    return _made(expected, read(reply, dict[str, Any]))
+    return _convert(expected, read(reply, dict[str, Any]))
 
 
-def _made(expected: type[T], fields: Any) -> T:
+def _convert(expected: type[T], fields: Any) -> T:
     try:
         made: T = _of(expected, fields)
         return made
@@ -267,7 +267,7 @@ def answer_of(reply: Reply, event: str) -> Answer:
 
 def answers_of(reply: Reply, n: int) -> list[Answer]:
     """What became of the n events of a batch."""
-    answers = [_made(Answer, each) for each in read(reply, list[dict[str, Any]])]
+    answers = [_convert(Answer, each) for each in read(reply, list[dict[str, Any]])]
     if len(answers) != n:
         raise ConnectionError(f"expected {n} answers, got {len(answers)}")
     return answers

@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 
 from heedful.client import messages
-from heedful.client.fallback import Breaker, Decision, Untold, decision_of, logger
-from heedful.client.messages import MSGPACK, Call, Failed, Reply, Wait
+from heedful.client.fallback import Breaker, Decision, UntoldFallbacks, decision_of, logger
+from heedful.client.messages import MSGPACK, Call, Failure, Reply, Wait
 from heedful.client.sync_async import Steps, either
 from heedful.core.validation import describe
 from heedful.data.frames import rows_in
@@ -53,10 +53,10 @@ class Operations:
     timeout: float
     patience: float
     _breaker: Breaker
-    _untold: Untold
+    _untold: UntoldFallbacks
     _clock = staticmethod(time.monotonic)
 
-    def _asked(self, call: Call, repeat: bool = True, long: bool = False) -> Steps[Reply]:
+    def _ask(self, call: Call, repeat: bool = True, long: bool = False) -> Steps[Reply]:
         """The answer to a call, asked again until `patience` has run out. `repeat` where a call may arrive twice: then
         it is also sent again where nobody knows whether it arrived. `long` where an answer may take LONG seconds: then
         patience is for connecting alone. Raises what the server said."""
@@ -73,7 +73,7 @@ class Operations:
                 again = repeat or not outcome.sent
             wait = max(messages.retry_after(outcome), pause * random.uniform(0.5, 1.0))
             if not again or self._clock() + wait + LEAST > until:
-                if isinstance(outcome, Failed) and outcome.timed_out:  # of all tries, not of the last alone
+                if isinstance(outcome, Failure) and outcome.timed_out:  # of all tries, not of the last alone
                     what = "answer" if outcome.sent else "connection"
                     outcome = outcome._replace(told=f"no {what} within {self._clock() - started:.3g} s")
                 raise messages.error_of(call, outcome)
@@ -83,13 +83,13 @@ class Operations:
     def _tell(self, loop: str, decision: Decision, telling: Call) -> Steps[Decision]:
         """Tell what was shown; the decision as the server has it. ValueError, LookupError where it cannot take it."""
         try:
-            told = decision_of(telling, (yield from self._asked(telling)), decision.id)
+            told = decision_of(telling, (yield from self._ask(telling)), decision.id)
         except ValueError as error:
             # It was told before, and an item has changed since. The id says that it is the same.
             if not str(error).startswith("id:"):
                 raise
             told = decision
-        self._untold.told(loop, decision)
+        self._untold.mark_told(loop, decision)
         return told
 
 
@@ -99,7 +99,7 @@ class ClientOperations(Operations):
     @either
     def loops(self) -> Steps[list[str]]:
         """The names of the loops."""
-        reply = yield from self._asked(Call("GET", messages.path("loops")))
+        reply = yield from self._ask(Call("GET", messages.path("loops")))
         return messages.read(reply, _Loops).loops
 
     @either
@@ -116,7 +116,7 @@ class ClientOperations(Operations):
         where what nobody answered should be in the log as well. Deferred decisions are left to `activate`.
         """
         count = 0
-        for loop, decision in self._untold.left():
+        for loop, decision in self._untold.remaining():
             if decision.telling is None or decision.deferred:
                 continue
             try:
@@ -124,10 +124,10 @@ class ClientOperations(Operations):
                 count += 1
             except (ValueError, LookupError) as error:
                 logger.warning("%s: what decision %s showed cannot be told: %s", loop, describe(decision.id), error)
-                self._untold.told(loop, decision)
+                self._untold.mark_told(loop, decision)
         return count
 
-    def _created(
+    def _create(
         self,
         name: str,
         items: Any,
@@ -140,18 +140,18 @@ class ClientOperations(Operations):
         features: Any = None,
         query_features: Any = None,
     ) -> Steps[About]:
-        fields = messages.given(
+        fields = messages.present_fields(
             learner=learner, settings=settings, identifier=identifier, kinds=kinds, features=features
         )
-        fields |= {"name": name, "items": listed("items", rows_in("items", items), "objects")}
+        fields |= {"name": name, "items": list_of("items", rows_in("items", items), "objects")}
         if context is not None:
-            fields["context"] = listed("context", context, "objects")
+            fields["context"] = list_of("context", context, "objects")
         if query_features is not None:
             fields["query_features"] = query_features
         if crosses is not None:
             fields["crosses"] = [list(pair) for pair in crosses]
         call = Call("POST", messages.path("loops"), messages.body(fields, MSGPACK), MSGPACK)
-        return messages.read((yield from self._asked(call, repeat=False, long=True)), About)
+        return messages.read((yield from self._ask(call, repeat=False, long=True)), About)
 
 
 class _Loops(msgspec.Struct):
@@ -163,7 +163,7 @@ def id_of(decision: Any) -> Any:
     return decision.id if hasattr(decision, "id") and hasattr(decision, "shown") else decision
 
 
-def listed(name: str, values: Any, expected: str) -> list[Any]:
+def list_of(name: str, values: Any, expected: str) -> list[Any]:
     """values as a list. ValueError where they are a text, an object, or nothing that can be listed."""
     single = isinstance(values, np.ndarray) and values.ndim == 0
     if single or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):

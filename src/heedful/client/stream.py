@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from heedful.client import messages
-from heedful.client.messages import Call, Failed, Reply, error_of
+from heedful.client.messages import Call, Failure, Reply, error_of
 from heedful.core.decoding import decoder
 from heedful.core.validation import describe
 
 
-class Following:
+class EventFollower:
     """Where a follower stands: what to ask for next, what the bytes say, what to do when they end."""
 
     SILENCE = 45.0
@@ -39,7 +39,7 @@ class Following:
         path = messages.path("loops", self._loop, "events", after=self.last, kinds=self._kinds, follow=follow)
         return Call("GET", path, timeout=self.SILENCE, last_id=str(self.last))
 
-    def answered(self, content: str) -> None:
+    def start(self, content: str) -> None:
         """The server is there, and will send. ConnectionError where that, by its type, is no stream of events."""
         if content.partition(";")[0].strip().lower() != "text/event-stream":
             told = f"events: expected text/event-stream, got {describe(content)}; is the url the server's?"
@@ -72,7 +72,7 @@ class Following:
                 f"events: expected JSON, got {describe(text[:40])}; is the url the server's?"
             ) from None
 
-    def ended(self, outcome: Reply | Failed | None) -> float | None:
+    def end(self, outcome: Reply | Failure | None) -> float | None:
         """The connection ended, well (None) or not: in how many seconds to ask again; None where all was said.
 
         Raises what the server said, or ConnectionError and TimeoutError where it was away for too long.

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from heedful import __version__
-from heedful.client.messages import JSON, Call, Failed, Reply, Wait
-from heedful.client.stream import Following
+from heedful.client.messages import JSON, Call, Failure, Reply, Wait
+from heedful.client.stream import EventFollower
 from heedful.client.sync_async import Steps
 from heedful.core.validation import describe
 
@@ -37,7 +37,7 @@ def _httpx() -> Any:
     return httpx
 
 
-def _checked(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
+def _check_url(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
     """(url without a slash at its end, whether it is this machine). ValueError where it is none, or would show the key
     to whoever listens; the key is in no message."""
     try:
@@ -68,7 +68,7 @@ class _Transport:
 
     def __init__(self, url: str, key: str | None, insecure: bool, transport: Any) -> None:
         key = key.strip() if isinstance(key, str) else key
-        self.url, self._here = _checked(url, key, insecure)
+        self.url, self._here = _check_url(url, key, insecure)
         self.httpx = _httpx()
         try:
             self.httpx.URL(self.url)
@@ -108,20 +108,20 @@ class _Transport:
         )
         return found
 
-    def failed(self, error: Exception, call: Call) -> Failed:
+    def failure(self, error: Exception, call: Call) -> Failure:
         """What went wrong, without the request: it holds the key."""
         if isinstance(error, TimeoutError | self.httpx.TimeoutException):
             sent = not isinstance(error, self.httpx.ConnectTimeout | self.httpx.PoolTimeout)
-            return Failed(f"no answer within {call.timeout:g} s", True, sent)
+            return Failure(f"no answer within {call.timeout:g} s", True, sent)
         sent = not isinstance(error, self.httpx.ConnectError | self.httpx.UnsupportedProtocol)
-        return Failed(f"no connection to {self.url}: {error}" if not sent else f"cut off: {error}", False, sent)
+        return Failure(f"no connection to {self.url}: {error}" if not sent else f"cut off: {error}", False, sent)
 
     def silent(self, call: Call) -> dict[str, Any]:
         """The time-outs of a stream: of each of its bytes, not of all."""
         return {"connect": 10.0, "write": 10.0, "pool": 10.0, "read": call.timeout}
 
 
-class _Left(dict[str, Any]):
+class _TimeLeft(dict[str, Any]):
     """The time-outs of one request: whatever it waits for, no longer than until its deadline, or that of connecting."""
 
     def __init__(self, call: Call) -> None:
@@ -173,9 +173,9 @@ class Transport(_Transport):
             found: T = end.value
             return found
 
-    def send(self, call: Call) -> Reply | Failed:
+    def send(self, call: Call) -> Reply | Failure:
         """The answer to a call, or what went wrong."""
-        left = _Left(call)
+        left = _TimeLeft(call)
         try:
             response = self.http.send(self.request(call, left), stream=True)
             try:
@@ -188,19 +188,19 @@ class Transport(_Transport):
             finally:
                 response.close()
         except (TimeoutError, self.httpx.RequestError) as error:
-            return self.failed(error, call)
+            return self.failure(error, call)
         return Reply(response.status_code, response.headers, body)
 
-    def follow(self, following: Following) -> Iterator[dict[str, Any]]:
+    def follow(self, following: EventFollower) -> Iterator[dict[str, Any]]:
         """The events of a stream, over as many connections as it takes."""
         while True:
             call = following.call()
-            outcome: Reply | Failed | None = None
+            outcome: Reply | Failure | None = None
             try:
                 response = self.http.send(self.request(call, self.silent(call)), stream=True)
                 try:
                     if response.status_code == 200:
-                        following.answered(response.headers.get("content-type", ""))
+                        following.start(response.headers.get("content-type", ""))
                         for chunk in response.iter_bytes():
                             yield from following.take(chunk)
                     else:
@@ -208,8 +208,8 @@ class Transport(_Transport):
                 finally:
                     response.close()
             except self.httpx.RequestError as error:
-                outcome = self.failed(error, call)
-            wait = following.ended(outcome)
+                outcome = self.failure(error, call)
+            wait = following.end(outcome)
             if wait is None:
                 return
             self.sleep(wait)
@@ -241,7 +241,7 @@ class AsyncTransport(_Transport):
             found: T = end.value
             return found
 
-    async def send(self, call: Call) -> Reply | Failed:
+    async def send(self, call: Call) -> Reply | Failure:
         """The answer to a call, or what went wrong."""
         try:
             async with asyncio.timeout(call.timeout):
@@ -252,19 +252,19 @@ class AsyncTransport(_Transport):
                 finally:
                     await response.aclose()
         except (TimeoutError, self.httpx.RequestError) as error:
-            return self.failed(error, call)
+            return self.failure(error, call)
         return Reply(response.status_code, response.headers, body)
 
-    async def follow(self, following: Following) -> AsyncIterator[dict[str, Any]]:
+    async def follow(self, following: EventFollower) -> AsyncIterator[dict[str, Any]]:
         """The events of a stream, over as many connections as it takes."""
         while True:
             call = following.call()
-            outcome: Reply | Failed | None = None
+            outcome: Reply | Failure | None = None
             try:
                 response = await self.http.send(self.request(call, self.silent(call)), stream=True)
                 try:
                     if response.status_code == 200:
-                        following.answered(response.headers.get("content-type", ""))
+                        following.start(response.headers.get("content-type", ""))
                         async for chunk in response.aiter_bytes():
                             for event in following.take(chunk):
                                 yield event
@@ -273,8 +273,8 @@ class AsyncTransport(_Transport):
                 finally:
                     await response.aclose()
             except self.httpx.RequestError as error:
-                outcome = self.failed(error, call)
-            wait = following.ended(outcome)
+                outcome = self.failure(error, call)
+            wait = following.end(outcome)
             if wait is None:
                 return
             await self.sleep(wait)

@@ -17,12 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from heedful.data.jsonl import Line
 from heedful.io.dry_run import rehearse
 from heedful.io.exports import export_lines
-from heedful.io.imports import Importer, Outcome, Told
+from heedful.io.imports import EventLine, Importer, Outcome
 from heedful.io.line_schema import KINDS, check_line
 from heedful.loop import Loop
 from heedful.loop.interactions.forms import FORMS, Form, known_forms
 
-__all__ = ["BATCH", "KINDS", "Outcome", "check_line", "checked", "export_lines", "import_lines", "rehearse"]
+__all__ = ["BATCH", "KINDS", "Outcome", "check_form", "check_line", "export_lines", "import_lines", "rehearse"]
 
 BATCH = 1000
 """Lines that are taken together: one commit for the decisions among them, one for the feedback."""
@@ -37,17 +37,17 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> It
     """
     importer, forms = Importer(loop), known_forms(loop.projection.interaction)
     for line in lines:
-        told = checked(line, forms)
+        told = check_form(line, forms)
         if isinstance(told, Outcome):
             yield told
             continue
         if importer.waits_for(*told) or importer.size >= batch:
             yield from importer.flush()
-        importer.add(Told(line.number, *told, line.record or {}))
+        importer.add(EventLine(line.number, *told, line.record or {}))
     yield from importer.flush()
 
 
-def checked(line: Line, forms: Mapping[str, Form] = FORMS) -> tuple[str, str] | Outcome:
+def check_form(line: Line, forms: Mapping[str, Form] = FORMS) -> tuple[str, str] | Outcome:
     """(kind, id) of a line, or that it was rejected for its form alone, where these forms of feedback are known."""
     if line.record is None:
         wrong = (line.error or "").split(": ", 1)[-1]  # after NAME:LINE

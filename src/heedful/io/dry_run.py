@@ -27,7 +27,7 @@ class _Rehearsal(Projection):
 
     def __init__(self, real: Projection) -> None:
         self.__dict__.update(real.__dict__)
-        self._beside = _Beside(real.log)
+        self._beside = _LogWithMore(real.log)
         self.log = self._beside
 
     def known(self, id: str) -> LoggedDecision | None:
@@ -37,9 +37,9 @@ class _Rehearsal(Projection):
         return self.decision(event)
 
     def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
-        return [self._rehearsed(draft.event) for draft in drafts]
+        return [self._dry_run(draft.event) for draft in drafts]
 
-    def _rehearsed(self, event: Event) -> Answer:
+    def _dry_run(self, event: Event) -> Answer:
         before = self._beside.find(event.kind, event.id)
         if before is not None:
             return self._repeated(event, before)
@@ -54,7 +54,7 @@ class _Rehearsal(Projection):
         self.log.close()
 
 
-class _Beside(Log):
+class _LogWithMore(Log):
     """A log with events that are not in it."""
 
     def __init__(self, real: Log) -> None:

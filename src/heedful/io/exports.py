@@ -162,14 +162,14 @@ class Exporter:
         """The form of feedback as it was given, but for the names of what is not stored."""
         if record.said is not None:
             return record.said
-        return self._forms[record.form].write(record, _Decided(self, event, known))
+        return self._forms[record.form].write(record, _AnsweredDecision(self, event, known))
 
     def features(self, known: LoggedDecision) -> Any:
         """The encoded candidates of a decision, m x N."""
         return self._ledger.requests.items(known.record, known.arrays)
 
 
-class _Decided:
+class _AnsweredDecision:
     """The decision that a piece of feedback answers, for a form to write it."""
 
     def __init__(self, exporter: Exporter, event: Event, known: LoggedDecision) -> None:

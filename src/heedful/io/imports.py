@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from heedful.core.validation import describe
-from heedful.io.line_schema import predicted, standardised, time_of, unknown, within
+from heedful.io.line_schema import predicted, standardised_scores, time_of, unknown, within
 from heedful.loop import Loop, records
 from heedful.loop.log import Event
 from heedful.loop.packing import pack
@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
     reason: str | None = None
 
 
-class Told(NamedTuple):
+class EventLine(NamedTuple):
     """A line whose form is right."""
 
     line: int
@@ -37,10 +37,10 @@ class Told(NamedTuple):
     id: str
     record: Mapping[str, Any]
 
-    def became(self, answer: Answer) -> Outcome:
+    def outcome(self, answer: Answer) -> Outcome:
         return Outcome(self.line, self.kind, self.id, answer.status, answer.reason)
 
-    def rejected(self, reason: str) -> Outcome:
+    def reject(self, reason: str) -> Outcome:
         return Outcome(self.line, self.kind, self.id, "rejected", reason)
 
     def about(self) -> list[tuple[str, str]]:
@@ -59,7 +59,7 @@ class Importer:
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        self._waiting: list[Told] = []
+        self._waiting: list[EventLine] = []
         self._needed: set[tuple[str, str]] = set()
         self._fed_before = False
         self._history: dict[str, list[_Version]] | None = None
@@ -76,7 +76,7 @@ class Importer:
         comes_or_goes = kind in ("item", "withdraw") and self._loop.projection.interaction.folds_items
         return (kind, id) in self._needed or (comes_or_goes and self._fed_before)
 
-    def add(self, told: Told) -> None:
+    def add(self, told: EventLine) -> None:
         self._waiting.append(told)
         self._needed.update(told.about())
         self._fed_before = self._fed_before or told.kind == "feedback"
@@ -84,23 +84,25 @@ class Importer:
     def flush(self) -> Iterator[Outcome]:
         """Bring in what waits."""
         waiting, self._waiting, self._needed, self._fed_before = self._waiting, [], set(), False
-        yield from self._offered([told for told in waiting if told.kind in ("item", "withdraw", "decision")])
-        yield from self._drafted([told for told in waiting if told.kind == "activate"], self._activation)
-        yield from self._fed([told for told in waiting if told.kind == "feedback"])
-        yield from self._drafted([told for told in waiting if told.kind == "undo"], self._undoing)
+        yield from self._bring_offers([told for told in waiting if told.kind in ("item", "withdraw", "decision")])
+        yield from self._submit_drafts([told for told in waiting if told.kind == "activate"], self._activation)
+        yield from self._bring_feedback([told for told in waiting if told.kind == "feedback"])
+        yield from self._submit_drafts([told for told in waiting if told.kind == "undo"], self._undoing)
 
-    def _drafted(self, told: Sequence[Told], draft: Callable[[Told], PendingEvent | Answer]) -> Iterator[Outcome]:
+    def _submit_drafts(
+        self, told: Sequence[EventLine], draft: Callable[[EventLine], PendingEvent | Answer]
+    ) -> Iterator[Outcome]:
         drafts = [draft(each) for each in told]
         answers = iter(self._loop.projection.submit([each for each in drafts if isinstance(each, PendingEvent)]))
         for each, made in zip(told, drafts):
-            yield each.became(next(answers) if isinstance(made, PendingEvent) else made)
+            yield each.outcome(next(answers) if isinstance(made, PendingEvent) else made)
 
     # ------------------------------------------------------------------------ items and decisions
 
-    def _offered(self, told: Sequence[Told]) -> Iterator[Outcome]:
+    def _bring_offers(self, told: Sequence[EventLine]) -> Iterator[Outcome]:
         """Items and decisions in their order, as far as one is about the other: many of a kind go in one commit."""
-        items: list[Told] = []
-        decided: list[tuple[Told, PendingEvent]] = []
+        items: list[EventLine] = []
+        decided: list[tuple[EventLine, PendingEvent]] = []
         changed, named = set[str](), set[str]()
         for each in told:
             if each.kind == "decision":
@@ -112,7 +114,7 @@ class Importer:
                     decided.append((each, self._decision(each)))
                     named |= names
                 except (ValueError, LookupError) as error:
-                    yield each.rejected(str(error.args[0]))
+                    yield each.reject(str(error.args[0]))
             else:
                 if each.id in named:  # decided before the item changed: it comes first in the log too
                     yield from self._decide(decided)
@@ -122,14 +124,14 @@ class Importer:
         yield from self._decide(decided)
         yield from self._put(items)
 
-    def _put(self, told: Sequence[Told]) -> Iterator[Outcome]:
+    def _put(self, told: Sequence[EventLine]) -> Iterator[Outcome]:
         """Put items on offer and take them off, in their order, as far as that has not happened before."""
         rows: list[Mapping[str, Any]] = []
         for each in told:
             try:
                 name, version, row = self._item(each)
             except ValueError as error:
-                yield each.rejected(str(error))
+                yield each.reject(str(error))
                 continue
             if self._has_been(name, version):
                 yield Outcome(each.line, each.kind, each.id, "duplicate")
@@ -140,12 +142,12 @@ class Importer:
                 self._loop.put_items(rows)
                 rows = []
                 if not self._loop.withdraw(name):
-                    yield each.rejected(f"item {name} is not on offer")
+                    yield each.reject(f"item {name} is not on offer")
                     continue
             yield Outcome(each.line, each.kind, each.id, "applied")
         self._loop.put_items(rows)
 
-    def _item(self, told: Told) -> tuple[str, _Version, Mapping[str, Any] | None]:
+    def _item(self, told: EventLine) -> tuple[str, _Version, Mapping[str, Any] | None]:
         """(name, version, attributes) of an item in a line; None for one that is withdrawn."""
         if told.kind == "withdraw":
             return told.id, None, None
@@ -189,17 +191,17 @@ class Importer:
             return None
         return _version(event.payload if self._loop.settings.store_text else "", event.arrays)
 
-    def _decide(self, decided: Sequence[tuple[Told, PendingEvent]]) -> Iterator[Outcome]:
+    def _decide(self, decided: Sequence[tuple[EventLine, PendingEvent]]) -> Iterator[Outcome]:
         answers = self._loop.projection.submit([draft for _, draft in decided])
         for (told, draft), answer in zip(decided, answers):
             known = self._loop.projection.known(told.id)
             there = self._loop.projection.decision(draft.event)
             if known and (known.names, known.record.shown) != (there.names, there.record.shown):
-                yield told.rejected(f"decision {told.id} is in the log already, with other content")
+                yield told.reject(f"decision {told.id} is in the log already, with other content")
             else:
-                yield told.became(answer)
+                yield told.outcome(answer)
 
-    def _decision(self, told: Told) -> PendingEvent:
+    def _decision(self, told: EventLine) -> PendingEvent:
         """A decision out of its line. ValueError and LookupError where it does not fit the loop."""
         record, projection = told.record, self._loop.projection
         again = bool(record.get("standardised"))
@@ -217,7 +219,7 @@ class Importer:
             items=request.items,
             catalogue=request.catalogue,
             names=request.names,
-            prior=tuple(standardised(record, len(places))) if again else request.prior,
+            prior=tuple(standardised_scores(record, len(places))) if again else request.prior,
             arm=record.get("arm") or "imported",
             learner=record.get("learner") or "",
             seed=record.get("seed") or 0,
@@ -238,7 +240,7 @@ class Importer:
 
     # ------------------------------------------------------------------------ what came of decisions
 
-    def _activation(self, told: Told) -> PendingEvent | Answer:
+    def _activation(self, told: EventLine) -> PendingEvent | Answer:
         known = self._loop.projection.known(told.id)
         if known is None:
             return self._unknown(told.id, "decision", told.id)
@@ -246,7 +248,7 @@ class Importer:
             Event(0, "activate", told.id, time_of(told.record), None, known.seq, self._loop.version, "{}")
         )
 
-    def _undoing(self, told: Told) -> PendingEvent | Answer:
+    def _undoing(self, told: EventLine) -> PendingEvent | Answer:
         event = records.check_id("event", told.record["event"])
         target = self._loop.projection.log.find("feedback", event)
         if target is None:
@@ -257,13 +259,13 @@ class Importer:
         gone = self._loop.projection.log.is_forgotten(kind, id)
         return self._loop.projection.rejected(event, f"{kind} {id} {'was forgotten' if gone else 'is not in the log'}")
 
-    def _fed(self, told: Sequence[Told]) -> Iterator[Outcome]:
+    def _bring_feedback(self, told: Sequence[EventLine]) -> Iterator[Outcome]:
         events = [
             {name: value for name, value in each.record.items() if name != "kind"} | {"time": time_of(each.record)}
             for each in told
         ]
         for each, answer in zip(told, self._loop.feedback_many(events) if events else ()):
-            yield each.became(answer)
+            yield each.outcome(answer)
 
 
 _Version: TypeAlias = "tuple[str, str] | None"

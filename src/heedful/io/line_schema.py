@@ -85,7 +85,7 @@ def _check_decision(record: Mapping[str, Any]) -> None:
         if not isinstance(record.get(name) or False, bool):
             raise ValueError(f"{name}: expected true or false, got {describe(record[name])}")
     if record.get("standardised"):
-        standardised(record, len(candidates))
+        standardised_scores(record, len(candidates))
     predicted(record, len(shown))
 
 
@@ -112,7 +112,7 @@ def within(shown: Sequence[str], names: Sequence[str]) -> None:
         raise ValueError(f"shown: expected candidates, got {describe(min(strange))}")
 
 
-def standardised(record: Mapping[str, Any], m: int) -> list[float]:
+def standardised_scores(record: Mapping[str, Any], m: int) -> list[float]:
     """The scores that a loop has standardised before: to do that again would change their last bits."""
     prior = record.get("prior")
     if not isinstance(prior, list) or len(prior) != m:
