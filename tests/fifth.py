@@ -22,12 +22,21 @@ from heedful.loop.interactions.forms import ITEM, NONE, Decided, Form, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import LoggedDecision
+from heedful.loop.prediction_report import PredictionReport, Scored, Wording, prediction_report
 from heedful.loop.records import Feedback, FeedbackRecord, distinct
 
 QUESTION = "Which of these is the best, which the worst?"
 SCORE = "how often what was likeliest was called the best"
 SHOWN = 4
 """Items in a question."""
+WORDING = Wording(
+    "share of answers in which the likeliest was the best",
+    False,
+    "a guess",
+    "no best was named so far",
+    "too few people have answered: it takes two at least",
+    "it was as often right as a guess in every answer: chance cannot be told",
+)
 
 
 # ---------------------------------------------------------------------------- the form of feedback
@@ -334,6 +343,8 @@ class _Counterfactual:
 class _Tally:
     def __init__(self, shared: Any) -> None:
         self._shared = shared
+        self._scored: list[Scored] = []
+        self._claimed: list[float] = []
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
         """Whether the model likes the worst more than the best."""
@@ -341,10 +352,20 @@ class _Tally:
         return bool(worst > best)
 
     def take(self, decision: LoggedDecision, given: Any) -> None:
-        """Nothing is predicted."""
+        """Whether what was likeliest was called the best, next to a guess."""
+        record = decision.record
+        for event, feedback in given:
+            if feedback.form == "best" and record.predicted:
+                at, p = record.shown.index(feedback.chosen[0]), record.predicted
+                right = (p[at] == max(p)) / p.count(max(p))
+                who = decision.seq if decision.person is None else decision.person
+                self._scored.append(Scored(event.seq, 0, event.time, who, right, 1.0 / len(p)))
+                self._claimed.append(p[at])
 
-    def measured(self) -> None:
-        """Nothing is predicted."""
+    def report(self) -> PredictionReport:
+        """With the mean probability that was claimed for what was called the best."""
+        claimed = float(np.mean(self._claimed)) if self._claimed else None
+        return prediction_report(self._scored, WORDING, 1.0, {"claimed": claimed})
 
 
 # ---------------------------------------------------------------------------- a world to be tried in

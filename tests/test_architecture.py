@@ -162,11 +162,8 @@ LOOPS = re.compile(r"(^|_)(loop|settings|projection|decision|record|report|found
 """What such a thing may be an attribute of."""
 OWN = {"is_grading", "is_rating", "is_choosing", "GradingModel", "RatingModel", "ChoiceModel"}
 NOT_YET = {
-    "loop/counterfactual.py",
-    "loop/explain.py",
     "loop/loop.py",
     "loop/packing.py",
-    "loop/report.py",
     "loop/settings.py",
     "server/pages/results.py",
     "studies/study.py",

@@ -204,7 +204,7 @@ def test_what_the_server_is_to_blame_for_raises_elsewhere_than_in_decide(
 def test_a_newer_server_may_say_more() -> None:
     from heedful.client import messages
     from heedful.loop.cluster_robust import Difference
-    from heedful.loop.explain import Explanation, Foreseen, Moved, Part
+    from heedful.loop.explain import Explanation, Moved, Part
     from heedful.loop.interactions.comparison.standing import Left, Standing, Standings
     from heedful.loop.records import plain
     from heedful.loop.report import Arm, Counts, Report, Window
@@ -213,16 +213,26 @@ def test_a_newer_server_may_say_more() -> None:
     def more(said: Any) -> Any:
         if isinstance(said, list):
             return [more(each) for each in said]
-        return {**{name: more(each) for name, each in said.items()}, "new": 1} if isinstance(said, dict) else said
+        if not isinstance(said, dict):
+            return said
+        kept = {"prediction"}  # an object of any fields: the interaction's own
+        return {**{name: each if name in kept else more(each) for name, each in said.items()}, "new": 1}
 
     arm, apart = Arm(3, 2, None), Difference(0.1, 0.0, 0.2, 5)
     measured = Measured(3, 0.5, None, "none", (At(1, 0.5, None),))
     window = Window(9, 8, arm, arm)
     report = Report(4, 3, True, None, 0, 0, arm, arm, apart, "", (window,), Counts(1, 0, 0, 0, 0), measured)
-    seen = Foreseen(None, None, 1.0, 3.5, 2.0, 3.0, 0.0, None)
-    between, moved = (None, 1.5), (Moved("e1", 2, "clicks", 0.5),)
+    moved = (Moved("e1", 2, "clicks", 0.5),)
     explanation = Explanation(
-        "d1", "learned", "a", None, "", 0.5, (Part("mpg", 1.0, 2.0, 3.0, -1.0),), moved, 2, between, seen
+        "d1",
+        "learned",
+        "a",
+        None,
+        "",
+        0.5,
+        (Part("mpg", 1.0, 2.0, 3.0, -1.0),),
+        moved,
+        {"grade": 2, "between": [None, 1.5]},
     )
     ranking = (Standing("a", 0.5, 0.1, 0.9, 1, 2, 3, False),)
     left = Left(3, 1, 9, 99, "a few")

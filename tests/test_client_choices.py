@@ -45,11 +45,11 @@ def test_choices_from_question_to_standing(client: Any) -> None:
     assert found.left.told.endswith("left") or "or more" in found.left.told
     assert loop.standing().people == 1
     told = loop.explain("d29")
-    assert told.choice.chosen == pytest.approx(d.predicted[0], rel=1e-5)
-    assert client.loop("cars").explain(client.loop("cars").decide(["i0", "i1"]).id).choice is None
-    report = loop.report().choices
-    assert (report.answers, report.guess, report.series[-1].answers) == (30, 0.5, 10)
-    assert client.loop("cars").report().choices is None
+    assert told.prediction["chosen"] == pytest.approx(d.predicted[0], rel=1e-5)
+    assert client.loop("cars").explain(client.loop("cars").decide(["i0", "i1"]).id).prediction is None
+    report = loop.report().prediction
+    assert (report.answers, report.baseline, report.series[-1].answers) == (30, 0.5, 10)
+    assert client.loop("cars").report().prediction is None
     assert loop.replay("preference-gp").comparisons == 30
     with pytest.raises(ValueError, match="standing: expected a loop of choices"):
         client.loop("cars").standing()

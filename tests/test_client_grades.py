@@ -47,15 +47,15 @@ def test_what_is_known_of_a_loop_of_grades(films: Any) -> None:
         d = loop.decide(NAMES, person=f"p{t % 3}", id=f"d{t}", show=3)
         loop.feedback(d, grade={name: 1 + int(name[1:]) % 5 for name in d.shown})
     told = loop.explain("d11")
-    assert told.grade == d.predicted[0]
-    assert isinstance(told.between, tuple)
+    assert told.prediction["grade"] == d.predicted[0]
+    assert len(told.prediction["between"]) == 2
     assert sum(part.counts for part in told.features) == pytest.approx(told.margin)
-    assert films.loop("cars").explain(films.loop("cars").decide(NAMES).id).between is None
-    found = loop.report().grades
+    assert films.loop("cars").explain(films.loop("cars").decide(NAMES).id).prediction is None
+    found = loop.report().prediction
     assert found is not None
-    assert (found.grades, found.series[-1].grades) == (36, 12)
-    assert films.loop("cars").report().grades is None
-    assert loop.replay("prank").graded == 36
+    assert (found.answers, found.series[-1].answers) == (36, 12)
+    assert films.loop("cars").report().prediction is None
+    assert loop.replay("prank").predicted == 36
 
 
 def test_a_fallback_predicts_nothing(tmp_path: Path) -> None:

@@ -68,14 +68,14 @@ def test_what_is_known_of_a_loop_of_ratings(films: Any) -> None:
         d = loop.decide(NAMES, person=f"p{t % 3}", id=f"d{t}", show=3)
         loop.feedback(d, rating={name: 1 + int(name[1:]) % 5 for name in d.shown})
     told = loop.explain("d11")
-    assert told.rating.expected == told.margin == pytest.approx(d.predicted[0], rel=1e-5)
-    assert told.rating.by_person == 9.0
-    assert films.loop("cars").explain(films.loop("cars").decide(NAMES).id).rating is None
-    found = loop.report().ratings
+    assert told.prediction["expected"] == told.margin == pytest.approx(d.predicted[0], rel=1e-5)
+    assert told.prediction["by_person"] == 9.0
+    assert films.loop("cars").explain(films.loop("cars").decide(NAMES).id).prediction is None
+    found = loop.report().prediction
     assert found is not None
-    assert (found.ratings, found.series[-1].ratings) == (36, 12)
-    assert films.loop("cars").report().ratings is None
-    assert loop.replay("item-mean").rated == 36
+    assert (found.answers, found.series[-1].answers) == (36, 12)
+    assert films.loop("cars").report().prediction is None
+    assert loop.replay("item-mean").predicted == 36
     assert loop.weights() == {}
 
 
@@ -100,7 +100,7 @@ def test_the_same_asynchronously(served: str) -> None:
             loop = client.loop("films")
             d = await loop.decide(NAMES, person="p", show=2)
             answer = await loop.feedback(d, rating={d.shown[0]: 5})
-            return d, answer, await loop.decide(NAMES, person="p", repeats=True), (await loop.report()).ratings
+            return d, answer, await loop.decide(NAMES, person="p", repeats=True), (await loop.report()).prediction
 
     d, answer, after, found = asyncio.run(life())
-    assert (len(d.predicted), answer.learned, len(after.shown), found.ratings) == (2, True, 3, 1)
+    assert (len(d.predicted), answer.learned, len(after.shown), found.answers) == (2, True, 3, 1)

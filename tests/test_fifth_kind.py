@@ -255,12 +255,19 @@ def test_explained_replayed_reported(loop: Loop) -> None:
     found = loop.report()
     assert (found.decisions, found.feedback.given, found.learned.answered + found.control.answered) == (21, 20, 20)
     assert found.difference is None
-    right = 0
+    right, claimed = 0, []
     for told in loop.lessons():
         known = loop.projection.known(told.decision)
         assert known is not None
         chance = {known.names[j]: p for j, p in zip(known.record.shown, known.record.predicted)}
+        assert sum(chance.values()) == pytest.approx(1.0)
         right += all(chance[told.chosen[0]] >= p for p in chance.values())
+        claimed.append(chance[told.chosen[0]])
+    assert found.prediction is not None
+    assert (found.prediction.answers, found.prediction.baseline) == (20, 0.25)
+    assert found.prediction.details == {"claimed": pytest.approx(np.mean(claimed))}
+    # The first question is asked before anything is learned: all four are as likely, a quarter right each.
+    assert found.prediction.score == pytest.approx((right - 0.75) / 20)
     arms = found.learned, found.control
     assert sum((arm.mean or 0.0) * arm.answered for arm in arms) == pytest.approx(right)
     assert found.unsaid == "the best of four says nothing of how good the four were"
@@ -424,6 +431,9 @@ def test_over_http_it_is_the_loop(ask: Caller, tmp_path: Path) -> None:
         assert ok(ask.post(f"{path}/rank", {}))["ranking"] == list(loop.rank())
         report = ok(ask.get(f"{path}/report"))
         assert (report["decisions"], report["unsaid"]) == (6, loop.report().unsaid)
+        own = loop.report().prediction
+        assert own is not None
+        assert (report["prediction"]["score"], report["prediction"]["details"]) == (own.score, own.details)
         assert ask.post(f"{path}/replays", {"learner": FIFTH}).status == 422  # nobody names code over the network
 
 
@@ -485,6 +495,7 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     got = heedful("report best {} {}", *own)
     assert got.code == 0
     assert "the best of four says nothing of how good the four were" in got.out
+    assert "share of answers in which the likeliest was the best" in " ".join(got.out.split())
     assert heedful("doctor best {} {}", *own).code == 0
     exported = heedful("export best all.jsonl {} {}", *own)
     assert exported.code == 0

@@ -21,6 +21,7 @@ from heedful.data.jsonl import Line
 from heedful.inference.gp.stopping import stopping
 from heedful.inference.standing import standing
 from heedful.io import export_lines, import_lines, rehearse
+from heedful.loop.interactions.comparison import ChoicePrediction
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.loop.interactions.comparison.standing import Standings
 from heedful.loop.records import plain
@@ -314,8 +315,8 @@ def test_more_than_two(folder: Path, spec: str) -> None:
         assert loop.standing().favourite == "i3"
         assert loop.verify() == []
         found = loop.report()
-        assert found.choices is not None
-        assert found.choices.guess == 0.25
+        assert found.prediction is not None
+        assert found.prediction.baseline == 0.25
         assert loop.decide(person="p0", show=100, id="all").probability is not None
         assert sorted(loop.decide(person="p0", id="all").shown) == sorted(loop.items)
 
@@ -353,9 +354,9 @@ def test_equally_good(folder: Path) -> None:
         believed = {each.item: each.utility for each in loop.standing("p").ranking}
         assert abs(believed["i0"] - believed["i1"]) < 0.1
         assert d.predicted is None
-        report = loop.report().choices
+        report = loop.report().prediction
         assert report is not None
-        assert (report.answers, report.equal) == (0, 0)  # what somebody else asked is not ours
+        assert (report.answers, report.details["equal"]) == (0, 0)  # what somebody else asked is not ours
 
 
 # ---------------------------------------------------------------------------- items
@@ -563,17 +564,18 @@ def test_explain_says_why_and_from_what(folder: Path) -> None:
         taught(loop, 30)
         d = loop.decide(person="p1", id="d")
         told = loop.explain("d")
-        assert told.choice is not None
+        assert told.prediction is not None
+        choice = ChoicePrediction(**told.prediction)
         assert (told.first, told.second) == d.shown
         assert d.predicted is not None
-        assert told.choice.chosen == pytest.approx(d.predicted[0], rel=1e-5)
-        assert (told.choice.rule, told.choice.answers) == ("eubo", 10)
+        assert choice.chosen == pytest.approx(d.predicted[0], rel=1e-5)
+        assert (choice.rule, choice.answers) == ("eubo", 10)
         assert told.because.startswith("of all that was left to ask")
         assert sum(each.by for each in told.lessons) == pytest.approx(
             told.margin
         )  # before anybody said a thing it is 0
         assert {each.event for each in told.lessons} <= {f"e{t}" for t in range(1, 30, 3)}  # her own alone
-        assert np.sign(told.margin) == np.sign(told.choice.better - 0.5)
+        assert np.sign(told.margin) == np.sign(choice.better - 0.5)
         answer(loop, d)
         assert loop.explain("d") == told
         with pytest.raises(LookupError, match="decision x is not in the log"):
@@ -592,7 +594,7 @@ def test_explain_counts_what_others_said_where_people_are_alike(folder: Path) ->
         assert sum(each.by for each in told.lessons) == pytest.approx(told.margin)
 
 
-def test_the_report_says_how_often_it_foretold(folder: Path) -> None:
+def test_the_report_says_how_often_it_predicted(folder: Path) -> None:
     with choice_loop(folder / "l", control=0.5) as loop:
         taught(loop, 80)
         d = loop.decide(person="p0", id="equal")
@@ -600,9 +602,9 @@ def test_the_report_says_how_often_it_foretold(folder: Path) -> None:
         loop.decide(person="p0", id="unsure")
         loop.feedback("unsure", choice="cannot_judge")
         found = loop.report()
-        told = found.choices
+        told = found.prediction
         assert told is not None
-        assert (told.answers, told.equal, told.unsure, told.guess) == (80, 1, 1, 0.5)
+        assert (told.answers, told.details["equal"], told.details["unsure"], told.baseline) == (80, 1, 1, 0.5)
         rights = []
         for t in range(80):
             record = loop.projection.known(f"d{t}").record  # type: ignore[union-attr]
@@ -610,17 +612,18 @@ def test_the_report_says_how_often_it_foretold(folder: Path) -> None:
             best = max(names, key=lambda name: liking(name, t % 3))
             chance = record.predicted[names.index(best)]
             rights.append(0.5 if chance == 0.5 else float(chance > 0.5))
-        assert told.right == pytest.approx(np.mean(rights))
-        assert told.right_by_chance is not None
-        assert told.right > 0.7
+        assert told.score is not None
+        assert told.score == pytest.approx(np.mean(rights))
+        assert told.details["right_by_chance"] is not None
+        assert told.score > 0.7
         assert told.difference is not None
-        assert told.difference.by == pytest.approx(told.right - 0.5)
+        assert told.difference.by == pytest.approx(told.score - 0.5)
         assert sum(each.answers for each in told.series) == 80
         assert (found.difference, found.feedback.given, found.feedback.empty) == (None, 82, 1)
         assert found.unsaid.startswith("the rule asks what is least certain")
         arms = found.learned.answered * (found.learned.mean or 0) + found.control.answered * (found.control.mean or 0)
-        assert arms / 80 == pytest.approx(told.right)
-        assert json.loads(json.dumps(plain(found)))["choices"]["answers"] == 80
+        assert arms / 80 == pytest.approx(told.score)
+        assert json.loads(json.dumps(plain(found)))["prediction"]["answers"] == 80
         assert d.predicted is not None
 
 
@@ -633,14 +636,14 @@ def test_an_answer_against_all_others_is_counted(folder: Path) -> None:
         assert loop.report().feedback.contradictory == 1
 
 
-def test_replay_says_what_another_learner_had_foretold(folder: Path) -> None:
+def test_replay_says_what_another_learner_had_predicted(folder: Path) -> None:
     with choice_loop(folder / "l", "hierarchical-gp", control=0.3) as loop:
         taught(loop, 60)
         mine, alone = loop.replay("hierarchical-gp"), loop.replay("preference-gp")
-        told = loop.report().choices
+        told = loop.report().prediction
         assert told is not None
         assert (mine.lessons, mine.comparisons) == (60, 60)
-        assert mine.agreement == pytest.approx(told.right)  # the very same states
+        assert mine.agreement == pytest.approx(told.score)  # the very same states
         assert mine.agreement is not None
         assert alone.agreement is not None
         assert mine.agreement > 0.5 < alone.agreement

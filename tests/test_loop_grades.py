@@ -138,7 +138,7 @@ def test_only_grading_loops_speak_of_grades(folder: Path) -> None:
         assert "grades" not in plain(loop.report())
         assert plain(loop.explain(d.id)).keys().isdisjoint({"grade", "between"})
         loop.feedback(d.id, grade={"i0": 1, "i1": 7})
-        assert plain(loop.replay("perceptron")).keys().isdisjoint({"rank_loss", "graded"})
+        assert plain(loop.replay("perceptron")).keys().isdisjoint({"error", "predicted"})
         with pytest.raises(
             ValueError, match="predict: expected a loop that predicts something, got one of pairwise-logistic"
         ):
@@ -298,12 +298,12 @@ def test_out_as_lines_and_into_another_loop(folder: Path) -> None:
         lines = json.loads(json.dumps(list(export_lines(loop))))
         assert next(line["predicted"] for line in lines if line["kind"] == "decision") == [5, 5, 5]
         assert all(type(grade) is int for line in lines for grade in line.get("grade", {}).values())
-        wanted = bits(loop), loop.report().grades
+        wanted = bits(loop), loop.report().prediction
     with small_loop(folder / "b", "averaged-prank:n_ranks=5", shrink=2.0) as loop:
         for _ in range(2):
             outcomes = list(import_lines(loop, [Line(i, line, None) for i, line in enumerate(lines)]))
             assert {each.status for each in outcomes} <= {"applied", "duplicate"}, outcomes
-            measured = loop.report().grades
+            measured = loop.report().prediction
             assert bits(loop) == wanted[0]
             assert measured is not None
             assert wanted[1] is not None
@@ -345,15 +345,16 @@ def test_a_grade_is_explained_by_its_score(folder: Path, spec: str, shrink: floa
             assert known is not None
             told = loop.explain(f"d{t}")
             assert (told.first, told.second) == (known.names[known.record.shown[0]], None)
-            assert told.grade == known.record.predicted[0]
+            assert told.prediction is not None
+            grade = told.prediction["grade"]
+            assert grade == known.record.predicted[0]
             assert sum(part.counts for part in told.features) == pytest.approx(told.margin, abs=1e-9)
             assert sum(moved.by for moved in told.lessons) == pytest.approx(told.margin, abs=1e-9)
-            assert told.between is not None
-            low, high = told.between
+            low, high = told.prediction["between"]
             assert low is None or low <= told.margin
             assert high is None or told.margin < high
-            assert (low is None) == (told.grade == 1)
-            assert (high is None) == (told.grade == K)
+            assert (low is None) == (grade == 1)
+            assert (high is None) == (grade == K)
         named = {part.name for part in told.features}
         assert ("how much she asks for" in named) == (shrink > 0.0)
         assert ("always 1" in named) == spec.startswith("widrow")
@@ -363,7 +364,9 @@ def test_a_learner_without_a_direction_has_nothing_to_take_apart(folder: Path) -
     with small_loop(folder / "l", "multiclass:n_ranks=5") as loop:
         taught(loop, 10)
         told = loop.explain("d9")
-        assert (told.features, told.lessons, told.between, loop.weights) == ((), (), None, {})
+        assert (told.features, told.lessons, loop.weights) == ((), (), {})
+        assert told.prediction is not None
+        assert told.prediction["between"] is None
         assert "has no one direction" in told.because
 
 
@@ -374,18 +377,18 @@ def test_replay_says_how_far_another_learner_would_have_been_off(folder: Path) -
         taught(loop, 60)
         before = bits(loop)
         own = loop.replay("averaged-prank:n_ranks=5")
-        measured = loop.report().grades
+        measured = loop.report().prediction
         assert measured is not None
-        assert (own.graded, own.lessons, own.agreement, own.comparisons) == (180, 60, None, 0.0)
-        assert own.rank_loss == measured.loss
+        assert (own.predicted, own.lessons, own.agreement, own.comparisons) == (180, 60, None, 0.0)
+        assert own.error == measured.score
         assert own.weights == loop.weights
         assert measured.difference is not None
         assert measured.difference.people == 5
         constant = loop.replay("constant-rank")
-        assert (constant.graded, constant.weights) == (180, {})
-        assert constant.rank_loss == measured.constant
+        assert (constant.predicted, constant.weights) == (180, {})
+        assert constant.error == measured.baseline
         for spec in ("prank", "multiclass", "widrow-hoff:eta=0.1"):
-            assert loop.replay(spec).rank_loss is not None
+            assert loop.replay(spec).error is not None
         assert bits(loop) == before
 
 
@@ -428,14 +431,17 @@ def test_the_report_by_hand(folder: Path) -> None:
     encoding = infer(items, identifier="id", kinds={"f": "number"})
     calm = Settings(control=0.0)
     with Loop.create(folder / "l", encoding=encoding, items=items, learner="prank:n_ranks=3", settings=calm) as loop:
-        assert plain(loop.report())["grades"] == {
-            "grades": 0,
-            "loss": None,
-            "exact": None,
-            "constant": None,
+        assert plain(loop.report())["prediction"] == {
+            "measure": "mean |predicted - given|",
+            "lower_is_better": True,
+            "compared_with": "the median grade so far",
+            "answers": 0,
+            "score": None,
+            "baseline": None,
             "difference": None,
             "unsaid": "no grade was given to what was predicted so far",
             "series": [],
+            "details": {"exact": None},
         }
         told = []
         for t, grades in enumerate([{"a": 1, "b": 3}, {"a": 1, "b": 3}, {"a": 1}]):
@@ -447,15 +453,16 @@ def test_the_report_by_hand(folder: Path) -> None:
         # w = 0: all are 3. Learning a: 1 (w = -2, b = 1, 1), then b: 3 (2 >= 1: right). After that all is right.
         assert told == [{"a": 3, "b": 3}, {"a": 1, "b": 3}, {"a": 1, "b": 3}]
         found = loop.report()
-        assert found.grades is not None
+        assert found.prediction is not None
         # Constant: 2, 2 | the median of 1, 3 is 1 | of 1, 3, 1, 3 is 1: off by 1, 1, 0, 2, 0.
-        assert (found.grades.grades, found.grades.loss, found.grades.exact) == (5, 2 / 5, 4 / 5)
-        assert found.grades.constant == 4 / 5
-        assert found.grades.difference is not None
-        assert found.grades.difference.by == pytest.approx(-2 / 5)
-        assert found.grades.difference.people == 3
-        [stretch] = found.grades.series
-        assert (stretch.grades, stretch.loss, stretch.constant) == (5, 2 / 5, 4 / 5)
+        assert (found.prediction.answers, found.prediction.score) == (5, 2 / 5)
+        assert found.prediction.details == {"exact": 4 / 5}
+        assert found.prediction.baseline == 4 / 5
+        assert found.prediction.difference is not None
+        assert found.prediction.difference.by == pytest.approx(-2 / 5)
+        assert found.prediction.difference.people == 3
+        [stretch] = found.prediction.series
+        assert (stretch.answers, stretch.score, stretch.baseline) == (5, 2 / 5, 4 / 5)
         assert (found.feedback.given, found.feedback.empty, found.feedback.contradictory) == (4, 1, 0)
 
 
@@ -467,9 +474,9 @@ def test_the_constant_predictor_does_not_know_what_it_is_to_predict(folder: Path
             loop.decide(["i0"], id=f"d{t}")
             loop.feedback(f"d{t}", grade={"i0": grade})
             off += abs(grade - constant)
-            found = loop.report().grades
+            found = loop.report().prediction
             assert found is not None
-            assert found.constant == off / (t + 1)
+            assert found.baseline == off / (t + 1)
 
 
 def test_what_was_undone_or_not_predicted_is_not_measured(folder: Path) -> None:
@@ -478,13 +485,13 @@ def test_what_was_undone_or_not_predicted_is_not_measured(folder: Path) -> None:
         loop.feedback("d0", id="e0", grade={"i0": 2, "i2": 4})  # one of them was not shown
         loop.record(["i0", "i1"], ["i1", "i0"], id="d1")
         loop.feedback("d1", id="e1", grade={"i0": 2})  # nobody predicted it
-        found = loop.report().grades
+        found = loop.report().prediction
         assert found is not None
-        assert found.grades == 1
+        assert found.answers == 1
         loop.undo("e0")
-        found = loop.report().grades
+        found = loop.report().prediction
         assert found is not None
-        assert found.grades == 0
+        assert found.answers == 0
 
 
 def test_contradictory_is_two_or_more_away_by_now(folder: Path) -> None:
@@ -574,9 +581,12 @@ def test_weights_that_overflow_are_a_caveat(folder: Path) -> None:
         assert told.startswith("the weights have overflown because eta=1e+20 is too large for these features")
         assert "make the loop anew with a smaller eta and import an export of this one into it" in told
         late, early = loop.explain("d29"), loop.explain("d1")
-        assert (late.because, late.between, np.isfinite(late.margin)) == (told, None, False)
+        assert (late.because, np.isfinite(late.margin)) == (told, False)
+        assert late.prediction is not None
+        assert late.prediction["between"] is None
         assert not any(np.isnan(late.lessons[0].by) and np.isnan(each.by) for each in late.lessons[1:])
-        assert early.between is not None
+        assert early.prediction is not None
+        assert early.prediction["between"] is not None
         assert early.because != told
         json.dumps(plain(late), allow_nan=False)
         said = plain(loop.replay(loop.manifest.learner))

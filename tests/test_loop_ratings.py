@@ -14,6 +14,8 @@ from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines, rehearse
+from heedful.loop.interactions.rating import RatingPrediction
+from heedful.loop.interactions.rating.prediction_report import Picked
 from heedful.loop.log import Event, now
 from heedful.loop.projection import PendingEvent
 from heedful.loop.records import plain
@@ -103,8 +105,7 @@ def test_ratings_change_what_is_expected_and_shown(folder: Path, spec: str) -> N
 def test_the_model_is_compared_with_what_is_most_popular(folder: Path, spec: str) -> None:
     """In lists of the control, of what was rated: by hand, from what was told and given, in the order it came."""
     with rating_loop(folder / "l", spec, control=0.5) as loop:
-        assert loop.report().ratings is not None
-        assert loop.report().ratings.picked is None  # type: ignore[union-attr]
+        assert loop.report().prediction.details["picked"] is None  # type: ignore[union-attr]
         said: list[tuple[str, float]] = []
         found: list[tuple[float, float, float]] = []
         for t in range(80):
@@ -125,16 +126,17 @@ def test_the_model_is_compared_with_what_is_most_popular(folder: Path, spec: str
             for name in among:  # one after the other, as they are learned
                 said.append((name, given[name]))
             loop.feedback(d.id, rating=given)
-        picked = loop.report().ratings.picked  # type: ignore[union-attr]
-        assert picked is not None
+        found_picked = loop.report().prediction.details["picked"]  # type: ignore[union-attr]
+        assert found_picked is not None
+        picked = Picked(**found_picked)
         assert picked.lists == len(found) > 10
         assert picked[1:4] == pytest.approx(np.mean(found, axis=0), abs=1e-9)
         if spec == "item-mean":  # it is what it is compared with
             assert (picked.learned, picked.difference) == (picked.popular, None)
         else:
             assert picked.difference is not None
-            assert picked.difference.by == pytest.approx(picked.learned - picked.popular)
-            assert picked.difference.people == 7
+            assert picked.difference["by"] == pytest.approx(picked.learned - picked.popular)
+            assert picked.difference["people"] == 7
 
 
 def test_an_item_that_was_never_put_is_unknown(folder: Path) -> None:
@@ -151,10 +153,10 @@ def test_only_loops_of_ratings_speak_of_them(folder: Path) -> None:
         d = loop.decide(["i0", "i1"])
         assert (loop.ratings, d.predicted) == (None, None)
         assert "predicted" not in d.plain()
-        assert "ratings" not in plain(loop.report())
+        assert "prediction" not in plain(loop.report())
         assert "rating" not in plain(loop.explain(d.id))
         loop.feedback(d.id, rating={"i0": 1, "i1": 7})
-        assert plain(loop.replay("perceptron")).keys().isdisjoint({"error", "rated"})
+        assert plain(loop.replay("perceptron")).keys().isdisjoint({"error", "predicted"})
         assert all(
             b"redicted" not in event.payload.encode() for event in loop.projection.log.events(kinds=["decision"])
         )
@@ -604,7 +606,7 @@ def test_out_as_lines_and_into_another_loop(folder: Path) -> None:
         lines = json.loads(json.dumps(list(export_lines(loop))))
         first = next(line for line in lines if line["kind"] == "decision")
         assert len(first["predicted"]) == len(first["shown"]) == 3
-        wanted = bits(loop), loop.report().ratings
+        wanted = bits(loop), loop.report().prediction
     Loop.create(folder / "b", settings=Settings(ratings=(1, 5), k=3, control=0.3)).close()
     with rehearse(folder / "b") as loop:
         told = list(import_lines(loop, [Line(i, line, None) for i, line in enumerate(lines)]))
@@ -614,7 +616,7 @@ def test_out_as_lines_and_into_another_loop(folder: Path) -> None:
             outcomes = list(import_lines(loop, [Line(i, line, None) for i, line in enumerate(lines)]))
             assert {each.status for each in outcomes} <= {"applied", "duplicate"}, outcomes
             assert bits(loop) == wanted[0]
-            found = loop.report().ratings
+            found = loop.report().prediction
             assert found is not None
             assert wanted[1] is not None
             assert found._replace(series=()) == wanted[1]._replace(series=())
@@ -651,16 +653,17 @@ def test_explain_says_what_was_known(folder: Path, spec: str) -> None:
         d = loop.decide(["i0"], person="p1", id="why", repeats=True)
         loop.feedback("why", id="after", rating={"i0": 1})  # it was not known then
         told = loop.explain("why")
-        assert (told.first, told.second, told.rating is not None) == ("i0", None, True)
-        assert told.rating is not None
-        assert (told.rating.by_all, told.rating.mean_of_all) == (10.0, 4.5)
-        assert (told.rating.by_person, told.rating.mean_of_person) == (10.0, 3.0)
-        assert (told.rating.own, told.rating.mean_of_own) == (5.0, 4.0)
+        assert (told.first, told.second, told.prediction is not None) == ("i0", None, True)
+        assert told.prediction is not None
+        rating = RatingPrediction(**told.prediction)
+        assert (rating.by_all, rating.mean_of_all) == (10.0, 4.5)
+        assert (rating.by_person, rating.mean_of_person) == (10.0, 3.0)
+        assert (rating.own, rating.mean_of_own) == (5.0, 4.0)
         if spec == "random-item":
-            assert (d.predicted, told.rating.expected, told.lessons) == (None, None, ())
+            assert (d.predicted, rating.expected, told.lessons) == (None, None, ())
             return
-        assert d.predicted == pytest.approx((told.rating.expected,), rel=1e-5)
-        assert told.margin == told.rating.expected
+        assert d.predicted == pytest.approx((rating.expected,), rel=1e-5)
+        assert told.margin == rating.expected
         assert "after" not in {moved.event for moved in told.lessons}
         if told.features:
             assert sum(part.counts for part in told.features) == pytest.approx(told.margin)
@@ -738,7 +741,7 @@ def test_another_learner_is_asked_before_it_learns(folder: Path, spec: str) -> N
             off += np.abs((np.clip(expected, 1, 5) if t else 3.0) - ratings[order]).tolist()
             state = learner.update(state, SlateContext(t % 5, np.sort(items)), items, SlateRatings(items, ratings))
         found = loop.replay(spec)
-        assert (found.lessons, found.rated) == (30, 90)
+        assert (found.lessons, found.predicted) == (30, 90)
         assert found.error == pytest.approx(np.mean(off))
         assert found.agreement is not None
         assert 0.0 <= found.agreement <= 1.0
@@ -761,7 +764,7 @@ def test_agreement_counts_pairs_that_one_answer_rates_differently(folder: Path) 
         # At first all are alike: two pairs count half. Then 0 before 1 and 2 is right twice, 1 and 2 are alike.
         assert (found.comparisons, found.agreement) == (5.0, (1.0 + 2.0 + 0.5) / 5.0)
         assert loop.replay("random-item")._replace(learner="") == found._replace(
-            learner="", agreement=None, comparisons=0.0, error=None, rated=0
+            learner="", agreement=None, comparisons=0.0, error=None, predicted=0
         )
 
 
@@ -777,14 +780,17 @@ def test_other_learners_do_not_fit(folder: Path) -> None:
 def test_the_report_by_hand(folder: Path) -> None:
     """item-mean; the same one step ahead beside it: 3 in the middle, then with one of the overall mean."""
     with rating_loop(folder / "l", "item-mean", n_items=2, k=2, control=0.0) as loop:
-        assert plain(loop.report())["ratings"] == {
-            "ratings": 0,
-            "mean": None,
-            "error": None,
-            "item_mean": None,
+        assert plain(loop.report())["prediction"] == {
+            "measure": "mean |predicted - given|",
+            "lower_is_better": True,
+            "compared_with": "the item's mean so far",
+            "answers": 0,
+            "score": None,
+            "baseline": None,
             "difference": None,
             "unsaid": "no rating was given to what was shown so far",
             "series": [],
+            "details": {"mean": None, "picked": None},
         }
         for t, ratings in enumerate([{"i0": 5, "i1": 1}, {"i0": 4, "i1": 2}]):
             loop.decide(person=f"p{t}", id=f"d{t}")
@@ -795,15 +801,15 @@ def test_the_report_by_hand(folder: Path) -> None:
         assert loop.projection.known("d0").record.predicted == (3.0, 3.0)  # type: ignore[union-attr]
         assert loop.projection.known("d1").record.predicted == (4.0, 2.0)  # type: ignore[union-attr]
         found = loop.report()
-        assert found.ratings is not None
-        assert (found.ratings.ratings, found.ratings.mean) == (4, 3.0)
-        assert found.ratings.error == (2 + 2 + 0 + 0) / 4
+        assert found.prediction is not None
+        assert (found.prediction.answers, found.prediction.details["mean"]) == (4, 3.0)
+        assert found.prediction.score == (2 + 2 + 0 + 0) / 4
         # 3 | 5 alone, so overall 5 | (5 + 3) / 2 = 4 | (1 + 10 / 3) / 2
-        assert found.ratings.item_mean == pytest.approx((2 + 4 + 0 + abs((1 + 10 / 3) / 2 - 2)) / 4)
-        assert found.ratings.difference is not None
-        assert found.ratings.difference.people == 2
-        [span] = found.ratings.series
-        assert (span.ratings, span.mean, span.error) == (4, 3.0, 1.0)
+        assert found.prediction.baseline == pytest.approx((2 + 4 + 0 + abs((1 + 10 / 3) / 2 - 2)) / 4)
+        assert found.prediction.difference is not None
+        assert found.prediction.difference.people == 2
+        [span] = found.prediction.series
+        assert (span.answers, span.score) == (4, 1.0)
         assert (found.learned.shown, found.learned.answered, found.learned.mean) == (3, 2, 3.0)
         assert found.unsaid == (
             "nothing is left to the caller's score or chance, as control is 0: there is nothing to compare with"
@@ -811,8 +817,8 @@ def test_the_report_by_hand(folder: Path) -> None:
         assert (found.feedback.given, found.feedback.empty) == (3, 1)
         loop.undo("e0")
         found = loop.report()
-        assert found.ratings is not None
-        assert found.ratings.ratings == 2
+        assert found.prediction is not None
+        assert found.prediction.answers == 2
         assert found.feedback.undone == 1
 
 
@@ -929,9 +935,9 @@ def test_a_learner_of_ones_own_that_knows_no_more_than_it_must(folder: Path) -> 
         assert loop.decide(person="p").shown == ("i2", "i3", "i4")
         assert loop.projection.model.shared.learned.n == 2
         assert (loop.explain("d").features, loop.explain("d").lessons) == ((), ())
-        found = loop.report().ratings
+        found = loop.report().prediction
         assert found is not None
-        assert (found.error, found.unsaid) == (None, "the learner does not say what it expects")
+        assert (found.score, found.unsaid) == (None, "the learner does not say what it expects")
         assert loop.verify() == []
     with pytest.raises(LookupError, match="name it when opening"):
         Loop.open(folder / "l")
@@ -954,7 +960,7 @@ def test_predictions_that_are_no_numbers_are_none(folder: Path) -> None:
             loop.predict(person="p")
     with Loop.open(folder / "l", learner=spec) as loop:
         assert loop.decide(person="p", id="d1").shown == d.shown
-        assert (loop.explain("d1").rating.expected, loop.verify()) == (None, [])  # type: ignore[union-attr]
+        assert (loop.explain("d1").prediction["expected"], loop.verify()) == (None, [])  # type: ignore[union-attr]
 
 
 def test_caveats(folder: Path) -> None:

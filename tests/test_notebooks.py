@@ -100,8 +100,8 @@ def test_standings_and_reports_of_every_kind_of_loop(tmp_path: Path) -> None:
     with small_loop(tmp_path / "g.heedful", learner="averaged-prank:n_ranks=5") as loop:
         decision = loop.decide(["i0", "i1"])
         loop.feedback(decision.id, grade={"i0": 4})
-        assert "what was learned" in shown(loop.report()).text
-        assert loop.report().to_frame()["grades"].sum() == 1
+        assert "mean |predicted - given| 1.000 over 1 answers" in shown(loop.report()).text
+        assert loop.report().prediction.to_frame()["answers"].sum() == 1
 
 
 def test_results_become_data_frames(taught: Loop) -> None:

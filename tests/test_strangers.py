@@ -294,8 +294,8 @@ def test_loops_of_grades(tmp_path: Path) -> None:
         assert (d.shown[1], d.predicted[1]) == ("x", None)
         assert loop.feedback("d", grade={"x": 3, d.shown[0]: 1}).learned
         assert not loop.feedback("d", grade={"x": 3}).learned
-        assert loop.report().grades is not None
-        assert loop.report().grades.grades == 1  # type: ignore[union-attr]
+        assert loop.report().prediction is not None
+        assert loop.report().prediction.answers == 1  # type: ignore[union-attr]
         assert loop.verify() == []
 
 

@@ -106,18 +106,18 @@ def test_what_was_learned_in_words(covers: str) -> None:
     assert "What it comes from: by so much each answer moved the first ahead" in got
     got = done("report covers").out
     assert "how often what was likeliest was chosen" in got
-    assert "of 40 answers; a guess is right in 50.0%" in got
+    assert "over 40 answers; a guess: 0.500" in " ".join(got.split())
     got = done("replay covers --learner preference-gp").out
     assert "Agreement is over 40 comparisons" in got
-    assert done("report covers --json").json["choices"]["answers"] == 40
-    assert done("explain covers d39 --json").json["choice"]["rule"] == "eubo"
+    assert done("report covers --json").json["prediction"]["answers"] == 40
+    assert done("explain covers d39 --json").json["prediction"]["rule"] == "eubo"
 
 
 def test_the_report_is_drawn(covers: str, folder: Path) -> None:
     pytest.importorskip("matplotlib")
     taught(20)
     done("report covers --plot out.svg")
-    assert "share of answers that were foretold" in (folder / "out.svg").read_text()
+    assert "share of answers that were predicted" in (folder / "out.svg").read_text()
 
 
 def test_out_and_in_again(covers: str) -> None:

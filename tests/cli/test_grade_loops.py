@@ -109,7 +109,7 @@ def test_explain_says_the_score_and_between_which_the_grade_lies(films: str) -> 
     assert told["second"] is None
     assert sum(part["counts"] for part in told["features"]) == pytest.approx(told["margin"])
     said = done("explain films d11").out
-    assert f"{told['first']}: grade {told['grade']}, as its score is" in said
+    assert f"{told['first']}: grade {told['prediction']['grade']}, as its score is" in said
     assert "What moved it" in said
     assert "value" in said
     assert "second" not in said
@@ -147,7 +147,7 @@ def test_replay_compares_mean_errors(films: str) -> None:
     taught(12)
     folds = done("replay films --learner prank --learner constant-rank --json").json
     assert [fold["learner"] for fold in folds] == ["averaged-prank:n_ranks=5", "prank", "constant-rank"]
-    assert all(fold["graded"] == 48 and fold["rank_loss"] >= 0.0 for fold in folds)
+    assert all(fold["predicted"] == 48 and fold["error"] >= 0.0 for fold in folds)
     said = done("replay films --learner prank").out
     assert "mean error" in said
     assert "over 48 grades" in said
@@ -159,12 +159,12 @@ def test_replay_compares_mean_errors(films: str) -> None:
 def test_report_says_how_far_predictions_were_off(films: str, folder: Path) -> None:
     assert "Whether learning helps cannot be said: no grade was given" in done("report films").out
     taught(40)
-    found = done("report films --json").json["grades"]
-    assert found["grades"] == 160
-    assert found["loss"] < found["constant"]
+    found = done("report films --json").json["prediction"]
+    assert found["answers"] == 160
+    assert found["score"] < found["baseline"]
     said = done("report films --plot {}", folder / "grades.png").out
     assert "how far predictions lay from the grades given" in said
-    assert f"{found['loss']:.3f}" in said
+    assert f"{found['score']:.3f}" in said
     assert "always the median so far" in said
     assert "Learned less median: -" in said
     apart = found["difference"]

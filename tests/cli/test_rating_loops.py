@@ -126,7 +126,7 @@ def test_what_was_done_is_feedback_too(films: str) -> None:
 def test_explain_replay_and_report_speak_of_ratings(films: str) -> None:
     taught(12)
     told: Any = done("explain films d11 --json").json
-    assert told["rating"]["expected"] == told["margin"]
+    assert told["prediction"]["expected"] == told["margin"]
     said = done("explain films d11").out
     assert f"{told['first']}: a rating of {told['margin']:.2f} was expected" in said
     assert "of this item, by all" in said
@@ -137,11 +137,11 @@ def test_explain_replay_and_report_speak_of_ratings(films: str) -> None:
     assert "unknown" in said
     folds: Any = done("replay films --learner item-mean --json").json
     assert [fold["learner"] for fold in folds] == ["bmf", "item-mean"]
-    assert all(fold["rated"] == 24 for fold in folds)
+    assert all(fold["predicted"] == 24 for fold in folds)
     said = done("report films").out
     assert "the mean rating of what was shown" in said
-    assert "Predictions are" in said
-    assert done("report films --json").json["ratings"]["ratings"] == 24
+    assert "Predictions: mean |predicted - given|" in said
+    assert done("report films --json").json["prediction"]["answers"] == 24
     assert "0 problems" in done("doctor films").out
 
 

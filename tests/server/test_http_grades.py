@@ -12,7 +12,6 @@ import msgspec
 import pytest
 from asking import Caller, Said, is_problem
 
-from heedful.loop.interactions import schemas as kinds
 from heedful.loop.records import plain as told
 from heedful.server import schema
 from heedful.server.main import served
@@ -51,7 +50,7 @@ def as_json(value: Any) -> Any:
 
 def test_every_field_of_a_grading_loop_is_described(url: str, folder: Path) -> None:
     """What only such loops say, too; and they say all that is described but what is of ratings."""
-    ratings = {"ratings", "rating", "error", "rated", "choices", "choice", "thumbs", "query_features"}
+    ratings = {"ratings", "choices", "thumbs", "query_features"}
     small_loop(folder / "described.heedful", "prank:n_ranks=5").close()
     path = "/v1/loops/described"
     with closing(Caller(url)) as ask:
@@ -64,8 +63,8 @@ def test_every_field_of_a_grading_loop_is_described(url: str, folder: Path) -> N
             (ok(ask.get(f"{path}/decisions/d/explanation")), schema.Explanation),
             (ok(ask.post(f"{path}/replays", {"learner": "prank"})), schema.Replayed),
             (report, schema.Report),
-            (report["grades"], kinds.Accuracy),
-            (report["grades"]["series"][0], kinds.Stretch),
+            (report["prediction"], schema.PredictionReport),
+            (report["prediction"]["series"][0], schema.PredictionWindow),
         ):
             assert value.keys() == set(struct.__struct_fields__) - ratings, struct
 

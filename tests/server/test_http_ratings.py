@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from asking import FLOAT32, Caller, Said, is_problem, raw_numbers
 
-from heedful.loop.interactions import schemas as kinds
 from heedful.loop.records import plain as told
 from heedful.server import schema
 from heedful.server.main import served
@@ -49,8 +48,7 @@ def as_json(value: Any) -> Any:
 def test_every_field_of_a_loop_of_ratings_is_described(url: str, folder: Path) -> None:
     """What only such loops say, too; and they say all that is described but what is of grades."""
     rating_loop(folder / "described.heedful", control=1.0).close()
-    path, grades = "/v1/loops/described", {"grades", "grade", "between", "rank_loss", "graded"}
-    grades |= {"choices", "choice", "thumbs", "query_features"}
+    path, others = "/v1/loops/described", {"grades", "choices", "thumbs", "query_features"}
     with closing(Caller(url)) as ask:
         decision = ok(ask.post(f"{path}/decisions", {"candidates": [*NAMES[:3], "x"], "id": "d", "person": "p"}))
         ok(ask.post(f"{path}/feedback", {"decision": "d", "rating": {"i1": 2, "i2": 4}}))
@@ -60,14 +58,12 @@ def test_every_field_of_a_loop_of_ratings_is_described(url: str, folder: Path) -
             (ok(ask.get(path)), schema.Loop),
             (decision, schema.Decision),
             (explanation, schema.Explanation),
-            (explanation["rating"], kinds.Foreseen),
             (ok(ask.post(f"{path}/replays", {"learner": "bmf"})), schema.Replayed),
             (report, schema.Report),
-            (report["ratings"], kinds.Foretelling),
-            (report["ratings"]["series"][0], kinds.Span),
-            (report["ratings"]["picked"], kinds.Picked),
+            (report["prediction"], schema.PredictionReport),
+            (report["prediction"]["series"][0], schema.PredictionWindow),
         ):
-            assert value.keys() == set(struct.__struct_fields__) - grades, struct
+            assert value.keys() == set(struct.__struct_fields__) - others, struct
 
 
 def test_what_is_no_rating_is_a_problem_by_name(ask: Caller, folder: Path) -> None:

@@ -17,7 +17,7 @@ from heedful.loop.cluster_robust import Difference
 from heedful.loop.interactions.findings import Findings
 from heedful.loop.interactions.ordinal import texts as ordinal_texts
 from heedful.loop.interactions.ordinal.model import GradingModel
-from heedful.loop.interactions.ordinal.prediction_report import Accuracy, Stretch
+from heedful.loop.prediction_report import PredictionReport, PredictionWindow
 from heedful.loop.report import Arm, Counts, Report
 from heedful.server.main import served
 from heedful.server.pages import scale_widget
@@ -147,10 +147,10 @@ def test_a_grade_is_one_lesson_and_the_card_says_what_came_of_it(visitor: Visito
     other = grades(visitor, then, names(seen)[5], 4, "e2")
     assert state(other)["decision"] == state(seen)["decision"]  # both answer the one list
     with Loop.open(path) as loop:
-        counts, found = loop.projection.log.counts(), loop.report().grades
+        counts, found = loop.projection.log.counts(), loop.report().prediction
         assert (counts["decision"], counts["feedback"]) == (1, 2)
         assert found is not None
-        assert found.grades == 2
+        assert found.answers == 2
 
 
 def test_sent_again_it_counts_once(visitor: Visitor, folder: Path) -> None:
@@ -253,8 +253,8 @@ def test_cards_whose_list_is_not_known_are_noted_as_seen(visitor: Visitor, folde
     with Loop.open(path) as loop:
         assert [told.decision for told in loop.lessons(person="ann")] == ["e1-seen", "e1-seen"]
         report = loop.report()
-        assert report.grades is not None
-        assert (report.imported, report.grades.grades) == (1, 0)
+        assert report.prediction is not None
+        assert (report.imported, report.prediction.answers) == (1, 0)
     assert "1 list noted without a prediction" in visitor.get(f"{BASE}/learned").at("report")
 
 
@@ -376,23 +376,23 @@ def taught(path: Path, learner: str = "averaged-prank:n_ranks=5", lists: int = 4
 
 def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folder: Path) -> None:
     with taught(folder / "films.heedful") as loop:
-        found = loop.report().grades
+        found = loop.report().prediction
     assert found is not None
     assert found.difference is not None
     page = visitor.get(f"{BASE}/learned")
     told = page.at("report")
-    for number in (f"|predicted − given|: {found.loss:.2f};", f"the median grade so far: {found.constant:.2f}."):
+    for number in (f"|predicted − given|: {found.score:.2f};", f"the median grade so far: {found.baseline:.2f}."):
         assert number in told
     apart = [f"{value:+.2f}".replace("-", "−") for value in found.difference[:3]]
     assert f"Difference: {apart[0]}, below 0 is better" in told
     assert f"(95 % confidence interval: {apart[1]} to {apart[2]})." in told
-    assert f"Exactly right: {found.exact:.0%} of 160 grades.".replace("%", " %") in told
+    assert f"Exactly right: {found.details['exact']:.0%} of 160 grades.".replace("%", " %") in told
     assert "it predicts better" in told
     assert page.all("p[@class='verdict verdict--good']")
     [plot] = [json.loads(each.attrib["data-plot"]) for each in page.all("div[@data-plot]")]
     assert (plot["y"], plot["x"][-1]) == ("error", 160)
     assert [line["label"] for line in plot["lines"]] == ["predictions", "always the median grade so far"]
-    for line, mean in zip(plot["lines"], (found.loss, found.constant)):
+    for line, mean in zip(plot["lines"], (found.score, found.baseline)):
         steps = [b - a for a, b in zip([0, *plot["x"]], plot["x"])]
         assert sum(n * value for n, value in zip(steps, line["values"])) / 160 == pytest.approx(mean, abs=1e-4)
     [row] = [words(each) for each in page.all("tr[@data-weight='f0']")]
@@ -495,13 +495,14 @@ def test_weights_that_overflow_are_said_and_the_pages_go_on(visitor: Visitor, fo
 
 
 def test_the_verdict_says_what_the_interval_says() -> None:
-    def found(apart: Difference | None, series: tuple[Stretch, ...] = ()) -> Accuracy:
-        return Accuracy(200, 0.41, 0.625, 0.93, apart, "" if apart else "why", series)
+    def found(apart: Difference | None, series: tuple[PredictionWindow, ...] = ()) -> PredictionReport:
+        told = 200, 0.41, 0.93, apart, "" if apart else "why", series, {"exact": 0.625}
+        return PredictionReport("mean error", True, "the median grade so far", *told)
 
     none = Arm(0, 0, None)
     report = Report(0, 200, True, None, 0, 0, none, none, None, "", (), Counts(0, 0, 0, 0, 0), None)
 
-    def told(apart: Difference | None, series: tuple[Stretch, ...] = ()) -> Findings:
+    def told(apart: Difference | None, series: tuple[PredictionWindow, ...] = ()) -> Findings:
         return ordinal_texts.findings(report, found(apart, series))
 
     better = told(Difference(-0.52, -0.6, -0.44, 40)).verdict
@@ -513,8 +514,8 @@ def test_the_verdict_says_what_the_interval_says() -> None:
     )
     assert told(Difference(0.2, 0.1, 0.3, 40)).verdict.kind == "bad"
     assert told(Difference(0.0, -0.1, 0.1, 40)).verdict.kind == "open"
-    assert told(None, (Stretch(1, 1, 20, 0.5, 0.5),)).picture is None
-    drawn = chart(told(None, tuple(Stretch(i, i, 10, i / 97, 1.0) for i in range(97))).picture)
+    assert told(None, (PredictionWindow(1, 1, 20, 0.5, 0.5),)).picture is None
+    drawn = chart(told(None, tuple(PredictionWindow(i, i, 10, i / 97, 1.0) for i in range(97))).picture)
     assert drawn is not None
     assert len(json.loads(drawn.data)["x"]) <= 20
 

@@ -14,6 +14,7 @@ import pytest
 from browsing import Seen, Visitor, words
 
 from heedful import Loop, Settings
+from heedful.loop.interactions.rating import RatingPrediction
 from heedful.server.main import served
 from heedful.server.pages.prediction_summary import format_number
 from loops import bits, rating_loop
@@ -438,9 +439,9 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
     with taught(folder / "films.heedful") as loop:
         found = loop.report()
         rated = len({name for each in loop.lessons(100) for name in each.chosen})
-    foretold, apart = found.ratings, found.difference
+    predicted, apart = found.prediction, found.difference
     assert apart is not None
-    assert foretold is not None
+    assert predicted is not None
     page = visitor.get(f"{BASE}/learned")
     assert page.at("so-far").startswith(f"180 ratings by 6 people, of {rated} of 20 items on offer. From 60 answers")
     told = page.at("report")
@@ -449,14 +450,14 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
     assert f"Mean rating: {means}." in told
     bounds = [f"{value:+.2f}".replace("-", "−") for value in apart[:3]]
     assert f"Difference: {bounds[0]} (95 % confidence interval: {bounds[1]} to {bounds[2]})." in told
-    assert f"|predicted − given|: {foretold.error:.2f};" in told
-    assert f"the item’s mean so far: {foretold.item_mean:.2f}." in told
+    assert f"|predicted − given|: {predicted.score:.2f};" in told
+    assert f"the item’s mean so far: {predicted.baseline:.2f}." in told
     shown, off = (json.loads(each.attrib["data-plot"]) for each in page.all("div[@data-plot]"))
     assert (shown["y"], shown["x"][-1]) == ([1, 5], 60)
     assert [line["label"] for line in shown["lines"]] == ["learned choice", "control (your score, or chance)"]
     assert (off["y"], off["x"][-1]) == ("error", 180)
     steps = [b - a for a, b in zip([0, *off["x"]], off["x"])]
-    for line, mean in zip(off["lines"], (foretold.error, foretold.item_mean)):
+    for line, mean in zip(off["lines"], (predicted.score, predicted.baseline)):
         assert sum(n * value for n, value in zip(steps, line["values"])) / 180 == pytest.approx(mean, abs=1e-4)
     assert "style=" not in page.html
 
@@ -486,19 +487,20 @@ def test_why_is_told_of_a_persons_last_list(visitor: Visitor, folder: Path) -> N
     with taught(folder / "films.heedful", control=0.0, repeats=False, lists=18) as loop:
         decision = loop.decide(person="p1", id="last")
         found = loop.explain("last")
-    assert found.rating is not None
+    assert found.prediction is not None
+    rating = RatingPrediction(**found.prediction)
     asks = visitor.get(f"{BASE}/learned?person=p1")  # it folds the log again, so it is told where somebody asks
     first = f"Why film {decision.shown[0][1:]}? It came first in the last list for p1"
     assert asks.at("why") == f"{first}. See why"
     page = visitor.get(asks.one("div[@id='why']//a").attrib["href"].partition("#")[0])
     why = page.at("why")
     assert why.startswith(first)
-    assert f"a rating of {found.rating.expected:.2f} was expected, give or take {found.rating.spread:.2f}" in why
+    assert f"a rating of {rating.expected:.2f} was expected, give or take {rating.spread:.2f}" in why
     tables = {
         words(each.find("caption")): words(each.find("tbody")) for each in page.all("table[@class='weights reasons']")
     }
-    assert f"of this item, by all{found.rating.by_all:#.3g}{found.rating.mean_of_all:.2f}" in tables["What was known"]
-    assert f"by this person, of all items{found.rating.by_person:#.3g}" in tables["What was known"]
+    assert f"of this item, by all{rating.by_all:#.3g}{rating.mean_of_all:.2f}" in tables["What was known"]
+    assert f"by this person, of all items{rating.by_person:#.3g}" in tables["What was known"]
     largest = found.features[0]
     assert tables["What it is the sum of"].startswith(f"{largest.name}{largest.counts:+#.3g}")
     assert "Rated film " in why

@@ -20,18 +20,12 @@ class Replayed(NamedTuple):
     agreement: float | None
     """the share of comparisons that it ranked as the person did, before it learned from them; None without any"""
     comparisons: float
-    """how many there were: answers to orders that neither learner chose (control, imported) and swapped neighbours; in
-    a loop of ratings pairs of items that one answer rates differently, in a loop of choices what was chosen and each of
-    the others"""
-    rank_loss: float | None = None
-    """of a grading loop, the mean of |predicted - given|, each before it learned from it; None without any"""
-    graded: int | None = None
-    """of a grading loop, how many grades that is over"""
+    """how many there were, of answers that neither learner chose; what is compared, the interaction says"""
     error: float | None = None
-    """of a loop of ratings, the mean of |predicted - given|, each before it learned from it; None without any, and for
-    a learner that does not predict"""
-    rated: int | None = None
-    """of a loop of ratings, how many ratings that is over"""
+    """the mean of |predicted - given|, each before it learned from it; None without any, and where no number is
+    predicted"""
+    predicted: int | None = None
+    """how many answers that is over; None where no number is predicted"""
 
 
 def replay(projection: Projection, spec: str) -> Replayed:

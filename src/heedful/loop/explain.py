@@ -38,42 +38,6 @@ class Moved(NamedTuple):
     by: float
 
 
-class Foreseen(NamedTuple):
-    """What a loop of ratings expected of an item, and from how much."""
-
-    expected: float | None
-    """the rating, within the range; None for a learner that does not say"""
-    spread: float | None
-    """the standard deviation of that belief; None where it is not known"""
-    by_all: float
-    """how many ratings the item had from all by then, actions by their weight; and their mean, None without any"""
-    mean_of_all: float | None
-    by_person: float
-    """... how many the person had given, and their mean"""
-    mean_of_person: float | None
-    own: float
-    """... how many of this item by this person, and their mean"""
-    mean_of_own: float | None
-
-
-class Weighed(NamedTuple):
-    """What a loop of choices believed of two items when it asked which is better."""
-
-    rule: str | None
-    """that asked it: bald, mes, eubo or random; None where chance or somebody else did, or the learner has none"""
-    chosen: float
-    """P(the first would be chosen), the noise of a choice included"""
-    better: float
-    """P(the first is better)"""
-    spread: float
-    """the standard deviation of the margin, which is what the first was believed to be ahead"""
-    asked_first: int
-    """of how many pairs with the first in it the person had been asked; and with the second"""
-    asked_second: int
-    answers: int
-    """how many answers of the person there were in all"""
-
-
 class Explanation(NamedTuple):
     """Why the first of a decision stands before the second, by the model as it was then."""
 
@@ -90,17 +54,9 @@ class Explanation(NamedTuple):
     """by how much they count, the most first; those that count nothing are left out"""
     lessons: tuple[Moved, ...]
     """by how much they moved it, the most first; with the caller's own score they sum to the margin"""
-    grade: int | None = None
-    """of a grading loop, what was predicted of the first, which is then explained by itself: `margin` is its score"""
-    between: tuple[float | None, float | None] | None = None
-    """of a grading loop, the scores from which on and up to which this grade is predicted; None at an end, and
-    altogether where there is no such score: `because` says why"""
-    rating: Foreseen | None = None
-    """of a loop of ratings, what was expected of the first, which is then explained by itself: `margin` is that rating,
-    `features` what it is the sum of"""
-    choice: Weighed | None = None
-    """of a loop of choices, what was believed of the first two: `margin` is by how much the first was ahead, `lessons`
-    the answers that it is the sum of"""
+    prediction: dict[str, Any] | None = None
+    """what was predicted of the first, and from how much, by the names of its interaction; None where nothing is. Where
+    the first is explained by itself (`second` is None), `margin` is its score or the prediction itself"""
 
     def to_frame(self, package: str = "pandas") -> Any:
         """What each feature counts, the most first, as a data frame of this package: pandas, polars, or pyarrow for a

@@ -1,10 +1,7 @@
-"""What a loop learned, measured from its log: learned lists against those left alone, and what feedback was worth.
+"""What a loop learned, measured from its log: learned lists against those left alone, how well answers were predicted,
+and what feedback was worth.
 
-How good a list was, is said by whoever it was shown to: 1 / the place of what she preferred in it (1 where it stood
-first, 1/2 where it stood second, 0 where it was not there or she expected none of it). Only what is the same for both
-arms is counted, so feedback that names no preferred item of the list, thumbs and edits, says nothing here. In a loop of
-ratings the rating says it: the mean of those that were given to what was shown. In a loop of choices it is whether what
-was chosen had been foretold; as the rule asks what is least certain, arms are not compared.
+How good a list was, the interaction says of its answers (`score`), and whether the two arms can be compared at all.
 """
 
 from __future__ import annotations
@@ -19,10 +16,9 @@ from heedful.data.frames import frame_of
 from heedful.loop import records
 from heedful.loop.approval import Approval, Approved
 from heedful.loop.cluster_robust import Difference, difference
-from heedful.loop.interactions.comparison.prediction_report import Guessing
-from heedful.loop.interactions.ordinal.prediction_report import Accuracy, Stretch
-from heedful.loop.interactions.rating.prediction_report import Foretelling
+from heedful.loop.interactions.telling import counted, prediction
 from heedful.loop.log import Event
+from heedful.loop.prediction_report import PredictionReport
 from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.simulation import Measured, Said, Simulation, Truth
@@ -36,8 +32,7 @@ class Arm(NamedTuple):
     answered: int
     """of them, how many got feedback that says what was preferred, or that nothing was"""
     mean: float | None
-    """of 1 / the place of what was preferred, over those answered; in a loop of ratings of the lists' mean ratings, in
-    a loop of choices of 1 where what was chosen was foretold and 0 where not; None without any"""
+    """of how good they were, over those answered, as the interaction says; None without any"""
 
 
 class Window(NamedTuple):
@@ -57,9 +52,8 @@ class Counts(NamedTuple):
     empty: int
     """there is no lesson in it: nothing was clicked, or what was said compares nothing"""
     contradictory: int
-    """the model, as it is now, would have it the other way round: w . D < 0, the negative part in [J15]; in a grading
-    loop it would say a grade two or more away, in a loop of ratings a rating more than a quarter of the range away; in
-    a loop of choices it is 90 % sure that another of those shown is better than the one that was put first"""
+    """the model, as it is now, would have it otherwise, as the interaction says: w . D < 0, the negative part in [J15],
+    or a prediction that is far off"""
     late: int
     """came later after its decision than the setting `late_after`; it was learned all the same"""
     undone: int
@@ -89,12 +83,8 @@ class Report(NamedTuple):
     feedback: Counts
     simulation: Measured | None
     """regret, where the loop is taught by a simulated person; otherwise None"""
-    grades: Accuracy | None = None
-    """how well grades were predicted, in a grading loop; otherwise None"""
-    ratings: Foretelling | None = None
-    """what ratings were given, and how well they were predicted, in a loop of ratings; otherwise None"""
-    choices: Guessing | None = None
-    """how often what was foretold was chosen, in a loop of choices; otherwise None"""
+    prediction: PredictionReport | None = None
+    """how well answers were predicted; None where nothing is"""
     thumbs: Approval | None = None
     """the share of thumbs up in both arms; None where there was no thumb"""
     unknown: int | None = None
@@ -102,12 +92,7 @@ class Report(NamedTuple):
 
     def to_frame(self, package: str = "pandas") -> Any:
         """The lists over time as a data frame of this package: pandas, polars, or pyarrow for a table. A row for each
-        window, with both arms; in a loop of grades, with how far predictions lay from what was given.
-        ModuleNotFoundError where it is not installed."""
-        if self.grades is not None:
-            return frame_of(
-                {name: [getattr(each, name) for each in self.grades.series] for name in Stretch._fields}, package
-            )
+        window, with both arms; `prediction` has a frame of its own. ModuleNotFoundError where it is not installed."""
         columns: dict[str, list[Any]] = {
             name: [getattr(each, name) for each in self.series] for name in ("seq", "time")
         }
@@ -119,21 +104,9 @@ class Report(NamedTuple):
     def _repr_html_(self) -> str:
         arms: list[Any] = [("learned", *self.learned), ("left alone", *self.control)]
         title, columns = f"Report on {self.decisions:,} decisions", ["lists", "shown", "answered", "mean"]
-        by, unsaid = self.difference, self.unsaid
-        if self.grades is not None:
-            right = self.grades
-            columns = ["predicted by", "grades", "mean error", "exactly right"]
-            arms = [
-                ("what was learned", right.grades, right.loss, right.exact),
-                ("the median so far", right.grades, right.constant, None),
-            ]
-            by, unsaid = right.difference, right.unsaid
-        elif self.choices is not None:
-            by, unsaid = self.choices.difference, self.choices.unsaid
-        told = f"Whether learning helps cannot be said: {unsaid}."
-        if by is not None:
-            told = f"Difference {by.by:+.3f}, from {by.low:+.3f} to {by.high:+.3f} with 95 % confidence"
-            told += f" ({by.people:,} people)."
+        told = f"Whether learning helps cannot be said: {self.unsaid}."
+        if (by := self.difference) is not None:
+            told = f"Difference {counted(by)} ({by.people:,} people)."
         if self.thumbs is not None:
             shares = {"learned": self.thumbs.learned.share, "left alone": self.thumbs.control.share}
             told += f" Thumbs up: {', '.join(f'{name} {x:.0%}' for name, x in shares.items() if x is not None)}."
@@ -141,7 +114,8 @@ class Report(NamedTuple):
         given = f"Feedback: {counts.given:,}, of them {counts.empty:,} with nothing to learn from, "
         given += f"{counts.contradictory:,} against what the model says by now, {counts.late:,} late; "
         given += f"{counts.undone:,} more undone."
-        return table(title, columns, arms, [told, given])
+        predicted = [] if self.prediction is None else [prediction(self.prediction).text]
+        return table(title, columns, arms, [told, *predicted, given])
 
 
 class _Shown(NamedTuple):
@@ -165,7 +139,6 @@ def report(projection: Projection, last: int) -> Report:
     lists, interaction = looked.lists[::-1], projection.interaction
     found = _difference(lists, *interaction.span()) if interaction.compares_arms else None
     learned, control = _arm(lists, True), _arm(lists, False)
-    measured = {interaction.reported: looked.tally.measured()} if interaction.reported else {}
     return Report(
         projection.published.version,
         looked.decisions,
@@ -180,9 +153,9 @@ def report(projection: Projection, last: int) -> Report:
         _series(lists),
         Counts(**looked.counts),
         None if looked.truth is None else looked.truth.measured(looked.whole),
+        prediction=looked.tally.report(),
         thumbs=looked.approved.measured(),
         unknown=looked.unknown or None,
-        **measured,
     )
 
 

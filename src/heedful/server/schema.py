@@ -285,7 +285,7 @@ class Moved(msgspec.Struct):
     by: Learned
 
 
-class Explanation(kinds.Explanation, kw_only=True):
+class Explanation(msgspec.Struct, kw_only=True):
     """Why the first stood first."""
 
     decision: str
@@ -296,9 +296,13 @@ class Explanation(kinds.Explanation, kw_only=True):
     margin: Learned
     features: list[Part]
     lessons: list[Moved]
+    prediction: Annotated[
+        dict[str, Any] | UnsetType,
+        Meta(description="of the first, and from how much, by the names of the kind of feedback; where one is made"),
+    ] = UNSET
 
 
-class Replayed(kinds.Replayed, kw_only=True):
+class Replayed(msgspec.Struct, kw_only=True):
     """What another learner makes of the log."""
 
     learner: str
@@ -306,6 +310,10 @@ class Replayed(kinds.Replayed, kw_only=True):
     weights: dict[str, Learned]
     agreement: float | None
     comparisons: float
+    error: Annotated[
+        float | UnsetType, Meta(description="the mean of |predicted - given|, where numbers are predicted")
+    ] = UNSET
+    predicted: Annotated[int | UnsetType, Meta(description="how many answers that is over")] = UNSET
 
 
 class Arm(msgspec.Struct):
@@ -377,7 +385,32 @@ class Approval(msgspec.Struct):
     difference: Annotated[Difference | None, Meta(description="of the shares: learned less control")]
 
 
-class Report(kinds.Report, kw_only=True):
+class PredictionWindow(msgspec.Struct):
+    """Some answers that were given one after the other."""
+
+    seq: int
+    time: Annotated[int, Meta(description="of the last, in microseconds since 1970")]
+    answers: int
+    score: float | None
+    baseline: float
+
+
+class PredictionReport(msgspec.Struct):
+    """How well answers were predicted, each before it was known, next to a baseline on the same answers."""
+
+    measure: Annotated[str, Meta(description="what a score is, in words")]
+    lower_is_better: bool
+    compared_with: Annotated[str, Meta(description="what the baseline predicts, in words")]
+    answers: Annotated[int, Meta(description="how many are compared")]
+    score: Annotated[float | None, Meta(description="the mean of what predictions score")]
+    baseline: Annotated[float | None, Meta(description="the mean of what the baseline scores")]
+    difference: Annotated[Difference | None, Meta(description="score less baseline")]
+    unsaid: Annotated[str, Meta(description="why there is no difference; empty where there is one")]
+    series: list[PredictionWindow]
+    details: Annotated[dict[str, Any], Meta(description="what only this kind of feedback has to say")] = {}
+
+
+class Report(msgspec.Struct, kw_only=True):
     """What a loop learned, measured from its log."""
 
     version: int
@@ -393,6 +426,7 @@ class Report(kinds.Report, kw_only=True):
     series: list[Window]
     feedback: Counts
     simulation: Measured | None
+    prediction: Annotated[PredictionReport | UnsetType, Meta(description="where answers are predicted")] = UNSET
     thumbs: Annotated[Approval | UnsetType, Meta(description="where thumbs were given")] = UNSET
     unknown: Annotated[
         int | UnsetType, Meta(description="decisions that were asked about something that was not on offer")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from heedful.loop.cluster_robust import Difference
     from heedful.loop.interactions.card import Card
+    from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.report import Arm, Report
 
 POINTS = 20
@@ -241,6 +242,16 @@ class Errors(NamedTuple):
     """why there is no difference, in words"""
     series: tuple[tuple[int, float, float], ...]
     """over time: how many answers, the mean error, that of the reference"""
+
+
+def errors_of(found: PredictionReport, answer: str, name: str = "") -> Errors | None:
+    """Of predictions of such an answer, where there are any; `name` is the baseline's, where a page calls it
+    otherwise."""
+    if found.score is None or found.baseline is None:
+        return None
+    series = tuple([(each.answers, each.score, each.baseline) for each in found.series if each.score is not None])
+    name = name or found.compared_with
+    return Errors(answer, found.score, found.baseline, name, found.difference, found.unsaid, series)
 
 
 def compare_errors(found: Errors) -> tuple[str, ...]:

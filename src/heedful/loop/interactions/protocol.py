@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from heedful.loop.explain import Explanation, Moved
     from heedful.loop.interactions.coactive.model import Model
     from heedful.loop.interactions.comparison.standing import Standings
+    from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.projection import Projection
     from heedful.loop.report import Arm, Report
 
@@ -170,7 +171,7 @@ class Tally(Protocol):
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """A decision with the feedback on it that counts, in order."""
 
-    def measured(self) -> Any:
+    def report(self) -> PredictionReport | None:
         """How well answers were predicted; None where nothing is predicted."""
 
 
@@ -213,8 +214,6 @@ class Interaction(Protocol[M]):
     """whether a request may say that what a person is done with is shown again"""
     keeps_unshown: bool = True
     """whether the log may keep candidates that were not shown"""
-    reported: str = ""
-    """the field of a report that says how well that was predicted; "" where nothing is"""
     compares_arms: bool = True
     """whether lists made from what was learned can be compared with those of the control"""
     mark_every: int = 0

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.card import Card
+    from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.report import Report
 
 WEIGHTS = 5
@@ -167,9 +168,23 @@ def difference(found: Report, other: str) -> Line:
     return Line(f"Learned less {other}: {counted(apart)} ({apart.people:,} people): {better}.")
 
 
+def prediction(found: PredictionReport) -> Line:
+    """How well answers were predicted, next to the baseline, and whether that is better."""
+    if found.score is None or found.baseline is None:
+        return Line(f"How well answers are predicted cannot be said: {found.unsaid}.")
+    told = f"Predictions: {found.measure} {found.score:.3f} over {found.answers:,} answers; {found.compared_with}: "
+    told += f"{found.baseline:.3f}"
+    apart = found.difference
+    if apart is None:
+        return Line(f"{told}. Which is better cannot be said: {found.unsaid}.")
+    better = verdict(apart, *(("worse", "better") if found.lower_is_better else ("better", "worse")))
+    return Line(f"{told}; difference {counted(apart)} ({apart.people:,} people): {better}.")
+
+
 def report(found: Report, card: Card) -> list[Part]:
-    """Both arms, and whether they differ."""
-    return [arms_table(found, card, ("lists", "shown", "answered", "mean")), difference(found, "control")]
+    """Both arms, whether they differ, and how well answers were predicted."""
+    parts: list[Part] = [arms_table(found, card, ("lists", "shown", "answered", "mean")), difference(found, "control")]
+    return parts if found.prediction is None else [*parts, prediction(found.prediction)]
 
 
 def chart(

@@ -359,7 +359,7 @@ class _Tally:
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """Nothing is predicted."""
 
-    def measured(self) -> None:
+    def report(self) -> None:
         """Nothing is predicted."""
 
 

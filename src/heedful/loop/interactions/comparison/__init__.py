@@ -7,7 +7,7 @@ Learners name it `pairwise`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -32,9 +32,9 @@ from heedful.spaces.comparison import EQUAL
 if TYPE_CHECKING:
     from heedful.inference.gp.posterior import Posterior
     from heedful.loop.counterfactual import Replayed
-    from heedful.loop.explain import Explanation, Weighed
-    from heedful.loop.interactions.comparison.prediction_report import Guessing
+    from heedful.loop.explain import Explanation
     from heedful.loop.interactions.comparison.standing import Standings
+    from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.projection import Projection
     from heedful.loop.report import Arm, Report
 
@@ -46,7 +46,7 @@ class Comparison(Interaction[ChoiceModel]):
     loop = "a loop of choices"
     forms = by_name(CHOICE, BETTER, CLICKS, NONE)
     model_type = ChoiceModel
-    reported, compares_arms = "choices", False
+    compares_arms = False
     item_features, slow = "asked", True
     setting, default_learner, by_number = "choices", DEFAULT, True
     splits_items, takes_prior = True, False
@@ -155,9 +155,9 @@ class Comparison(Interaction[ChoiceModel]):
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
         """What was believed of the two, and from which answers."""
-        if told.choice is None:
+        if told.prediction is None:
             return super().tell_explanation(told)
-        return texts.explanation(told, told.choice)
+        return texts.explanation(told, ChoicePrediction(**told.prediction))
 
     def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
         """How often each had what was chosen ahead."""
@@ -165,15 +165,15 @@ class Comparison(Interaction[ChoiceModel]):
 
     def tell_report(self, found: Report) -> list[telling.Part]:
         """How often what was likeliest was chosen."""
-        if found.choices is None:
+        if found.prediction is None:
             return super().tell_report(found)
-        return texts.report(found, found.choices, self.describe())
+        return texts.report(found, found.prediction, self.describe())
 
     def chart(self, found: Report) -> telling.Chart:
         """The same over time, next to a guess."""
-        guess = None if found.choices is None else found.choices.guess
+        guess = None if found.prediction is None else found.prediction.baseline
         drawn = telling.chart(found, self.describe(), level=0.5 if guess is None else guess)
-        return drawn._replace(axis="share of answers that were foretold")
+        return drawn._replace(axis="share of answers that were predicted")
 
     # ------------------------------------------------------------------------ the fold
 
@@ -254,7 +254,7 @@ class Comparison(Interaction[ChoiceModel]):
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[ChoiceModel]) -> Explanation:
         """Why the first two were asked about, and which answers said which is better."""
-        from heedful.loop.explain import Explanation, Weighed
+        from heedful.loop.explain import Explanation
 
         record, names = decision.record, decision.names
         if len(record.shown) < 2:
@@ -272,7 +272,7 @@ class Comparison(Interaction[ChoiceModel]):
         gap, var = believed.gap(0, 1)
         asked = model.pairs_asked(model.shared, own, np.arange(model.shared.n))
         first, second = (int((asked == number).any(axis=1).sum()) for number in pair.tolist())
-        weighed = Weighed(
+        weighed = ChoicePrediction(
             getattr(self.learner, "rule", None) if record.arm == "learned" else None,
             float(believed.beats(0, 1)),
             float(believed.better(0, 1)),
@@ -290,7 +290,7 @@ class Comparison(Interaction[ChoiceModel]):
             float(gap),
             (),
             tuple(moved),
-            choice=weighed,
+            weighed._asdict(),
         )
 
     def counterfactual(self, spec: str) -> _Counterfactual:
@@ -317,10 +317,28 @@ class Comparison(Interaction[ChoiceModel]):
 
     def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Arms are not compared."""
-        return "the rule asks what is least certain, so that fewer of its questions are foretold says nothing"
+        return "the rule asks what is least certain, so that fewer of its questions are predicted says nothing"
 
 
-def _because(arm: str, weighed: Weighed) -> str:
+class ChoicePrediction(NamedTuple):
+    """What was believed of two items when it was asked which is better."""
+
+    rule: str | None
+    """that asked it: bald, mes, eubo or random; None where chance or somebody else did, or the learner has none"""
+    chosen: float
+    """P(the first would be chosen), the noise of a choice included"""
+    better: float
+    """P(the first is better)"""
+    spread: float
+    """the standard deviation of the margin, which is what the first was believed to be ahead"""
+    asked_first: int
+    """of how many pairs with the first in it the person had been asked; and with the second"""
+    asked_second: int
+    answers: int
+    """how many answers of the person there were in all"""
+
+
+def _because(arm: str, weighed: ChoicePrediction) -> str:
     if arm == "control":
         return "this was a control: chance picked what was asked"
     if arm == "imported":
@@ -388,10 +406,10 @@ class _Tally:
     """How often what was predicted was chosen."""
 
     def __init__(self, model: ChoiceModel, shared: Any, people: dict[str, Person]) -> None:
-        from heedful.loop.interactions.comparison.prediction_report import Guessed
+        from heedful.loop.interactions.comparison.prediction_report import ChoiceTally
 
         self._model, self._shared, self._people = model, shared, people
-        self._guessed = Guessed()
+        self._compared = ChoiceTally()
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
         """Whether the model is sure that another of those shown is better than the one put first."""
@@ -407,8 +425,8 @@ class _Tally:
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """A decision with the feedback on it that counts."""
-        self._guessed.take(decision, given)
+        self._compared.take(decision, given)
 
-    def measured(self) -> Guessing:
+    def report(self) -> PredictionReport:
         """How often what was predicted was chosen."""
-        return self._guessed.measured()
+        return self._compared.report()

@@ -9,21 +9,21 @@ from heedful.loop.interactions.telling import (
     Line,
     Part,
     arms_table,
-    counted,
     lessons_table,
+    prediction,
     sentence,
     there,
-    verdict,
 )
 
 if TYPE_CHECKING:
-    from heedful.loop.explain import Explanation, Weighed
+    from heedful.loop.explain import Explanation
     from heedful.loop.interactions.card import Card
-    from heedful.loop.interactions.comparison.prediction_report import Guessing
+    from heedful.loop.interactions.comparison import ChoicePrediction
+    from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.report import Report
 
 
-def explanation(told: Explanation, choice: Weighed) -> list[Part]:
+def explanation(told: Explanation, choice: ChoicePrediction) -> list[Part]:
     """What was believed of two items, and from which answers."""
     ahead = f"{told.first} was {signed(told.margin)} ahead, give or take {choice.spread:.2f}"
     sure = f"the better one with {choice.better:.0%} probability, and chosen with {choice.chosen:.0%}"
@@ -38,19 +38,9 @@ def explanation(told: Explanation, choice: Weighed) -> list[Part]:
     )
 
 
-def report(found: Report, measured: Guessing, card: Card) -> list[Part]:
+def report(found: Report, measured: PredictionReport, card: Card) -> list[Part]:
     """How often what was likeliest was chosen, against guessing."""
-    columns = ("questions", "asked", "answered", "foretold")
-    answers = f"Equally good: {measured.equal:,}; could not judge, or chose nothing: {measured.unsure:,}."
-    return [arms_table(found, card, columns, form=".1%"), Line(_right(measured)), Line(answers)]
-
-
-def _right(found: Guessing) -> str:
-    if found.right is None or found.guess is None:
-        return f"How well choices are foretold cannot be said: {found.unsaid}."
-    told = f"Foretold in {found.right:.1%} of {found.answers:,} answers; a guess is right in {found.guess:.1%}"
-    apart = found.difference
-    if apart is None:
-        return f"{told}. Whether that is more than chance cannot be said: {found.unsaid}."
-    better = verdict(apart, "better than a guess", "worse")
-    return f"{told}: {counted(apart)} ({apart.people:,} people): {better}."
+    columns = ("questions", "asked", "answered", "predicted")
+    equal, unsure = measured.details["equal"], measured.details["unsure"]
+    answers = f"Equally good: {equal:,}; could not judge, or chose nothing: {unsure:,}."
+    return [arms_table(found, card, columns, form=".1%"), prediction(measured), Line(answers)]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from heedful.loop.explain import Explanation
     from heedful.loop.explain import Part as Counts
     from heedful.loop.interactions.findings import Findings
-    from heedful.loop.interactions.ordinal.prediction_report import Accuracy
+    from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.report import Arm, Report
 
 INTERCEPT, LEVEL = "always 1", "how much she asks for"
@@ -49,7 +49,6 @@ class Ordinal(Interaction[GradingModel]):
     loop = "a loop of grades"
     forms = by_name(WHOLE_GRADE, NONE)
     model_type = GradingModel
-    reported = "grades"
     default_learner = "averaged-prank"
     options = (LoopOption("grades", "Predict the grade of each item, 1 to K, and learn from grades.", int, "K"),)
 
@@ -137,15 +136,15 @@ class Ordinal(Interaction[GradingModel]):
 
     def tell_report(self, found: Report) -> list[Part]:
         """How well grades were predicted."""
-        return super().tell_report(found) if found.grades is None else texts.report(found.grades)
+        return super().tell_report(found) if found.prediction is None else texts.report(found.prediction)
 
     def chart(self, found: Report) -> Chart:
         """How well grades were predicted, over time."""
-        return super().chart(found) if found.grades is None else texts.chart(found.grades)
+        return super().chart(found) if found.prediction is None else texts.chart(found.prediction)
 
     def findings(self, found: Report) -> Findings:
         """How far predictions lay from the grades."""
-        return super().findings(found) if found.grades is None else texts.findings(found, found.grades)
+        return super().findings(found) if found.prediction is None else texts.findings(found, found.prediction)
 
     # ------------------------------------------------------------------------ the fold
 
@@ -242,7 +241,8 @@ class Ordinal(Interaction[GradingModel]):
 
         model, moved = past.follow(score)
         grade = int(model.grades(model.shared, _offset(model, person), x)[0])
-        between = model.between(model.shared, grade)
+        ends = model.between(model.shared, grade)
+        between = None if ends is None else list(ends)
         why = "this is the score of the first by the model as it was, and the grade that it lies in"
         if between is None:
             why = f"{type(self.learner).__name__} has no one direction: there is no score to take apart"
@@ -250,7 +250,8 @@ class Ordinal(Interaction[GradingModel]):
             between, why = None, overflown
         parts = tuple(sorted(self._parts(model, person, x), key=lambda part: by_size(part.counts)))
         arm, name = decision.record.arm, decision.names[first]
-        return Explanation(decision.id, arm, name, None, why, score(model), parts, tuple(moved), grade, between)
+        predicted = {"grade": grade, "between": between}
+        return Explanation(decision.id, arm, name, None, why, score(model), parts, tuple(moved), predicted)
 
     def _parts(self, model: GradingModel, person: str | None, x: Floats) -> list[Counts]:
         """What a score is the sum of; those that count nothing are left out."""
@@ -325,10 +326,10 @@ class _Tally:
     """How well grades were predicted."""
 
     def __init__(self, model: GradingModel, shared: Any, people: dict[str, Person], k: int) -> None:
-        from heedful.loop.interactions.ordinal.prediction_report import Predicted
+        from heedful.loop.interactions.ordinal.prediction_report import GradeTally
 
         self._model, self._shared, self._people = model, shared, people
-        self._predicted = Predicted(k)
+        self._compared = GradeTally(k)
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
         """Whether the model would give one of these a grade two or more away."""
@@ -339,8 +340,8 @@ class _Tally:
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """A decision with the feedback on it that counts."""
-        self._predicted.take(decision, given)
+        self._compared.take(decision, given)
 
-    def measured(self) -> Accuracy:
+    def report(self) -> PredictionReport:
         """How far what was predicted lay from what was given."""
-        return self._predicted.measured()
+        return self._compared.report()

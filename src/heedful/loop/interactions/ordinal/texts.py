@@ -15,6 +15,7 @@ from heedful.loop.interactions.findings import (
     clusters,
     compare_errors,
     count,
+    errors_of,
     errors_picture,
     examined,
     excluded,
@@ -25,7 +26,7 @@ from heedful.loop.interactions.telling import Chart, Curve, Line, Part, Table, c
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
-    from heedful.loop.interactions.ordinal.prediction_report import Accuracy
+    from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.report import Report
 
 LEARNED, MEDIAN = "what was learned", "always the median so far"
@@ -40,37 +41,39 @@ def explanation(told: Explanation) -> list[Part]:
 
 
 def _grade(told: Explanation) -> str:
-    if told.between is None:
-        return f"{told.first}: grade {told.grade}; {told.because}"
-    low, high = told.between
+    predicted = told.prediction or {}
+    grade, between = predicted.get("grade"), predicted.get("between")
+    if between is None:
+        return f"{told.first}: grade {grade}; {told.because}"
+    low, high = between
     ends = [f"from {short(low)} on" if low is not None else "", f"below {short(high)}" if high is not None else ""]
     where = " and ".join(end for end in ends if end)
-    return f"{told.first}: grade {told.grade}, as its score is {signed(told.margin)}: {where} it is that"
+    return f"{told.first}: grade {grade}, as its score is {signed(told.margin)}: {where} it is that"
 
 
 def replays(folds: Sequence[Replayed]) -> list[Part]:
     """How far what each learner predicted lay from the grades."""
     rows = []
     for fold in folds:
-        loss = "unknown" if fold.rank_loss is None else f"{fold.rank_loss:.3f}"
+        loss = "unknown" if fold.error is None else f"{fold.error:.3f}"
         rows.append((fold.learner, f"{fold.lessons:,}", loss, greatest(fold)))
     told = "Mean error is that of |predicted - given|, each before it was learned from, over"
     return [
         replay_table(rows, ("mean error", "greatest weights")),
-        Line(f"{told} {folds[0].graded:,} grades; the first learner is the loop's own."),
+        Line(f"{told} {folds[0].predicted:,} grades; the first learner is the loop's own."),
     ]
 
 
-def report(found: Accuracy) -> list[Part]:
+def report(found: PredictionReport) -> list[Part]:
     """How far predictions lay from the grades, against the median so far."""
-    most = max([1e-9, *(value for each in found.series for value in (each.loss, each.constant))])
+    most = max([1e-9, *(value for each in found.series for value in (each.score or 0.0, each.baseline))])
     rows, trends = [], []
     for name, value, exact, parts in (
-        (LEARNED, found.loss, found.exact, [each.loss for each in found.series]),
-        (MEDIAN, found.constant, None, [each.constant for each in found.series]),
+        (LEARNED, found.score, found.details["exact"], [each.score or 0.0 for each in found.series]),
+        (MEDIAN, found.baseline, None, [each.baseline for each in found.series]),
     ):
         cells = "" if value is None else f"{value:.3f}", "" if exact is None else f"{exact:.0%}"
-        rows.append((name, f"{found.grades:,}", *cells))
+        rows.append((name, f"{found.answers:,}", *cells))
         trends.append(tuple([each / most for each in parts]))
     title = "how far predictions lay from the grades given (0: right)"
     columns = ("predicted by", "grades", "mean error", "exactly right")
@@ -82,19 +85,19 @@ def report(found: Accuracy) -> list[Part]:
     return [table, Line(f"Learned less median: {counted(apart)} ({apart.people:,} people): {better}.")]
 
 
-def chart(found: Accuracy) -> Chart:
+def chart(found: PredictionReport) -> Chart:
     """How far predictions lay from the grades, over time."""
     curves = []
-    for field, name in (("loss", LEARNED), ("constant", MEDIAN)):
+    for field, name in (("score", LEARNED), ("baseline", MEDIAN)):
         points = tuple([(each.seq, getattr(each, field)) for each in found.series])
         if points:
             curves.append(Curve(f"{name} ({getattr(found, field):.3f})", points))
     return Chart("mean |predicted - given|", tuple(curves), low=0.0, nothing="nothing was graded so far")
 
 
-def findings(report: Report, found: Accuracy) -> Findings:
+def findings(report: Report, found: PredictionReport) -> Findings:
     """How far predictions lay from the grades, against the median so far."""
-    errors = _errors(found)
+    errors = errors_of(found, "grade")
     return Findings(
         _verdict(found, errors),
         picture=None if errors is None else errors_picture(errors),
@@ -111,20 +114,12 @@ def findings(report: Report, found: Accuracy) -> Findings:
     )
 
 
-def _errors(found: Accuracy) -> Errors | None:
-    if found.loss is None or found.constant is None:
-        return None
-    series = tuple([(each.grades, each.loss, each.constant) for each in found.series])
-    name = "the median grade so far"
-    return Errors("grade", found.loss, found.constant, name, found.difference, found.unsaid, series)
-
-
-def _verdict(found: Accuracy, errors: Errors | None) -> Verdict:
+def _verdict(found: PredictionReport, errors: Errors | None) -> Verdict:
     """Whether it predicts better than who says the same of everything, as far as that can be said."""
-    if errors is None or found.exact is None:
+    if errors is None:
         return Verdict("open", "Too early to say.", (as_sentence(found.unsaid), "It takes grades given on the page."))
     compared, between = compare_errors(errors)
-    right = f"Exactly right: {found.exact:.0%} of {count(found.grades, 'grade')}.".replace("%", " %")
+    right = f"Exactly right: {found.details['exact']:.0%} of {count(found.answers, 'grade')}.".replace("%", " %")
     apart = found.difference
     if apart is None:
         return Verdict("open", "Too early to say.", (compared, right, between))

@@ -6,7 +6,7 @@ The model is `RatingModel`, in `model`: it knows people and items by number, and
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -35,9 +35,9 @@ from heedful.spaces.slate import WeightedRatings
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
-    from heedful.loop.explain import Explanation, Foreseen, Moved, Part
+    from heedful.loop.explain import Explanation, Moved, Part
     from heedful.loop.interactions.findings import Findings
-    from heedful.loop.interactions.rating.prediction_report import Foretelling
+    from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.report import Arm, Report
 
 MOST = 30
@@ -51,7 +51,6 @@ class Rating(Interaction[RatingModel]):
     loop = "a loop of ratings"
     forms = by_name(RATING, ACTIONS, NONE)
     model_type = RatingModel
-    reported = "ratings"
     item_features = "none"
     setting, default_learner, by_number = "ratings", DEFAULT, True
     folds_items, takes_repeats, keeps_unshown = True, True, False
@@ -176,7 +175,11 @@ class Rating(Interaction[RatingModel]):
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
         """What was expected, how certain that was, and from what."""
-        return super().tell_explanation(told) if told.rating is None else texts.explanation(told, told.rating)
+        return (
+            super().tell_explanation(told)
+            if told.prediction is None
+            else texts.explanation(told, RatingPrediction(**told.prediction))
+        )
 
     def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
         """How far off each is, and how much of the order it has right."""
@@ -184,9 +187,9 @@ class Rating(Interaction[RatingModel]):
 
     def tell_report(self, found: Report) -> list[telling.Part]:
         """How what was shown was rated, and how well that was predicted."""
-        if found.ratings is None:
+        if found.prediction is None:
             return super().tell_report(found)
-        return texts.report(found, found.ratings, self.describe())
+        return texts.report(found, found.prediction, self.describe())
 
     def chart(self, found: Report) -> telling.Chart:
         """How what was shown was rated, over time."""
@@ -194,9 +197,9 @@ class Rating(Interaction[RatingModel]):
 
     def findings(self, found: Report) -> Findings:
         """How what was shown was rated, and how well that was predicted."""
-        if found.ratings is None:
+        if found.prediction is None:
             return super().findings(found)
-        return texts.findings(found, found.ratings, self.describe(), self.manifest.settings.control)
+        return texts.findings(found, found.prediction, self.describe(), self.manifest.settings.control)
 
     # ------------------------------------------------------------------------ the fold
 
@@ -315,12 +318,12 @@ class Rating(Interaction[RatingModel]):
         model, first = past.model(), decision.record.shown[0]
         name, number = decision.names[first], int(context.x[first])
         person = _own(model, decision.person)
-        rating = foreseen(model, person, number)
+        rating = rating_prediction(model, person, number)
         moved = _moved(model, past, decision, name, number) if rating.expected is not None else ()
         arm, margin = decision.record.arm, 0.0 if rating.expected is None else rating.expected
         because = _because(type(self.learner).__name__, arm, rating)
         parts = tuple(_parts(model, person, number, margin))
-        return Explanation(decision.id, arm, name, None, because, margin, parts, moved, rating=rating)
+        return Explanation(decision.id, arm, name, None, because, margin, parts, moved, rating._asdict())
 
     def counterfactual(self, spec: str) -> _Counterfactual:
         """How far what another learner would have predicted lies from the ratings given."""
@@ -366,15 +369,31 @@ def _own(model: RatingModel, person: str | None) -> Person | None:
 # ---------------------------------------------------------------------------- why
 
 
-def foreseen(model: RatingModel, person: Person | None, number: int) -> Foreseen:
-    """What a model expects of an item, and from how much."""
-    from heedful.loop.explain import Foreseen
+class RatingPrediction(NamedTuple):
+    """What was expected of an item, and from how much."""
 
+    expected: float | None
+    """the rating, within the range; None for a learner that does not say"""
+    spread: float | None
+    """the standard deviation of that belief; None where it is not known"""
+    by_all: float
+    """how many ratings the item had from all by then, actions by their weight; and their mean, None without any"""
+    mean_of_all: float | None
+    by_person: float
+    """... how many the person had given, and their mean"""
+    mean_of_person: float | None
+    own: float
+    """... how many of this item by this person, and their mean"""
+    mean_of_own: float | None
+
+
+def rating_prediction(model: RatingModel, person: Person | None, number: int) -> RatingPrediction:
+    """What a model expects of an item, and from how much."""
     item, said = np.array([number]), model.shared.said
     found = model.ratings(model.shared, person, item)
     spreads = model.spreads(model.shared, person, item)
     user = -1 if person is None else person.state.user
-    return Foreseen(
+    return RatingPrediction(
         None if found is None else float(found[0]),
         None if spreads is None else spreads[0],
         *_tally(said, _linked(said.of_item, said.after_item, number)),
@@ -398,7 +417,7 @@ def _tally(said: InteractionMatrix, places: list[int]) -> tuple[float, float | N
     return count, float(said.total[places].sum()) / count if count > 0.0 else None
 
 
-def _because(learner: str, arm: str, rating: Foreseen) -> str:
+def _because(learner: str, arm: str, rating: RatingPrediction) -> str:
     if arm == "control":
         return "this was a control: the caller's score or chance decided, whatever the model says"
     if arm == "imported":
@@ -516,7 +535,7 @@ class _Counterfactual:
 
         agreement = self._right / self._compared if self._compared else None
         error = self._off / self._rated if self._rated else None
-        return Replayed(spec, lessons, {}, agreement, self._compared, error=error, rated=self._rated)
+        return Replayed(spec, lessons, {}, agreement, self._compared, error, self._rated)
 
 
 def _in_order(given: Any, predicted: Any) -> float:
@@ -533,10 +552,10 @@ class _Tally:
     """How well ratings were predicted."""
 
     def __init__(self, model: RatingModel, shared: Any, people: dict[str, Person], low: float, high: float) -> None:
-        from heedful.loop.interactions.rating.prediction_report import Foretold
+        from heedful.loop.interactions.rating.prediction_report import RatingTally
 
         self._model, self._shared, self._people, self._far = model, shared, people, (high - low) / 4.0
-        self._predicted = Foretold(low, high)
+        self._compared = RatingTally(low, high)
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
         """Whether the model would expect another rating of one of these, by more than a quarter of the range."""
@@ -547,8 +566,8 @@ class _Tally:
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
         """A decision with the feedback on it that counts."""
-        self._predicted.take(decision, given)
+        self._compared.take(decision, given)
 
-    def measured(self) -> Foretelling:
+    def report(self) -> PredictionReport:
         """What ratings were given, and how far off what was predicted lay."""
-        return self._predicted.measured()
+        return self._compared.report()

@@ -1,8 +1,7 @@
-"""How well a loop of ratings predicted: |predicted - given| of every rating, beside the item's mean's on the same.
+"""How well ratings were predicted: |predicted - given| of every rating, next to the item's mean's on the same.
 
-A prediction is the one that was told with its decision, in either arm, so it was made before the rating was known. The
-item's mean is that of all ratings that came before, one of the overall mean added (`item-mean`): it knows at least as
-much as the model did.
+The item's mean is that of all ratings that came before, one of the overall mean added (`item-mean`): it knows at least
+as much as the model did.
 
 Whether to show by the model or simply what is most popular, lists of the control tell, which neither of them chose: of
 those rated in such a list, what was given to the one that the model expected most of, to the one with the highest mean
@@ -11,6 +10,7 @@ so far, and to any of them, which is chance. Where several are expected alike, t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -20,23 +20,20 @@ import numpy.typing as npt
 from heedful.loop.cluster_robust import Difference, paired
 from heedful.loop.log import Event
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import FeedbackRecord
-from heedful.loop.windows import windows
+from heedful.loop.prediction_report import PredictionReport, Scored, Wording, prediction_report
+from heedful.loop.records import FeedbackRecord, plain
 
 Array = npt.NDArray[np.float64]
 
-
-class Span(NamedTuple):
-    """Some ratings that were given one after the other."""
-
-    seq: int
-    """of the last, and its time in microseconds since 1970"""
-    time: int
-    ratings: int
-    mean: float
-    """of the ratings"""
-    error: float | None
-    item_mean: float
+WORDING = Wording(
+    "mean |predicted - given|",
+    True,
+    "the item's mean so far",
+    "no rating was given to what was shown so far",
+    "too few people have rated: it takes two at least",
+    "both were equally far off in every rating: chance cannot be told",
+    "the learner does not say what it expects",
+)
 
 
 class Picked(NamedTuple):
@@ -54,27 +51,6 @@ class Picked(NamedTuple):
     """learned less popular, with its 95 % interval over people; None where it cannot be said"""
 
 
-class Foretelling(NamedTuple):
-    """What ratings were given to what was shown, and how far off what was predicted lay."""
-
-    ratings: int
-    """how many were given to what the loop had shown, in either arm"""
-    mean: float | None
-    """of them; None without any"""
-    error: float | None
-    """the mean of |predicted - given|; None without any, and for a learner that does not predict"""
-    item_mean: float | None
-    """the same of who always says the mean of the item so far"""
-    difference: Difference | None
-    """error less that, with its 95 % interval over people: below 0 the model predicts better; None where it cannot be
-    said"""
-    unsaid: str
-    """why not, in words; "" where it can"""
-    series: tuple[Span, ...]
-    picked: Picked | None = None
-    """the model beside who shows what is most popular; None without a list that tells"""
-
-
 class _Rating(NamedTuple):
     """One rating, and what was predicted."""
 
@@ -89,7 +65,7 @@ class _Rating(NamedTuple):
     control: int  # the decision, where that is one of the control; otherwise 0
 
 
-class Foretold:
+class RatingTally:
     """Takes in the decisions of a loop of ratings, in any order, and says how well they predicted."""
 
     def __init__(self, low: float, high: float) -> None:
@@ -111,35 +87,21 @@ class Foretold:
                     rating = _Rating(event.seq, i, event.time, who, decision.names[j], value, expected, ours, control)
                     self._given.append(rating)
 
-    def measured(self) -> Foretelling:
-        """What was found."""
+    def report(self) -> PredictionReport:
+        """What was found; the details: `mean` of the ratings given to what was shown, None without any, and `picked`,
+        a `Picked` as JSON, None without a list that tells."""
         self._given.sort()
-        means = self._item_means()
-        there = [i for i, each in enumerate(self._given) if each.shown]
-        if not there:
-            return Foretelling(0, None, None, None, None, "no rating was given to what was shown so far", ())
-        found = [self._given[i] for i in there]
-        given = np.array([each.given for each in found])
-        said = np.array([np.nan if each.predicted is None else each.predicted for each in found])
-        error, item_mean = np.abs(said - given), np.abs(np.array(means)[there] - given)
-        known = ~np.isnan(error)
-        numbers: dict[str | int, int] = {}
-        people = [numbers.setdefault(each.who, len(numbers)) for each, there in zip(found, known) if there]
-        apart = None
-        if known.any():
-            apart = paired((error - item_mean)[known], np.array(people, np.int64), self._high - self._low)
-        unsaid = "" if apart is not None else _unsaid(len(numbers), bool(known.any()))
-        series = [
-            Span(
-                found[end - 1].seq, found[end - 1].time, end - start, float(given[start:end].mean()),
-                _mean(error[start:end]), float(item_mean[start:end].mean()),
+        compared = [(each, mean) for each, mean in zip(self._given, self._item_means()) if each.shown]
+        scored = [
+            Scored(
+                each.seq, each.place, each.time, each.who,
+                math.nan if each.predicted is None else abs(each.predicted - each.given), abs(mean - each.given),
             )
-            for start, end in windows(given.size)
+            for each, mean in compared
         ]  # fmt: skip
-        both = item_mean[known] if known.any() else item_mean
-        mean = float(given.mean())
-        picked = self._picked()
-        return Foretelling(given.size, mean, _mean(error), float(both.mean()), apart, unsaid, tuple(series), picked)
+        mean = float(np.mean([each.given for each, _ in compared])) if compared else None
+        details = {"mean": mean, "picked": plain(self._picked())}
+        return prediction_report(scored, WORDING, self._high - self._low, details)
 
     def _picked(self) -> Picked | None:
         """What would have been first in the lists of the control."""
@@ -195,17 +157,3 @@ class _Means:
 def _given_to_best(expected: Array, given: Array) -> float:
     """What was given to the one of which most was expected; the mean of several."""
     return float(given[expected == expected.max()].mean())
-
-
-def _mean(values: Array) -> float | None:
-    """The mean of those that are there."""
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if there.size else None
-
-
-def _unsaid(people: int, predicted: bool) -> str:
-    if not predicted:
-        return "the learner does not say what it expects"
-    if people < 2:
-        return "too few people have rated: it takes two at least"
-    return "both were equally far off in every rating: chance cannot be told"

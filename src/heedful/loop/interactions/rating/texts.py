@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heedful.core.formatting import short, signed
+from heedful.loop.cluster_robust import Difference
 from heedful.loop.interactions.findings import (
-    Errors,
     Findings,
     Section,
     compare_arms,
     compare_errors,
     count,
+    errors_of,
     errors_picture,
     number,
 )
@@ -25,6 +26,7 @@ from heedful.loop.interactions.telling import (
     counted,
     difference,
     lessons_table,
+    prediction,
     replay_table,
     sentence,
     there,
@@ -33,13 +35,14 @@ from heedful.loop.interactions.telling import (
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
-    from heedful.loop.explain import Explanation, Foreseen
+    from heedful.loop.explain import Explanation
     from heedful.loop.interactions.card import Card
-    from heedful.loop.interactions.rating.prediction_report import Foretelling, Picked
+    from heedful.loop.interactions.rating import RatingPrediction
+    from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.report import Report
 
 
-def explanation(told: Explanation, rating: Foreseen) -> list[Part]:
+def explanation(told: Explanation, rating: RatingPrediction) -> list[Part]:
     """A rating that was expected: how much, how certain, from what."""
     of = told.first if rating.expected is None else f"{told.first}: a rating of {rating.expected:.2f} was expected"
     certain = "" if rating.spread is None else f", give or take {rating.spread:.2f}"
@@ -70,7 +73,7 @@ def replays(folds: Sequence[Replayed]) -> list[Part]:
         error = "unknown" if fold.error is None else f"{fold.error:.3f}"
         agreement = "unknown" if fold.agreement is None else f"{fold.agreement:.1%}"
         rows.append((fold.learner, f"{fold.lessons:,}", error, agreement))
-    most = max(fold.rated or 0 for fold in folds)
+    most = max(fold.predicted or 0 for fold in folds)
     told = "Mean error is that of |predicted - given|, each before it was learned from, over"
     pairs = "Agreement is the share of pairs that one answer rates differently which were predicted in that order"
     return [
@@ -80,45 +83,34 @@ def replays(folds: Sequence[Replayed]) -> list[Part]:
     ]
 
 
-def report(found: Report, measured: Foretelling, card: Card) -> list[Part]:
+def report(found: Report, measured: PredictionReport, card: Card) -> list[Part]:
     """How what was shown was rated, and how far off what was expected was."""
     means = [arm.mean for window in found.series for arm in (window.learned, window.control) if arm.mean is not None]
     low, high = min(means, default=0.0), max(means, default=1.0)
     parts: list[Part] = [
         arms_table(found, card, ("lists", "shown", "answered", "rating"), low, high),
         difference(found, "the other"),
-        Line(_predicted(measured)),
+        prediction(measured),
     ]
-    return parts if measured.picked is None else [*parts, Line(_picked(measured.picked))]
+    picked = measured.details["picked"]
+    return parts if picked is None else [*parts, Line(_picked(picked))]
 
 
-def _predicted(found: Foretelling) -> str:
-    if found.error is None:
-        return f"How well ratings are predicted cannot be said: {found.unsaid}."
-    told = f"Predictions are {found.error:.3f} off on average over {found.ratings:,} ratings; always saying the item's "
-    told += f"mean so far would be {found.item_mean:.3f} off"
-    apart = found.difference
-    if apart is None:
-        return f"{told}. Which is better cannot be said: {found.unsaid}."
-    better = verdict(apart, "worse", "better")  # below 0 is better
-    return f"{told}: {counted(apart)} ({apart.people:,} people): {better}."
-
-
-def _picked(picked: Picked) -> str:
+def _picked(picked: dict[str, Any]) -> str:
     """The model next to what is most popular."""
-    told = f"Of {picked.lists:,} lists that were not chosen by it, what it expected most of was rated "
-    told += f"{picked.learned:.3f}, the most popular {picked.popular:.3f}, any of them {picked.chance:.3f}"
-    apart = picked.difference
-    if apart is None:
+    told = f"Of {picked['lists']:,} lists that were not chosen by it, what it expected most of was rated "
+    told += f"{picked['learned']:.3f}, the most popular {picked['popular']:.3f}, any of them {picked['chance']:.3f}"
+    if picked["difference"] is None:
         return f"{told}. Whether it is better than the most popular cannot be said yet."
+    apart = Difference(**picked["difference"])
     better = verdict(apart, "better than the most popular", "worse")
     return f"{told}; learned less most popular: {counted(apart)} ({apart.people:,} people): {better}."
 
 
-def findings(report: Report, found: Foretelling, card: Card, control: float) -> Findings:
+def findings(report: Report, found: PredictionReport, card: Card, control: float) -> Findings:
     """How what was shown was rated, and how far off predictions lay."""
-    prediction = card.prediction
-    low, high = (prediction.low or 0.0, prediction.high or 0.0) if prediction is not None else (0.0, 0.0)
+    said = card.prediction
+    low, high = (said.low or 0.0, said.high or 0.0) if said is not None else (0.0, 0.0)
     notes = (
         "A list counts with the mean of the ratings that were given to what was in it. Lists of the control show what "
         "they show whatever was learned: the best by the caller's own score where there is one, otherwise a random "
@@ -129,20 +121,17 @@ def findings(report: Report, found: Foretelling, card: Card, control: float) -> 
     )
     imported = "noted as shown by somebody else, or imported"
     told = compare_arms(report, card, control, (low, high), notes, imported)
-    if report.difference is None and found.mean is not None:
+    if report.difference is None and found.details["mean"] is not None:
         scale = f"{low:g} to {high:g}".replace("-", "−")
-        by = count(found.ratings, "rating")
-        mean = f"What was shown is rated {number(found.mean)} on average, on a scale from {scale}, by {by}."
+        by = count(found.answers, "rating")
+        mean = f"What was shown is rated {number(found.details['mean'])} on average, on a scale from {scale}, by {by}."
         told = told._replace(verdict=told.verdict._replace(more=(mean, *told.verdict.more)))
-    return told._replace(sections=(_section(found),) if found.ratings else ())
+    return told._replace(sections=(_section(found),) if found.answers else ())
 
 
-def _section(found: Foretelling) -> Section:
+def _section(found: PredictionReport) -> Section:
     """How far off predictions lay, next to the item's mean so far."""
-    title = "How well does it predict?"
-    if found.error is None or found.item_mean is None:
+    title, errors = "How well does it predict?", errors_of(found, "rating", "the item’s mean so far")
+    if errors is None:
         return Section(title, (as_sentence(found.unsaid),))
-    series = tuple([(each.ratings, each.error, each.item_mean) for each in found.series if each.error is not None])
-    name = "the item’s mean so far"
-    errors = Errors("rating", found.error, found.item_mean, name, found.difference, found.unsaid, series)
     return Section(title, compare_errors(errors), errors_picture(errors))
