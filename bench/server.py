@@ -1,6 +1,6 @@
 """The server under load, on loopback, one process: decisions by id and with raw features, durable feedback.
 
-    .venv/bin/python bench/server.py [--quick] [--folder DIR]
+    .venv/bin/python bench/server.py [--quick] [--folder DIR] [--durable]
 
 The load comes from wrk (Debian's package wrk), another process; latencies at a steady rate from a generator of our own
 that keeps to its schedule whether answers come or not, in a third. Beside each figure, from the same run: what a route
@@ -248,15 +248,20 @@ def visible(folder: Path, key: str, port: int) -> bool:
         return bool(again["version"] == a["version"])
 
 
-def measured(folder: Path, learner: str, features: int, keep: bool, seconds: int, port: int) -> dict[str, Any]:
-    """All cases of one learner."""
+DURABLE = ("decide_by_id", "decide_by_id_steady", "feedback")
+
+
+def measured(
+    folder: Path, learner: str, features: int, keep: bool, seconds: int, port: int, **settings: Any
+) -> dict[str, Any]:
+    """All cases of one learner; with the setting `durable` those that it is about."""
     folder.mkdir()
-    decided = new_loop(folder, learner, features, keep_unshown=keep)
+    decided = new_loop(folder, learner, features, keep_unshown=keep, **settings)
     keys = Keys(folder)
     _, key = keys.create("bench")
     keys.close()
     command = [str(Path(sys.executable).with_name("heedful")), "serve", str(folder), "--port", str(port)]
-    found: dict[str, Any] = {"learner": learner, "features": features, "keep_unshown": keep}
+    found: dict[str, Any] = {"learner": learner, "features": features, "keep_unshown": keep, **settings}
     with running(command, port) as pid:
         cases = {
             "decide_by_id": lambda: wrk(pid, port, decisions(key), seconds, folder),
@@ -266,10 +271,12 @@ def measured(folder: Path, learner: str, features: int, keep: bool, seconds: int
             # Once more: by now as many decisions are kept in memory as ever are, and it grows no further.
             "decide_raw_float32_later": lambda: wrk(pid, port, numbers(key, features, folder), seconds, folder),
         }
+        if settings.get("durable"):
+            cases = {name: case for name, case in cases.items() if name in DURABLE}
         for name, case in cases.items():
             if keep or name.startswith("decide_raw_float32"):  # the others keep the same either way
                 found[name] = case()
-                print(learner, features, f"keep_unshown={keep}", name, found[name], flush=True)
+                print(learner, features, f"keep_unshown={keep}", settings, name, found[name], flush=True)
         found["visible_to_the_next_request"] = visible(folder, key, port)
     return found
 
@@ -278,6 +285,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="two seconds each, and nothing is recorded")
     parser.add_argument("--folder", help="where the logs are written: the disk that is measured")
+    parser.add_argument(
+        "--durable",
+        action="store_true",
+        help="both settings of `durable` in turns, three times, and nothing is recorded",
+    )
     parser.add_argument("--port", type=int, default=8719)
     given = parser.parse_args()
     if shutil.which("wrk") is None:
@@ -290,6 +302,11 @@ def main() -> None:
         with running([sys.executable, "-c", BARE, str(given.port)], given.port) as pid:
             figures["bare_route"] = wrk(pid, given.port, bare(names), seconds, folder)
         print(figures, flush=True)
+        if given.durable:
+            for turn in range(6):
+                durable = ("decision", "feedback")[turn % 2]
+                measured(folder / str(turn), "fair-pairs", 20, True, seconds, given.port, durable=durable)
+            return
         figures["served"] = []
         cases = (
             ("fair-pairs", 20, True),

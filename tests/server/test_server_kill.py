@@ -219,11 +219,14 @@ async def stop_where_one_failed(tasks: list[asyncio.Task[None]]) -> None:
 
 
 @pytest.mark.parametrize("keyed", [False, True], ids=["nobody has a key", "with a key"])
-def test_killed_again_and_again(tmp_path: Path, keyed: bool) -> None:
+@pytest.mark.parametrize("durable", ["decision", "feedback"])
+def test_killed_again_and_again(tmp_path: Path, durable: str, keyed: bool) -> None:
+    """Also decisions that did not wait for the disk: what dies is the process, and not the machine."""
     folder = tmp_path / "served"
     folder.mkdir()
     for name in NAMES:
-        small_loop(folder / f"{name}.heedful", shrink=5.0, snapshot_every=30, control=0.1, n_items=N_ITEMS).close()
+        settings = {"shrink": 5.0, "snapshot_every": 30, "control": 0.1, "durable": durable}
+        small_loop(folder / f"{name}.heedful", n_items=N_ITEMS, **settings).close()
     key = None
     if keyed:
         with closing(Keys(folder)) as keys:

@@ -16,7 +16,7 @@ import numpy as np
 
 from heedful.core.decoding import decoder
 from heedful.core.validation import describe
-from heedful.loop.records import Answer
+from heedful.loop.records import Answer, LostDecision
 
 T = TypeVar("T")
 JSON, MSGPACK, FLOATS = "application/json", "application/msgpack", "application/octet-stream"
@@ -177,6 +177,10 @@ _ERRORS: dict[int, Callable[[str], Exception]] = {
 }
 
 
+REJECTED = {"rejected": Answer, "lost-decision": LostDecision}
+"""kind of problem -> the answer that it tells"""
+
+
 def kind_of(reply: Reply) -> str:
     """The kind of problem that a reply tells, "" where it is none of ours."""
     return str(_problem(reply).get("type", "")).rpartition(":")[2]
@@ -262,7 +266,8 @@ def answer_of(reply: Reply, event: str) -> Answer:
     problem = _problem(reply)
     told = problem.get("answer") or problem
     reason = told.get("reason") or problem.get("detail")
-    return Answer("rejected", told.get("event") or event, None, told.get("version") or 0, reason=reason)
+    rejected = REJECTED.get(kind_of(reply), Answer)
+    return rejected("rejected", told.get("event") or event, None, told.get("version") or 0, reason=reason)
 
 
 def answers_of(reply: Reply, n: int) -> list[Answer]:

@@ -66,7 +66,9 @@ class Operations:
             share = max(min(until - self._clock(), max(self.patience / 3, self.timeout)), 0.001)
             outcome = yield call._replace(timeout=LONG, connect=share) if long else call._replace(timeout=share)
             if isinstance(outcome, Reply):
-                if 200 <= outcome.status < 300 or (outcome.status == 409 and messages.kind_of(outcome) == "rejected"):
+                if 200 <= outcome.status < 300 or (
+                    outcome.status == 409 and messages.kind_of(outcome) in messages.REJECTED
+                ):
                     return outcome
                 again = outcome.status in (429, 503) or (repeat and outcome.status in (408, 502, 504))
             else:

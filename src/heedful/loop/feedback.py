@@ -16,9 +16,16 @@ from heedful.loop.interactions.forms import known_forms, parse_feedback
 from heedful.loop.log import Event, now
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.projection import PendingEvent, Projection
-from heedful.loop.records import Answer, FeedbackRecord
+from heedful.loop.records import Answer, FeedbackRecord, LostDecision
 from heedful.loop.strangers import about_known
 from heedful.storage import Closed, Damaged
+
+LOST = (
+    "decision {id} is not in the log: this loop answers decisions before they are on the disk, so it was lost in a "
+    "crash, or there never was one of this id; nothing was learned: record what was shown under this id, then send the "
+    "feedback again, or decide again"
+)
+"""The reason of a `LostDecision`. A log cannot tell what it lost from what it never had."""
 
 
 class Unknown(NamedTuple):
@@ -107,8 +114,11 @@ class Answering:
     def unknown(self, event: str, kind: str, id: str) -> Answer:
         """The answer to what is about an event that is not in the log, after a look at what other processes wrote."""
         self.projection.catch_up()
-        forgotten = self.projection.log.is_forgotten(kind, id)
-        return self.projection.rejected(event, f"{kind} {id} {'was forgotten' if forgotten else 'is not in the log'}")
+        if self.projection.log.is_forgotten(kind, id):
+            return self.projection.rejected(event, f"{kind} {id} was forgotten")
+        if kind == "decision" and self.projection.settings.durable == "feedback":
+            return LostDecision(*self.projection.rejected(event, LOST.format(id=id)))
+        return self.projection.rejected(event, f"{kind} {id} is not in the log")
 
     def _shown_at(self, known: LoggedDecision) -> int | None:
         """When a decision was shown; None where it was deferred and not activated."""

@@ -71,7 +71,8 @@ class PendingEvent(NamedTuple):
     """that a feedback answers; or the one that this is"""
     feedback: FeedbackRecord | None = None
     again: bool = False
-    """to be made again where another process has changed the model meanwhile"""
+    """a decision of this loop's own: to be made again where another process has changed the model meanwhile, and not
+    waited for where the loop is durable from feedback on"""
 
 
 class Mark(NamedTuple):
@@ -253,15 +254,16 @@ class Projection:
         """The answer that refuses an event."""
         return Answer("rejected", event, None, self._version, reason=reason)
 
-    def attempt(self, drafts: Sequence[PendingEvent]) -> list[Answer] | None:
+    def attempt(self, drafts: Sequence[PendingEvent], durable: bool = True) -> list[Answer] | None:
         """What became of each, committed and learned by this thread at once; None, and nothing is done, where that
         would mean to wait for another writer or to take in what another process wrote.
 
-        For whoever serves many callers in one thread; he also keeps a snapshot where one is `due`."""
+        For a caller that serves many in one thread; it also keeps a snapshot where one is `due`. Where it is not
+        `durable`, that caller waits for `log.sync` before it answers what `waits_for_disk`."""
         if not self.turn.acquire(blocking=False):
             return None
         try:
-            return self._commit(drafts, patient=False)
+            return self._commit(drafts, patient=False, durable=durable)
         except Busy:
             return None
         finally:
@@ -272,14 +274,19 @@ class Projection:
         """Whether it is time to keep a snapshot."""
         return self._since_snapshot >= self._every
 
-    def _commit(self, drafts: Sequence[PendingEvent], patient: bool = True) -> list[Answer]:
+    def waits_for_disk(self, drafts: Sequence[PendingEvent]) -> bool:
+        """Whether any of these has to be on the disk before it is answered."""
+        return self.settings.durable == "decision" or not all(draft.again for draft in drafts)
+
+    def _commit(self, drafts: Sequence[PendingEvent], patient: bool = True, durable: bool = True) -> list[Answer]:
         """Write a group of events, then learn from them: the only way into the log, but for forgetting. Busy, and
-        nothing is changed, where that means to wait and this is not `patient`."""
+        nothing is changed, where that means to wait and this is not `patient`. It is on the disk then, unless none of
+        it `waits_for_disk` or it need not be `durable`."""
         with self.turn:
             answers: list[Any] = [None] * len(drafts)
             fresh: list[int] = []
             group: dict[tuple[str, str], Event] = {}
-            with self.log.writing(patient):
+            with self.log.writing(patient, durable=durable and self.waits_for_disk(drafts)):
                 version = self._version
                 if not patient and (self._stale or self.log.head() != self._head):
                     raise Busy("there is something to catch up with")

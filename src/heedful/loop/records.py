@@ -130,6 +130,13 @@ class Answer(NamedTuple):
     reason: str | None = None
 
 
+class LostDecision(Answer):
+    """The answer to feedback on a decision that is not in the log of a loop that answers decisions before they are on
+    the disk: rejected, as it was lost in a crash, or never was."""
+
+    __slots__ = ()
+
+
 class Decision(NamedTuple):
     """What to show, and how it came about."""
 

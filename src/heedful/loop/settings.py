@@ -53,6 +53,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     keep_unshown: bool = True
     """whether candidates that came with a request are kept in the log where they were not shown; without, feedback can
     name only what was"""
+    durable: Literal["decision", "feedback"] = "decision"
+    """what is on the disk before it is answered: "decision", every event; "feedback", every event but decisions, which
+    reach the disk with the next feedback at the latest: a power cut may lose those that nobody has answered"""
     snapshot_every: int = 20_000
     """lessons after which a snapshot is kept"""
     seed: int = 0
@@ -73,6 +76,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         for name in ("store_text", "keep_unshown", "repeats", "strict"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name}: expected true or false, got {describe(getattr(self, name))}")
+        if self.durable not in ("decision", "feedback"):
+            raise ValueError(f'durable: expected "decision" or "feedback", got {describe(self.durable)}')
         if not isinstance(self.actions, Mapping):
             raise ValueError(f"actions: expected a weight for each action, got {describe(self.actions)}")
         for name, value in _checked_by_kind(self).items():

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from heedful.core.validation import describe
-from heedful.loop.records import Answer, Decision
+from heedful.loop.records import Answer, Decision, LostDecision
 from heedful.server import codecs
 from heedful.server.auth import Caller, source
 from heedful.server.codecs import FLOAT32, Headers, Receive, Send
@@ -132,9 +132,11 @@ def outcome(answer: Answer) -> str:
 
 
 def accepted(answer: Answer) -> dict[str, Any]:
-    """An answer as an object. Problem "rejected", with all of it, where that is what it says."""
+    """An answer as an object. Problem "rejected", with all of it, where that is what it says; "lost-decision" where it
+    is about one."""
     if answer.status == "rejected":
-        raise Problem("rejected", answer.reason or "rejected", answer=_fields(answer))
+        kind = "lost-decision" if isinstance(answer, LostDecision) else "rejected"
+        raise Problem(kind, answer.reason or "rejected", answer=_fields(answer))
     return _fields(answer)
 
 

@@ -27,6 +27,10 @@ from heedful.storage import Moved
 
 T = TypeVar("T")
 
+Request = tuple[list[PendingEvent], "asyncio.Future[Sequence[Answer]]"]
+"""The events that a request hands in, and what it waits for."""
+Group = list[Request]
+
 THREADS = 4
 """Threads that one loop takes at a time for what is long."""
 WRITE_AHEAD = 4_000_000
@@ -63,7 +67,11 @@ class LoopWorker:
         """set, and made anew, after every group"""
         self._pool = pool
         self._aio = asyncio.get_running_loop()
-        self._waiting: list[tuple[list[PendingEvent], asyncio.Future[Sequence[Answer]]]] = []
+        self._waiting: Group = []
+        self._durable = loop.settings.durable == "decision"
+        """whether a commit waits for the disk; otherwise decisions do not, and all else waits in a thread"""
+        self._unsynced: list[tuple[Request, Sequence[Answer]]] = []
+        self._syncing = False
         self._looked_at = 0
         self._scheduled = self._in_thread = False  # a flush is about to run; a thread is committing
         self._keeping = False
@@ -86,7 +94,7 @@ class LoopWorker:
     @property
     def busy(self) -> bool:
         """Whether anything is under way."""
-        unfinished = self._in_thread or self._keeping or self.unerased is not None
+        unfinished = self._in_thread or self._keeping or self._syncing or self.unerased is not None
         return self.users > 0 or bool(self._waiting) or unfinished
 
     # ------------------------------------------------------------------------ what is asked most
@@ -211,7 +219,8 @@ class LoopWorker:
         group, self._waiting = self._waiting, []
         drafts = [draft for each, _ in group for draft in each]
         try:
-            answers = self.projection.attempt(drafts) if len(drafts) <= GROUP and not self._slow else None
+            few = len(drafts) <= GROUP and not self._slow
+            answers = self.projection.attempt(drafts, self._durable) if few else None
         except Exception as error:
             self._fail(group, error)
         else:
@@ -220,25 +229,58 @@ class LoopWorker:
                 under_way = self._aio.run_in_executor(self._pool, self.projection.submit, drafts)
                 under_way.add_done_callback(partial(self._done, group))
                 return
-            self._answer(group, answers)
+            self.groups += 1
+            self._answer_or_sync(group, answers)
         self._look_after()
+
+    def _answer_or_sync(self, group: Group, answers: Sequence[Answer]) -> None:
+        """Answer a group that this thread committed: at once, but for what has yet to reach the disk."""
+        if self._durable:
+            self._answer(group, answers)
+            return
+        at = 0
+        for drafts, future in group:
+            mine, at = answers[at : at + len(drafts)], at + len(drafts)
+            if self.projection.waits_for_disk(drafts):
+                self._unsynced.append(((drafts, future), mine))
+            else:
+                self._answer([(drafts, future)], mine)
+        self._sync()
+
+    def _sync(self) -> None:
+        """Wait in a thread until what was committed is on the disk, once for all that had been by then."""
+        if self._unsynced and not self._syncing:
+            self._syncing, waiting = True, self._unsynced
+            self._unsynced = []
+            under_way = self._aio.run_in_executor(self._pool, self.projection.log.sync)
+            under_way.add_done_callback(partial(self._synced, waiting))
+
+    def _synced(self, waiting: list[tuple[Request, Sequence[Answer]]], under_way: asyncio.Future[None]) -> None:
+        error = under_way.exception()
+        for request, answers in waiting:
+            if error is not None:
+                self._fail([request], error)
+            else:
+                self._answer([request], answers)
+        self._syncing = False
+        self._sync()
 
     def _look_after(self) -> None:
         if self.projection.due or self.projection.log.unmoved > WRITE_AHEAD:
             self._keep_up()
 
-    def _done(self, group: list[Any], under_way: asyncio.Future[Sequence[Answer]]) -> None:
+    def _done(self, group: Group, under_way: asyncio.Future[Sequence[Answer]]) -> None:
         error = under_way.exception()
         if error is not None:
             self._fail(group, error)
         else:
+            self.groups += 1
             self._answer(group, under_way.result())
         self._in_thread = False
         self._look_after()
         self._flush()
 
-    def _answer(self, group: list[Any], answers: Sequence[Answer]) -> None:
-        self.groups += 1
+    def _answer(self, group: Group, answers: Sequence[Answer]) -> None:
         self.committed += len(answers)
         at = 0
         for drafts, future in group:
@@ -247,7 +289,7 @@ class LoopWorker:
             at += len(drafts)
         self._tell_watchers()
 
-    def _fail(self, group: list[Any], error: BaseException) -> None:
+    def _fail(self, group: Group, error: BaseException) -> None:
         self.moved = self.moved or isinstance(error, Moved)
         for _, future in group:
             if not future.done():

@@ -19,6 +19,7 @@ TITLES = {
     "not-allowed": (405, "Not with this method"),
     "too-slow": (408, "The request did not arrive in time"),
     "rejected": (409, "Rejected"),
+    "lost-decision": (409, "The decision is not on the disk"),
     "exists": (409, "It is there already"),
     "too-large": (413, "The request is too large"),
     "unsupported": (415, "Not in this form"),

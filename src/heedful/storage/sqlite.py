@@ -185,6 +185,16 @@ class Database:
         finally:
             connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
 
+    def sync(self) -> None:
+        """Wait until the write-ahead file is on the disk, as a commit does under synchronous = FULL. What is no longer
+        in that file, a checkpoint has put on the disk."""
+        # Closing it drops no lock of SQLite's: those are on the file itself and on the -shm.
+        file = os.open(f"{self.path}-wal", os.O_RDWR)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+
     # ------------------------------------------------------------------------ errors
 
     @contextmanager

@@ -42,6 +42,7 @@ class LogFile:
         self.unmoved = 0
         """bytes that this process wrote into the write-ahead file since the last checkpoint, about"""
         self._lock = threading.RLock()
+        self._durable = True  # whether the writer's commits wait for the disk, as PRAGMAS say
         self._reading, self._scanning = threading.Lock(), threading.Lock()
         try:
             self._writer, self._reader = self._connect(create), self._connect()
@@ -89,17 +90,29 @@ class LogFile:
     # ------------------------------------------------------------------------ transactions
 
     @contextmanager
-    def writing(self, patient: bool = True) -> Iterator[Connection]:
+    def writing(self, patient: bool = True, durable: bool = True) -> Iterator[Connection]:
         """A transaction: committed and on the disk when the block ends, rolled back where it raises. TimeoutError where
-        another process keeps writing; Busy where anybody writes and `patient` is false."""
+        another process keeps writing; Busy where anybody writes and `patient` is false.
+
+        One that is not `durable` is committed, seen by every process and kept when this one is killed; it is on the
+        disk with the next that is, or after `sync`. Until then a power cut may take it, with all that came after it."""
         if not self._lock.acquire(blocking=patient):
             raise Busy(f"{self.path}: a thread is writing")
         try:
+            if durable != self._durable:
+                with self._errors():
+                    self._writer.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                self._durable = durable
             with self._errors(writing=True), self._database.transaction(self._writer, patient=patient):
                 self._check_same()
                 yield self._writer
         finally:
             self._lock.release()
+
+    def sync(self) -> None:
+        """Wait until all that was committed is on the disk. Moved where the file was removed or replaced."""
+        self._check_same()
+        self._database.sync()
 
     def _check_same(self) -> None:
         """Moved where the path no longer names the file that is open: events written to it would be lost."""
