@@ -324,7 +324,7 @@ def test_what_a_thread_raises_all_of_its_group_get(tmp_path: Path, monkeypatch: 
 
         async def work(worker: LoopWorker) -> None:
             with monkeypatch.context() as patched:
-                patched.setattr(loop.projection, "attempt", lambda _: None)
+                patched.setattr(loop.projection, "attempt", lambda *_: None)
                 patched.setattr(loop.projection.log, "append", lambda _: (_ for _ in ()).throw(TimeoutError("locked")))
                 found = await asyncio.gather(
                     *(worker.decide({"id": f"d{n}"}) for n in range(5)), return_exceptions=True
