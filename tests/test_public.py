@@ -59,7 +59,7 @@ import numpy.typing as npt
 
 import heedful
 from heedful import FairPairs, Loop, PreferencePerceptron, Ranking, Round, Session, Settings, infer, replay
-from heedful.client import Client
+from heedful.client import Answer, AsyncClient, Client
 from heedful.estimators import PRankClassifier
 from heedful.loop.report import Report
 
@@ -90,12 +90,28 @@ decision = loop.decide(["a"], person="p")
 shown: tuple[str, ...] = decision.shown
 report: Report = loop.report()
 with Client("http://127.0.0.1:8710") as client:
-    client.loop("x").decide(["a"]).shown
+    remote = client.create("x", rows, learner="fair-pairs", settings={"k": 3}, kinds={"price": "number"})
+    names: tuple[str, ...] = remote.decide(["a"], person="p", prior={"a": 1.0}, context={"day": "mon"}).shown
+    answer: Answer = remote.feedback(remote.decide(rows), clicks=["b"])
+    answers: list[Answer] = remote.feedback_many([{"decision": "d1", "clicks": ["b"]}])
+    remotely: Report = remote.report()
+    put: int = remote.put_items(rows)
+    ranking: tuple[str, ...] = remote.rank(person="p")
+    weights: dict[str, float] = remote.weights()
+
+
+async def ask(client: AsyncClient) -> Answer:
+    loop = client.loop("x")
+    decided = await loop.decide(features=np.zeros((2, 3)), prior=np.zeros(2), show=1)
+    return await loop.feedback(decided.id, better=["1", "0"])
+
+
 reveal_type(heedful.Loop.open)
 reveal_type(loop.report)
 reveal_type(FairPairs(2, Ranking(3)).swap)
 reveal_type(PRankClassifier.rank_loss)
 reveal_type(own.state)
+reveal_type(Client.loop)
 loop.decid()
 heedful.Lop
 replay(Counting(2), [Round(np.zeros(2), 0, "first")], seed=0)
@@ -109,7 +125,7 @@ def test_a_type_checker_sees_the_types_of_a_program_of_somebody_elses(tmp_path: 
     lines = _told_by(command, tmp_path)
     told = [line.split("Revealed type is ")[1].strip('"') for line in lines if "Revealed type" in line]
     returned = [each.rpartition(" ")[2].rpartition(".")[2] for each in told]
-    assert returned == ["Loop", "Report]", "float", "float", "float64]]"], lines
+    assert returned == ["Loop", "Report]", "float", "float", "float64]]", "RemoteLoop"], lines
     wrong = [line.split("error: ")[1] for line in lines if "error: " in line]
     assert len(wrong) == 3, lines
     assert '"Loop" has no attribute "decid"' in wrong[0]

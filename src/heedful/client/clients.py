@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from heedful.client.fallback import Breaker, UntoldFallbacks
 from heedful.client.loop import LoopOperations
@@ -15,11 +15,14 @@ from heedful.client.transport import AsyncTransport, Transport
 from heedful.core.validation import describe, is_number
 from heedful.data.frames import Frame
 
+if TYPE_CHECKING:
+    import httpx
+
 T = TypeVar("T")
-Row = Mapping[str, Any]
+Row = Mapping[str, object]
 
 
-def _seconds(name: str, value: Any) -> float:
+def _seconds(name: str, value: float) -> float:
     if not is_number(value, int, float) or not 0 < value < 1e6:
         raise ValueError(f"{name}: expected seconds, more than 0, got {describe(value)}")
     return float(value)
@@ -104,7 +107,7 @@ class Client(_Client, Blocking):
         failures: int = 3,
         pause: float = 1.0,
         insecure: bool = False,
-        transport: Any = None,
+        transport: httpx.BaseTransport | None = None,
     ) -> None:
         """`timeout`: seconds after which `decide` shows the caller's own order. `patience`: seconds for which
         everything else is asked again; what may have to go through a whole log may take ten minutes once connected,
@@ -130,13 +133,13 @@ class Client(_Client, Blocking):
         items: Iterable[Row] | Frame,
         *,
         learner: str | None = None,
-        settings: Mapping[str, Any] | None = None,
+        settings: Mapping[str, object] | None = None,
         identifier: str | None = None,
         kinds: Mapping[str, str] | None = None,
         context: Iterable[Row] | None = None,
         crosses: Iterable[Sequence[str]] | None = None,
         features: bool | None = None,
-        query_features: Mapping[str, Any] | None = None,
+        query_features: Mapping[str, object] | None = None,
     ) -> RemoteLoop:
         """Make a loop with `items` on offer; in one of choices, of their `features` or of none. `query_features` are
         what each request says of each item, {"bm25": (0, 40), "source": ["web", "app"]}. FileExistsError where there is
@@ -176,7 +179,7 @@ class AsyncClient(_Client, Awaiting):
         failures: int = 3,
         pause: float = 1.0,
         insecure: bool = False,
-        transport: Any = None,
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         """As `Client`."""
         self._set(timeout, patience, failures, pause)
@@ -197,13 +200,13 @@ class AsyncClient(_Client, Awaiting):
         items: Iterable[Row] | Frame,
         *,
         learner: str | None = None,
-        settings: Mapping[str, Any] | None = None,
+        settings: Mapping[str, object] | None = None,
         identifier: str | None = None,
         kinds: Mapping[str, str] | None = None,
         context: Iterable[Row] | None = None,
         crosses: Iterable[Sequence[str]] | None = None,
         features: bool | None = None,
-        query_features: Mapping[str, Any] | None = None,
+        query_features: Mapping[str, object] | None = None,
     ) -> AsyncRemoteLoop:
         """As `Client.create`."""
         steps = self._create(

@@ -6,20 +6,18 @@ Written once: see `heedful.client.sync_async`; why it is as it is: `heedful.clie
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy.typing as npt
 
 from heedful.client import messages
 from heedful.client.decide_request import DecideRequest
-from heedful.client.fallback import AWAY, Decision, decision_of, logger
+from heedful.client.fallback import AWAY, Decision, Prior, decision_of, logger
 from heedful.client.messages import MSGPACK, Call, Failure, Reply, answer_of
 from heedful.client.operations import Operations, id_of, list_of
 from heedful.client.sync_async import Steps, either
 from heedful.core.validation import describe
 from heedful.loop.records import Answer, new_id
 
-Prior = Mapping[str, float] | Sequence[float] | npt.NDArray[Any] | None
 Time = int | str | None
 
 
@@ -34,11 +32,11 @@ class DecisionOperations(Operations):
     @either
     def decide(
         self,
-        candidates: Sequence[Any] | None = None,
+        candidates: Sequence[object] | None = None,
         *,
         features: npt.ArrayLike | None = None,
         person: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
         prior: Prior = None,
         show: int | None = None,
         id: str | None = None,
@@ -97,12 +95,12 @@ class DecisionOperations(Operations):
     @either
     def record(
         self,
-        candidates: Sequence[Any],
+        candidates: Sequence[object],
         shown: Sequence[str],
         *,
         id: str | None = None,
         person: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
         prior: Prior = None,
         probability: float | None = None,
         time: Time = None,
@@ -149,5 +147,5 @@ class DecisionOperations(Operations):
         call = Call("POST", self._path("activate"), messages.body(messages.present_fields(decision=id, time=time)))
         return answer_of((yield from self._ask(call)), id)
 
-    def _path(self, *parts: str, **query: Any) -> str:
+    def _path(self, *parts: str, **query: object) -> str:
         return messages.path("loops", self.name, *parts, **query)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.client import messages
-from heedful.client.fallback import Decision, caller_order, fall_back
+from heedful.client.fallback import Decision, Prior, caller_order, fall_back
 from heedful.client.messages import FLOATS, MSGPACK, Call
 from heedful.client.operations import list_of
 from heedful.core.validation import check_count, describe
@@ -23,14 +23,14 @@ class DecideRequest:
     def __init__(
         self,
         loop: str,
-        candidates: Any,
-        features: Any,
-        prior: Any,
+        candidates: Sequence[object] | None,
+        features: npt.ArrayLike | None,
+        prior: Prior,
         show: int | None,
         id: str | None,
         deferred: bool,
-        how: Mapping[str, Any] | None = None,
-        **beside: Any,
+        how: Mapping[str, object] | None = None,
+        **beside: object,
     ) -> None:
         if show is not None:
             check_count("show", show)
@@ -42,7 +42,7 @@ class DecideRequest:
         self._beside = messages.present_fields(**beside)  # person and context
         query = {**self._beside, **messages.present_fields(show=show, deferred=deferred or None, **(how or {}))}
         self._rows: npt.NDArray[np.float32] | None = None
-        self._listed: list[Any] | None = None
+        self._listed: list[object] | None = None
         if features is not None:
             self._rows, rows = _rows(features, candidates, prior)
             query.pop("strict", None)  # numbered candidates are all known
@@ -82,7 +82,7 @@ class DecideRequest:
         path = messages.path("loops", self._loop, "records")
         return fall_back(path, self.id, record, reason, self.deferred)
 
-    def _names(self, candidates: list[Any] | None, identifier: str) -> list[str]:
+    def _names(self, candidates: Sequence[object] | None, identifier: str) -> list[str]:
         """The names of the candidates, as the server would call them."""
         if candidates is None:
             return [str(name) for name in self._prior] if isinstance(self._prior, Mapping) else []
@@ -94,7 +94,7 @@ class DecideRequest:
         return [str(name) for name in candidates]
 
 
-def features_of(features: Any, candidates: Any = None) -> npt.NDArray[np.float32]:
+def features_of(features: object, candidates: object = None) -> npt.NDArray[np.float32]:
     """features as rows of numbers, m x N. ValueError where they are none, or `candidates` come beside them."""
     if candidates is not None:
         raise ValueError('features: expected no candidates beside them, got both; their names are "0", "1", ...')
@@ -106,7 +106,9 @@ def features_of(features: Any, candidates: Any = None) -> npt.NDArray[np.float32
     return X
 
 
-def _rows(features: Any, candidates: Any, prior: Any) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+def _rows(
+    features: object, candidates: object, prior: object
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """(features, features as they are sent, the caller's score in a last column where there is one)."""
     X = features_of(features, candidates)
     if prior is None:
@@ -117,7 +119,7 @@ def _rows(features: Any, candidates: Any, prior: Any) -> tuple[npt.NDArray[np.fl
     return X, np.column_stack([X, scores]).astype("<f4")
 
 
-def _numbers(value: Any) -> npt.NDArray[np.float32]:
+def _numbers(value: object) -> npt.NDArray[np.float32]:
     """value as it is sent; nothing where it is no array of numbers; infinite where it does not fit."""
     try:
         with np.errstate(over="ignore"):

@@ -42,10 +42,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+import numpy.typing as npt
 
 from heedful.client import messages
 from heedful.client.messages import Call, Reply
 from heedful.core.validation import describe, is_number
+
+Prior = Mapping[str, float] | Sequence[float] | npt.NDArray[Any] | None
+"""The caller's score of each candidate: by name, or one for each; an array of any type of numbers."""
 
 logger = logging.getLogger("heedful.client")
 
@@ -110,7 +114,7 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
     return Decision(id, said.shown, said.probability, said.version, said.arm, said.seq, deferred=deferred, **beside)
 
 
-def caller_order(names: Sequence[str], prior: Any) -> list[str]:
+def caller_order(names: Sequence[str], prior: Prior) -> list[str]:
     """The candidates by the caller's score, as the server's control arm has them: those without one count as average,
     ties stand as they were listed. Never raises: scores that make no sense are none."""
     if isinstance(prior, Mapping):
@@ -220,7 +224,7 @@ class UntoldFallbacks:
             if where == loop and body is not None and str(msgspec.msgpack.decode(body).get("person")) == person:
                 self.mark_told(loop, decision)
 
-    def find(self, loop: str, decision: Any) -> Decision | None:
+    def find(self, loop: str, decision: object) -> Decision | None:
         """The fallback that is still to be told before feedback on `decision`, itself or its id; None where none is."""
         given = decision if isinstance(decision, Decision) and decision.fallback else None
         id = given.id if given is not None else decision

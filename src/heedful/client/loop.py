@@ -13,9 +13,9 @@ import msgspec
 import numpy.typing as npt
 
 from heedful.client import messages
-from heedful.client.decide import DecisionOperations, Prior, Time
+from heedful.client.decide import DecisionOperations, Time
 from heedful.client.decide_request import features_of
-from heedful.client.fallback import Decision
+from heedful.client.fallback import Decision, Prior
 from heedful.client.messages import MSGPACK, Call, answer_of
 from heedful.client.operations import MOST, SIZE, About, id_of, list_of
 from heedful.client.sync_async import Steps, either
@@ -33,7 +33,13 @@ class FeedbackOperations(DecisionOperations):
 
     @either
     def feedback(
-        self, /, decision: str | Decision | Mapping[str, Any], *, id: str | None = None, time: Time = None, **form: Any
+        self,
+        /,
+        decision: str | Decision | Mapping[str, object],
+        *,
+        id: str | None = None,
+        time: Time = None,
+        **form: object,
     ) -> Steps[Answer]:
         """Learn from what a person answered to a decision, in one of the forms of docs/feedback.md.
 
@@ -55,13 +61,13 @@ class FeedbackOperations(DecisionOperations):
         return _because(answer_of(reply, event["id"]), trouble)
 
     @either
-    def feedback_many(self, events: Iterable[Mapping[str, Any]]) -> Steps[list[Answer]]:
+    def feedback_many(self, events: Iterable[Mapping[str, object]]) -> Steps[list[Answer]]:
         """Learn from many events, {"decision": ..., "id": ..., "clicks": [...]} each, a thousand in a request.
 
         One that is no feedback is answered with `rejected` and the reason, and the others go on. Give events ids of
         your own where you may have to send them again.
         """
-        sent: list[Any] = []
+        sent: list[object] = []
         troubles: list[str] = []
         for given in list_of("events", events, "objects"):
             known = isinstance(given, Mapping)
@@ -73,7 +79,7 @@ class FeedbackOperations(DecisionOperations):
             answers += messages.answers_of(reply, len(some))
         return [_because(answer, trouble) for answer, trouble in zip(answers, troubles)]
 
-    def _tell_first(self, event: Mapping[str, Any]) -> Steps[str]:
+    def _tell_first(self, event: Mapping[str, object]) -> Steps[str]:
         """Tell of each decision of an event what was shown, where it fell back; why that cannot be, "" where it can.
 
         The event is sent all the same: another process may have told it. Otherwise the server does not know the id.
@@ -111,7 +117,7 @@ class LoopOperations(FeedbackOperations):
     """All that is asked of a loop: also its items, and what can be known of it."""
 
     @either
-    def put_items(self, items: Iterable[Mapping[str, Any]] | Frame) -> Steps[int]:
+    def put_items(self, items: Iterable[Mapping[str, object]] | Frame) -> Steps[int]:
         """Put items on offer, new or changed, a thousand in a request; how many were. The same again changes nothing.
 
         Where one cannot be encoded none of its request is put, while those before stay.
@@ -148,11 +154,11 @@ class LoopOperations(FeedbackOperations):
     @either
     def rank(
         self,
-        candidates: Sequence[Any] | None = None,
+        candidates: Sequence[object] | None = None,
         *,
         features: npt.ArrayLike | None = None,
         person: str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
         prior: Prior = None,
         strict: bool | None = None,
     ) -> Steps[tuple[str, ...]]:
@@ -223,7 +229,7 @@ class _Weights(msgspec.Struct):
     weights: dict[str, float | None]
 
 
-def _event(given: Mapping[str, Any]) -> dict[str, Any]:
+def _event(given: Mapping[str, object]) -> dict[str, Any]:
     """An event as it is sent: with an id, decisions by theirs."""
     event = messages.present_fields(**given)
     event.setdefault("id", new_id())

@@ -67,7 +67,7 @@ class Wait(NamedTuple):
 # ---------------------------------------------------------------------------- what is sent
 
 
-def path(*parts: str, **query: Any) -> str:
+def path(*parts: str, **query: object) -> str:
     """The path of a request under /v1; parts are names, whatever characters they are made of.
 
     ValueError, by name, where a value of the query is nothing that JSON can say, or all is too long to be sent.
@@ -88,7 +88,7 @@ def _segment(name: str) -> str:
     return _quote("name", name) if name.strip(".") else name.replace(".", "%2E")
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: object) -> str:
     return _quote(name, value if isinstance(value, str) else _encode(name, value, msgspec.json.encode).decode())
 
 
@@ -103,7 +103,7 @@ MOST_JSON = 2**20
 """Bytes of JSON that a server takes unless it was told otherwise."""
 
 
-def body(value: Any, content: str = JSON) -> bytes:
+def body(value: object, content: str = JSON) -> bytes:
     """value as JSON or msgpack; what numpy and others call a number, a list or an object is one."""
     encode = msgspec.msgpack.encode if content == MSGPACK else msgspec.json.encode
     try:
@@ -115,20 +115,20 @@ def body(value: Any, content: str = JSON) -> bytes:
         raise
 
 
-def short(value: Any) -> tuple[bytes, str]:
+def short(value: object) -> tuple[bytes, str]:
     """value as JSON, or as msgpack where a server takes no JSON of that size; and which of them it is."""
     content = body(value)
     return (content, JSON) if len(content) <= MOST_JSON else (body(value, MSGPACK), MSGPACK)
 
 
-def _encode(name: str, value: Any, encode: Callable[..., bytes]) -> bytes:
+def _encode(name: str, value: object, encode: Callable[..., bytes]) -> bytes:
     try:
         return encode(value, enc_hook=_plain)
     except (TypeError, NotImplementedError, OverflowError, RecursionError, UnicodeEncodeError) as error:
         raise ValueError(f"{name}: expected what JSON can say, got something else: {error}") from None
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, Mapping):
@@ -140,14 +140,14 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__}")
 
 
-def present_fields(**fields: Any) -> dict[str, Any]:
+def present_fields(**fields: object) -> dict[str, Any]:
     """The fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def batches(values: Iterable[Any], most: int, size: int) -> Iterator[tuple[list[Any], bytes]]:
+def batches(values: Iterable[T], most: int, size: int) -> Iterator[tuple[list[T], bytes]]:
     """values in lists of at most `most`, and of about `size` bytes as msgpack, each with its msgpack."""
-    some: list[Any] = []
+    some: list[T] = []
     pieces: list[msgspec.Raw] = []
     total = 0
     for value in values:
@@ -228,7 +228,7 @@ def read_as(reply: Reply, expected: type[T]) -> T:
     return _convert(expected, read(reply, dict[str, Any]))
 
 
-def _convert(expected: type[T], fields: Any) -> T:
+def _convert(expected: type[T], fields: object) -> T:
     try:
         made: T = _of(expected, fields)
         return made
@@ -236,7 +236,7 @@ def _convert(expected: type[T], fields: Any) -> T:
         raise ConnectionError(f"expected an answer of heedful's, got one with other fields: {error}") from None
 
 
-def _of(expected: Any, value: Any) -> Any:
+def _of(expected: Any, value: object) -> Any:
     """A value as `expected`, a type: objects as tuples with names, lists as tuples; all else as it is. A newer server
     may say more, at any depth: that is left out."""
     kinds = get_args(expected)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from heedful.client.fallback import Breaker, Decision, UntoldFallbacks, decision
 from heedful.client.messages import MSGPACK, Call, Failure, Reply, Wait
 from heedful.client.sync_async import Steps, either
 from heedful.core.validation import describe
-from heedful.data.frames import rows_in
+from heedful.data.frames import Frame, rows_in
 from heedful.loop.interactions.facts import Facts
 
 LEAST = 0.02
@@ -41,7 +41,7 @@ class About(Facts, frozen=True, kw_only=True):
     items: int
     events: dict[str, int]
     """how many there are of each kind"""
-    settings: dict[str, Any]
+    settings: dict[str, object]
     caveats: list[str] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
     unknown: dict[str, int] = msgspec.field(default_factory=dict)
@@ -132,15 +132,15 @@ class ClientOperations(Operations):
     def _create(
         self,
         name: str,
-        items: Any,
-        learner: Any,
-        settings: Any,
-        identifier: Any,
-        kinds: Any,
-        context: Any,
-        crosses: Any,
-        features: Any = None,
-        query_features: Any = None,
+        items: Iterable[Mapping[str, object]] | Frame,
+        learner: str | None,
+        settings: Mapping[str, object] | None,
+        identifier: str | None,
+        kinds: Mapping[str, str] | None,
+        context: Iterable[Mapping[str, object]] | None,
+        crosses: Iterable[Sequence[str]] | None,
+        features: bool | None = None,
+        query_features: Mapping[str, object] | None = None,
     ) -> Steps[About]:
         fields = messages.present_fields(
             learner=learner, settings=settings, identifier=identifier, kinds=kinds, features=features
@@ -160,12 +160,12 @@ class _Loops(msgspec.Struct):
     loops: list[str]
 
 
-def id_of(decision: Any) -> Any:
+def id_of(decision: object) -> Any:
     """The id of a decision, or what was given as one."""
     return decision.id if hasattr(decision, "id") and hasattr(decision, "shown") else decision
 
 
-def list_of(name: str, values: Any, expected: str) -> list[Any]:
+def list_of(name: str, values: object, expected: str) -> list[Any]:
     """values as a list. ValueError where they are a text, an object, or nothing that can be listed."""
     single = isinstance(values, np.ndarray) and values.ndim == 0
     if single or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):

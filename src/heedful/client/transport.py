@@ -9,7 +9,8 @@ import re
 import ssl
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -27,7 +28,7 @@ T = TypeVar("T")
 _KEY = re.compile(r"hk_[a-z0-9]{8}_[A-Za-z0-9_-]{43}")
 
 
-def _httpx() -> Any:
+def _httpx() -> ModuleType:
     """httpx, which the client alone needs."""
     try:
         import httpx
@@ -66,7 +67,13 @@ def _check_url(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
 class _Transport:
     """What both carriers share: an address, the headers, httpx."""
 
-    def __init__(self, url: str, key: str | None, insecure: bool, transport: Any) -> None:
+    def __init__(
+        self,
+        url: str,
+        key: str | None,
+        insecure: bool,
+        transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None,
+    ) -> None:
         key = key.strip() if isinstance(key, str) else key
         self.url, self._here = _check_url(url, key, insecure)
         self.httpx = _httpx()
@@ -91,7 +98,7 @@ class _Transport:
         verify = True if self.url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         return {"transport": self._transport, "limits": limits, "trust_env": not self._here, "verify": verify}
 
-    def request(self, call: Call, timeouts: dict[str, Any]) -> httpx.Request:
+    def request(self, call: Call, timeouts: Mapping[str, float]) -> httpx.Request:
         """A call as httpx has it."""
         url = self._urls.get(call.path)
         if url is None:
@@ -116,12 +123,12 @@ class _Transport:
         sent = not isinstance(error, self.httpx.ConnectError | self.httpx.UnsupportedProtocol)
         return Failure(f"no connection to {self.url}: {error}" if not sent else f"cut off: {error}", False, sent)
 
-    def silent(self, call: Call) -> dict[str, Any]:
+    def silent(self, call: Call) -> dict[str, float]:
         """The time-outs of a stream: of each of its bytes, not of all."""
         return {"connect": 10.0, "write": 10.0, "pool": 10.0, "read": call.timeout}
 
 
-class _TimeLeft(dict[str, Any]):
+class _TimeLeft(dict[str, float]):
     """The time-outs of one request: whatever it waits for, no longer than until its deadline, or that of connecting."""
 
     def __init__(self, call: Call) -> None:
@@ -130,7 +137,7 @@ class _TimeLeft(dict[str, Any]):
         self.deadline = now + call.timeout
         self.connected = self.deadline if call.connect is None else now + call.connect
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> float:
         deadline = self.connected if name in ("connect", "pool") else self.deadline
         return max(deadline - time.monotonic(), 0.001)
 
@@ -140,7 +147,7 @@ class _TimeLeft(dict[str, Any]):
 class Transport(_Transport):
     """Carries calls and waits. Any number of threads may use it."""
 
-    def __init__(self, url: str, key: str | None, insecure: bool, transport: Any) -> None:
+    def __init__(self, url: str, key: str | None, insecure: bool, transport: httpx.BaseTransport | None) -> None:
         super().__init__(url, key, insecure, transport)
         self.sleep = time.sleep
         self._opening = threading.Lock()
@@ -222,7 +229,7 @@ class Transport(_Transport):
 class AsyncTransport(_Transport):
     """Carries calls and awaits. For one event loop."""
 
-    def __init__(self, url: str, key: str | None, insecure: bool, transport: Any) -> None:
+    def __init__(self, url: str, key: str | None, insecure: bool, transport: httpx.AsyncBaseTransport | None) -> None:
         super().__init__(url, key, insecure, transport)
         self.sleep = asyncio.sleep
         self.http: httpx.AsyncClient = self.httpx.AsyncClient(**self._settings)
