@@ -151,7 +151,7 @@ def compare(
     _tell(path, json)
 
 
-def _interrupt(*_: Any) -> None:
+def _interrupt(*_: object) -> None:
     """What SIGTERM does: the same as Ctrl-C."""
     raise KeyboardInterrupt
 

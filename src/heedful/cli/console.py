@@ -136,7 +136,7 @@ def width(table: Table) -> int:
     return table.__rich_measure__(screen, screen.options.update(max_width=10_000)).maximum
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """A value as JSON on stdout, with escapes where stdout has not all characters; what is not finite must be null by
     now."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)

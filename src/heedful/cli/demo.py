@@ -72,7 +72,7 @@ def demo(
         _tell(home, kept=folder)
 
 
-def _interrupt(*_: Any) -> None:
+def _interrupt(*_: object) -> None:
     """What SIGTERM does: the same as Ctrl-C."""
     raise KeyboardInterrupt
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.cli.console import console, new_table, notes, print_json
 from heedful.cli.demo_loops import CARS, ORIGINS, WORDS, Person, cars, cars_loop
@@ -112,7 +112,7 @@ def benefit(loop: Loop) -> str:
     return " ".join([told.short, *told.more])
 
 
-def _as_json(taught: DemoResult) -> dict[str, Any]:
+def _as_json(taught: DemoResult) -> dict[str, object]:
     from heedful.loop.records import plain
 
     weights = [{"feature": name, "hidden": w, "learned": taught.learned[name]} for name, w in taught.hidden.items()]

@@ -136,7 +136,7 @@ def _check_data(where: str, grid: Mapping[str, Any], experiment: GridExperiment)
     check_keys(f"{where}: data", grid["data"], experiment.keys)
 
 
-def _specs(where: str, entry: Any) -> list[str]:
+def _specs(where: str, entry: object) -> list[str]:
     """A learner's name as it stands, or the product of a table's lists as names with parameters."""
     if isinstance(entry, str):
         return [entry]
@@ -190,7 +190,7 @@ def load_cell(folder: Path, cell: Cell) -> tuple[dict[str, Any] | None, str]:
     return result, ""
 
 
-def write_cell(folder: Path, cell: Cell, result: Mapping[str, Any]) -> None:
+def write_cell(folder: Path, cell: Cell, result: Mapping[str, object]) -> None:
     """Write a cell's file."""
     write_whole(folder / cell.name, json.dumps({"cell": cell.spec, "result": result}, indent=1))
 

@@ -51,7 +51,7 @@ class Tally:
     def reasons(self) -> list[dict[str, Any]]:
         return [{name: told[name] for name in told if name != "line"} for told in self._reasons.values()]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         counts = {kind: {status: count[status] for status in STATUSES} for kind, count in self.counts.items()}
         return {"lines": self.lines, "counts": counts, "reasons": self.reasons}
 
@@ -79,7 +79,7 @@ def show_counts(tally: Tally, title: str) -> None:
         screen.print(why)
 
 
-def report_json(report: Report) -> dict[str, Any]:
+def report_json(report: Report) -> dict[str, object]:
     return {
         "rows": dict(report.rows),
         "used": dict(report.used),

@@ -17,6 +17,8 @@ from heedful.loop.interactions.protocol import Interaction
 from heedful.loop.settings import Settings
 
 if TYPE_CHECKING:
+    import rich.table
+
     from heedful.features import Encoding
     from heedful.loop import Loop
 
@@ -190,7 +192,7 @@ def _kind_made(given: Mapping[str, Any]) -> type[Interaction[Any]] | None:
     return made[0] if made else None
 
 
-def _check_fit(made: type[Interaction[Any]], others: Mapping[str, Any], *, kind: Any, features: Any) -> None:
+def _check_fit(made: type[Interaction[Any]], others: Mapping[str, object], *, kind: object, features: object) -> None:
     """BadInput for what does not go with a kind of loop that knows items by number, not by features."""
     if not made.by_number:
         return
@@ -339,7 +341,7 @@ def _next(loop: Loop, name: str) -> str:
     return shell_quote(["heedful", "decide", name, "--candidates", "TEXTS.json"])
 
 
-def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, Any]:
+def _as_json(loop: Loop, name: str, n_items: int) -> dict[str, object]:
     manifest = loop.manifest
     return {
         "loop": str(loop.path),
@@ -387,7 +389,7 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
         screen.print(f"Mind: {caveat}.", markup=False, soft_wrap=True)
 
 
-def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Mapping[str, Any]]) -> None:
+def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Mapping[str, object]]) -> None:
     """The columns of texts that were ignored for want of repetition, and the very command that takes them in."""
     kinds = {}
     for each in loop.manifest.encoding.describe() if loop.manifest.encoding.size else ():
@@ -400,7 +402,7 @@ def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Map
         console().print(f"\n{told}\n  {remove}\n  {again}", markup=False, soft_wrap=True)
 
 
-def _kind_if_asked(cells: Sequence[Any]) -> str:
+def _kind_if_asked(cells: Sequence[object]) -> str:
     """What a column of few texts could be: a text where words recur, a category where whole texts do, else nothing."""
     from heedful.features.texts import words
 
@@ -427,7 +429,7 @@ def _words(around: typer.Context) -> list[str]:
     return words
 
 
-def _table(title: str, encoding: Encoding) -> Any:
+def _table(title: str, encoding: Encoding) -> rich.table.Table:
     from rich.markup import escape
 
     table = new_table(escape(title))

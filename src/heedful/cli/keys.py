@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -158,7 +158,7 @@ def _when(micros: int | None) -> str:
     return datetime.fromtimestamp(micros // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _as_json(key: Key) -> dict[str, Any]:
+def _as_json(key: Key) -> dict[str, object]:
     """What may be told of a key; its digest is of no use to anybody."""
     from heedful.server.keys import in_order
 

@@ -136,7 +136,7 @@ def _best(prepared: Prepared, curves: dict[str, Curve]) -> str:
     return (max if prepared.setting.rising else min)(ends, key=lambda spec: ends[spec]) if ends else ""
 
 
-def _less(best: str, against: tuple[float, float] | None) -> dict[str, Any]:
+def _less(best: str, against: tuple[float, float] | None) -> dict[str, object]:
     """What --json says of the difference to the best of the simple learners; null for that itself."""
     if not best:
         return {}

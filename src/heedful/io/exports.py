@@ -129,7 +129,7 @@ class Exporter:
         }
         return {name: value for name, value in line.items() if value is not None or name == "probability"}
 
-    def _candidates(self, known: LoggedDecision) -> Sequence[Any]:
+    def _candidates(self, known: LoggedDecision) -> Sequence[object]:
         if not known.names or self._by_name or self._ledger.interaction.by_number:
             return known.names
         if known.record.attributes:

@@ -89,7 +89,7 @@ def _check_decision(record: Mapping[str, Any]) -> None:
     predicted(record, len(shown))
 
 
-def unknown(given: Any) -> tuple[tuple[int, str], ...]:
+def unknown(given: object) -> tuple[tuple[int, str], ...]:
     """What was asked for and not on offer, {name: its place in what was shown, null where it was not}, as the log keeps
     it."""
     if given is not None and not isinstance(given, Mapping):
@@ -135,7 +135,7 @@ def predicted(record: Mapping[str, Any], n: int) -> tuple[float, ...] | None:
     return tuple([each if is_number(each, int) else number for each, number in zip(given, numbers)])
 
 
-def check_time(name: str, value: Any) -> int:
+def check_time(name: str, value: object) -> int:
     """An ISO 8601 time, UTC where it does not say, as microseconds since 1970."""
     try:
         if not isinstance(value, str):
