@@ -25,6 +25,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,18 @@ listener = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=2048)
 uvicorn.Server(config(app)).run([listener])
 """
 
+PEER = """
+import sys
+from granian.constants import Interfaces
+from granian.server import Server
+async def app(scope, protocol):
+    await protocol()
+    protocol.response_bytes(200, [("content-length", "2")], b"{}")
+if __name__ == "__main__":
+    Server("peer:app", address="127.0.0.1", port=int(sys.argv[1]), interface=Interfaces.RSGI, log_enabled=False).serve()
+"""
+"""The same route of granian's RSGI, a server that is maintained elsewhere."""
+
 
 @contextmanager
 def running(command: list[str], port: int) -> Iterator[int]:
@@ -82,6 +95,13 @@ def cpu(pid: int) -> float:
     """Seconds of processor time that a process has had."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def worker_of(pid: int) -> int:
+    """The process that answers for granian's: its only child that is no tracker of multiprocessing's."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    [found] = [each for each in children if b"tracker" not in Path(f"/proc/{each}/cmdline").read_bytes()]
+    return int(found)
 
 
 def wrk(pid: int, port: int, script: str, seconds: int, folder: Path) -> dict[str, float]:
@@ -301,6 +321,13 @@ def main() -> None:
         names = json.dumps({"candidates": [f"item-{i * 37 % ITEMS}" for i in range(CANDIDATES)], "show": SHOW})
         with running([sys.executable, "-c", BARE, str(given.port)], given.port) as pid:
             figures["bare_route"] = wrk(pid, given.port, bare(names), seconds, folder)
+        if find_spec("granian") is None:
+            print("granian, bare route: skipped: granian is not installed", flush=True)
+        else:
+            (folder / "peer.py").write_text(PEER)
+            with running([sys.executable, str(folder / "peer.py"), str(given.port)], given.port) as pid:
+                pid = worker_of(pid)
+                figures["bare_route_granian"] = wrk(pid, given.port, bare(names), seconds, folder)
         print(figures, flush=True)
         if given.durable:
             for turn in range(6):
