@@ -1,8 +1,8 @@
-"""Matrix factorisation by alternating least squares: movie features as [J15] section 6.1.2 wants them.
+"""Matrix factorisation by alternating least squares, for the movie features of [J15] section 6.1.2.
 
-The papers name the "SVD embedding" of Bell & Koren (ICDM 2007, Eq. 15), fitted to the ratings that are there, and leave
-the rest to cross-validation. Two penalties are on offer: "plain", the papers', is the same for every row; "weighted",
-that of Zhou et al. (2008), grows with a row's number of ratings.
+The papers name the "SVD embedding" of Bell & Koren (ICDM 2007, Eq. 15), fitted to the observed ratings, and choose the
+rest by cross-validation. Two penalties: "plain", the papers', is the same for every row; "weighted" (Zhou et al. 2008)
+grows with a row's number of ratings.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ REGULARISATIONS = {"plain": (1.0, 2.0, 5.0, 7.5, 10.0, 15.0, 20.0), "weighted": 
 
 
 class Factors(NamedTuple):
-    """P (U x k) and Q (M x k): P Q^T is close to the ratings that are there."""
+    """Factor matrices P (U x k) and Q (M x k): P Q^T approximates the observed ratings."""
 
     P: Array
     Q: Array
 
 
 class Trial(NamedTuple):
-    """One setting in a cross-validation: root mean squared error on ratings that were left out, over all folds."""
+    """Cross-validation result of one setting: root mean squared error on held-out ratings, over all folds."""
 
     dimension: int
     regularisation: float
@@ -49,12 +49,12 @@ def alternating_least_squares(
     tolerance: float = 1e-4,
     sweeps: int = 100,
 ) -> Factors:
-    """Factors of raw ratings, values (n,) of users (n,) for movies (n,), shape = (U, M).
+    """Factorise raw ratings, values (n,) of users (n,) for movies (n,), shape = (U, M).
 
-    They go down on L = sum (r - p_u . q_j)^2 + regularisation (sum_u c_u |p_u|^2 + sum_j c_j |q_j|^2), where c is 1
-    ("plain") or the number of ratings of the row ("weighted"): P is the best for Q, then Q for P, until a sweep takes
-    off less than `tolerance` of L. Rows without ratings are 0. Q starts as the movies' mean ratings and small normal
-    noise. No intercepts: one is in the factors where the ratings want it.
+    Minimises L = sum (r - p_u . q_j)^2 + regularisation (sum_u c_u |p_u|^2 + sum_j c_j |q_j|^2), with c = 1 ("plain")
+    or the number of ratings of the row ("weighted"). P and Q are solved for in turn, until a sweep lowers L by less
+    than the share `tolerance`, or after `sweeps`. Rows without ratings are 0. Q starts as the movies' mean ratings plus
+    small normal noise (`seed`). There are no intercepts: the factors contain one where the ratings need it.
     """
     U, M = shape
     by_user = _Rows.of(users, movies, values, U, penalty)
@@ -84,9 +84,9 @@ def cross_validate(
     folds: int = 5,
     seed: int = 0,
 ) -> list[Trial]:
-    """What every setting costs on ratings left out, best first; each rating is left out once, in random folds.
+    """Cross-validate every setting in random `folds`: trials, best first.
 
-    Without `regularisations` those that are there for the penalty.
+    `regularisations` defaults to a grid for the penalty. Other arguments as in `alternating_least_squares`.
     """
     fold = np.random.default_rng([seed, 1]).permutation(values.size) % folds
     tried = []
@@ -103,8 +103,9 @@ def cross_validate(
 
 
 class _Rows(NamedTuple):
-    """The ratings by row (users, or movies): those of row r are columns[ends[r]:ends[r + 1]], and their values; and
-    how many times its |p|^2 counts."""
+    """Ratings by row (users, or movies): row r has columns[ends[r]:ends[r + 1]] and their values; `times` weights its
+    |p|^2.
+    """
 
     columns: Ints
     values: Array
@@ -119,7 +120,7 @@ class _Rows(NamedTuple):
         return cls(columns[order], values[order], ends, times)
 
     def best(self, Q: Array, regularisation: float) -> tuple[Array, float]:
-        """argmin over P of sum (r - p . q)^2 + regularisation sum times |p|^2, (rows x k), and that minimum."""
+        """The P (rows x k) that minimises sum (r - p . q)^2 + regularisation sum times |p|^2, and the minimum."""
         n, k = self.ends.size - 1, Q.shape[1]
         A, b = np.empty((n, k, k)), np.empty((n, k))
         for r in range(n):

@@ -1,4 +1,4 @@
-"""A table of items (a CSV) as names and standardised features."""
+"""Loads a table of items (CSV) as names and standardised features."""
 
 from collections.abc import Sequence
 from os import PathLike

@@ -1,4 +1,4 @@
-"""What the cells of a table of choices say: names, numbers, and answers in words."""
+"""Parses cells of a table of comparisons: names, counts, numbers, and answers in words."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,13 +21,15 @@ MOST_TIMES = 1_000_000_000
 
 
 def word(text: str) -> str:
-    """What is said, apart from case and marks; but -1 is not 1."""
+    """A word without case, blanks and marks, for comparison; a number as it is, so that -1 is not 1."""
     text = text.strip()
     return text if is_number(text) else plain(text)
 
 
 def name_in(where: str, field: str, cell: Any) -> str:
-    """A cell as a name: text, without the ' that keeps it from being a formula, or a whole number, 3.0 as 3."""
+    """A cell as a name: text, without the apostrophe that guards a formula; or a whole number, 3.0 as 3. ValueError,
+    naming the row and field, for anything else.
+    """
     if isinstance(cell, float) and cell.is_integer():
         return f"{cell:.0f}"
     if cell is None or cell == "":
@@ -38,17 +40,19 @@ def name_in(where: str, field: str, cell: Any) -> str:
 
 
 def person_in(where: str, row: Mapping[str, Any], at: Mapping[str, list[str]]) -> str:
+    """The name of who answered in this row; "" without such a column. ValueError as `name_in`."""
     return name_in(where, "person", row.get(at["person"][0])) if "person" in at else ""
 
 
 def times_in(where: str, row: Mapping[str, Any], at: Mapping[str, list[str]]) -> int:
+    """How often the answer of this row was given; 1 without such a column. ValueError as `times`."""
     if "times" not in at:
         return 1
     return times(where, row.get(at["times"][0]))
 
 
 def times(where: str, cell: Any) -> int:
-    """How often an answer was given."""
+    """A cell as a count of answers. ValueError, naming the row, for anything but a whole number in range."""
     value = number_of(where, "times", cell)
     if value is None or value < 0 or value % 1 or value > MOST_TIMES:
         got = cut_repr(cell)
@@ -57,7 +61,7 @@ def times(where: str, cell: Any) -> int:
 
 
 def number_of(where: str, field: str, cell: Any) -> float | None:
-    """A cell as a number, None where there is nothing in it."""
+    """A cell as a number; None where it is empty. ValueError, naming the row and field, for anything else."""
     if cell is None:
         return None
     value = number_in(cell.strip()) if isinstance(cell, str) else cell

@@ -1,4 +1,4 @@
-"""Which columns of a table of choices say what: by their names, or as told."""
+"""Finds which columns of a table of comparisons hold what, by their names or as given."""
 
 import re
 from collections.abc import Sequence
@@ -28,12 +28,14 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 
 def plain(name: str) -> str:
-    """A word apart from case and marks: personid of "Person ID"."""
+    """A column name without case, blanks, `_`, `.` and `-`: personid for "Person ID"."""
     return re.sub(r"[\s_.\-]", "", name.casefold())
 
 
 def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The columns of each role; those of one form, and person, times, ballot where they are there."""
+    """The columns of each role: those of one form of table, and person, times and ballot where present. `named`: roles
+    given by the caller. ValueError for an unknown role or column, and for a column with two roles.
+    """
     for role, names in named.items():
         if role not in NAMES:
             raise ValueError(f"columns: expected one of {', '.join(NAMES)}, got {role!r}")
@@ -90,7 +92,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _rank_columns(header: Sequence[str]) -> dict[str, list[str]] | None:
-    """The columns that are called 1, 2, ... or first, second, third, ..., with or without rank, place, choice."""
+    """Columns named 1, 2, ... or first, second, third, ..., with or without rank, place or choice."""
     numbered: dict[int, str] = {}
     for name in header:
         match = _RANKED.fullmatch(plain(name).removeprefix("#"))

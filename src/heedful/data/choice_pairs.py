@@ -1,4 +1,4 @@
-"""Answers about two items in a table, read as whole columns: a million of them say few different things."""
+"""Reads comparisons of two items from whole columns: a million rows hold few distinct values."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ _EQUAL = _SAID["equal"]
 
 
 class _Column:
-    """A column of names: of each row (r,) the number of its name among `numbers`, and whether it is none."""
+    """A column of names: for each row (r,) the number of its name, and whether it is invalid."""
 
     def __init__(self, coded: CodedColumn, field: str, numbers: dict[str, int], empty: str | None = None) -> None:
         """`empty`: the name of a cell with nothing in it, where that is one."""
@@ -40,7 +40,7 @@ class _Column:
 
 
 def winners(table: Table, at: Mapping[str, list[str]]) -> ComparisonTable:
-    """Choices by winner and loser."""
+    """Comparisons from columns winner and loser. ValueError for the first malformed row."""
     got = _columns(table, at, "winner", "loser")
     items: dict[str, int] = {}
     winner, loser = (_Column(got[role], at[role][0], items) for role in ("winner", "loser"))
@@ -58,8 +58,10 @@ def winners(table: Table, at: Mapping[str, list[str]]) -> ComparisonTable:
 
 
 def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -> tuple[ComparisonTable, int]:
-    """Pairs as they stood, and what was said of them, where `words` (as `word` has them) are none of `WORDS`; and how
-    many ties are of two that are both bad."""
+    """Comparisons from pairs as shown and an answer each; and how many ties called both items bad.
+
+    `words`: further answers, as `word` gives them, next to `WORDS`. ValueError for the first malformed row.
+    """
     got = _columns(table, at, "first", "second", "answer")
     column = at["answer"][0]
     items: dict[str, int] = {}
@@ -112,7 +114,7 @@ def _columns(table: Table, at: Mapping[str, list[str]], *roles: str) -> dict[str
 
 
 def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: int) -> tuple[Ints, list[str], Check]:
-    """Of each row the number of who answered, their names, and who has none."""
+    """The number of each row's person, the names of people, and which rows lack one."""
     numbers: dict[str, int] = {}
     if "person" not in got:
         return np.zeros(rows, np.int64), [""], (np.zeros(rows, bool), lambda where, i: None)
@@ -121,7 +123,7 @@ def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: i
 
 
 def _times(got: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
-    """How often each row was given, and where that is no such number."""
+    """How often each row was given, and where that is no count."""
     if "times" not in got:
         rows = next(iter(got.values())).codes.size
         return np.ones(rows, np.int64), (np.zeros(rows, bool), lambda where, i: None)
@@ -137,7 +139,7 @@ def _times(got: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
 
 
 def _refuse(table: Table, checks: list[Check]) -> None:
-    """ValueError for the first row that is wrong, of several things in it for the first check."""
+    """Raise ValueError for the first malformed row; of several faults in it, for the first check."""
     failed = [(int(wrong.argmax()), k) for k, (wrong, _) in enumerate(checks) if wrong.any()]
     if failed:
         i, k = min(failed)

@@ -1,4 +1,4 @@
-"""Choices in a table of anybody's: pairs with the winner, pairs with an answer, orders in columns or in rows."""
+"""Loads comparisons from a table: pairs with a winner, pairs with an answer, or orders in columns or rows."""
 
 import csv
 import re
@@ -22,7 +22,7 @@ from heedful.data.table import Table, open_table, table_of
 
 
 class LoadedChoices(NamedTuple):
-    """Choices, and what became of the file in a few words."""
+    """Comparisons read from a file, with a short summary of how it was read."""
 
     choices: ComparisonTable
     summary: str
@@ -39,8 +39,9 @@ def open_choices(
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LoadedChoices:
-    """Load a table (`load_choices`), PrefLib (`load_preflib`), or the answers of a study in one JSON document, as its
-    page of results gives them; the name's ending or the content tells which."""
+    """Load comparisons from a table (`load_choices`), PrefLib (`load_preflib`), or the JSON that a study's page of
+    results exports; the name's ending or the content decides. Errors as of these loaders.
+    """
     path = Path(path)
     study = _study(path)
     if study is None and not _is_preflib(path):
@@ -67,7 +68,9 @@ class _Document(msgspec.Struct):
 
 
 def _study(path: Path) -> ComparisonTable | None:
-    """What a JSON document of a study holds; None where the file is none. ValueError, by name, for a damaged one."""
+    """The comparisons in a study's JSON document; None where the file is not one. ValueError, naming the field, where
+    it is damaged.
+    """
     with open_uncompressed(path) as file:
         try:
             if not re.match(rb'(\xef\xbb\xbf)?\s*\{\s*"study"\s*:', file.peek(200)[:200]):
@@ -139,8 +142,9 @@ def choices_in(
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LoadedChoices:
-    """The choices in the rows of a table in memory, called `name`: otherwise as `load_choices`. ValueError likewise,
-    as `NAME: row 3: field: ...`, and where a row is no object."""
+    """Comparisons in the rows of a table in memory, called `name`; otherwise as `load_choices`. ValueError likewise, as
+    `NAME: row 3: field: ...`, also where a row is no object.
+    """
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
             raise ValueError(f"{name}: row {i}: expected an object, values by column, got {cut_repr(row)}")
@@ -153,7 +157,7 @@ def choices_in(
 def _read_choices(
     file: str, table: Table, columns: Mapping[str, Sequence[str]] | None, words: Mapping[str, str] | None
 ) -> LoadedChoices:
-    """The choices in a table that messages call `file`."""
+    """The comparisons in a table that messages call `file`."""
     words = {word(said): meaning for said, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:
@@ -234,7 +238,7 @@ def _orders(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Compar
 
 
 def _in_one(where: str, name: str, cell: Any) -> list[tuple[str, ...]]:
-    """The tiers of an order in one cell."""
+    """The tiers of an order written in one cell."""
     if cell is None:
         return []
     if isinstance(cell, str):

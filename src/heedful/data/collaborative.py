@@ -1,4 +1,6 @@
-"""The synthetic set of [H12]: 1,000 people, 10 items, five shared functions, every pair answered with noise."""
+"""Loads the synthetic data set of [H12]: 1,000 people, 10 items, five shared functions, every pair answered
+with noise.
+"""
 
 from os import PathLike
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What people answered when they compared things: choices, the best of several, rankings; by name or by number."""
+"""Comparisons of items that people made: choices, best-of-k answers and rankings, by name or by number."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +47,7 @@ class ComparisonTable(NamedTuple):
 
     @property
     def answers(self) -> int:
-        """How many answers there are, those that could not judge included."""
+        """Number of answers, "cannot judge" included."""
         return sum(each.times for each in self.comparisons)
 
 
@@ -67,7 +67,7 @@ def comparison_of(person: str, shown: tuple[str, ...], answer: str) -> Compariso
 
 
 def tabulate(answered: Iterable[Comparison[str]], items: Iterable[str] = ()) -> ComparisonTable:
-    """The table of these comparisons: names get numbers, `items` first, all others as they come."""
+    """A table of these comparisons. Names get numbers: first `items`, then others in order of appearance."""
     numbers: dict[str, int] = {name: i for i, name in enumerate(dict.fromkeys(items))}
     people: dict[str, int] = {}
     times: Counter[tuple[int, Tiers, int | None, bool]] = Counter()
@@ -80,7 +80,7 @@ def tabulate(answered: Iterable[Comparison[str]], items: Iterable[str] = ()) -> 
 
 
 class ComparisonColumns(NamedTuple):
-    """Comparisons of two items as columns (p,), by the numbers of names: what a large file is read into."""
+    """Comparisons of two items as columns (p,) of numbers: the form in which large files are read."""
 
     person: Ints
     better: Ints
@@ -94,7 +94,7 @@ class ComparisonColumns(NamedTuple):
 
 
 def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Sequence[str]) -> ComparisonTable:
-    """The table that `tabulate` makes, from columns of comparisons of two items; those given no times are left out."""
+    """The table that `tabulate` would make, from columns of comparisons; those given 0 times are left out."""
     kept: Any = (column[pairs.times > 0] for column in pairs)
     person, better, worse, tied, judged, side, times = ComparisonColumns(*kept)
     both, pair = np.unique(better * len(items) + worse, return_inverse=True)
@@ -118,7 +118,7 @@ def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Seq
 
 
 def _as_they_come(values: Ints) -> tuple[list[int], Ints]:
-    """The distinct values as they first come, and the values as places among them."""
+    """The distinct values in order of appearance, and the values as indices into them."""
     found, first, which = np.unique(values, return_index=True, return_inverse=True)
     order = first.argsort()
     place = np.empty_like(order)
@@ -127,7 +127,7 @@ def _as_they_come(values: Ints) -> tuple[list[int], Ints]:
 
 
 def by_name(choices: ComparisonTable) -> Iterator[Comparison[str]]:
-    """The comparisons of a table with names in place of numbers."""
+    """Yield the comparisons of a table with names in place of numbers."""
     items, people, given = choices
     for who, tiers, times, first, judged in given:
         named = tuple(tuple(items[i] for i in tier) for tier in tiers)
@@ -135,7 +135,7 @@ def by_name(choices: ComparisonTable) -> Iterator[Comparison[str]]:
 
 
 def pool_people(choices: ComparisonTable) -> ComparisonTable:
-    """The table with all people as one: as if one person, without a name, had given all answers."""
+    """The table with all answers given by one person without a name."""
     times: Counter[tuple[Tiers, int | None, bool]] = Counter()
     for _, tiers, often, first, judged in choices.comparisons:
         times[tiers, first, judged] += often
@@ -144,9 +144,9 @@ def pool_people(choices: ComparisonTable) -> ComparisonTable:
 
 
 def split_nameless(choices: ComparisonTable, most: int = 100_000) -> ComparisonTable:
-    """The table with each answer of the person without a name as that of a new person, called "1", "2", ....
+    """The table with each answer of the nameless person given by a new person, named "1", "2", ....
 
-    ValueError where they are more than `most`.
+    ValueError where these are more than `most`.
     """
     taken = set(choices.people)
     nameless = sum(each.times for each in choices.comparisons if not choices.people[each.person])
@@ -165,8 +165,9 @@ def split_nameless(choices: ComparisonTable, most: int = 100_000) -> ComparisonT
 
 
 def without_people(choices: ComparisonTable, people: Sequence[str], name: str = "people") -> ComparisonTable:
-    """The table without the answers of those people. ValueError, under `name`, where one is not in it, or nobody is
-    left."""
+    """The table without the answers of these people. ValueError, under `name`, where one is not in it, or nobody is
+    left.
+    """
     for person in people:
         if person not in choices.people:
             raise ValueError(f"{name}: expected one of {join_names(choices.people)}, got {person!r}")

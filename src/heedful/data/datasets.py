@@ -1,4 +1,4 @@
-"""Data sets that the loaders understand: where they come from, their terms, and the sums of their files."""
+"""Data sets that the loaders read: origin, terms of use, and checksums of their files."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from heedful.data.files import GZIP_ERRORS, open_uncompressed
 
 
 class DatasetInfo(NamedTuple):
-    """A data set somebody can get from its home; nothing here fetches it."""
+    """A public data set; nothing here downloads it."""
 
     key: str
     title: str
@@ -25,7 +25,7 @@ class DatasetInfo(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What `check` says about one file of a known data set."""
+    """The result of `check` for one file of a known data set."""
 
     dataset: str  # Known.key
     file: str  # below the folder that was checked; of a set without sums, its folder
@@ -190,11 +190,11 @@ KNOWN = (
 
 
 def check(folder: str | PathLike[str]) -> list[Finding]:
-    """Compare the known data sets in a folder and its direct sub-folders with the sums on record.
+    """Compare the known data sets in a folder and its direct sub-folders with the recorded checksums.
 
-    A data set is recognised by the name of one of its files, with or without .gz; one without sums on record
-    by the name of its folder. Nothing recognised is an empty list. FileNotFoundError or NotADirectoryError
-    when `folder` is not one.
+    A data set is recognised by the name of one of its files, with or without .gz; one without checksums by the name of
+    its folder. An empty list means that nothing was recognised. FileNotFoundError or NotADirectoryError when `folder`
+    is not a folder.
     """
     root = Path(folder)
     if not root.exists():

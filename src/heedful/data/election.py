@@ -1,4 +1,6 @@
-"""The 2010 general election in the United Kingdom, as [H12] has it: which party has more votes, seat by seat."""
+"""Loads the 2010 general election in the United Kingdom as preferences, as in [H12]: which party has more votes, by
+seat.
+"""
 
 from os import PathLike
 from pathlib import Path
@@ -17,14 +19,14 @@ SEATS = (261, 358, 64, 355, 107, 194, 285, 541, 49, 473, 74, 557, 160, 467, 264,
 
 
 def load_election(folder: str | PathLike[str], *, labels: str = "right", draw: int | None = None) -> PairwiseDataset:
-    """Load all_polling_data.dat: seats are people, parties the items, and more votes are better.
+    """Load all_polling_data.dat: seats are people, parties are items, and more votes are better.
 
-    Seats where at least 6 of the 8 parties stood; what is missing is filled in from the 10 nearest by votes (a party
-    that stood in none of those has its mean everywhere: the SNP, 8,153 votes in England). The votes of 20 seats are the
+    Seats where at least 6 of the 8 parties stood; missing votes are imputed from the 10 nearest seats (a party that
+    stood in none of those has its mean everywhere: the SNP, 8,153 votes in England). The votes in 20 seats are the
     features of the parties, which leaves 264 people with the latitude and longitude of their seat. `draw`: a seed for
-    other 20 seats than those of [H12].
+    20 other seats than those of [H12].
 
-    `labels`: see `first_preferred`. FileNotFoundError where the file is not there; ValueError, as `NAME:LINE: field:
+    `labels`: see `first_preferred`. FileNotFoundError where the file is missing; ValueError, as `NAME:LINE: field:
     expected ..., got ...`, for a malformed line.
     """
     check_labels(labels)

@@ -1,4 +1,4 @@
-"""Lines of plain or gzip text; whatever is wrong with a file is a ValueError that says where."""
+"""Reads lines of plain or gzip text; a damaged file raises ValueError with its place."""
 
 import gzip
 import io
@@ -72,13 +72,13 @@ def is_number(text: str) -> bool:
 
 
 def existing_or_gz(path: Path) -> Path:
-    """The file, or the same with .gz where only that is there."""
+    """The path, or the same with .gz where only that exists."""
     packed = path.with_name(path.name + ".gz")
     return packed if packed.is_file() and not path.is_file() else path
 
 
 def number_in(text: str) -> float | None:
-    """Return the number that a stripped text is, NaN where it says that it is missing, None where it is text."""
+    """The number that a stripped text is; NaN for a missing value, None for other text."""
     if is_number(text):
         return float(text)
     if text.lower() in MISSING:
@@ -87,6 +87,6 @@ def number_in(text: str) -> float | None:
 
 
 def cut_repr(came: object) -> str:
-    """Return the repr of what came, cut so that a message stays a line."""
+    """The repr of a value, shortened so that a message stays one line."""
     whole = repr(came)
     return whole if len(whole) <= 60 else whole[:40] + "..." + whole[-10:]

@@ -1,6 +1,6 @@
-"""Tables in memory: data frames of pandas and polars and tables of Arrow as rows, rows as data frames.
+"""Converts tables in memory: data frames of pandas and polars and Arrow tables to rows, and rows to data frames.
 
-None of these packages is needed: what a table can do tells what it is, and one is imported where somebody asks for it.
+None of these packages is required: tables are recognised by their methods, and a package is imported only when used.
 """
 
 import math
@@ -71,7 +71,7 @@ def _with_index(name: str, frame: Any) -> Any:
 
 
 def cell(value: Any) -> Any:
-    """A value of a table as JSON would hold it, where it could."""
+    """A value of a table as JSON would hold it, where it can."""
     if isinstance(value, Decimal):
         value = float(value)
     elif hasattr(value, "tolist"):  # a number or an array of numpy
@@ -87,7 +87,8 @@ def cell(value: Any) -> Any:
 
 def without_index(name: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The rows without the columns that number them from 0, as pandas writes an index; a warning says so. A table of
-    nothing else keeps them."""
+    nothing else keeps them.
+    """
     columns = list(rows[0]) if rows else []
     left = {columns[j] for j in index_of(columns, lambda j: [row.get(columns[j]) for row in rows])}
     warn_index(name, left)
@@ -95,8 +96,9 @@ def without_index(name: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str
 
 
 def index_of(columns: Sequence[str], cells: Callable[[int], Iterable[Any]]) -> list[int]:
-    """The places of the columns that are an index that pandas wrote: called as one, with 0, 1, 2, ... in their `cells`,
-    which come by place. They are the first ones, or `__index_level_0__`, the last; a table of nothing else has none."""
+    """Places of the columns that are an index written by pandas: named as one, with 0, 1, 2, ... in their `cells`,
+    which are given by place. They come first, or last as `__index_level_0__`; a table of nothing else has none.
+    """
     found: list[int] = []
     for j, column in enumerate(columns):
         leading = len(found) == j or str(column).startswith("__")
@@ -106,12 +108,12 @@ def index_of(columns: Sequence[str], cells: Callable[[int], Iterable[Any]]) -> l
 
 
 def is_index(column: Any) -> bool:
-    """Whether a column is called as pandas calls an index that it writes."""
+    """Whether a column is named as pandas names an index."""
     return isinstance(column, str) and _INDEX.fullmatch(column) is not None
 
 
 def warn_index(name: str, columns: Iterable[str]) -> None:
-    """Say that these columns are left out."""
+    """Warn that these columns are left out."""
     for column in columns:
         called = repr(column) if column else "that has no name"
         warn(f"{name}: the column {called} numbers the rows, as pandas writes an index: it is left out", stacklevel=5)
@@ -123,8 +125,9 @@ def _counts(cells: Iterable[Any]) -> bool:
 
 
 def frame_of(columns: Mapping[str, Sequence[Any]], package: str = "pandas") -> Any:
-    """A data frame of these columns: pandas's, polars's, or a table of pyarrow. ValueError for another package,
-    ModuleNotFoundError, with what to install, where it is not there."""
+    """A data frame of these columns: of pandas, polars, or a table of pyarrow. ValueError for another package;
+    ModuleNotFoundError, with what to install, where it is missing.
+    """
     if package not in PACKAGES:
         raise ValueError(f"package: expected {', '.join(PACKAGES)}, got {cut_repr(package)}")
     try:

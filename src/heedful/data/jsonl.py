@@ -1,4 +1,6 @@
-"""JSON lines, one object a line, plain or gzip: a bad line is told, never raised, so that the rest is still read."""
+"""Reads JSON lines, one object a line, plain or gzip. A bad line is reported, not raised, so that the others
+are read.
+"""
 
 import json
 import re
@@ -87,7 +89,7 @@ def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
 
 
 def _levels(record: dict[str, Any]) -> int:
-    """Return how deep the objects and lists are nested; 1 when none holds another."""
+    """Depth of nested objects and lists; 1 when none holds another."""
     level: list[Any] = [record]
     levels = 0
     while level:
@@ -109,7 +111,7 @@ def _keys(record: dict[str, Any]) -> int:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> None:
-    """Raise KeyError for the first key that comes twice."""
+    """Raise KeyError for the first repeated key."""
     seen = set()
     for key, _ in pairs:
         if key in seen:
@@ -118,7 +120,7 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _json_problem(text: bytes, problem: ValueError) -> str:
-    """Say in the words of the house why a line is not JSON."""
+    """Why a line is not JSON, as "expected ..., got ..."."""
     try:
         text.decode()
     except UnicodeDecodeError as error:

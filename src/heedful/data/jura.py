@@ -1,5 +1,6 @@
-"""Heavy metals in the soil of the Swiss Jura (Goovaerts 1997), as [H12] has it: which metal there is more of, by
-place."""
+"""Loads heavy metals in the soil of the Swiss Jura (Goovaerts 1997) as preferences, as in [H12]: which metal is higher,
+by place.
+"""
 
 from os import PathLike
 from pathlib import Path
@@ -22,12 +23,13 @@ PLACES = (72, 316, 243, 21, 84, 313, 43, 254, 324, 264, 294, 245, 183, 167, 349,
 
 
 def load_jura(folder: str | PathLike[str], *, labels: str = "right", draw: int | None = None) -> PairwiseDataset:
-    """Load jura.dat: places are people, metals the items; what is higher for it, in standard deviations, is better.
+    """Load jura.dat: places are people, metals are items; the higher concentration, in standard deviations, is
+    preferred.
 
-    What was measured in 20 places are the features of the metals, which leaves 339 people, with their two coordinates,
-    the rock and the land use. `draw`: a seed for other 20 places than those of [H12].
+    Measurements in 20 places are the features of the metals, which leaves 339 people, described by their two
+    coordinates, the rock and the land use. `draw`: a seed for 20 other places than those of [H12].
 
-    `labels`: see `first_preferred`. FileNotFoundError where the file is not there; ValueError, as `NAME:LINE: numbers:
+    `labels`: see `first_preferred`. FileNotFoundError where the file is missing; ValueError, as `NAME:LINE: numbers:
     expected ..., got ...`, for a malformed line.
     """
     check_labels(labels)

@@ -1,7 +1,7 @@
-"""SVMlight / LETOR ranking files, `GRADE qid:ID INDEX:VALUE ... # comment`, as arrays.
+"""Loads SVMlight / LETOR ranking files, `GRADE qid:ID INDEX:VALUE ... # comment`, as arrays.
 
-The format is SVMlight's (https://www.cs.cornell.edu/people/tj/svm_light/svm_rank.html) as LETOR, MSLR and
-Yahoo! LTRC write it; without `qid:` it is LightGBM's, which keeps the sizes of the queries in a file beside.
+The format is SVMlight's (https://www.cs.cornell.edu/people/tj/svm_light/svm_rank.html) as LETOR, MSLR and Yahoo! LTRC
+write it; without `qid:` it is LightGBM's, which keeps the sizes of the queries in a separate file.
 """
 
 import re
@@ -77,10 +77,10 @@ def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLik
 
 
 def least_squares(X: FloatArray, y: NDArray[Any]) -> FloatArray:
-    """Least squares of labels on features without intercept, the utility of [J15] section 6.1.1.
+    """Least-squares fit of labels on features without intercept: the utility of [J15] section 6.1.1.
 
-    The w (N,) that minimises |X w - y|, and of those the shortest: features that say the same share the
-    weight. X is rows x N, y is (rows,). numpy.linalg.LinAlgError where the two do not fit together.
+    The shortest w (N,) that minimises |X w - y|: identical features share their weight. X is rows x N, y is (rows,).
+    numpy.linalg.LinAlgError where their shapes do not fit.
     """
     w: FloatArray = np.linalg.lstsq(X, y, rcond=None)[0]
     return w

@@ -1,4 +1,4 @@
-"""Which of ten films people rated higher, as [H12] made choices of MovieLens 1M."""
+"""Loads comparisons of ten films from MovieLens 1M, as in [H12]: which film each person rated higher."""
 
 from os import PathLike
 from pathlib import Path
@@ -61,7 +61,7 @@ def load_movie_choices(
 
 
 def _films(ratings: Ratings, draw: int | None, rng: np.random.Generator) -> Ints:
-    """The places of ten films among `ratings.movie_ids`."""
+    """Indices of ten films in `ratings.movie_ids`."""
     if draw is not None:
         counts = np.bincount(ratings.movies, minlength=ratings.movie_ids.size)
         most = (-counts).argsort(kind="stable")[:MOST_RATED]
@@ -74,7 +74,7 @@ def _films(ratings: Ratings, draw: int | None, rng: np.random.Generator) -> Ints
 
 
 def _people(path: Path) -> dict[int, tuple[str, str, str]]:
-    """Gender, age and occupation of each number of users.dat."""
+    """Gender, age and occupation by user number, from users.dat."""
     told = {}
     for number, line in numbered_lines(path):
         fields = line.strip().split("::")

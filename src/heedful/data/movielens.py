@@ -1,4 +1,4 @@
-"""MovieLens 100K and 1M (Harper & Konstan, *The MovieLens Datasets*, 2015): who rated which film how, and the films."""
+"""Loads MovieLens 100K and 1M (Harper & Konstan, *The MovieLens Datasets*, 2015): ratings, users and films."""
 
 import re
 from os import PathLike
@@ -14,10 +14,10 @@ Ints = NDArray[np.int64]
 
 
 class Ratings(NamedTuple):
-    """Ratings as three columns of numbers, with what the files say of users and movies.
+    """Ratings as columns, with what the files say of users and movies.
 
-    A user or movie is its place in `user_ids` (U,) or `movie_ids` (M,), both rising; movies that nobody rated are
-    among them. Nobody rates a movie twice.
+    A user or movie is its index in `user_ids` (U,) or `movie_ids` (M,), both rising; movies without ratings are among
+    them. Nobody rates a movie twice.
     """
 
     users: Ints  # n; places, in the order of the file
@@ -33,7 +33,7 @@ class Ratings(NamedTuple):
 
 
 class _Format(NamedTuple):
-    """How one of the data sets writes its files."""
+    """File names and line format of one of the data sets."""
 
     ratings: str
     films: str
@@ -103,7 +103,7 @@ def _content(path: Path) -> bytes:
 
 
 def _columns(path: Path, line: str) -> Ints:
-    """The numbers of a file of ratings, n x 4. Each line is matched first: the number parser is lenient."""
+    """The numbers of a file of ratings, n x 4. Each line is matched first, because the number parser is lenient."""
     text = _content(path)
     if not re.fullmatch(rf"(?:{line}\r?\n)*+(?:{line})?+".encode(), text) or not text.strip():
         lines = (got.removesuffix("\r") for got in text.decode("latin-1").split("\n"))

@@ -1,4 +1,6 @@
-"""Graded data, a row of features and a grade each: a table with a target column, or an SVMlight / libsvm file."""
+"""Loads ordinal data, rows of features with a grade each: a table with a target column, or an SVMlight /
+libsvm file.
+"""
 
 import math
 import re
@@ -82,7 +84,7 @@ def load_ordinal(
 
 
 def is_svmlight(path: Path) -> bool:
-    """Whether the first line that is not blank or a comment looks like GRADE INDEX:VALUE or GRADE qid:ID."""
+    """Whether the first line that is neither blank nor a comment looks like GRADE INDEX:VALUE or GRADE qid:ID."""
     with open_uncompressed(path) as file:
         try:
             start = file.peek(4096)[:4096]
@@ -103,7 +105,7 @@ def is_svmlight(path: Path) -> bool:
 def _rank_grades(
     name: str, cells: Sequence[str], order: Sequence[str], most: int, where: Sequence[str], file: str
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """The ranks of grades (cells as text), and what each rank stands for."""
+    """The ranks of grades (cells as text), and the grade of each rank."""
     if order:
         if len(order) > most:
             raise ValueError(f"order: expected at most {most} labels, got {len(order)}")
@@ -132,7 +134,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _same(label: str) -> str:
-    """A label as it is compared: 3.0, as a column of floats writes it, is 3."""
+    """A label normalised for comparison: 3.0, as a column of floats writes it, is 3."""
     return f"{number_in(label):.0f}" if _is_whole(label) else label
 
 
@@ -233,7 +235,7 @@ def _table(
 
 
 def _text(value: Any) -> str:
-    """A cell as text, 3.0 as 3: how a grade is compared with what is listed."""
+    """A cell as text, 3.0 as 3, for comparison with the listed grades."""
     if value is None:
         return ""
     if isinstance(value, float) and value == value // 1:
@@ -242,7 +244,7 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> float | None:
-    """A cell's number, NaN where it is missing, None where it is something else."""
+    """A cell as a number; NaN where it is missing, None where it is something else."""
     if value is None:
         return math.nan
     if isinstance(value, bool | int | float):

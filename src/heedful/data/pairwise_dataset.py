@@ -1,4 +1,6 @@
-"""Data sets of [H12]: what each person prefers of every pair of a few items, from votes, ratings and the like."""
+"""Data sets in the form of [H12]: each person's preference on every pair of a few items, from votes, ratings and the
+like.
+"""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +18,7 @@ NEAREST = 10
 
 
 class PairwiseDataset(NamedTuple):
-    """A data set with the preferences of U people over every pair of the same I items, and features of both."""
+    """Preferences of U people over every pair of the same I items, and features of both."""
 
     names: NDArray[np.str_]  # I
     features: Array  # I x d, of the items
@@ -26,15 +28,16 @@ class PairwiseDataset(NamedTuple):
 
 
 def all_pairs(items: int) -> Ints:
-    """(0, 1), (0, 2), ... (P x 2)."""
+    """All pairs of items (P x 2): (0, 1), (0, 2), ..."""
     return np.column_stack(np.triu_indices(items, 1)).astype(np.int64)
 
 
 def first_preferred(values: Array, labels: str = "right") -> NDArray[np.bool_]:
-    """Whether the first item of every pair is preferred (U x P), of values (U x I) that are all different in a row.
+    """Whether the first item of each pair is preferred (U x P), from values (U x I) that differ within a row.
 
-    "right": by the higher value. "published": as the experiments of [H12] were labelled, item j before k where the
-    item with the j-th lowest value has the lower number than the one with the k-th lowest: ranks were read as an order.
+    "right": the higher value is preferred. "published": as the experiments of [H12] were labelled, item j before k
+    where the item with the j-th lowest value has the lower number than the one with the k-th lowest: ranks were read as
+    an order.
     """
     a, b = all_pairs(values.shape[1]).T
     if check_labels(labels) == "right":
@@ -44,16 +47,17 @@ def first_preferred(values: Array, labels: str = "right") -> NDArray[np.bool_]:
 
 
 def check_labels(labels: str) -> str:
+    """Check that labels are "right" or "published", and return them. ValueError otherwise."""
     if labels not in LABELS:
         raise ValueError(f"labels: expected right or published, got {labels!r}")
     return labels
 
 
 def impute(X: Array, nearest: int = NEAREST) -> Array:
-    """X (n x m) with a number for each NaN: the mean of the nearest rows that have one there, else of the column.
+    """X (n x m) with NaN filled in: the mean over the nearest rows that have a value there, else of the column.
 
-    Rows are as far apart as the mean square of their differences, over the columns that both have. (Troyanskaya et al.,
-    Missing value estimation methods for DNA microarrays, 2001, as the R package impute has it.)
+    The distance of rows is the mean squared difference over the columns that both have (Troyanskaya et al., Missing
+    value estimation methods for DNA microarrays, 2001, as in the R package impute).
     """
     out, there = X.copy(), ~np.isnan(X)
     filled = np.where(there, X, 0.0)
@@ -71,13 +75,15 @@ def impute(X: Array, nearest: int = NEAREST) -> Array:
 
 
 def break_ties(X: Array, rng: np.random.Generator) -> Array:
-    """X with so little noise, 1e-5, that equal numbers are put in a random order and no others change theirs."""
+    """X plus noise of 1e-5: ties are put in random order, other orders do not change."""
     noisy: Array = X + 1e-5 * rng.standard_normal(X.shape)
     return noisy
 
 
 def one_hot(column: NDArray[np.generic]) -> Array:
-    """A column of kinds (n,) as a 0 or 1 for each kind, rising; of two kinds, as whether it is the first row's."""
+    """One-hot coding of a column of categories (n,), in rising order; of two categories, one column: whether it is the
+    first row's.
+    """
     kinds = np.unique(column)
     hot = column[:, None] == (column[:1] if kinds.size == 2 else kinds)[None, :]
     numbers: Array = hot.astype(np.float64)
@@ -85,9 +91,10 @@ def one_hot(column: NDArray[np.generic]) -> Array:
 
 
 def numbers_of(path: Path, columns: int = 0) -> Array:
-    """A text of numbers apart by blanks, as many in each line (n x columns; 0: as in the first line).
+    """Numbers in a text file, separated by blanks, equally many in each line (n x columns; 0: as many as in the first
+    line).
 
-    ValueError, as NAME:LINE: numbers: expected ..., got ..., for a malformed line; also where there is none.
+    ValueError, as NAME:LINE: numbers: expected ..., got ..., for a malformed line, and for a file without numbers.
     """
     rows: list[list[float]] = []
     for number, line in numbered_lines(path):

@@ -1,4 +1,6 @@
-"""PrefLib (Mattei & Walsh, *PrefLib: A Library for Preferences*, ADT 2013): files of orders, with and without ties."""
+"""Reads and writes PrefLib files (Mattei & Walsh, *PrefLib: A Library for Preferences*, ADT 2013): orders, with and
+without ties.
+"""
 
 import re
 from collections import Counter
@@ -48,7 +50,7 @@ Lines = list[tuple[int, str]]
 
 
 def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
-    """(names by their numbers, the lines of orders, what stands between the count and the order)."""
+    """Names by number, the lines of orders, and the separator between count and order."""
     told, count = {}, None
     for number, text in lines:
         if not text.startswith("#"):
@@ -72,7 +74,7 @@ def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
 
 
 def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
-    """The same of the older header."""
+    """The same for the older header."""
     number, text = lines[0]
     count = _count(f"{file}:{number}: alternatives", text)
     names: dict[int, str] = {}
@@ -92,7 +94,7 @@ def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
 
 
 def _once(file: str, names: dict[int, str]) -> dict[int, str]:
-    """The names, none twice: two alternatives of one name are told apart by their numbers."""
+    """The names without duplicates: alternatives of one name get their number appended."""
     times = Counter(names.values())
     out = {of: name if times[name] == 1 else f"{name} ({of})" for of, name in names.items()}
     if len(set(out.values())) < len(out):

@@ -1,4 +1,4 @@
-"""Any file or folder of ratings: the content tells whose it is, not the name."""
+"""Loads any file or folder of ratings: the content, not the name, decides which kind it is."""
 
 from collections.abc import Iterator
 from os import PathLike
@@ -29,7 +29,7 @@ _TABLES = (".csv", ".tsv", ".dat", ".data", ".jsonl", ".ndjson", ".json", ".parq
 
 
 class LoadedRatings(NamedTuple):
-    """Ratings, and what became of the file in a few words."""
+    """Ratings read from a file, with a short summary of how it was read."""
 
     table: RatingTable
     summary: str
@@ -88,7 +88,7 @@ def _the_one(folder: Path) -> Path:
 
 
 def _beginning(path: Path) -> tuple[bytes, str]:
-    """(the first bytes of a file that are no space, its first line that is not blank)."""
+    """The first bytes that are no space, and the first line that is not blank."""
     with open_uncompressed(path) as file:
         try:
             start = file.peek(64)[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -117,7 +117,7 @@ def _is_jester(line: str) -> bool:
 
 
 def _of_objects(placed: list[tuple[str, dict[str, Any]]], at: list[str]) -> Iterator[Row]:
-    """The rows of JSON lines or Parquet: names that are texts or whole numbers, ratings that are numbers."""
+    """Rows of JSON lines or Parquet: names as text or whole numbers, ratings as numbers."""
     for where, row in placed:
         user, item = _name(where, "user", row.get(at[0])), _name(where, "item", row.get(at[1]))
         rating = row.get(at[2])

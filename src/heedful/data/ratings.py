@@ -1,4 +1,4 @@
-"""Ratings of items by users, three columns of numbers: a table of anybody's, Jester, Book-Crossing, MovieLens."""
+"""Loads ratings of items by users as three columns: from any table, Jester, Book-Crossing or MovieLens."""
 
 import csv
 import math
@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 
 class RatingTable(NamedTuple):
-    """Ratings in the order of the file; a user or item is its place in the names. Nobody rates an item twice."""
+    """Ratings in the order of the file; users and items are indices into their names. Nobody rates an item twice."""
 
     users: Ints  # n; places
     items: Ints  # n; places
@@ -29,7 +29,7 @@ class RatingTable(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The names of the columns that hold users, items and ratings; what is empty is found by its name or place."""
+    """Names of the columns of users, items and ratings; an empty one is found by its usual name or place."""
 
     user: str = ""
     item: str = ""
@@ -127,8 +127,7 @@ def movielens_ratings(folder: str | PathLike[str]) -> RatingTable:
 
 
 def select_ratings(table: RatingTable, kept: NDArray[np.bool_]) -> RatingTable:
-    """The ratings that are `kept` (n,), and the users and items that they are of, in their order. ValueError where none
-    is left."""
+    """The ratings where `kept` (n,), with their users and items, in order. ValueError where none is left."""
     if not kept.any():
         raise ValueError("ratings: expected at least one that is left, got none")
     users, whose = np.unique(table.users[kept], return_inverse=True)
@@ -143,8 +142,9 @@ def select_ratings(table: RatingTable, kept: NDArray[np.bool_]) -> RatingTable:
 
 
 def densest(table: RatingTable, users: int, items: int) -> RatingTable:
-    """The ratings of the `users` who rated most and the `items` rated most often, ties to the first; counted in the
-    whole table. Fewer than these are left where some have no rating of the others; ValueError where none has."""
+    """Ratings between the `users` who rated most and the `items` rated most often, counted in the whole table, ties to
+    the first. Users or items without any such rating are left out. ValueError where none is left.
+    """
     for name, count in (("users", users), ("items", items)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ValueError(f"{name}: expected a whole number, 1 or more, got {cut_repr(count)}")
@@ -165,13 +165,13 @@ _QUOTED = re.compile(r'"([0-9]+)";"(.*)";"([0-9]+)"')
 
 
 def plain_name(name: str) -> str:
-    """What a column is called, in the terms of `NAMES`: user of User-ID, rating of Book-Rating."""
+    """A column's name in the terms of `NAMES`: user for User-ID, rating for Book-Rating."""
     letters = re.sub("[^a-z]", "", name.lower())
     return "rating" if letters.endswith("rating") else letters.removesuffix("id") or letters
 
 
 def places(where: str, header: Sequence[str], columns: Columns) -> tuple[int, int, int]:
-    """In which columns users, items and ratings are. ValueError where the header has not those that are named."""
+    """Indices of the columns of users, items and ratings. ValueError where a named column is missing."""
     found: dict[str, int] = {}
     called = [plain_name(name) for name in header]
     for field, name in zip(Columns._fields, columns):
@@ -206,7 +206,7 @@ def _latin(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def fields_of(where: str, text: str, separator: str) -> list[str]:
-    """The stripped fields of a line. ValueError where its quotes do not close."""
+    """Stripped fields of a line. ValueError where a quote is not closed."""
     try:
         quoted = _QUOTED.fullmatch(text)  # Book-Crossing has quotes within quotes
         if quoted or separator == "::":
@@ -217,12 +217,12 @@ def fields_of(where: str, text: str, separator: str) -> list[str]:
 
 
 def separator_of(text: str) -> str:
-    """What keeps the fields of a line apart."""
+    """The separator of a line's fields."""
     return next((mark for mark in _SEPARATORS if mark in text), ",")
 
 
 def is_header(fields: Sequence[str]) -> bool:
-    """Whether a first line says what the columns are called: its third field has letters and says no number."""
+    """Whether a first line is a header: its third field has letters and is no number."""
     third = fields[2] if len(fields) > 2 else ""
     return bool(re.search("[A-Za-z]", third)) and not is_number(third) and third.lower() not in _NO_NAMES
 
@@ -251,14 +251,14 @@ def _rows(path: Path, lines: Iterator[tuple[int, str]], columns: Columns) -> Ite
 
 
 def finite(where: str, text: str) -> float:
-    """The rating that a text is. ValueError where it is no finite number."""
+    """A text as a rating. ValueError where it is no finite number."""
     if not is_number(text) or not math.isfinite(float(text)) or abs(float(text)) > 1e50:
         raise ValueError(f"{where}: rating: expected a finite number, got {cut_repr(text)}")
     return float(text)
 
 
 def tabulate_ratings(path: Path, rows: Iterator[Row], twice: Twice = "refuse") -> RatingTable:
-    """The table of these rows. ValueError as `load_ratings`."""
+    """A table of these rows. ValueError as `load_ratings`."""
     if twice not in ("refuse", "last", "mean"):
         raise ValueError(f"twice: expected refuse, last or mean, got {cut_repr(twice)}")
     users: dict[str, int] = {}

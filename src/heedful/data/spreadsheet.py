@@ -1,4 +1,4 @@
-"""Tables as CSV that people open in a spreadsheet."""
+"""Protects texts in a CSV from being read as formulas by a spreadsheet."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 def plain_cell(text: str) -> str:
-    """A text as a cell that stays a text: behind an apostrophe where it begins as a formula does. `text_of` takes the
-    apostrophe off again; so that it can, a text that begins as such a cell gets one more."""
+    """A text as a cell that stays text: with an apostrophe in front where it would be a formula, or already begins like
+    such a cell. `text_of` is the inverse.
+    """
     return f"'{text}" if _FORMULA.match(text) else text
 
 
 def plain_row(values: Iterable[Any]) -> list[Any]:
-    """Values as the cells of a row: numbers as they are, texts as `plain_cell` has them."""
+    """Values as cells of a row: numbers as they are, texts by `plain_cell`."""
     return [plain_cell(value) if isinstance(value, str) else value for value in values]
 
 
@@ -37,5 +38,5 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Iterable[Any]
 
 
 def text_of(cell: str) -> str:
-    """The text of which `plain_cell` made a cell."""
+    """The text that `plain_cell` turned into this cell."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell

@@ -1,4 +1,6 @@
-"""Sushi (Kamishima, *Nantonac Collaborative Filtering*, KDD 2003): 5,000 people who put sushi in order, and those."""
+"""Loads Sushi (Kamishima, *Nantonac Collaborative Filtering*, KDD 2003): 5,000 people's orders of sushi, with
+features.
+"""
 
 import re
 from os import PathLike
@@ -29,7 +31,7 @@ _PUBLISHED = (0, 1, 2, 3, 4, 15, 7, 8, 26, 29)  # [H12] took 5, ikura, salmon ro
 
 
 class Sushi(NamedTuple):
-    """Orders of sushi: a row a person, the most preferred first, items as their place in `names` and `features`."""
+    """Orders of sushi, one row per person, the most preferred first; items are indices into `names` and `features`."""
 
     orders: Ints  # U x 10
     names: NDArray[np.str_]  # I

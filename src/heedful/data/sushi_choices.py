@@ -1,4 +1,4 @@
-"""Which of ten sushi people put before which, with features of both, as [H12] has it."""
+"""Loads comparisons of ten sushi, with features of items and people, as in [H12]."""
 
 from os import PathLike
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Lines of SVMlight files, `TARGET qid:ID INDEX:VALUE ... # comment`: what ranking files and graded data share."""
+"""Parses lines of SVMlight files, `TARGET qid:ID INDEX:VALUE ... # comment`, for ranking files and ordinal data."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ _QID = r"[^\s#\x00-\x1f]+"
 
 
 class Target(NamedTuple):
-    """What stands at the beginning of a line, as a pattern and in words."""
+    """The beginning of a line, as a pattern and in words."""
 
     pattern: str
     expected: str
@@ -64,7 +64,9 @@ def parse(path: Path, rows: list[Row], limit: int, kind: np.dtype[Any], target: 
 
 
 def stack_blocks(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> FloatArray:
-    """The blocks on each other, as wide as N; they are taken out of the list: never two whole copies."""
+    """The blocks stacked, N columns wide; they are removed from the list, so that memory never holds two whole
+    copies.
+    """
     X = np.zeros((sum(map(len, blocks)), N), kind)
     end = len(X)
     while blocks:
@@ -75,7 +77,7 @@ def stack_blocks(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> Float
 
 
 def complaint(text: str, limit: int, kind: np.dtype[Any], target: Target) -> str:
-    """Say of a refused line which field is wrong, what was expected and what came: slow, careful, run once."""
+    """Say which field of a refused line is wrong, what was expected and what came. Slow, and run once."""
     grade, *fields = re.split(r"[ \t]+", re.sub(r"\r?\n?\Z", "", text).partition("#")[0].strip(" \t"))
     if not re.fullmatch(target.pattern, grade):
         return f"grade: expected {target.expected}, got {cut_repr(grade)}"

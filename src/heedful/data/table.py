@@ -1,4 +1,4 @@
-"""A table of any kind as rows: CSV, JSON lines or Parquet, told apart by what is in the file."""
+"""Reads a table as rows: CSV, JSON lines or Parquet; the content decides which."""
 
 import csv
 import io
@@ -34,14 +34,16 @@ _PLAIN = {str, int, float, type(None)}
 
 
 class CodedColumn(NamedTuple):
-    """A column: its cells, each once or seldom more often, as they first come, and which one each row has (r,)."""
+    """A column as its distinct values in order of appearance (a value may recur), and the index of each row's value
+    (r,).
+    """
 
     values: list[Any]
     codes: npt.NDArray[np.int64]
 
 
 class Table(NamedTuple):
-    """A table whose header is read, and whose rows are read when they are asked for, as columns or one by one."""
+    """A table with its header read; columns or rows are read on demand."""
 
     header: list[str]
     columns: Callable[[Sequence[str]], list[CodedColumn]]
@@ -65,12 +67,14 @@ def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
 
 
 def read_located_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
-    """The rows of `read_table`, each with where it is from: NAME:LINE, or "NAME: row 3" of a Parquet file."""
+    """The rows of `read_table`, each with its place: NAME:LINE, or "NAME: row 3" in a Parquet file. Errors as
+    `read_table`.
+    """
     return open_table(path).located()
 
 
 def open_table(path: str | PathLike[str]) -> Table:
-    """Open a table of any kind, as `read_table`, which says what is raised, now or when columns or rows are read."""
+    """Open a table. Errors as `read_table`, now or when columns or rows are read."""
     path = Path(path)
     with open_uncompressed(path) as file:
         try:
@@ -91,14 +95,14 @@ def open_table(path: str | PathLike[str]) -> Table:
 
 
 class _Unhashable:
-    """A cell that is none of _PLAIN, equal to itself alone."""
+    """A cell outside _PLAIN, equal only to itself."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 class _Coder:
-    """A column that comes in parts."""
+    """Codes a column that arrives in parts."""
 
     def __init__(self) -> None:
         self._index: defaultdict[Any, int] = defaultdict()
@@ -132,7 +136,7 @@ def _json_lines(path: Path) -> Table:
 
 
 def table_of(placed: list[tuple[str, dict[str, Any]]]) -> Table:
-    """A table of rows, each with where it is from; its header is what any of them has."""
+    """A table of rows with their places; its header has every column that occurs."""
 
     def columns(names: Sequence[str]) -> list[CodedColumn]:
         return [_code([row.get(name) for _, row in placed]) for name in names]
@@ -227,8 +231,9 @@ def _text(path: Path) -> Iterator[io.TextIOWrapper]:
 
 
 def _delimiter(path: Path) -> tuple[str, int]:
-    """What is between the cells, and how many lines are before the header: the mark that makes most of the header,
-    unless the first line says which, as Excel has it."""
+    """The separator of cells and the number of lines before the header: the mark that gives the widest header, unless
+    the first line names it, as Excel writes it.
+    """
     with _text(path) as lines:
         said = _SEPARATOR.fullmatch(lines.readline())
     if said is not None:

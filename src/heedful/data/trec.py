@@ -1,7 +1,7 @@
-"""TREC Session Track files: query chains with the results shown, the clicks on them, and relevance judgments.
+"""Loads TREC Session Track files: query chains with the results shown, the clicks on them, and relevance judgments.
 
-A session of the track is one person's queries on one question, a *query chain* of [J15] section 3.2. The sessions are
-XML (https://trec.nist.gov/data/session.html), the judgments lines `TOPIC 0 DOCUMENT GRADE`; plain or gzip, both.
+A session is one person's queries about one question, a *query chain* of [J15] section 3.2. Sessions are XML
+(https://trec.nist.gov/data/session.html), judgments are lines `TOPIC 0 DOCUMENT GRADE`; both plain or gzip.
 """
 
 import re
@@ -25,7 +25,7 @@ HIGHEST = 4
 
 
 class Document(NamedTuple):
-    """A result as it was shown. The texts are the track's: research use, not to be passed on."""
+    """A result as it was shown. The texts belong to the track: for research only, not to be passed on."""
 
     id: str
     url: str
@@ -61,7 +61,7 @@ def load_sessions(sessions: str | PathLike[str], judgments: str | PathLike[str])
 
 
 def relevance(grades: Ints) -> Array:
-    """The grades (m,) as relevance r from 0 to 5, linearly, as [J15] section 3.2 has it; junk and unjudged are 0."""
+    """Grades (m,) as relevance from 0 to 5, linearly, as in [J15] section 3.2; junk and unjudged documents have 0."""
     return np.maximum(grades, 0) * (5.0 / HIGHEST)
 
 
@@ -77,9 +77,9 @@ FEATURES = (
 
 
 def features(chain: Chain) -> Array:
-    """What can be said of the documents without clicks or judgments (m x 7), `FEATURES`, each from 0 to 1.
+    """Features of documents that use neither clicks nor judgments (m x 7), `FEATURES`, each from 0 to 1.
 
-    The query is the first; of its words, the share that occurs.
+    The query is the first of the chain; for each text, the share of its words that occur.
     """
     asked = set(_words(chain.queries[0]))
     X = np.zeros((len(chain.documents), len(FEATURES)))
@@ -103,7 +103,7 @@ def _words(text: str) -> list[str]:
 
 
 class _Plain(ET.TreeBuilder):
-    """A tree of a document that declares no type: so no entities of its own either, which may grow without bound."""
+    """Builds an XML tree and refuses document types, whose entities may grow without bound."""
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
         raise ValueError(f"xml: expected no document type, got {cut_repr(name)}")

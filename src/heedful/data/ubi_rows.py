@@ -1,4 +1,4 @@
-"""The rows of OpenSearch UBI exports, whatever they came in, and what stands in their fields."""
+"""Reads rows of OpenSearch UBI exports and parses their fields."""
 
 import csv
 import io
@@ -92,7 +92,7 @@ def as_name(value: object) -> str:
 
 
 def as_position(value: object) -> float:
-    """Return a position, infinity if it is none."""
+    """A position; infinity where the value is none."""
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -103,7 +103,7 @@ def as_position(value: object) -> float:
 
 
 def first(*values: object) -> object:
-    """Return the first that is there."""
+    """The first value that is not missing."""
     return next((value for value in values if value is not None), None)
 
 
@@ -144,5 +144,5 @@ def _is_scalar(value: object) -> bool:
 
 
 def is_bulk(row: dict[str, Any]) -> bool:
-    """Tell the lines before the documents of a file for the bulk interface."""
+    """Whether a line is an action of the bulk interface rather than a document."""
     return len(row) == 1 and not row.keys().isdisjoint({"index", "create"})

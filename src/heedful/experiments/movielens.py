@@ -1,7 +1,7 @@
-"""Movies for people who rated some of them: the second experiment of [C12] section 5.2 and [J15] section 6.1.2.
+"""Movie recommendation to people who rated movies: the second experiment of [C12] section 5.2 and [J15] section 6.1.2.
 
-One half of the users gives every movie its features; each person of the other half has the utility that fits her
-ratings best, and is recommended one movie after the other.
+Ratings of one half of the users define features of movies; each person of the other half has the utility that best fits
+their own ratings, and is recommended one movie after the other.
 
 >>> house = make_movie_world(load_movielens(folder))
 >>> setting = movie_setting(house, Better(), people=100)
@@ -46,9 +46,9 @@ CHOSEN = {
 
 
 class MovieWorld(NamedTuple):
-    """Movies with features, and the people who come: the users whose ratings the features have not seen.
+    """Movies with features, and the people to recommend to, whose ratings the features have not seen.
 
-    The ratings of person i (a place in `people`) are values[offsets[i]:offsets[i + 1]] of the movies with these
+    The ratings of person i (an index into `people`) are values[offsets[i]:offsets[i + 1]], of the movies with these
     `places` in X.
     """
 
@@ -117,7 +117,9 @@ def make_movie_world(
 
 
 def true_utility(house: MovieWorld, person: int) -> tuple[Array, Array]:
-    """w* (N,) of a person, least squares of her ratings on the features, the shortest; her ratings (m,), else NaN."""
+    """Utility w* (N,) of a person: the shortest least-squares fit of their ratings on the features; and their ratings
+    (m,), NaN where there is none.
+    """
     mine = slice(house.offsets[person], house.offsets[person + 1])
     w_star = np.asarray(least_squares(house.X[house.places[mine]], house.values[mine]), np.float64)
     known = np.full(house.movies.size, np.nan)
@@ -128,9 +130,9 @@ def true_utility(house: MovieWorld, person: int) -> tuple[Array, Array]:
 def movie_setting(
     house: MovieWorld, user: Any, *, people: int = 100, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """So many people of the second half, a random choice for every seed; everybody where `people` is 0.
+    """A setting of `people` random people of the second half for each seed; everybody where `people` is 0.
 
-    Each has a pool of all the movies, and a learner of her own. ValueError for more people than there are.
+    Each has a pool of all movies and a learner of their own. ValueError for more people than there are.
     """
     check_count("people", people, least=0, most=house.people.size)
     check_user(user, "pick", "picks items")

@@ -105,26 +105,26 @@ class Setting(NamedTuple):
 
 
 class CompilationNotice(NamedTuple):
-    """The loop of a learner is being compiled, or fetched from the disk."""
+    """The loop of a learner is being compiled, or loaded from the disk."""
 
     learner: str
 
 
 class InterpretedNotice(NamedTuple):
-    """A learner does not compile, for a reason in one line: it runs interpreted."""
+    """A learner does not compile, for a reason in one line, and runs interpreted."""
 
     learner: str
     reason: str
 
 
 class Advance(NamedTuple):
-    """So many rounds more are done, or left out where a pool ran dry."""
+    """So many more rounds are done, or left out because a pool ran dry."""
 
     rounds: int
 
 
 class Run(NamedTuple):
-    """One fold: the regret, or the loss, of every round (T,), and the processor time of its loop alone."""
+    """One fold: the regret, or the loss, of each round (T,), and the processor time of its loop alone."""
 
     learner: str
     seed: int
@@ -271,7 +271,7 @@ def simulate(
 
 
 def error_reason(error: BaseException) -> str:
-    """The line of an error that says why: of numba's, which nest and begin at the outermost call, the innermost."""
+    """The line of an error that says why; for numba's errors, which nest from the outermost call, the innermost."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     starts = [i for i, line in enumerate(lines) if "Failed in nopython mode pipeline" in line]
     lines = lines[starts[-1] + 1 :] if starts else lines
@@ -309,15 +309,18 @@ def curve(runs: Sequence[Run]) -> Curve:
 
 
 def standard_error(samples: Array) -> Array:
-    """Of the mean over the first axis, (n, ...) -> (...); NaN where there is one sample."""
+    """Standard error of the mean over the first axis, (n, ...) -> (...); NaN with one sample."""
     n = len(samples)
     error: Array = np.std(samples, axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(samples.shape[1:], np.nan)
     return error
 
 
 def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[float, float]:
-    """(mean, standard error) of what a round cost in our runs less what it cost in theirs on the same seeds, as far as
-    both went; the error over seeds, NaN where there is one. ValueError where the seeds are not the same."""
+    """Mean and standard error of the cost per round of our runs less theirs, on the same seeds, over the rounds that
+    both have.
+
+    The standard error is over seeds, NaN with one. ValueError where the seeds differ.
+    """
     seeds = sorted({run.seed for run in ours})
     if seeds != sorted({run.seed for run in theirs}):
         raise ValueError(f"theirs: expected runs on the seeds {seeds}")
@@ -332,7 +335,7 @@ def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[float, float
 
 
 def pair_agreement(u: Array, v: Array) -> float:
-    """Of all pairs that u (m,) orders, the share that v (m,) orders alike; NaN where u orders none."""
+    """Share of the pairs ordered by u (m,) that v (m,) orders alike; NaN where u orders none."""
     ordered = np.sign(u[:, None] - u)
     alike = ordered * np.sign(v[:, None] - v) > 0
     return float(alike.sum() / (ordered != 0).sum()) if ordered.any() else math.nan

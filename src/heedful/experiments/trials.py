@@ -1,4 +1,4 @@
-"""What a learner is tried in, by its interaction: a small world whose people answer as that interaction has it."""
+"""Small worlds to try a learner in, one for each interaction."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from heedful.learners.registry import learner_class, make_learner, summarise
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """(the learner that `spec` names, the world it is tried in). ValueError where it names none, or there is no such
-    interaction."""
+    """The learner named `spec`, and a small world of its interaction. ValueError for an unknown learner or
+    interaction.
+    """
     cls = learner_class(spec)
     own = getattr(cls, "interaction", None)
     if isinstance(own, type):  # one of somebody's own brings its people with it

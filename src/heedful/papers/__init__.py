@@ -1,5 +1,6 @@
-"""The figures of the papers: as data (`coactive2012`, `jair2015`, `pranking2001`, `alternating2018`, `nips2012`), run
-(`run_figure`, `run_ordinal`, `run_ratings`, `run_comparison`), judged (`claims`), drawn."""
+"""Figures of the papers: as data (`coactive2012`, `jair2015`, `pranking2001`, `alternating2018`, `nips2012`), runners
+(`run_figure`, `run_ordinal`, `run_ratings`, `run_comparison`), verdicts on claims (`claims`), and drawing.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ FIGURES: dict[str, Figure] = {
 
 
 def find_figure(name: str) -> Figure:
-    """The figure of that id. ValueError, with the nearest there is, where there is none."""
+    """The figure with this id. ValueError, with the nearest id, where there is none."""
     if name not in FIGURES:
         from heedful.learners.registry import did_you_mean
 
@@ -26,8 +27,7 @@ def find_figure(name: str) -> Figure:
 
 
 def with_labels(figure: Figure, labels: str) -> Figure:
-    """The figure with these labels, "right" or "published"; the same where there is no choice, or it is not one of
-    ours."""
+    """The figure with these labels, "right" or "published"; unchanged where it has no such choice."""
     if FIGURES.get(figure.id) is not figure:
         return figure
     return next((other for other in nips2012.figures(labels) if other.id == figure.id), figure)

@@ -152,7 +152,7 @@ CHOSEN = (
 
 
 def tuned_spec(world: str, method: str, features: str = "") -> str:
-    """A method as the grid tuned it."""
+    """Spec of a method with the hyperparameters that the grid search chose."""
     return f"{SPECS[method]}:{TUNED[world, features][list(SPECS).index(method)]}"
 
 
@@ -171,7 +171,7 @@ def _panel(world: str, measure: Measure = CUMULATIVE, features: str = "", kind: 
 
 
 def _in_order(panels: Sequence[Panel], better: Callable[[str, str, str], Check]) -> list[Claim]:
-    """ALB beats PTS and NMF-Bandit, PTS beats NMF-Bandit, panel by panel."""
+    """Claims, panel by panel, that ALB beats PTS and NMF-Bandit, and PTS beats NMF-Bandit."""
     return [
         Claim(f"{panel.title}: {a} outperforms {b}.", (panel.key,), better(panel.key, a, b))
         for panel in panels

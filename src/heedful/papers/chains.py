@@ -1,4 +1,4 @@
-"""Figure 1 of both papers: how often clicks over a query chain give a better ranking than the one shown."""
+"""Figure 1 of [C12] and [J15]: how often clicks over a query chain give a better ranking than the one shown."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ ROOM = 0.1
 
 
 def chains_panel() -> Panel:
-    """The distribution functions: a line a condition, and all of them together."""
+    """The panel of distribution functions: one line per condition, and one for all of them."""
     lines = tuple(Line(condition, (condition,), "clicks") for condition in (*CONDITIONS, ALL))
     return distribution(CHAINS, "utility differences", lines)
 
 
 def _signs(outcome: Outcome, label: str) -> Array:
-    """1 where the feedback is better, -1 where it is worse, else 0: a row a chain, a column each ranking shown."""
+    """1 where the feedback is better, -1 where it is worse, else 0: one row per chain, one column per ranking shown."""
     differences = outcome[CHAINS][label].regrets
     return np.where(np.abs(differences) < 1e-9, 0.0, np.sign(differences))  # a sum in another order
 
@@ -58,14 +58,14 @@ def _sign_test(better: int, worse: int) -> float:
 
 
 def _more(better: int, worse: int, p: float, tests: int) -> Conclusion:
-    """Whether more are better, by a two-sided p; one of `tests` of which any may fail the claim."""
+    """Whether more are better, by a two-sided p-value, corrected for `tests` of which any may fail the claim."""
     if better > worse and p < SIGNIFICANT:
         return HOLDS
     return FAILS if worse > better and p < SIGNIFICANT / tests else OPEN
 
 
 def about_as_often(label: str, better: float, worse: float, room: float = ROOM) -> Check:
-    """The shares of better and of worse rankings are those of the paper, give or take `room`; chains are clusters."""
+    """The shares of better and of worse rankings equal the paper's within `room`; chains are clusters."""
 
     def check(outcome: Outcome) -> Verdict:
         signs = _signs(outcome, label)
@@ -82,8 +82,9 @@ def about_as_often(label: str, better: float, worse: float, room: float = ROOM) 
 
 
 def as_often_unchanged(label: str, share: float, room: float = ROOM) -> Check:
-    """Of what neither gained nor lost, in as many cases as in the paper the clicks changed nothing, give or take
-    `room`; chains are clusters, and their share is a ratio of means."""
+    """Of the rankings neither better nor worse, the share that clicks left unchanged equals the paper's within `room`;
+    chains are clusters, and their share is a ratio of means.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         equal = _signs(outcome, label) == 0

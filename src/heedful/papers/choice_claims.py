@@ -1,4 +1,4 @@
-"""Claims about models of choices: cells of a table beside the paper's, and who has the lower error of the same runs."""
+"""Claims about models of comparisons: cells of a table against the paper's, and which model has the lower error."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ EVEN = 0.01
 
 
 def ends(ran: LineResult) -> Array:
-    """What every run ends with (runs,)."""
+    """Final value of each run (runs,)."""
     return ran.regrets[:, -1]
 
 
 def with_error(values: Array) -> str:
-    """A mean with its standard error, where there is one."""
+    """A mean with its standard error, where there is one, in words."""
     if values.size < 2:
         return f"{values.mean():.3f}"
     return f"{values.mean():.3f} ± {float(standard_error(values)):.3f}"
 
 
 def near(panel: str, label: str, paper: float) -> Check:
-    """The mean at the end is neither higher nor lower than the paper's by more than NEAR."""
+    """The final mean differs from the paper's by at most NEAR."""
 
     def check(outcome: Outcome) -> Verdict:
         values = ends(outcome[panel][label])
@@ -54,7 +54,7 @@ def near(panel: str, label: str, paper: float) -> Check:
 
 
 def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Each of these lines ends lower than each of the others."""
+    """Each of `ours` ends lower than each of `others`."""
 
     def check(outcome: Outcome) -> Verdict:
         parts = {(a, b): below(ends(outcome[panel][a]), ends(outcome[panel][b])) for a in ours for b in others}
@@ -68,7 +68,7 @@ def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Ch
 
 
 def even(panel: str, a: str, b: str) -> Check:
-    """Line a ends neither higher nor lower than line b by more than EVEN."""
+    """The final values of lines a and b differ by at most EVEN."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (ends(outcome[panel][label]) for label in (a, b))
@@ -80,7 +80,7 @@ def even(panel: str, a: str, b: str) -> Check:
 
 
 def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
-    """One of these lines does not end higher than line b by more than EVEN."""
+    """At least one of these lines ends no higher than line b plus EVEN."""
 
     def check(outcome: Outcome) -> Verdict:
         other = ends(outcome[panel][b])
@@ -94,7 +94,7 @@ def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
 
 
 def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Each of these lines takes less time than each of the others."""
+    """Each of `ours` takes less time than each of `others`."""
 
     def check(outcome: Outcome) -> Verdict:
         took = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
@@ -107,11 +107,11 @@ def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
 
 
 def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int = -1, least: int = 0) -> Check:
-    """Asking by rule a is significantly lower than by rule b in at least so many of the panels and models, and the
-    other way round in at most so many (-1: in any number).
+    """Acquisition rule a is significantly better than rule b in at least `least` of the panels and models, and
+    significantly worse in at most `most` (-1: any number).
 
-    It does not hold where too many are significantly the other way round at a level of 0.05 / how many there are, so
-    that none of many is so by chance, and it cannot be told where too few are either.
+    It fails where too many are significantly worse at level 0.05 / their number, so that none is by chance; it cannot
+    be told where too few are either.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -137,12 +137,12 @@ def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int
 
 
 def _swap(part: Part) -> Part:
-    """That the difference is above 0."""
+    """The opposite part: that the difference is above 0."""
     return Part(part.found, low=0.0)
 
 
 def throughout(panel: str, a: str, b: str) -> Check:
-    """Line a is lower than line b at first and after every question."""
+    """Line a is lower than line b at the start and after every question."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (outcome[panel][label].regrets for label in (a, b))
@@ -156,7 +156,7 @@ def throughout(panel: str, a: str, b: str) -> Check:
 
 
 def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Check:
-    """At the scale with the highest mean of `guide`, the error is not higher by more than EVEN than at `others`."""
+    """At the scale with the highest mean of `guide`, the error exceeds that at `others` by at most EVEN."""
 
     def check(outcome: Outcome) -> Verdict:
         ran = outcome[panel][guide]

@@ -1,4 +1,4 @@
-"""Draws the plots of [H12]: errors by the number of questions, evidence by length-scale, a function on a line."""
+"""Draws the plots of [H12]: error by number of questions, evidence by length-scale, a function on a line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RULES = {"B": ("-", "o"), "E": ((0, (4, 1.5)), "s"), "R": ((0, (1, 1.2)), "^")}
 
 
 def questions(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
-    """A colour for each model, a dash for each rule."""
+    """Draw error against questions: one colour per model, one dash per rule."""
     models = list(dict.fromkeys(label.rpartition("-")[0] for label in lines))
     for label, ran in lines.items():
         model, _, rule = label.rpartition("-")
@@ -32,7 +32,9 @@ def questions(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
 
 
 def scales(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
-    """What is in nats on the left, errors on the right; where each is best has a ring."""
+    """Draw log evidence and likelihood (left axis, nats) and error (right axis) by length-scale, with a ring at each
+    optimum.
+    """
     right = axes.twinx()
     right.spines["top"].set_visible(False)
     for i, (label, ran) in enumerate(lines.items()):
@@ -50,7 +52,7 @@ def scales(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
 
 
 def toy(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
-    """The function with its standard deviation and the labels; below, what the two rules give a question there."""
+    """Draw the function with its standard deviation and the labels, and below them the two acquisition functions."""
     held = {label: (ran.marks, ran.regrets[0]) for label, ran in lines.items()}
     grid, mean = held.pop("mean")
     _, sd = held.pop("standard deviation")

@@ -1,4 +1,4 @@
-"""The models of [H12], and ours beside them, by the names that lines have: `cp`, `cp:D=5`, `cpu:rho=0.5`, `tuned`."""
+"""The models of [H12] and ours, by the names of lines: `cp`, `cp:D=5`, `cpu:rho=0.5`, `tuned`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ COUNTS = (1.0, 3.0, 10.0, 30.0)
 
 
 class Problem(NamedTuple):
-    """What is known besides the answers: features of items (n x d) and of people (U x q), standardised; a seed; what
-    was tuned on others, by model; `kept`, what the fits of one model after every question have in common."""
+    """What is known besides the answers: standardised features of items (n x d) and of people (U x q), a seed, `apart`:
+    what was tuned on other people, by model; `kept`: a cache that all fits of one run share.
+    """
 
     features: Array
     people: Array
@@ -41,7 +42,7 @@ class Problem(NamedTuple):
     kept: dict[Any, Any]
 
     def covariance(self, times: float = 1.0, amplitude: float = 1.0) -> Array:
-        """K (n x n) of the items at so many times the length-scale of the released code."""
+        """K (n x n) of the items, with `times` the length-scale of the released code."""
 
         wide = times * half_median(self.features)
         return kernel_for(self.features, wide, amplitude).over(self.features)
@@ -52,28 +53,29 @@ Fit = Callable[[Problem, PairRows, Any], Any]
 
 
 class HierarchicalModel(NamedTuple):
-    """What a hierarchical fit makes of people, as the models of [H12] tell it."""
+    """A hierarchical fit with the methods of the models of [H12]."""
 
     fitted: HierarchicalFit
 
     @property
     def log_evidence(self) -> float:
+        """Log evidence of all answers, in nats."""
         return float(self.fitted.people.log_evidence.sum())
 
     def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
-        """Mean and variance of f_a - f_b of a user; arrays of one shape."""
+        """Mean and variance of f_u(a) - f_u(b); arrays of one shape."""
         people: Any = self.fitted.people  # of so few items, all at once
         v = people.cov[user, a, a] + people.cov[user, b, b] - people.cov[user, a, b] - people.cov[user, b, a]
         return people.mean[user, a] - people.mean[user, b], np.maximum(v, 0.0)
 
     def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
-        """P(a beats b) of a user, the noise of the choice included."""
+        """P(user prefers a to b), noise included; arrays of one shape."""
         return choice_probability(*self.gap(user, a, b))
 
 
 @cache
 def model(name: str) -> Fit:
-    """The fit of a name with its parameters. ValueError where there is none."""
+    """The fit function of a name with parameters. ValueError for an unknown name."""
     kind, _, told = name.partition(":")
     if kind not in _MODELS:
         raise ValueError(f"model: expected one of {', '.join(_MODELS)}, got {name!r}")
@@ -95,7 +97,7 @@ def _cp(
 def _cpu(
     problem: Problem, rows: PairRows, earlier: Any, D: float = 20, rho: float = -1.0, pseudo: float = PSEUDO
 ) -> Any:
-    """With FITC over people as published; `rho`: its mix with people who have nothing in common instead of a nugget."""
+    """CPU with FITC over people as published; `rho`: share of the features' covariance in place of a nugget."""
     Z = problem.people
     few = int(pseudo) if 0 < pseudo < len(Z) else None
     if (rho, few) not in problem.kept:
@@ -114,12 +116,12 @@ def _single(problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0) 
 
 
 def _birlutiu(problem: Problem, rows: PairRows, earlier: Any) -> Any:
-    """At length-scale 1, as the released code has it."""
+    """BI at length-scale 1, as in the released code."""
     return fit_birlutiu(kernel_for(problem.features, 1.0).over(problem.features), len(problem.people), rows)
 
 
 def _joint(problem: Problem, rows: PairRows, earlier: Any) -> Any:
-    """Length-scales of every feature by the evidence of the answers of others."""
+    """BO with a length-scale per feature, by the evidence of other people's answers."""
     K_items, K_users = problem.apart["bo"].kernels(standardise(problem.features), problem.people)
     return fit_joint(K_items, K_users, rows)
 
@@ -144,12 +146,12 @@ def _hierarchical(problem: Problem, rows: PairRows, earlier: Any, times: float =
 
 
 def _tuned_hierarchical(problem: Problem, rows: PairRows, earlier: Any) -> Any:
-    """With the nu0, how many people the prior of their covariance counts as, that foretold best among others."""
+    """The hierarchical model with the nu0 that predicted other people's answers best."""
     return _hierarchical(problem, rows, earlier, nu0=problem.apart["hierarchical-tuned"])
 
 
 def _tune(problem: Problem, rows: PairRows, earlier: Any) -> Any:
-    """CP, or CPU with a mix, at the length-scale, amplitude and rho that foretold best among others."""
+    """CP, or CPU with a mix, at the length-scale, amplitude and rho that predicted other people's answers best."""
     choice = problem.apart["tuned"]
     K = kernel_for(problem.features, choice.lengthscale, choice.amplitude).over(problem.features)
     people = user_covariance(problem.people, rho=choice.rho, pseudo=PSEUDO) if choice.rho > 0.0 else None
@@ -157,9 +159,9 @@ def _tune(problem: Problem, rows: PairRows, earlier: Any) -> Any:
 
 
 def tune_on_others(name: str, features: Array, people: Array, rows: PairRows, few: bool) -> Any:
-    """What a model has to know of others, people (U x q) and their answers, before it is fitted; None of most.
+    """What a model tunes on other people, features (U x q) and answers, before it is fitted; None for most models.
 
-    BO looks at 25 of them, as published. Where `few`, both look at fewer, and try less.
+    BO uses 25 of them, as published. With `few` both models use fewer people and candidates.
     """
     if name == "bo":
         return tune_joint(features, people, rows, people=8 if few else 25, steps=8 if few else 30)

@@ -1,8 +1,8 @@
-"""What turns a sentence under a figure into a verdict: statistics of paired runs, with the lines drawn beforehand.
+"""Checks that turn a sentence under a figure into a verdict: statistics of paired runs, with limits fixed beforehand.
 
 Run i of two lines met the same arrivals, so their difference is tested by a paired t-test over runs (permutations of
-the queries, or people). A claim holds, does not hold, or cannot be told: `statistics` has the one rule for all. The
-words of the papers have no numbers; here they have, the same everywhere:
+the queries, or people). A claim holds, does not hold, or cannot be told; `statistics` has the rule. The papers' words
+have no numbers; here they have, the same everywhere:
 
 - lower: below 0 at the end;
 - over most of the range: significantly lower at more than half of 60 rounds spread evenly on a logarithmic scale; not
@@ -45,18 +45,18 @@ COMPARABLE, SIMILAR, IDENTICAL = 0.25, 0.10, 0.05
 
 
 def regret_at(ran: LineResult, t: int = 0) -> Array:
-    """REG_t of every run (runs,); of the whole run, where t is 0."""
+    """REG_t, the average regret after t rounds, of each run (runs,); of the whole run where t is 0."""
     means: Array = ran.regrets[:, : t or None].mean(axis=1)
     return means
 
 
 def _end(ran: LineResult, measure: Measure | None) -> Array:
-    """What every run ends with (runs,): the average regret, or another measure."""
+    """Final value of each run (runs,): the average regret, or another measure."""
     return regret_at(ran) if measure is None else measure.of(ran.regrets, ran.M)[:, -1]
 
 
 def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
-    """Line a ends lower than line b, in average regret or in another measure."""
+    """Line a ends lower than line b, in average regret or another measure."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
@@ -68,7 +68,7 @@ def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
 
 
 def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
-    """Every line ends lower than the one before it."""
+    """Each line ends lower than the one before."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = [regret_at(outcome[panel][label]) for label in labels]
@@ -101,7 +101,7 @@ def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> C
 
 
 def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
-    """At the end, a is neither higher nor lower than b by more than a share of b's average regret."""
+    """The final values of a and b differ by at most a share `tolerance` of b's average regret."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = regret_at(outcome[panel][a]), regret_at(outcome[panel][b])
@@ -114,7 +114,7 @@ def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
 
 
 def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | None = None) -> Check:
-    """Line a ends with less than `factor` times what b has, in average regret or another measure."""
+    """Line a ends below `factor` times line b, in average regret or another measure."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
@@ -126,7 +126,9 @@ def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | 
 
 
 def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: int | None = None) -> Check:
-    """What `slow` has after all rounds, `fast` has after this share of them, or after `most` where that is fewer."""
+    """The final average regret of `slow` is reached by `fast` after this share of the rounds, or after `most` where
+    fewer.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (average_regret(outcome[panel][label].regrets) for label in (fast, slow))
@@ -145,7 +147,7 @@ def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: i
 
 
 def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
-    """A run of line a takes less than this share of the processor time of one of b."""
+    """A run of line a takes less than this share of the processor time of a run of line b."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = outcome[panel][a].seconds, outcome[panel][b].seconds
@@ -162,9 +164,10 @@ def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
 
 
 def closer(near: str, far: str, a: str, b: str) -> Check:
-    """The ratio of the average regrets of a and b, a's the higher, is nearer to one in one panel than in the other.
+    """The ratio of the average regrets of a and b, a's the higher, is nearer to one in panel `near` than in panel
+    `far`.
 
-    Of the two, the logarithms are compared, whose scatter is that of a and b as shares of their means (delta method).
+    Compares logarithms, whose scatter follows from that of a and b relative to their means (delta method).
     """
 
     def check(outcome: Outcome) -> Verdict:

@@ -1,4 +1,4 @@
-"""Claims about learners of ratings: NDCG, cells of a grid, ranks."""
+"""Claims about rating learners: NDCG, cells of a grid, ranks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def higher(panel: str, a: str, b: str) -> Check:
 
 
 def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
-    """From a tenth of the rounds on, line a has an average NDCG higher by more than `least` than each of the others."""
+    """From a tenth of the rounds on, the average NDCG of line a exceeds that of each other line by more than
+    `least`.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         one = _ndcg(outcome[panel][a])
@@ -59,7 +61,7 @@ def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
 
 
 def smaller_gaps(panel: str, wide: Sequence[str], labels: Sequence[str]) -> Check:
-    """What the highest of the lines ends with beyond the lowest is less in one panel than in each of the others."""
+    """The range of the lines' final values is smaller in one panel than in each of the others."""
 
     def check(outcome: Outcome) -> Verdict:
         gaps = {}
@@ -80,7 +82,7 @@ def _ndcg(ran: LineResult) -> Array:
 
 
 def best_cell(panel: str, cell: str) -> Check:
-    """Of a grid, this cell ends lower than each of the others."""
+    """This cell of a grid ends lower than each other cell."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = _cells(outcome, panel)
@@ -90,8 +92,9 @@ def best_cell(panel: str, cell: str) -> Check:
 
 
 def lowest_cell(panel: str, cell: str, runs: int) -> Check:
-    """Of a grid with so many runs, this cell is the one with the lowest mean, as it was chosen: whether another would
-    be with more runs is not asked. Of fewer runs it cannot be told."""
+    """With the grid's own number of runs, this cell has the lowest mean, as it was chosen; with fewer runs it cannot be
+    told.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         ends = _cells(outcome, panel)
@@ -110,17 +113,17 @@ def lowest_cell(panel: str, cell: str, runs: int) -> Check:
 
 
 def _cells(outcome: Outcome, panel: str) -> dict[str, Array]:
-    """What every run of each cell adds up to (runs,), by learner."""
+    """Sum of each run of each cell (runs,), by learner."""
     return {ran.learner: ran.regrets.sum(axis=1) for ran in outcome[panel].values()}
 
 
 def parameters(spec: str) -> str:
-    """The hyperparameters of a learner, as they are written."""
+    """The hyperparameters of a learner as written in its spec."""
     return spec.partition(":")[2]
 
 
 def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Check:
-    """Over its lines, the first panel's end differs less, as a share of its mean, than that of each other panel."""
+    """The final values of the first panel's lines vary less, relative to their mean, than those of each other panel."""
 
     def check(outcome: Outcome) -> Verdict:
         spreads = []
@@ -141,7 +144,7 @@ def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Che
 
 
 def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Check:
-    """Every line of these of one panel ends lower than every one of these of another."""
+    """Each of these lines of one panel ends lower than each of those of another."""
 
     def check(outcome: Outcome) -> Verdict:
         (one, ours), (other, theirs) = a, b
@@ -159,7 +162,7 @@ def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Che
 
 
 def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -> Check:
-    """None of the lines is lower than this one by more than a share of it."""
+    """No line is lower than line `label` by more than a share of it."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = {each: outcome[panel][each].regrets.mean(axis=1) for each in labels}
@@ -175,7 +178,7 @@ def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -
 
 
 def quicker(panel: str, a: str, b: str, share: float) -> Check:
-    """Where lines hold the seconds of their runs, a takes less than this share of those of b."""
+    """For lines that hold seconds of runs: a takes less than this share of b's."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (outcome[panel][label].regrets[:, -1] for label in (a, b))

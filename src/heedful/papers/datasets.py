@@ -1,4 +1,4 @@
-"""Where the data of the experiments lie: folders and files by world, and what is read of those of choices."""
+"""Locates the data of the experiments, by world, and loads those of comparisons."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ EDITIONS = {CHAINS: (FILES[CHAINS], ("sessiontrack2013.xml", "qrels.2013.txt"))}
 
 
 def files_of(world: str, data: Path) -> list[Path]:
-    """The files of a world in its folder under `data`, or in `data` itself, plain or packed; none where one lacks.
+    """The files of a world, in its folder under `data` or in `data` itself, plain or gzip; none where one is missing.
 
-    Of a data set of several years, those of each year that is there, one year after the other.
+    With data sets of several years, the files of each year present, in order.
     """
     places = (*(data / folder for folder in FOLDERS[world]), data)
     return [file for names in EDITIONS.get(world, (FILES[world],)) for file in _complete(names, places)]
 
 
 def _complete(names: Sequence[str], places: Sequence[Path]) -> list[Path]:
-    """The files of the first place that has all of them."""
+    """The files in the first folder that has all of them."""
     for place in places:
         found = [[file for file in (place / name, place / f"{name}.gz") if file.is_file()] for name in names]
         if all(found):
@@ -76,7 +76,7 @@ def _complete(names: Sequence[str], places: Sequence[Path]) -> list[Path]:
 
 
 def missing_files(world: str, data: Path) -> str:
-    """What was looked for where `files_of` finds nothing: the folders, and the files in them."""
+    """The folders and files that `files_of` looked for, in words."""
     folders = _join((*FOLDERS[world], "the folder itself"))
     files = ", or ".join(map(_join, EDITIONS.get(world, (FILES[world],))))
     return f"no {FOLDERS[world][0]} in {data}: looked in {folders} for {files}, plain or .gz"
@@ -88,7 +88,7 @@ def _join(names: Sequence[str]) -> str:
 
 
 def load_choices(world: str, folder: Path, labels: str, ratings: Ratings | None = None) -> PairwiseDataset:
-    """What everybody prefers of every pair of a world's items; `ratings`: those of the folder, where they were read."""
+    """Everybody's preference on every pair of a world's items; `ratings`: those of the folder, where already read."""
     from heedful.data.collaborative import load_collaborative
     from heedful.data.election import load_election
     from heedful.data.jura import load_jura

@@ -1,4 +1,4 @@
-"""Draws a figure with matplotlib (extra `plot`): a panel beside the other, standard errors as bands, bounds dashed."""
+"""Draws a figure with matplotlib (extra `plot`): panels side by side, standard errors as bands, bounds dashed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DASHES = ("-", (0, (5, 1.2)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
-    """Draw the panels that were run into every one of the files (.png, .svg, .pdf). ValueError where none was."""
+    """Draw the panels that were run into each of the files (.png, .svg, .pdf). ValueError where none was run."""
     import matplotlib
     from matplotlib.figure import Figure as Sheet
 
@@ -78,7 +78,7 @@ def _curves(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: St
 
 
 def _growth(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
-    """As curves, evenly in time, without the first rounds, which are chance."""
+    """As `_curves`, with a linear time axis, and without the first, random rounds."""
     for label, ran in lines.items():
         T = ran.regrets.shape[1]
         t = np.unique(np.linspace(min(T, max(1, T // 50)), T, 200).round().astype(int))
@@ -89,7 +89,7 @@ def _growth(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: St
 
 
 def _with_band(axes: Any, series: Series, label: str, style: Mapping[str, Any]) -> float:
-    """A line with a band of one standard error, and the highest point of the band."""
+    """Draw a line with a band of one standard error; return the band's highest point."""
     t, mean, error = series.x, series.mean, np.nan_to_num(series.stderr)
     axes.plot(t, mean, label=label, linewidth=1.7, **style)
     axes.fill_between(t, mean - error, mean + error, color=style["color"], alpha=0.22, linewidth=0)
@@ -97,7 +97,7 @@ def _with_band(axes: Any, series: Series, label: str, style: Mapping[str, Any]) 
 
 
 def _cells(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
-    """A square for each pair of hyperparameters, the darker the less; the least of all has a frame."""
+    """Draw a grid of two hyperparameters: darker squares are lower, and the lowest has a frame."""
     ends = {ran.learner: float(panel.measure.of(ran.regrets, ran.M)[:, -1].mean()) for ran in lines.values()}
     pairs = {learner: [part.split("=") for part in learner.partition(":")[2].split(",")[:2]] for learner in ends}
     names = [next(pair[i][0] for pair in pairs.values()) for i in (0, 1)]
@@ -121,7 +121,7 @@ def _cells(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
 
 
 def _bounds(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
-    """The same with what theory promises, far above: hence both axes are logarithmic."""
+    """Draw regret with its theoretical bound far above: both axes are logarithmic."""
     bounded = [(label, ran) for label, ran in lines.items() if ran.bound.size]
     if not bounded:
         axes.set_axis_off()
@@ -151,7 +151,7 @@ def _against_rounds(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) ->
 
 
 def _styles(labels: Iterable[str]) -> Styles:
-    """A colour and a dash for each line of a figure, the same in all its panels."""
+    """A colour and dash for each line of a figure, the same in all panels."""
     return {
         label: {"color": COLORS[i % len(COLORS)], "linestyle": DASHES[i % len(DASHES)]}
         for i, label in enumerate(labels)
@@ -175,7 +175,7 @@ def _sweep(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
 
 
 def _round(t: int, once: int) -> str:
-    """A round, and how often it is through the queries, where they come again."""
+    """A round, and which pass through the queries it is, where they repeat."""
     passes = " (one pass)" if t == once else f" ({t / once:.3g} passes)" if 0 < once < t else ""
     return f"t = {t:,}{passes}"
 
@@ -203,7 +203,7 @@ def _distribution(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styl
 
 
 def _bars(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
-    """A mean with its standard error for each line, the first on top."""
+    """Draw the mean and standard error of each line, the first on top."""
     for i, (label, ran) in enumerate(lines.items()):
         error = np.nan_to_num(standard_error(ran.regrets))
         axes.errorbar(ran.regrets.mean(), -i, xerr=error[0], color=styles[label]["color"], marker="o", capsize=3)
@@ -212,5 +212,5 @@ def _bars(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styl
 
 
 def _label(label: str, ran: LineResult) -> str:
-    """The line's name, with the parameters that were best in hindsight."""
+    """A line's name, with the parameters that were best in hindsight."""
     return f"{label} ({ran.learner.partition(':')[2]})" if len(ran.line.learners) > 1 else label

@@ -1,8 +1,8 @@
-"""A figure of a paper as data: what is run, what is drawn of it, and what the paper says under it.
+"""The figures of the papers as data: what is run, what is drawn, and what the paper claims.
 
-A `Figure` has panels, a panel has lines, a line is a learner (or several, of which the best in hindsight is drawn)
-and the person who teaches it. A claim is a sentence of the paper in our words with a function that says whether it
-holds here. Nothing in this file runs anything.
+A `Figure` has panels. A panel has lines: a learner (or several, of which the best in hindsight is drawn) and the person
+who teaches it. A claim is a sentence of the paper in our words, with a function that checks it. Nothing here runs
+anything.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Array = npt.NDArray[np.float64]
 
 
 class Size(NamedTuple):
-    """How much is run: rounds a run, and how many runs of a line.
+    """How much is run: rounds per run, and runs per line.
 
-    The runs of web search are permutations of the queries, those of movies are people; their scatter is the standard
-    error, and run i of every line of a panel meets the same arrivals, so that differences are paired. Where choices are
-    foretold, people (at most) and splits of their choices.
+    Runs on web search are permutations of the queries, runs on movies are people; their scatter gives the standard
+    error. Run i of every line of a panel meets the same arrivals, so that differences are paired. For comparisons: at
+    most `rounds` people, and `runs` random splits of their answers.
     """
 
     rounds: int
@@ -46,7 +46,7 @@ class Line(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """What is drawn against t: the words of the axis, and a function of regrets (runs x T) and M (runs,)."""
+    """What is drawn against t: the label of the axis, and a function of regrets (runs x T) and M (runs,)."""
 
     axis: str
     of: Callable[[Array, Array], Array]
@@ -84,15 +84,14 @@ NOTHING: Array = np.empty(0)
 
 
 class LineResult(NamedTuple):
-    """A line that was run: its regrets (runs x T), M = R |w*| of every run (runs,), which learner it is.
+    """A line that was run: regrets (runs x T), M = R |w*| of each run (runs,), and the learner that was chosen.
 
-    Of a distribution, the runs are chains, with a column for each ranking shown, and M is 1 where the feedback was what
-    was shown, else 0. `once`: the rounds after which the same contexts come again, where they do; claims are judged on
-    these.
+    In a distribution, runs are chains, with one column per ranking shown, and M is 1 where the feedback was what was
+    shown, else 0. `once`: the round after which contexts repeat, where they do; claims use the rounds before.
 
-    `marks` and `bound` are the rounds at which theory bounds what is drawn, and by how much; `theorem` says which one,
-    or which one does not hold, for what `lacking` says. `seconds` is the processor time of each run (runs,); empty
-    where none was taken.
+    `marks` and `bound`: rounds at which theory bounds what is drawn, and the bounds; `theorem`: its name, or the one
+    whose hypotheses fail for the reason in `lacking`. `seconds` (runs,): processor time of each run; empty where not
+    measured.
     """
 
     line: Line
@@ -111,7 +110,7 @@ Outcome = Mapping[str, Mapping[str, LineResult]]  # by panel, by line
 
 
 class PairedTest(NamedTuple):
-    """The mean of paired differences, its standard error, t, two-sided p, how many pairs, and degrees of freedom."""
+    """A paired t-test: mean difference, standard error, t, two-sided p, number of pairs, degrees of freedom."""
 
     difference: float
     stderr: float
@@ -129,9 +128,9 @@ NOT_RUN: Conclusion = "not run"
 
 
 class Verdict(NamedTuple):
-    """What became of a claim here, what was found, in words, and the statistic.
+    """The conclusion about a claim, what was found, in words, and the test.
 
-    Cannot be told: runs are too few, or scatter too much, to say that the claim holds or that it does not.
+    "Cannot be told": too few runs, or too much scatter, to say that the claim holds or does not.
     """
 
     conclusion: Conclusion
@@ -143,7 +142,7 @@ Check = Callable[[Outcome], Verdict]
 
 
 class Claim(NamedTuple):
-    """A sentence of the paper in our words; the panels it is about; what says whether it holds."""
+    """A sentence of the paper in our words, the panels it concerns, and the function that checks it."""
 
     says: str
     panels: tuple[str, ...]
@@ -151,7 +150,7 @@ class Claim(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A figure of a paper. `id` is paper/figure; `note` says what stands in here for what the paper had."""
+    """A figure of a paper. `id` is paper/figure; `note` says what replaces what the paper had."""
 
     id: str
     paper: str
@@ -180,7 +179,7 @@ def _cumulative(regrets: Array, M: Array) -> Array:
 
 
 def _quadratic(regrets: Array, M: Array) -> Array:
-    """T CREG_T for c(theta) = (theta - M)^2: the sum of c(-r) - c(0) = r^2 + 2 M r."""
+    """T CREG_T for c(theta) = (theta - M)^2: the sum of c(-r) - c(0) = r^2 + 2 M r. [J15] section 6.4"""
     return np.cumsum(regrets**2 + 2.0 * M[:, None] * regrets, axis=-1)
 
 
@@ -190,9 +189,9 @@ QUADRATIC = Measure("cumulative regret of the quadratic loss", _quadratic)
 
 
 def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
-    """What became of each claim of a figure; those about a panel that was not run are not judged.
+    """Verdict on each claim of a figure; a claim about a panel that was not run is not judged.
 
-    Where contexts come again, claims see the rounds before: learning is easy where contexts return ([J15] 6.1.1).
+    Where contexts repeat, claims see only the rounds before: learning is easy on repeated contexts ([J15] 6.1.1).
     """
     seen = {key: {label: first(ran, ran.once) for label, ran in lines.items()} for key, lines in outcome.items()}
     found = []
@@ -203,7 +202,7 @@ def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
 
 
 def first(ran: LineResult, rounds: int) -> LineResult:
-    """The first rounds of a line (0: all of them)."""
+    """The first `rounds` of a line (0: all of them)."""
     if not rounds:
         return ran
     short = ran.marks <= rounds
@@ -212,7 +211,7 @@ def first(ran: LineResult, rounds: int) -> LineResult:
 
 
 def judged_rounds(outcome: Outcome) -> str:
-    """On which rounds claims are judged, in words, where it is not on all of them."""
+    """On which rounds claims are judged, in words; empty where on all."""
     for lines in outcome.values():
         for ran in lines.values():
             if ran.once:
@@ -224,7 +223,7 @@ def judged_rounds(outcome: Outcome) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Named tuples, arrays and numpy's numbers as what JSON knows; what is not finite is null."""
+    """Named tuples, arrays and numpy numbers as JSON values; non-finite numbers become null."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {name: plain(part) for name, part in value._asdict().items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""[H12] Figure 1: what BALD and MES ask for, of a Gaussian process classifier of labels on a line."""
+"""[H12] Figure 1: where BALD and MES ask next, given labels on a line and a Gaussian process classifier."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ GRID = np.linspace(-4.0, 4.0, 401)
 
 
 def toy_data(seed: int) -> tuple[Array, Array]:
-    """Inputs (n,) and labels (n,), 1 or -1: crosses on the left, circles on the right, and many of both between, where
-    the label is a coin; there are none beyond 2.5."""
+    """Inputs (n,) and labels (n,) of 1 or -1: one class on the left, the other on the right, and between them many of
+    both with random labels; none beyond 2.5.
+    """
     rng = np.random.default_rng([seed, 1])
     left, mixed, right = rng.uniform(-3.5, -1.0, 8), rng.uniform(-0.6, 0.6, 40), rng.uniform(1.0, 2.5, 8)
     coins = np.where(rng.permutation(40) < 20, 1.0, -1.0)
@@ -32,8 +33,9 @@ def covariance(x: Array, z: Array) -> Array:
 
 
 def on_a_line(panel: Panel) -> dict[str, LineResult]:
-    """The lines of the panel over GRID (1 x g): mean and standard deviation of the function, what BALD and MES give a
-    question there, in bits; of LABELS, the labels (1 x n) at marks (n,)."""
+    """Lines of the panel over GRID (1 x g): mean and standard deviation of the function, and the scores of BALD and
+    MES, in bits; for LABELS, the labels (1 x n) at marks (n,).
+    """
     x, y = toy_data(0)
     fitted = fit_labels(covariance(x, x), y)
     mean, var = fitted.predict(covariance(GRID, x), np.full(GRID.size, AMPLITUDE**2))

@@ -1,4 +1,4 @@
-"""Claims about how a line goes on: falls, vanishes, settles, grows, stays below its bound.
+"""Claims about how a line develops: it falls, vanishes, settles, grows, or stays below its bound.
 
 The words of the papers have no numbers; here they have, the same everywhere:
 
@@ -27,13 +27,13 @@ TENTH, FALLING, DECADE = 0.1, 0.8, 1.8
 
 
 def _quarters(ran: LineResult) -> tuple[Array, Array, Array]:
-    """The mean regret of every run (runs,) in the first ten rounds, in the second and in the last quarter."""
+    """Mean regret of each run (runs,) in the first ten rounds, in the second quarter and in the last."""
     regrets, T = ran.regrets, ran.regrets.shape[1]
     return regrets[:, :10].mean(axis=1), regrets[:, T // 4 : T // 2].mean(axis=1), regrets[:, T - T // 4 :].mean(axis=1)
 
 
 def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
-    """After t rounds the average regret of every line is less than half of that of the first round."""
+    """After t rounds the average regret of each line is less than half that of the first round."""
 
     def check(outcome: Outcome) -> Verdict:
         ran = [outcome[panel][label] for label in labels]
@@ -48,7 +48,7 @@ def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
 
 
 def vanishing(panel: str, labels: Sequence[str]) -> Check:
-    """Every line approaches zero."""
+    """Each line approaches zero."""
 
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
@@ -65,7 +65,7 @@ def vanishing(panel: str, labels: Sequence[str]) -> Check:
 
 
 def stuck(panel: str, labels: Sequence[str]) -> Check:
-    """No line approaches zero: its last quarter has more than 0.8 of the regret of its second one."""
+    """No line approaches zero: the last quarter has more than 0.8 of the second quarter's regret."""
 
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
@@ -86,10 +86,9 @@ def _falling(labels: Sequence[str], quarters: Sequence[tuple[Array, Array, Array
 
 
 def steadier(panel: str, labels: Sequence[str]) -> Check:
-    """The standard error of every line's average regret is lower at the end than after ten rounds.
+    """The standard error of each line's average regret is lower at the end than after ten rounds.
 
-    By the test of Pitman and Morgan: of paired values, the variance of one is lower where their difference and their
-    sum are correlated.
+    The Pitman-Morgan test: of paired values, one has the lower variance where their difference and sum are correlated.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -105,8 +104,9 @@ def steadier(panel: str, labels: Sequence[str]) -> Check:
 
 
 def _steadier(values: Array) -> Part:
-    """That the second of paired values (runs x 2) scatters less: that late + early and late - early go together less
-    than not at all. The difference is their correlation r, whose t has n - 2 degrees of freedom."""
+    """That the second of paired values (runs x 2) varies less: late + early and late - early are negatively correlated.
+    The difference is their correlation r, whose t has n - 2 degrees of freedom.
+    """
     n = len(values)
     more, less = values[:, 1] + values[:, 0], values[:, 1] - values[:, 0]
     spread = float(more.std() * less.std()) if n > 2 else 0.0
@@ -117,7 +117,7 @@ def _steadier(values: Array) -> Part:
 
 
 def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
-    """What a line adds up grows as log t: in the last decade of rounds not much more than in the one before."""
+    """The cumulative measure grows as log t: in the last decade of rounds not much more than in the one before."""
 
     def check(outcome: Outcome) -> Verdict:
         last, before = decades(outcome[panel][label], measure)
@@ -127,7 +127,7 @@ def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
 
 
 def slower_than_log(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
-    """What a line adds up grows faster than log t."""
+    """The cumulative measure grows faster than log t."""
 
     def check(outcome: Outcome) -> Verdict:
         last, before = decades(outcome[panel][label], measure)
@@ -150,9 +150,9 @@ def decades(ran: LineResult, measure: Measure) -> tuple[Array, Array]:
 
 
 def within_bound(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) -> Check:
-    """At every mark, no line is above what theory promises: its mean over the runs, as the bound is.
+    """At every mark the mean over runs of each line is at most the theoretical bound, itself a mean.
 
-    Of one run, or where all are equal, as they are.
+    With one run, or where all are equal, the values are compared as they are.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -173,7 +173,7 @@ def within_bound(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) 
 
 
 def lower_bound_met(panel: str, labels: Sequence[str]) -> Check:
-    """[J15] Lemma 3: the average regret of a run of T rounds is 2 / sqrt T, to rounding, for every T that was run."""
+    """[J15] Lemma 3: a run of T rounds has average regret 2 / sqrt T, to rounding, for each T that was run."""
 
     def check(outcome: Outcome) -> Verdict:
         worst = 0.0

@@ -1,5 +1,6 @@
-"""NDCG of people who rate: a world where a round shows a ranking, of which the first is rated, and learners that rank
-by what they expect, not by what they show by. [A18] Figure 3."""
+"""NDCG of rating learners, [A18] Figure 3: a world in which a round shows a ranking whose first item is rated, and
+learners that rank by predicted rating rather than by their choice rule.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ DEPTH = 5
 
 
 class RankByPrediction(NamedTuple):
-    """A learner of one item that shows it and, behind it, the DEPTH items of the highest `ratings(state, x)`."""
+    """A learner that shows its chosen item first and behind it the DEPTH items with the highest predicted
+    `ratings(state, x)`.
+    """
 
     learner: Any
 
@@ -35,8 +38,11 @@ class RankByPrediction(NamedTuple):
 
 
 class NdcgWorld(NamedTuple):
-    """People who rate the first of what is shown and nothing else; regret: 1 - NDCG@DEPTH of what is shown from place
-    `begin` on, among all on offer, of the ratings less `low`; 0 where all of these are 0."""
+    """People who rate only the first item shown.
+
+    Regret is 1 - NDCG@DEPTH of the ranking from place `begin` on, among all items on offer, by rating less `low`; 0
+    where every gain is 0.
+    """
 
     world: Replay
     low: float
@@ -74,7 +80,7 @@ class NdcgWorld(NamedTuple):
 
 @kernel
 def dcg(world: Replay, user: int, ranking: Ints, low: float) -> float:
-    """DCG@DEPTH of items that the user rated: the sum of (rating - low) / log2(place + 1)."""
+    """DCG@DEPTH of items the user rated: the sum of (rating - low) / log2(place + 1)."""
     sum = 0.0
     for i in range(min(DEPTH, ranking.size)):
         sum += (rating_of(world, user, ranking[i]) - low) * DISCOUNTS[i]

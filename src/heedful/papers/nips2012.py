@@ -97,7 +97,7 @@ def _beside(table: Mapping[str, tuple[float, ...]], labels: tuple[str, ...]) -> 
 
 
 def _cells(beside: tuple[tuple[str, str, float], ...]) -> list[Claim]:
-    """That each cell of a table is the paper's, give or take .02."""
+    """Claims that each cell of a table equals the paper's within .02."""
     return [Claim(f"{key}, {label}: {value:.3f}.", (key,), near(key, label, value)) for key, label, value in beside]
 
 
@@ -258,7 +258,7 @@ def _note(labels: str) -> str:
 
 
 def figures(labels: str = "right") -> tuple[Figure, ...]:
-    """All of them, with labels "right" or "published"."""
+    """All figures, with labels "right" or "published"."""
     tables = _table1(labels), _table2(labels), _table3(labels)
     return (*tables, _fig1(), _fig2(labels), _evidence(labels), _functions(labels))
 

@@ -1,4 +1,4 @@
-"""One HTML file with every figure beside the paper's sentences: pictures inside, nothing fetched."""
+"""Writes one self-contained HTML page with every figure next to the paper's claims."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ _HEAD = "<tr><th>The paper says</th><th>Here</th><th>Found</th></tr>"
 
 
 class Drawing(NamedTuple):
-    """A figure, what became of its claims, its picture (SVG; None where nothing was run), seconds it took; on which
-    rounds claims are judged, where not on all."""
+    """A figure with the verdicts on its claims, its picture (SVG; None where nothing was run), the seconds it took, and
+    on which rounds claims were judged, where not on all.
+    """
 
     figure: Figure
     verdicts: Sequence[Verdict]
@@ -39,8 +40,9 @@ class Drawing(NamedTuple):
     judged_on: str
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """What the paper says, whether it holds here and what was found, as a data frame of this package: pandas,
-        polars, or pyarrow for a table. ModuleNotFoundError where it is not installed."""
+        """The claims, conclusions and findings as a data frame of pandas or polars, or a pyarrow table.
+        ModuleNotFoundError where the package is not installed.
+        """
         judged = list(zip(self.figure.claims, self.verdicts))
         columns: dict[str, list[Any]] = {
             "says": [claim.says for claim, _ in judged],
@@ -59,7 +61,7 @@ class Drawing(NamedTuple):
 
 
 def page(drawn: Sequence[Drawing], about: str) -> str:
-    """The report; `about` says in a sentence what was run."""
+    """The HTML report; `about` says in one sentence what was run."""
     judged = [verdict.conclusion for one in drawn for verdict in one.verdicts]
     words = {HOLDS: "hold here", FAILS: "do not hold here", OPEN: "cannot be told here", NOT_RUN: "were not run"}
     summary = ", ".join(f"{judged.count(each)} {words[each]}" for each in MARKS if each in judged)
@@ -105,7 +107,7 @@ def _section(one: Drawing) -> str:
 
 
 def _picture(one: Drawing) -> str:
-    """The picture itself, on white: its lines are dark."""
+    """The picture inline, on white, because its lines are dark."""
     if one.picture is None:
         return ""
     data = base64.b64encode(one.picture.read_bytes()).decode()

@@ -1,4 +1,4 @@
-"""The worlds of the experiments, their sizes, and the panels that both papers share."""
+"""The worlds of the experiments, their sizes, and panels common to [C12] and [J15]."""
 
 from __future__ import annotations
 
@@ -89,31 +89,31 @@ def movies(
 
 
 def slow_web(*lines: Line) -> Panel:
-    """A plot of regret on web search, with a learner that is slow."""
+    """A panel of regret on web search, with a slow learner."""
     return web(*lines, full=SLOW_WEB_FULL, quick=SLOW_WEB_QUICK)
 
 
 def slow_movies(*lines: Line) -> Panel:
-    """A plot of regret on movie recommendation, with a learner that is slow."""
+    """A panel of regret on movie recommendation, with a slow learner."""
     return movies(*lines, full=SLOW_MOVIES_FULL, quick=SLOW_MOVIES_QUICK)
 
 
 def one(label: str, learner: str, user: str) -> Line:
-    """A line of one learner."""
+    """A line with one learner."""
     return Line(label, (learner,), user)
 
 
 def dueling(user: str) -> Line:
-    """The dueling bandit at the best ratio delta / gamma in hindsight, which from w = 0 is all that matters.
+    """A line of the dueling bandit at the best ratio delta / gamma in hindsight; from w = 0 only the ratio matters.
 
-    Four in each decade from 0.001 to 10: seventeen, where the 5 x 5 grid of [J15] 6.2.6 has at most 25.
+    Four values per decade from 0.001 to 10, seventeen in all; the 5 x 5 grid of [J15] 6.2.6 has at most 25.
     """
     ratios = tuple(f"dueling-bandit:gamma=1,delta={10.0 ** (i / 4):.3g}" for i in range(-12, 5))
     return Line("dueling bandit", ratios, user)
 
 
 def distribution(key: str, title: str, lines: tuple[Line, ...]) -> Panel:
-    """A plot of distribution functions of utility differences over query chains."""
+    """A panel of distribution functions of utility differences over query chains."""
     return Panel(
         key, title, CHAINS, lines, Size(1, 0), Size(1, 0), Measure("DCG@10 gained", AVERAGE.of), "distribution"
     )

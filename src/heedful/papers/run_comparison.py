@@ -1,6 +1,6 @@
-"""Runs the figures of [H12]: everybody's choices are split, models learn some of them and foretell the others.
+"""Runs the figures of [H12]: people's answers are split, and models trained on one part predict the other.
 
-Run s of every line of a panel is of seed s: the same people, drawn from all, and the same split of the pairs of each.
+Run s of each line of a panel has seed s: the same random people, and the same split of each person's pairs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ EVIDENCE, FORETOLD, ERROR = ASPECTS = ("evidence", "log-likelihood of what is fo
 
 
 class Split(NamedTuple):
-    """Some people and their pairs, by number: learned from (U x n), that may be asked (U x m), foretold (U x t)."""
+    """People and the indices of their pairs: to train on (U x n), to ask about (U x m), and to test on (U x t)."""
 
     problem: Problem
     pairs: Ints  # P x 2
@@ -58,7 +58,7 @@ class Split(NamedTuple):
     test: Ints
 
     def rows(self, at: Ints) -> PairRows:
-        """Answers of these pairs (U x n), everybody's first pair first, then the second, ..."""
+        """Answers to these pairs (U x n): everybody's first pair, then everybody's second, ..."""
         users = np.arange(len(at))
         pairs = self.pairs[at.T]  # n x U x 2
         won = self.first[users, at.T]
@@ -66,19 +66,19 @@ class Split(NamedTuple):
         return pair_rows(ordered.reshape(-1, 2), user=np.tile(users, at.shape[1]))
 
     def gap(self, fitted: Any, at: Ints) -> tuple[Array, Array]:
-        """Mean and variance (U x n) of the first item's utility less the second's, of these pairs (U x n)."""
+        """Mean and variance (U x n) of the first item's utility less the second's, for these pairs (U x n)."""
         users = np.broadcast_to(np.arange(len(at))[:, None], at.shape)
         a, b = self.pairs[at, 0], self.pairs[at, 1]
         mean, var = fitted.gap(users.ravel(), a.ravel(), b.ravel())
         return mean.reshape(at.shape), var.reshape(at.shape)
 
     def error(self, fitted: Any) -> float:
-        """The share of what is foretold that is wrong."""
+        """Share of the test answers predicted wrong."""
         mean, _ = self.gap(fitted, self.test)
         return float(np.mean((mean > 0.0) != np.take_along_axis(self.first, self.test, axis=1)))
 
     def log_likelihood(self, fitted: Any) -> float:
-        """The mean log of the probability of the answers that are foretold, in nats."""
+        """Mean log probability of the test answers, in nats."""
         from scipy.special import log_ndtr
 
         mean, var = self.gap(fitted, self.test)
@@ -95,8 +95,11 @@ def split(
     foretold: int = 0,
     apart: Mapping[str, Any] = {},
 ) -> Split:
-    """A random choice of so many people (all, where there are fewer), and of the pairs of each so many; foretold are
-    all that are left, where 0. `apart`: what was tuned on others, by model."""
+    """Split the answers of `people` random people (all, where there are fewer): random pairs of each to train on, to
+    ask about, and to test on.
+
+    `foretold`: test pairs per person; 0: all that are left. `apart`: what was tuned on other people, by model.
+    """
     rng = np.random.default_rng([seed, 12])
     some = rng.permutation(len(data.first))[:people]
     order = rng.random((some.size, len(data.pairs))).argsort(axis=1)
@@ -110,7 +113,7 @@ def split(
 
 
 class RunResult(NamedTuple):
-    """What a line holds for one run, and the processor time that it took."""
+    """Values of one run of a line, and its processor time."""
 
     values: Array
     seconds: float
@@ -119,9 +122,9 @@ class RunResult(NamedTuple):
 def run_panel(
     panel: Panel, size: Size, sets: Sets, kept: dict[Any, Any], jobs: int, tell: Tell
 ) -> dict[str, LineResult]:
-    """A panel of [H12], its lines by label. Runs that another panel had are `kept`.
+    """Run a panel of [H12]: its lines by label. Runs that another panel shares are `kept`.
 
-    `size`: at most so many people, so many splits. Where the panel is of seconds, one thing runs at a time.
+    `size`: at most so many people, and so many splits. A panel of seconds runs one thing at a time.
     """
     if panel.world == TOY:
         return on_a_line(panel)
@@ -154,7 +157,7 @@ def run_panel(
 
 
 def set_apart(data: PairwiseDataset) -> tuple[PairwiseDataset, PairwiseDataset]:
-    """All but OTHERS people, drawn, and these, for what is tuned on others. Features of people are standardised."""
+    """The data without OTHERS random people, and these people, for tuning. Features of people are standardised."""
     spread = data.people.std(axis=0)
     data = data._replace(people=(data.people - data.people.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
     order = np.random.default_rng([0, 14]).permutation(len(data.first))
@@ -163,7 +166,7 @@ def set_apart(data: PairwiseDataset) -> tuple[PairwiseDataset, PairwiseDataset]:
 
 
 def _together(panel: Panel, line: Line) -> list[str]:
-    """What is run with a line: where is asked, all rules of its model, whose first fit is the same."""
+    """The names that run with a line: for acquisition, all rules of its model, which share the first fit."""
     [name] = line.learners
     if panel.kind != "questions":
         return [name]
@@ -172,7 +175,7 @@ def _together(panel: Panel, line: Line) -> list[str]:
 
 
 def _tune(name: str, others: PairwiseDataset, panel: Panel, few: bool, kept: dict[Any, Any]) -> Any:
-    """What a model knows of others, once for a set."""
+    """What a model tunes on other people, once per data set."""
     key = (panel.world, panel.features.partition(",")[0], "apart", few, name)
     if key not in kept:
         parts = split(others, OTHERS, 0, TRAINING[panel.world])
@@ -193,7 +196,7 @@ def _line_result(panel: Panel, line: Line, found: list[RunResult]) -> LineResult
 def _learning(
     data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]
 ) -> RunResult:
-    """The error on what is foretold."""
+    """The test error."""
     parts = split(data, people, seed, TRAINING[world], apart=apart)
     rows = parts.rows(parts.train)
     began = time.thread_time()
@@ -203,8 +206,9 @@ def _learning(
 
 
 def _asking(data: PairwiseDataset, world: str, people: int, seed: int, name: str, first: Any = None) -> RunResult:
-    """The error at first, and after each of ten questions to everybody, asked by a rule: `MODEL by RULE`. `first`: the
-    first fit and the seconds that it took, where it is there already."""
+    """The test error at first, and after each of ten questions to everybody by a rule: `MODEL by RULE`. `first`: the
+    first fit and its seconds, where already done.
+    """
     fit, rule = model(name.partition(" by ")[0]), name.partition(" by ")[2]
     parts = split(data, people, seed, *ASKED[world])
     rng = np.random.default_rng([seed, 13])
@@ -230,14 +234,14 @@ def _asking(data: PairwiseDataset, world: str, people: int, seed: int, name: str
 
 
 def _asking_by_all(data: PairwiseDataset, world: str, people: int, seed: int, names: Sequence[str]) -> list[RunResult]:
-    """`_asking` of one model by several rules, its first fit once."""
+    """`_asking` of one model by several rules, with one first fit."""
     parts = split(data, people, seed, *ASKED[world])
     first = _fit(model(names[0].partition(" by ")[0]), parts, parts.train, None)
     return [_asking(data, world, people, seed, name, first) for name in names]
 
 
 def _fit(fit: Fit, parts: Split, learned: Ints, earlier: Any) -> tuple[Any, float]:
-    """A fit of these pairs (U x n) and the processor time that it took."""
+    """A fit to these pairs (U x n), and its processor time."""
     rows = parts.rows(learned)
     began = time.thread_time()
     fitted = fit(parts.problem, rows, earlier)
@@ -247,8 +251,7 @@ def _fit(fit: Fit, parts: Split, learned: Ints, earlier: Any) -> tuple[Any, floa
 def _scales(
     data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]
 ) -> RunResult:
-    """At every length-scale (s x 3): the evidence and the log-likelihood of what is foretold, in nats an answer, and
-    the error."""
+    """At each length-scale (s x 3): log evidence and test log-likelihood per answer, in nats, and test error."""
     parts = split(data, people, seed, TRAINING[world])
     rows = parts.rows(parts.train)
     values, began = [], time.thread_time()

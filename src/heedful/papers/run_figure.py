@@ -1,4 +1,4 @@
-"""Runs a figure: the same seeds and people for every line of a panel, what two figures share only once."""
+"""Runs a figure: all lines of a panel have the same seeds and people, and figures share runs."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ Array = npt.NDArray[np.float64]
 
 
 class Sources:
-    """The data of the experiments, read once and only where needed, and what was run of them.
+    """The data of the experiments, read once and when needed, and a cache of runs.
 
-    `data` is a folder with the data sets in sub-folders, or one data set; `letor` are files to use for web search
-    instead. ValueError and OSError of the loaders where files are there and wrong.
+    `data`: a folder with the data sets in sub-folders, or one data set; `letor`: files to use for web search instead.
+    ValueError and OSError of the loaders where files are damaged.
     """
 
     def __init__(self, data: Path, letor: Sequence[Path] = ()) -> None:
@@ -79,7 +79,7 @@ class Sources:
         return missing_files(world, self._data)
 
     def setting(self, world: str, user: Any, runs: int) -> Setting:
-        """What the learners of a panel are compared in."""
+        """The setting in which a panel's learners are compared."""
         if world == MOVIES:
             from heedful.experiments.movielens import make_movie_world, movie_setting
 
@@ -91,7 +91,7 @@ class Sources:
         return letor_setting(self._queries, user, seeds=range(runs))
 
     def ratings(self) -> Any:
-        """Who rated which movie how."""
+        """The MovieLens ratings."""
         if self._ratings is None:
             from heedful.data.movielens import load_movielens
 
@@ -99,13 +99,13 @@ class Sources:
         return self._ratings
 
     def people(self, least: int) -> People:
-        """Those with at least so many ratings."""
+        """People with at least `least` ratings."""
         if least not in self._people:
             self._people[least] = people_who_rated(self.ratings(), least)
         return self._people[least]
 
     def table(self, world: str) -> Any:
-        """Who rated which item how: of Jester the first 5,000 people, of Book-Crossing 2,000 people and books."""
+        """Ratings of a world: of Jester the first 5,000 people, of Book-Crossing 2,000 people and books."""
         if world not in self._tables:
             from heedful.data.ratings import densest, load_book_crossing, load_jester, movielens_ratings
 
@@ -119,14 +119,14 @@ class Sources:
         return self._tables[world]
 
     def choices(self, world: str, labels: str) -> Any:
-        """What everybody prefers of every pair of a world's items."""
+        """Everybody's preference on every pair of a world's items."""
         if (world, labels) not in self._choices:
             ratings = self.ratings() if world == MOVIE_CHOICES else None
             self._choices[world, labels] = load_choices(world, self._files(world)[0].parent, labels, ratings)
         return self._choices[world, labels]
 
     def chains(self) -> Any:
-        """The query chains with their clicks and judgments."""
+        """The query chains with clicks and judgments."""
         if self._chains is None:
             from heedful.data.trec import load_sessions
 
@@ -141,14 +141,14 @@ class Sources:
 
 
 def missing_panels(figure: Figure, sources: Sources) -> dict[str, str]:
-    """The panels of a figure that cannot be run, by key, and why not."""
+    """The panels of a figure that cannot be run, by key, and why."""
     return {panel.key: why for panel in figure.panels if (why := sources.lacks(panel))}
 
 
 def run(
     figure: Figure, sources: Sources, *, quick: bool = False, jobs: int = 1, tell: Tell = lambda what, share: None
 ) -> Outcome:
-    """Every panel of a figure whose data are there: its lines by label."""
+    """Run every panel of a figure whose data are present: its lines by label."""
     outcome: dict[str, dict[str, LineResult]] = {}
     panels = [panel for panel in figure.panels if not sources.lacks(panel)]
     for i, panel in enumerate(panels):
@@ -192,7 +192,7 @@ def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -
 
 
 def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: Setting) -> Group:
-    """Learners that one person teaches. Where one of them cannot be compiled none is: their times are compared."""
+    """Learners taught by one person. Where one cannot be compiled none is, because their times are compared."""
     plain = any(hasattr(learner_class(spec), "must_interpret") for spec in specs)
 
     def make(spec: str, setting: Setting) -> Any:
@@ -202,7 +202,7 @@ def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: S
 
 
 def _best(line: Line, found: dict[str, LearnerRuns], panel: Panel, size: Size, setting: Setting) -> LineResult:
-    """The learner of a line with the least average regret of what is judged, and what theory promises of it."""
+    """The learner of a line with the lowest average regret on the judged rounds, with its theoretical bound."""
     judged = _judged_rounds(panel.world, size, setting)
     spec = best_of(line, found, judged)
     regrets, seconds = found[spec]
@@ -220,14 +220,14 @@ def _best(line: Line, found: dict[str, LearnerRuns], panel: Panel, size: Size, s
 
 
 def _complete_spec(spec: str, world: str, size: Size, setting: Setting) -> str:
-    """A learner with the numbers that its world decides."""
+    """A learner's spec with the numbers that its world decides."""
     norm = float(np.linalg.norm(setting.scenes[0].w_star))
     judged = _judged_rounds(world, size, setting)
     return spec.format(rounds=judged, norm=norm, gamma=1.0 / (3.0 * setting.R * norm))
 
 
 def _judged_rounds(world: str, size: Size, setting: Setting) -> int:
-    """How many rounds count: on web search, no more than once through the queries."""
+    """How many rounds are judged: on web search at most one pass through the queries."""
     return min(size.rounds, setting.rounds) if world == WEB else size.rounds
 
 
@@ -235,10 +235,10 @@ def _judged_rounds(world: str, size: Size, setting: Setting) -> int:
 
 
 def distribution(panel: Panel, sources: Sources) -> dict[str, LineResult]:
-    """Figure 1: the differences in DCG@10, a line a condition (chains x 1), and of all of them (chains x conditions).
+    """Figure 1: differences in DCG@10, one line per condition (chains x 1), and one of all (chains x conditions).
 
-    Chains without a click are counted, as equal: the paper does. Where a ranking was degraded, what would have been
-    clicked is not on record: a position-biased person stands in, fitted to the clicks that are.
+    Chains without a click count as equal, as in the paper. Where a ranking was degraded, clicks on it are not on
+    record: a position-biased click model, fitted to the recorded clicks, replaces them.
     """
     from heedful.worlds.chains import fit_clicks, study
 
@@ -261,7 +261,7 @@ def distribution(panel: Panel, sources: Sources) -> dict[str, LineResult]:
 
 
 def horizons(panel: Panel, size: Size) -> dict[str, LineResult]:
-    """Lemma 3: the average regret of a run of T rounds on its stream, for T up to the size's rounds (1 x lengths)."""
+    """Lemma 3: average regret of a run of T rounds on its stream, for T up to the size's rounds (1 x lengths)."""
     ran = {}
     for line in panel.lines:
         lengths = log_spaced(size.rounds, 30)

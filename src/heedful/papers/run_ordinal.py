@@ -1,8 +1,8 @@
 """Runs the figures of [P01]: synthetic grades, people who rated movies, batch learners, the lemma and the theorem.
 
-MovieLens 1M stands in for EachMovie, which was withdrawn. For a person, an instance is a movie that she rated, its
-features are the ratings of all the other people of the panel, (rating - 3) / 4, so from -1/2 to 1/2, and 0 where there
-is none; the rank is her own rating. A run is a person, with as many of her movies as there are rounds, in random order.
+MovieLens 1M replaces EachMovie, which was withdrawn. An instance is a movie that a person rated: its features are the
+ratings of all other people of the panel, (rating - 3) / 4, so from -1/2 to 1/2, and 0 where missing; its rank is the
+person's own rating. A run is a person, with as many of their movies as there are rounds, in random order.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ NOISE = "no rule ranks every instance of a noisy stream right"
 
 
 class People(NamedTuple):
-    """Who rated movies often enough: what they said of each, centred, and who they are."""
+    """People with enough ratings: their centred ratings, and their ranks."""
 
     centred: npt.NDArray[np.float32]  # M x n; (rating - 3) / 4, 0 where there is none
     ranks: npt.NDArray[np.int8]  # M x n; 0 where there is none
 
 
 class Batch(NamedTuple):
-    """A world in parts of so many scenes, each a setting of its own."""
+    """A world in several settings of so many scenes each."""
 
     parts: Iterator[Setting]
     R: float  # no instance is longer
 
 
 def people_who_rated(ratings: Ratings, least: int) -> People:
-    """Those with at least so many ratings."""
+    """People with at least `least` ratings."""
     counts = np.bincount(ratings.users, minlength=ratings.user_ids.size)
     column = np.full(counts.size, -1)
     often = np.flatnonzero(counts >= least)
@@ -69,9 +69,9 @@ def people_who_rated(ratings: Ratings, least: int) -> People:
 
 
 def instances_of(people: People, person: int, rounds: int, features: str = "") -> tuple[npt.NDArray[Any], Any]:
-    """So many movies of a person, a random choice in random order: features (rounds x n, or n + 1) and her ranks.
+    """`rounds` random movies of a person in random order: features (rounds x n, or n + 1) and the person's ranks.
 
-    `features`: as they are; "unit", each row divided by its length; "unit, intercept", with a 1 besides.
+    `features`: "" as they are; "unit": each row divided by its length; "unit, intercept": with an additional 1.
     """
     rated = np.flatnonzero(people.ranks[:, person])
     chosen = np.random.default_rng([person, 4]).permutation(rated)[:rounds]
@@ -86,7 +86,7 @@ def instances_of(people: People, person: int, rounds: int, features: str = "") -
 
 
 def draw_people(people: People, runs: int) -> list[int]:
-    """The people of a panel, a random choice of so many."""
+    """`runs` random people for a panel."""
     return np.random.default_rng(4).permutation(people.ranks.shape[1])[:runs].tolist()  # type: ignore[no-any-return]
 
 
@@ -94,7 +94,7 @@ def draw_people(people: People, runs: int) -> list[int]:
 
 
 def synthetic_batch(size: Size) -> Batch:
-    """A stream of its own for each run."""
+    """One synthetic stream per run."""
     R = 3.0  # |phi(x)|^2 = (x . x + 1)^2 <= 9 on the unit square
 
     def parts() -> Iterator[Setting]:
@@ -106,7 +106,7 @@ def synthetic_batch(size: Size) -> Batch:
 
 
 def ratings_batch(people: People, size: Size, features: str = "") -> Batch:
-    """A person for each run."""
+    """One person per run."""
     chosen = draw_people(people, size.runs)
     intercept = features == "unit, intercept"
     longest = 1.0 if features else float((people.centred**2).sum(axis=1).max())
@@ -125,9 +125,9 @@ def ratings_batch(people: People, size: Size, features: str = "") -> Batch:
 
 
 def separable(rounds: int, seed: int, margin: float) -> tuple[InstanceStream, float, float]:
-    """A stream that a rule of norm 1 ranks right by at least a margin: (the stream, max |x|^2, its least margin).
+    """A stream that a rule of norm 1 ranks correctly with a margin: the stream, max |x|^2, and its smallest margin.
 
-    x is uniform in the unit ball of 10 dimensions; what lies nearer than the margin to a threshold is drawn again.
+    x is uniform in the unit ball of 10 dimensions; points nearer than the margin to a threshold are drawn again.
     """
     N, b = 10, np.array([-0.3, -0.1, 0.1, 0.3])
     rng = np.random.default_rng([seed, 5])
@@ -152,9 +152,8 @@ def separable(rounds: int, seed: int, margin: float) -> tuple[InstanceStream, fl
 def run_ordinal(
     panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], jobs: int, tell: Tell
 ) -> dict[str, LineResult]:
-    """A panel of [P01], its lines by label; `people` gives those with at least so many ratings.
-
-    What was learned for another panel is `kept`.
+    """Run a panel of [P01]: its lines by label. `people` gives those with at least so many ratings; runs of other
+    panels are `kept`.
     """
     if panel.kind == "bars":
         key = panel.world, panel.lines, size
@@ -191,7 +190,7 @@ def _line_result(line: Line, learner: str, regrets: Array, seconds: Array = NOTH
 
 
 def _run_threshold_gaps(panel: Panel, size: Size, people: Callable[[int], People], tell: Tell) -> dict[str, LineResult]:
-    """The least b_{r+1} - b_r of PRank after every round (runs x T), on each stream."""
+    """Smallest b_{r+1} - b_r of PRank after each round (runs x T), on each stream."""
     ran = {}
     for i, line in enumerate(panel.lines):
         tell(line.label, i / len(panel.lines))
@@ -211,7 +210,7 @@ def _run_threshold_gaps(panel: Panel, size: Size, people: Callable[[int], People
 
 
 def _run_mistake_bound(panel: Panel, size: Size, tell: Tell) -> dict[str, LineResult]:
-    """PRank's loss with (k - 1)(R^2 + 1) / gamma^2 where a margin is known, without where there is none."""
+    """PRank's loss, with the bound (k - 1)(R^2 + 1) / gamma^2 where a margin is known."""
     ran = {}
     marks = log_spaced(size.rounds).astype(np.float64)
     for i, line in enumerate(panel.lines):
@@ -241,7 +240,7 @@ def _run_mistake_bound(panel: Panel, size: Size, tell: Tell) -> dict[str, LineRe
 
 
 def _batch_learners(panel: Panel, size: Size, people: People, tell: Tell) -> dict[str, Array]:
-    """The rank loss and the accuracy on the part of a person's movies that was not learned from (runs x 2)."""
+    """Rank loss and accuracy on each person's test movies (runs x 2)."""
     found: dict[str, list[tuple[float, float]]] = {line.label: [] for line in panel.lines}
     chosen = draw_people(people, size.runs)
     for i, person in enumerate(chosen):
@@ -261,9 +260,9 @@ def _batch_learners(panel: Panel, size: Size, people: People, tell: Tell) -> dic
 
 
 def predict_ranks(spec: str, X: Array, ranks: npt.NDArray[np.int64], unseen: Array) -> npt.NDArray[np.int64]:
-    """The ranks that a learner, taught with X (n x N) and ranks (n,), gives instances that it has not seen.
+    """Predicted ranks of unseen instances by a learner trained on X (n x N) and ranks (n,).
 
-    `NAME`, `NAME passes=P` for a learner of ours, P times through; svm, svr.
+    `spec`: `NAME` or `NAME passes=P` for one of our learners with P passes; svm or svr.
     """
     if spec in MACHINES:
         best = min(COSTS, key=lambda C: (_cross_validate(spec, C, X, ranks), C))
@@ -279,7 +278,7 @@ def predict_ranks(spec: str, X: Array, ranks: npt.NDArray[np.int64], unseen: Arr
 
 
 def _cross_validate(spec: str, C: float, X: Array, ranks: npt.NDArray[np.int64]) -> float:
-    """The rank loss of a machine in three folds: every third instance is held out once."""
+    """Rank loss of a machine in three folds: every third instance is held out once."""
     fold, loss = np.arange(len(ranks)) % 3, 0.0
     for held in range(3):
         guess = _machine(spec, C, X[fold != held], ranks[fold != held], X[fold == held])

@@ -1,6 +1,6 @@
-"""Runs the figures of [A18]: learners of ratings that begin with nothing, in made worlds and in those of a file.
+"""Runs the figures of [A18]: rating learners without prior data, in synthetic worlds and those of a file.
 
-Run s of every line of a panel is of seed s: the same people arrive in the same order; a made world comes of s, too.
+Run s of each line of a panel has seed s: the same arrivals, and the same synthetic world.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TUNING = 1000
 def run_ratings(
     panel: Panel, size: Size, tables: Tables, kept: dict[Any, Any], jobs: int, tell: Tell
 ) -> dict[str, LineResult]:
-    """A panel of [A18], its lines by label; `tables` gives the ratings of a world. What was run before is `kept`."""
+    """Run a panel of [A18]: its lines by label. `tables` gives the ratings of a world; earlier runs are `kept`."""
     timed = panel.features == "seconds"
     found: dict[str, LearnerRuns] = {}
     by_features: dict[str, list[str]] = {}
@@ -71,7 +71,7 @@ def run_ratings(
 
 
 def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
-    """The worlds of the runs of a panel, those of a grid from another seed on."""
+    """The worlds of a panel's runs; a grid uses other seeds."""
     first = TUNING if panel.kind == "cells" else 0
     seeds = range(first, first + size.runs)
     if panel.world in SYNTHETIC:
@@ -88,7 +88,7 @@ def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
 
 
 def learner(spec: str, panel: Panel) -> Any:
-    """The learner of a line, as the panel's world wants it: of one item, or of as many as NDCG looks at."""
+    """The learner of a line for the panel's world: of one item, or of as many as NDCG needs."""
     low, high = RANGES.get(panel.world, (-1e50, 1e50))
     one, best = (
         Setting(0, Slate(n, low, high), math.nan, math.nan, math.nan, 0, (), "rating").learner(spec) for n in (1, DEPTH)
@@ -106,7 +106,7 @@ def _features(spec: str, panel: Panel) -> str:
 
 
 def _group(panel: Panel, size: Size, specs: Sequence[str], tables: Tables) -> Group:
-    """Learners that meet the same scenes; of a grid nothing but the sum of each run is kept."""
+    """Learners that meet the same scenes; of a grid only the sum of each run is kept."""
 
     def settings() -> Iterator[Setting]:
         nan = math.nan

@@ -1,6 +1,6 @@
-"""The one runner of the figures: learners that are compared meet the same scenes, and what was run before is kept.
+"""The common runner of learners in figures: learners that are compared meet the same scenes, and runs are cached.
 
-A `Group` is what differs by the kind of world: which learners are run with each other, in what, and how they are made.
+A `Group` is what depends on the kind of world: which learners run together, in what settings, and how they are made.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ KEPT = 1_000_000_000
 
 
 class LearnerRuns(NamedTuple):
-    """The runs of one learner, by seed and person: regrets (runs x T), processor time of each (runs,)."""
+    """All runs of one learner, by seed and person: regrets (runs x T), processor time (runs,)."""
 
     regrets: Array
     seconds: Array
 
 
 class Group(NamedTuple):
-    """Learners, as lines name them, that are run with each other.
+    """Learners, as lines name them, that run together.
 
-    `key` is what decides their runs besides the learner, `make` gives the learner of a name in a setting. The settings
-    are gone through once, one after the other; `scenes` is how many scenes all have. `what`: words for what is run.
-    Where `interpreted`, none is compiled, so that times can be compared; where `sums`, only each run's sum is kept.
+    `key`: what decides their runs besides the learner; `make`: the learner of a name in a setting. Settings are used
+    once, in order; `scenes`: number of scenes of all of them; `what`: words for progress. `interpreted`: compile none,
+    so that times compare; `sums`: keep only each run's sum.
     """
 
     key: tuple[Any, ...]
@@ -49,7 +49,7 @@ class Group(NamedTuple):
 
 
 def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LearnerRuns]:
-    """The runs of a group by learner: those that are not `kept` are run, with each other, and kept."""
+    """Runs of a group by learner; those not in `kept` are run together, and added to it."""
     keys = {spec: (*group.key, spec) for spec in group.learners}
     missing = [spec for spec, key in keys.items() if key not in kept]
     if missing:
@@ -75,7 +75,7 @@ def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: 
 
 
 def best_of(line: Line, found: dict[str, LearnerRuns], judged: int | None = None) -> str:
-    """The learner of a line with the least average regret, of the first `judged` rounds where that is given."""
+    """The learner of a line with the lowest average regret over the first `judged` rounds (None: all)."""
     return min(line.learners, key=lambda spec: float(found[spec].regrets[:, :judged].mean()))
 
 

@@ -1,4 +1,4 @@
-"""What is drawn, as numbers: of every line a row for each of its points, as CSV."""
+"""The points that are drawn, as CSV: one row per point of each line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POINTS = 300
 
 
 class Series(NamedTuple):
-    """A line as it is drawn: places (n,), mean and standard error over runs (n,; NaN where there is one run)."""
+    """Points of a line: x (n,), mean and standard error over runs (n,), NaN with one run."""
 
     x: Array | Ints
     mean: Array
@@ -32,32 +32,32 @@ class Series(NamedTuple):
 
 
 def over_rounds(panel: Panel, ran: LineResult, t: Ints) -> Series:
-    """What a panel measures of a line, at these rounds."""
+    """A panel's measure of a line at these rounds."""
     samples = panel.measure.of(ran.regrets, ran.M)[:, t - 1]
     return Series(t, samples.mean(axis=0), standard_error(samples))
 
 
 def rounds_to_draw(ran: LineResult) -> Ints:
-    """The rounds at which a curve is drawn."""
+    """Rounds at which a curve is drawn."""
     T = ran.regrets.shape[1]
     marks = np.concatenate((np.geomspace(1, T, POINTS).round(), ran.marks, [ran.once or T]))
     return np.unique(marks.astype(np.int64))
 
 
 def swept_rounds(panel: Panel, ran: LineResult) -> Ints:
-    """The rounds after which a sweep is drawn: those of the panel, and what is judged."""
+    """Rounds after which a sweep is drawn: the panel's, and the last judged one."""
     T = ran.regrets.shape[1]
     return np.unique([min(at or T, T) for at in panel.at] + [ran.once or T])
 
 
 def share_below(ran: LineResult) -> Series:
-    """The distribution function of what a line holds."""
+    """The empirical distribution function of a line's values."""
     values, counts = np.unique(ran.regrets, return_counts=True)
     return Series(values, np.cumsum(counts) / ran.regrets.size, np.full(values.size, np.nan))
 
 
 def _series(panel: Panel, ran: LineResult) -> tuple[str, Series]:
-    """Across what a line is drawn, and its points."""
+    """The name of the x axis, and the points of a line."""
     kind = panel.kind
     if kind in ("curves", "growth"):
         return "round", over_rounds(panel, ran, rounds_to_draw(ran))
@@ -78,7 +78,7 @@ def _series(panel: Panel, ran: LineResult) -> tuple[str, Series]:
 
 
 def rows(figure: Figure, outcome: Outcome) -> Iterator[tuple[Any, ...]]:
-    """The rows of a figure, in the order of COLUMNS."""
+    """Yield the rows of a figure, with the columns COLUMNS."""
     for panel in figure.panels:
         for label, ran in outcome.get(panel.key, {}).items():
             across, series = _series(panel, ran)
@@ -93,5 +93,5 @@ def _cell(number: float) -> float | str:
 
 
 def write_csv(figure: Figure, outcome: Outcome, path: Path) -> None:
-    """Write what is drawn of a figure. OSError where the file cannot be written."""
+    """Write the points of a figure. OSError where the file cannot be written."""
     write_table(path, COLUMNS, rows(figure, outcome))

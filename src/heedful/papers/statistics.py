@@ -24,14 +24,14 @@ SIGNIFICANT = 0.05
 
 
 def paired_t_test(a: Array, b: Array) -> PairedTest:
-    """The paired t-test of a - b (runs,); NaN where there is one run, p = 0 or 1 where all differences are equal."""
+    """Paired t-test of a - b (runs,); NaN with one run, p = 0 or 1 where all differences are equal."""
     d = np.asarray(a - b, np.float64)
     n, mean = d.size, float(d.mean())
     return t_test(mean, float(standard_error(d)) if n > 1 else math.nan, n, n - 1.0)
 
 
 def welch_t_test(a: Array, b: Array) -> PairedTest:
-    """The t-test of Welch of the means of a and b, which are of different runs; `pairs`: of the smaller sample."""
+    """Welch's t-test of the means of a and b from different runs; `pairs` is the smaller sample's size."""
     n = min(a.size, b.size)
     difference = float(a.mean() - b.mean())
     if n < 2:
@@ -42,7 +42,7 @@ def welch_t_test(a: Array, b: Array) -> PairedTest:
 
 
 def t_test(difference: float, error: float, pairs: int, freedom: float) -> PairedTest:
-    """A difference against 0, with its standard error and degrees of freedom."""
+    """Test of a difference against 0, given its standard error and degrees of freedom."""
     if math.isnan(error):
         return PairedTest(difference, math.nan, math.nan, math.nan, pairs, freedom)
     if error == 0.0:
@@ -55,7 +55,7 @@ def t_test(difference: float, error: float, pairs: int, freedom: float) -> Paire
 
 
 def reach(found: PairedTest, level: float = SIGNIFICANT) -> float:
-    """Half the width of the interval of a difference, the 95 % one where `level` is 0.05; infinite for one run."""
+    """Half the width of a difference's interval, 95 % where `level` is 0.05; infinite with one run."""
     if math.isnan(found.stderr):
         return math.inf
     if found.stderr == 0.0:
@@ -66,15 +66,16 @@ def reach(found: PairedTest, level: float = SIGNIFICANT) -> float:
 
 
 class Part(NamedTuple):
-    """A difference, and where a claim has it: above `low` and below `high`."""
+    """A difference, and the interval (low, high) in which a claim has it."""
 
     found: PairedTest
     low: float = -math.inf
     high: float = math.inf
 
     def conclusion(self, tests: int = 1) -> Conclusion:
-        """What the 95 % interval says; where it is one of several `tests` of which any may fail the claim, what fails
-        is told by the interval of level 0.05 / tests."""
+        """The conclusion from the 95 % interval; where the part is one of several `tests` of which any may fail the
+        claim, failure needs the interval of level 0.05 / tests.
+        """
         at, inner, outer = self.found.difference, reach(self.found), reach(self.found, SIGNIFICANT / tests)
         if self.low < at - inner and at + inner < self.high:
             return HOLDS
@@ -82,31 +83,31 @@ class Part(NamedTuple):
 
 
 def below(a: Array, b: Array) -> Part:
-    """That a is lower than b, run by run (runs,)."""
+    """The part that a is lower than b, paired by run (runs,)."""
     return Part(paired_t_test(a, b), high=0.0)
 
 
 def all_hold(parts: Sequence[Part]) -> Conclusion:
-    """A claim of several parts: holds where each does, does not where one does not."""
+    """Conclusion of a claim whose parts all have to hold: it fails where one fails."""
     found = [part.conclusion(len(parts)) for part in parts]
     return FAILS if FAILS in found else HOLDS if found == [HOLDS] * len(found) else OPEN
 
 
 def one_holds(parts: Sequence[Part]) -> Conclusion:
-    """A claim that one of several parts holds: the other way round."""
+    """Conclusion of a claim of which one part has to hold: it fails where all fail."""
     against = all_hold([_contrary(part) for part in parts])
     return {HOLDS: FAILS, FAILS: HOLDS, OPEN: OPEN}[against]
 
 
 def _contrary(part: Part) -> Part:
-    """That a difference is not below `high`: of parts that have no `low`."""
+    """The part that a difference is not below `high`; for parts without `low`."""
     if part.low > -math.inf:
         raise ValueError(f"low: expected none, got {part.low!r}")
     return Part(part.found, low=part.high)
 
 
 def weakest(parts: Sequence[Part]) -> Part:
-    """The part of a claim that is nearest to fail: whose difference is least within, in standard errors."""
+    """The part nearest to failing, in standard errors."""
 
     def within(part: Part) -> tuple[float, float]:
         room = min(part.high - part.found.difference, part.found.difference - part.low)
@@ -117,7 +118,7 @@ def weakest(parts: Sequence[Part]) -> Part:
 
 
 def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) -> Verdict:
-    """That the line `best` ends lower than each of the others; `form`: how what they end with is written."""
+    """Verdict that the line `best` ends lower than each other line; `form`: format of the final values."""
     parts = {value: below(ends[best], end) for value, end in ends.items() if value != best}
     least = min(ends, key=lambda value: ends[value].mean())
     hardest = weakest(list(parts.values()))
@@ -130,7 +131,7 @@ def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) 
 
 
 def fact(holds: bool) -> Conclusion:
-    """Of what is no sample: what follows from the data, or was counted."""
+    """Conclusion from something that is no sample: computed or counted."""
     return HOLDS if holds else FAILS
 
 
@@ -143,7 +144,7 @@ def describe(found: PairedTest) -> str:
 
 
 def describe_interval(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
-    """The 95 % interval of a difference in shares of `unit`, and the p of its test of equivalence."""
+    """The 95 % interval of a difference in units of `unit`, and the p-value of its equivalence test, in words."""
     found, wide = part.found, reach(part.found)
     pairs = f"{found.pairs} pair{'s' * (found.pairs != 1)}"
     if math.isinf(wide):
@@ -155,7 +156,9 @@ def describe_interval(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
 
 
 def equivalence(part: Part) -> float:
-    """The least level at which the interval of a difference lies within its bounds; 1 where the difference does not."""
+    """The p-value of equivalence: the lowest level at which the interval lies within its bounds; 1 where the difference
+    does not.
+    """
     found = part.found
     room = min(part.high - found.difference, found.difference - part.low)
     if math.isnan(found.stderr):
@@ -170,10 +173,10 @@ def equivalence(part: Part) -> float:
 
 
 def log_spaced(T: int, n: int = 60) -> npt.NDArray[np.int64]:
-    """At most n different rounds of 1..T, evenly on a logarithmic scale."""
+    """At most n distinct rounds of 1..T, evenly spaced on a logarithmic scale."""
     return np.unique(np.geomspace(1, T, n).round().astype(np.int64))
 
 
 def ratio(u: Array, v: Array) -> float:
-    """The mean of u over that of v; NaN where v has none."""
+    """Mean of u over mean of v; NaN where the latter is 0."""
     return float(u.mean() / v.mean()) if v.mean() else math.nan

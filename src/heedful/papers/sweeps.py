@@ -1,4 +1,4 @@
-"""Claims about a sweep: a line for every value of a hyperparameter, and what all of them end with."""
+"""Claims about a sweep of a hyperparameter: one line per value, and their final values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TWICE, WIDE = 2.0, 100.0
 
 
 def best_value(panel: str, values: Sequence[float], best: float) -> Check:
-    """Of the lines of a sweep, the one of this value ends lower than each of the others."""
+    """The line of this value ends lower than each other line."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = _ends(outcome, panel, values)
@@ -27,7 +27,7 @@ def best_value(panel: str, values: Sequence[float], best: float) -> Check:
 
 
 def good_values(panel: str, values: Sequence[float]) -> Check:
-    """Less than twice the least over at least a factor 100 of the values, and not so at either extreme."""
+    """Values with less than twice the lowest regret span at least a factor of 100, and exclude both extremes."""
 
     def check(outcome: Outcome) -> Verdict:
         sure, possible = good_ranges(outcome, panel, values)
@@ -46,7 +46,7 @@ def good_values(panel: str, values: Sequence[float]) -> Check:
 
 
 def broader(wide: str, narrow: str, values: Sequence[float]) -> Check:
-    """The values with less than twice the least span more in one panel than in another."""
+    """Values with less than twice the lowest regret span more in panel `wide` than in panel `narrow`."""
 
     def check(outcome: Outcome) -> Verdict:
         (sure, possible), (sure_there, possible_there) = (
@@ -64,8 +64,7 @@ def broader(wide: str, narrow: str, values: Sequence[float]) -> Check:
 
 
 def good_ranges(outcome: Outcome, panel: str, values: Sequence[float]) -> tuple[list[float], list[float]]:
-    """The values around the one that ends lowest that have less than twice its regret: those of which that holds, and
-    those of which it cannot be told that it does not."""
+    """Values around the lowest with less than twice its regret: those where this holds, and those where it may."""
     ends = _ends(outcome, panel, values)
     least = min(ends, key=lambda value: ends[value].mean())
     found = {value: below(end, TWICE * ends[least]).conclusion(len(values)) for value, end in ends.items()}
@@ -76,7 +75,7 @@ def good_ranges(outcome: Outcome, panel: str, values: Sequence[float]) -> tuple[
 
 
 def _around(least: float, values: Sequence[float], good: Sequence[float]) -> list[float]:
-    """Those of the good values between which and the least there is no other value."""
+    """Good values connected to the lowest without another value between."""
     i = j = values.index(least)
     while i > 0 and values[i - 1] in good:
         i -= 1

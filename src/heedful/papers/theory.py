@@ -1,4 +1,4 @@
-"""What theory promises of a line that is drawn, where its hypotheses hold; else which of them does not."""
+"""Theoretical bounds of a line that is drawn, where their hypotheses hold; otherwise which one fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ SLACK_ROUNDS = 784
 
 
 class Guarantee(NamedTuple):
-    """A theorem, rounds and what is drawn at most there (marks,), the mean over runs; in words why there is none."""
+    """A theorem, with rounds `marks` and bounds `values` (marks,), the mean over runs; or why there is none,
+    in words.
+    """
 
     theorem: str
     marks: Array
@@ -33,7 +35,7 @@ NONE = Guarantee("", np.empty(0), np.empty(0))
 
 
 def guaranteed_regret(learner: Any, user: Any, setting: Setting, measure: Measure, marks: Array) -> Guarantee:
-    """What a theorem promises of feedback without slack, at the rounds `marks`, for this measure of the regret."""
+    """Bound for feedback without slack at the rounds `marks`, for this measure of regret."""
     if not isinstance(user, StrictAlpha | ExpectedAlpha):
         return NONE
     T, total, known, theorem = int(marks[-1]), np.zeros(marks.size), dict[bytes, Array](), ""
@@ -53,8 +55,7 @@ def guaranteed_regret(learner: Any, user: Any, setting: Setting, measure: Measur
 
 
 def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, alpha: float, runs: int) -> Guarantee:
-    """What a theorem promises with the slacks that some runs have, played once more to measure them: any feedback has
-    some."""
+    """Bound with the slacks measured in some runs, played once more; it holds for any feedback."""
     marks = marks[marks <= SLACK_ROUNDS]
     values, theorem = np.zeros(marks.size), ""
     for scene in setting.scenes[:runs]:

@@ -1,1 +1,1 @@
-"""Studies: what people are asked to compare, out of tables, pictures and texts; and what they answered."""
+"""Studies: people compare items from tables, pictures or texts, and their answers are collected."""

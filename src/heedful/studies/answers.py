@@ -1,4 +1,4 @@
-"""What people answered in a study, by name, for files that others read; and who they are."""
+"""Answers of a study by name, for export, and the people who gave them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EVENT = re.compile(r"ask-[0-9]+\.([0-9]+)-")
 
 
 class StudyAnswer(NamedTuple):
-    """One answer of a study as its files hold it: what was shown, the first on the left, and what was answered."""
+    """One answer of a study: the items shown, the left one first, and the answer."""
 
     time: int
     """in microseconds since 1970"""
@@ -28,29 +28,29 @@ class StudyAnswer(NamedTuple):
 
 
 def decision_id(who: str, number: int) -> str:
-    """The id of the decision that a question of a page is, the number-th of a person."""
+    """Id of the decision behind a person's question `number`."""
     return f"ask-{number}-{who}"
 
 
 def event_id(who: str, number: int, attempt: int) -> str:
-    """The id of the answer to it; the attempt-th, as some are taken back."""
+    """Id of the answer to that question, at this attempt: an answer that is taken back may be given again."""
     return f"ask-{number}.{attempt}-{who}"
 
 
 def attempt_of(event: str) -> int | None:
-    """Which attempt an answer to a question of a page is, by its id; None where it is none."""
+    """The attempt number in an answer's id; None where the id is not of a study's page."""
     match = _EVENT.match(event)
     return None if match is None else int(match[1])
 
 
 def segment_of(person: str) -> str:
-    """The segment that is in the name of a participant, SEGMENT/RANDOM; of all others the whole name."""
+    """The segment in a participant's name, SEGMENT/RANDOM; for other names, the whole name."""
     head, slash, _ = person.rpartition("/")
     return head if slash else person
 
 
 def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
-    """The answers of a study in the order in which they came, without those undone or passed over by a page."""
+    """Yield a study's answers in order, without those undone or skipped."""
     projection = loop.projection
     for event, decision, feedback in projection.lessons():
         names = decision.names
@@ -70,11 +70,11 @@ def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
 
 
 def choices_of(loop: Loop, people: Collection[str] | None = None) -> ComparisonTable:
-    """The answers of a study as a table, with all items on offer; those of `people` alone, where given."""
+    """A study's answers as a table with all items on offer; `people`: only theirs."""
     answers = (each for each in study_answers(loop) if people is None or each.person in people)
     return tabulate((comparison_of(each.person, each.shown, each.answer) for each in answers), loop.items)
 
 
 def habits(loop: Loop, people: Collection[str] | None = None) -> list[tuple[str, tuple[str, ...]]]:
-    """Who took the same side so often that it is no taste: (in words, whose answers these are)."""
+    """Who chose one side more often than chance allows: messages, each with the people concerned."""
     return [(each.message, each.people) for each in sides(choices_of(loop, people))]

@@ -1,4 +1,4 @@
-"""What a file of a picture is, by its bytes: its kind, whether it is whole, whether a browser can be given it."""
+"""Recognises pictures by their bytes: type, whether the file is complete, whether a browser may show it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LENGTH = re.compile(r"\s*([0-9.]+)(px|pt|pc|mm|cm|in)?\s*")
 
 
 def picture_type(content: bytes) -> str:
-    """The media type of a picture that is whole. ValueError: what was expected, and what came."""
+    """Media type of a complete picture. ValueError, with what was expected and what came, for anything else."""
     if not content:
         raise ValueError(f"expected {KINDS}, got an empty file")
     if len(content) > MOST:
@@ -45,7 +45,7 @@ def picture_type(content: bytes) -> str:
 
 
 def media_type(content: bytes) -> str | None:
-    """The media type by the first bytes alone, of what was looked at before; None where it is none of ours."""
+    """Media type by the first bytes, for files checked before; None where unknown."""
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if content.startswith(b"\xff\xd8\xff"):
@@ -58,8 +58,9 @@ def media_type(content: bytes) -> str | None:
 
 
 def aspect_ratio(content: bytes) -> float:
-    """How many times as wide as high a picture is shown, of one that was looked at before: turned as a photograph says,
-    and of an SVG as its first element says; 1 where nothing says it; from 0.01 to 100, whatever is said."""
+    """Width over height as shown, for files checked before: turned by Exif for photographs, from the first element of
+    an SVG; 1 where unknown; between 0.01 and 100.
+    """
     return min(max(_ratio(content), 0.01), 100.0)
 
 
@@ -77,14 +78,14 @@ def _ratio(content: bytes) -> float:
 
 
 def _read_head(content: bytes) -> Image:
-    """A picture of which Pillow has read the head, and no pixel."""
+    """The picture with only its header read by Pillow."""
     from PIL import Image
 
     return Image.open(BytesIO(content), formats=_FORMATS)
 
 
 def _check_whole(content: bytes, kind: str) -> None:
-    """ValueError where a picture is cut off or damaged, or has too many pixels, which is said before one is read."""
+    """Raise ValueError where a picture is cut off, damaged, or has too many pixels, before any pixel is read."""
     from PIL.Image import DecompressionBombError
 
     size = "more"
@@ -111,7 +112,7 @@ def _check_whole(content: bytes, kind: str) -> None:
 
 
 def _is_turned(image: Image) -> bool:
-    """Whether a photograph is to be turned by a quarter before it is shown, as its Exif says."""
+    """Whether Exif turns a photograph by a quarter."""
     try:
         return 5 <= int(image.getexif().get(_TURN, 1)) <= 8
     except Exception:  # Exif that makes no sense
@@ -119,8 +120,9 @@ def _is_turned(image: Image) -> bool:
 
 
 def _svg(content: bytes) -> None:
-    """SVG is text that a browser draws: well-formed, without entities, of which ten lines can make gigabytes, and
-    without parts that are used so often, by parts that are used so often, that nobody can draw it."""
+    """Check an SVG: well-formed, without entities, of which ten lines can make gigabytes, and without deeply reused
+    parts, which no browser could draw. ValueError otherwise.
+    """
     names: list[str] = []
     uses: list[str] = []  # of each element in order, which one it uses; "" where it uses none
     ends: list[int] = []  # of each, the number of the first after it that is not in it
@@ -178,7 +180,7 @@ def _svg(content: bytes) -> None:
 
 
 def _drawing_ratio(content: bytes) -> float:
-    """Width by height of an SVG: its own, where both are lengths of one unit, otherwise that of its viewBox."""
+    """Width over height of an SVG: its own, where both are lengths of one unit, else that of its viewBox."""
     found: list[dict[str, str]] = []
     parser = expat.ParserCreate()
     parser.StartElementHandler = lambda _, attributes: found.append(attributes) if not found else None

@@ -1,4 +1,4 @@
-"""What a study is about, read from where it lies: a table, a folder of pictures or of texts, a file of PrefLib."""
+"""Reads the material of a study: a table, a folder of pictures or of texts, or a PrefLib file."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ NUMBER = 16
 
 
 class LeftOut(NamedTuple):
-    """A file that the study goes on without, and why."""
+    """A file left out of the study, and why."""
 
     name: str
     why: str
 
 
 class Material(NamedTuple):
-    """What is compared."""
+    """The items to compare."""
 
     kind: Kind
     rows: list[dict[str, Any]]
@@ -100,7 +100,7 @@ def _table(placed: Sequence[tuple[str, dict[str, Any]]], identifier: str | None)
 
 
 def _first_nameless(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -> str:
-    """The first row that a column does not name; "" where there is none."""
+    """The place of the first row without a name in the column; "" where every row has one."""
     seen = dict[str, str]()
     for where, row in placed:
         name = str(row.get(column) if row.get(column) is not None else "").strip()

@@ -1,4 +1,4 @@
-"""A study: a loop of what people choose, the question, and the pictures, in the loop's folder."""
+"""A study: a loop of comparisons with its question and pictures, in the loop's folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NUMBER = re.compile(rf"[0-9a-f]{{{NUMBER}}}")
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
-    """What people see of a study. ValueError, by name, for what makes no sense."""
+    """What participants see of a study. ValueError, naming the field, for invalid values."""
 
     ask: str = ASK
     """the question"""
@@ -56,8 +56,9 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create_study(path: Path, material: Material, study: Study, goal: Literal["best", "ranking"]) -> Loop:
-    """Make the study in the new folder `path`. FileExistsError where it is there; ValueError, by name, where something
-    makes no sense; and then nothing is made."""
+    """Create a study in the new folder `path`. FileExistsError where it exists; ValueError, naming the field, for
+    invalid values. On an error nothing is created.
+    """
     known = {name for row in material.rows for name in row}
     for column in study.show:
         if column not in known:
@@ -78,14 +79,18 @@ def create_study(path: Path, material: Material, study: Study, goal: Literal["be
 
 
 def update_study(path: Path, study: Study) -> None:
-    """Write what people see of a study anew: its answers stay, so only what none of them depends on may be another."""
+    """Replace what participants see of a study. Its answers stay, so the caller may change only what no answer depends
+    on.
+    """
     _write(path / FILE, msgspec.json.format(msgspec.json.encode(study)))
 
 
 def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
-    """Put what is new in the material into a study: (how many things that were, what is no longer in the material, and
-    still asked about). A file whose bytes are in the study already is the thing that they are, under the name that it
-    has there. ValueError where it is of another kind."""
+    """Add new items to a study: how many were new, and the names still asked about that the material no longer has.
+
+    A file whose bytes are already in the study is that item, under its name there. ValueError for material of another
+    kind.
+    """
     kind = study_of(loop.path).kind
     if material.kind != kind:
         raise ValueError(f"SOURCE: expected {kind}, as the study began with, got {material.kind}")
@@ -96,8 +101,9 @@ def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
 
 
 def _as_before(loop: Loop, material: Material) -> list[dict[str, Any]]:
-    """What is in the material, each thing under the name that it has in the study: what a file is called depends on
-    which others there are beside it, and a thing of two names would be compared with itself."""
+    """The material's rows, with each item under its name in the study: names of files depend on the other files, and an
+    item with two names would be compared with itself.
+    """
     if material.kind == "rows":
         return material.rows
     key = "picture" if material.kind == "pictures" else "text"
@@ -115,8 +121,9 @@ def _as_before(loop: Loop, material: Material) -> list[dict[str, Any]]:
 
 
 def study_of(path: Path) -> Study:
-    """The study in a loop's folder; of a loop that was made otherwise, one of its rows. ValueError where its file is
-    damaged."""
+    """The study in a loop's folder; for a loop made otherwise, a study of its rows. ValueError where its file is
+    damaged.
+    """
     try:
         content = read_own(path, FILE, most=LARGEST)
     except FileNotFoundError:
@@ -128,8 +135,7 @@ def study_of(path: Path) -> Study:
 
 
 def picture_in(path: Path, number: str) -> tuple[bytes, str] | None:
-    """A picture of the study in a loop's folder, by its number: (its bytes, its media type); None where there is
-    none."""
+    """Bytes and media type of the picture with this number in a loop's folder; None where there is none."""
     if not _NUMBER.fullmatch(number):
         return None
     try:
@@ -142,20 +148,21 @@ def picture_in(path: Path, number: str) -> tuple[bytes, str] | None:
 
 @lru_cache(maxsize=10_000)
 def picture_ratio(path: Path, number: str) -> float:
-    """How many times as wide as high a picture of the study in a loop's folder is shown; 1 where there is none. What
-    has a number never changes."""
+    """Width over height of the picture with this number; 1 where there is none. Pictures never change under their
+    number.
+    """
     found = picture_in(path, number)
     return 1.0 if found is None else aspect_ratio(found[0])
 
 
 def _clear(path: Path) -> None:
-    """Remove what is left of studies of that name whose making was killed."""
+    """Remove the remains of interrupted creations of this study."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.{'[a-z0-9_]' * 8}.part"):
         shutil.rmtree(left, ignore_errors=True)
 
 
 def _keep_pictures(path: Path, material: Material) -> None:
-    """Copy the pictures under their numbers: what becomes of the folder that they are from, the study goes on."""
+    """Copy the pictures under their numbers, so that the study does not depend on the source folder."""
     if not material.files:
         return
     folder = path / PICTURES
@@ -166,7 +173,7 @@ def _keep_pictures(path: Path, material: Material) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """All of it, or nothing; for nobody else to read."""
+    """Write all of a private file, or nothing."""
     part = path.with_name(f".{path.name}.part")
     with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(content)

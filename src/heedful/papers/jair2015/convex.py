@@ -19,7 +19,7 @@ COVERED = web(
 
 
 def side_by_side(world: str, user: str, measures: tuple[Measure, ...], slack: bool = False) -> tuple[Panel, ...]:
-    """The two learners in each of these measures."""
+    """Panels of the two learners, one per measure."""
     make = web if world == WEB else movies
     lines = (CONVEX._replace(user=user), SECOND._replace(user=user))
     keys = {QUADRATIC: "quadratic", CUMULATIVE: "linear"}
@@ -27,7 +27,7 @@ def side_by_side(world: str, user: str, measures: tuple[Measure, ...], slack: bo
 
 
 def logarithmic(where: str) -> tuple[Claim, ...]:
-    """What the paper says without noise, of web search and of movies."""
+    """The paper's claims without noise, about web search and about movies."""
     sentences = (
         (
             "the cumulative quadratic regret of the second-order learner grows like log t.",

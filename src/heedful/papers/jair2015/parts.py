@@ -1,4 +1,4 @@
-"""What the figures of [J15] share: the paper, the perceptron, sentences and panels about both worlds."""
+"""What the figures of [J15] share: the paper, the perceptron, and claims and panels about both worlds."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ SECOND = one("second-order", "second-order", STRICT)
 
 
 def figure(name: str, title: str, panels: tuple[Panel, ...], claims: tuple[Claim, ...], note: str = "") -> Figure:
-    """A figure of the paper; `name` is what follows the slash of its id."""
+    """A figure of the paper; `name` is the part of its id after the slash."""
     return Figure(f"jair2015/{name}", PAPER, title, panels, claims, note)
 
 
 def both(says: str, check: Callable[[str], Check]) -> tuple[Claim, Claim]:
-    """The same sentence about web search and about movies."""
+    """The same claim about web search and about movies."""
     on_web, on_movies = (Claim(f"{WHERE[panel]}: {says}", (panel,), check(panel)) for panel in BOTH)
     return on_web, on_movies
 
 
 def versus(a: Line, b: Line, web_user: str, movie_user: str, slow: bool = False) -> tuple[Panel, Panel]:
-    """Two learners beside each other in both worlds."""
+    """Two learners compared in both worlds."""
     on_web, on_movies = (tuple(x._replace(user=user) for x in (a, b)) for user in (web_user, movie_user))
     if slow:
         return slow_web(*on_web), slow_movies(*on_movies)
