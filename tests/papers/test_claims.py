@@ -184,7 +184,7 @@ def test_vanishing_and_stuck() -> None:
 def test_logarithmic(regrets: Any, conclusion: str) -> None:
     outcome = {"p": {"a": ran([regrets, regrets * 1.01])}}
     assert growth.logarithmic("p", "a", CUMULATIVE)(outcome).conclusion == conclusion
-    assert growth.slower_than_log("p", "a", CUMULATIVE)(outcome).conclusion == {HOLDS: FAILS, FAILS: HOLDS}[conclusion]
+    assert growth.faster_than_log("p", "a", CUMULATIVE)(outcome).conclusion == {HOLDS: FAILS, FAILS: HOLDS}[conclusion]
     loose = {"p": {"a": ran(scattered(regrets))}}
     assert growth.logarithmic("p", "a", CUMULATIVE)(loose).conclusion == OPEN
 

@@ -297,7 +297,7 @@ def test_seconds_and_scales(data: PairwiseDataset) -> None:
         assert scaled["evidence"].marks[i] == times
         assert scaled["evidence"].regrets[0, i] == pytest.approx(fitted.log_evidence / 400)
         assert scaled["error"].regrets[0, i] == parts.error(fitted)
-        assert scaled["log-likelihood of what is foretold"].regrets[0, i] == parts.log_likelihood(fitted)
+        assert scaled["log-likelihood of test answers"].regrets[0, i] == parts.log_likelihood(fitted)
 
 
 def test_figure_1_mes_asks_for_a_coin_and_bald_where_nothing_is_known() -> None:

@@ -5,7 +5,7 @@ One inference for `heedful rank`, for the standing of a loop, and for its pages.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -165,7 +165,7 @@ def infer_utilities(X: Array, users: int, rows: PairRows) -> Belief:
     return Belief(users, rows, K, kernel, met, problem.R, nodes, noise, each)
 
 
-def estimate(choices: ComparisonTable, X: Any = None) -> Estimate:
+def estimate(choices: ComparisonTable, X: npt.ArrayLike | None = None) -> Estimate:
     """Posterior over utilities given a comparison table: of the one person who answered, or of the mean and each of
     several.
 

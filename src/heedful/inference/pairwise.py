@@ -12,6 +12,10 @@ import numpy.typing as npt
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
+Index = int | npt.NDArray[np.int64]
+"""A number of a person or an item, or an array of these."""
+Selection = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice
+"""Which rows: their indices, a mask, or a slice."""
 
 
 class PairRows(NamedTuple):
@@ -37,7 +41,9 @@ class PairRows(NamedTuple):
         return self.user.size
 
 
-def pair_rows(pairs: Any, times: Any = None, equal: Any = False, user: Any = 0) -> PairRows:
+def pair_rows(
+    pairs: npt.ArrayLike, times: npt.ArrayLike | None = None, equal: npt.ArrayLike = False, user: npt.ArrayLike = 0
+) -> PairRows:
     """Independent rows (group -1) from pairs (p x 2), winner first; `times`, `equal`, `user` (p,) or one for all.
 
     ValueError where an item is compared with itself.
@@ -55,7 +61,7 @@ def pair_rows(pairs: Any, times: Any = None, equal: Any = False, user: Any = 0) 
     )
 
 
-def one_answer(pairs: Any, times: float = 1.0, user: int = 0, equal: Any = False) -> PairRows:
+def one_answer(pairs: npt.ArrayLike, times: float = 1.0, user: int = 0, equal: npt.ArrayLike = False) -> PairRows:
     """Rows of one answer that compares more than two items, which share noise. A single row is a choice."""
     alone = pair_rows(pairs, times, equal, user)
     return alone if alone.size < 2 else alone._replace(group=np.zeros(alone.size, np.int64))
@@ -92,7 +98,7 @@ def concatenate(parts: Sequence[PairRows]) -> PairRows:
     return PairRows(user, pairs, equal, times, np.concatenate(groups))
 
 
-def take_rows(rows: PairRows, at: Any) -> PairRows:
+def take_rows(rows: PairRows, at: Selection) -> PairRows:
     """The rows `at` (an index array, slice or mask), in that order."""
     user, pairs, equal, times, group = rows
     return PairRows(user[at], pairs[at], equal[at], times[at], group[at])

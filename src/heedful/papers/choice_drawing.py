@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from heedful.experiments.run import standard_error
 from heedful.papers.figure import LineResult, Panel
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000")
 RULES = {"B": ("-", "o"), "E": ((0, (4, 1.5)), "s"), "R": ((0, (1, 1.2)), "^")}
 """A dash and a mark for each rule that asks, the last letter of a line's label."""
 
 
-def questions(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
+def questions(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     """Draw error against questions: one colour per model, one dash per rule."""
     models = list(dict.fromkeys(label.rpartition("-")[0] for label in lines))
     for label, ran in lines.items():
@@ -31,7 +34,7 @@ def questions(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     axes.set_ylabel(panel.measure.axis)
 
 
-def scales(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
+def scales(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     """Draw log evidence and likelihood (left axis, nats) and error (right axis) by length-scale, with a ring at each
     optimum.
     """
@@ -51,7 +54,7 @@ def scales(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     right.set_ylabel("test error")
 
 
-def toy(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
+def toy(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     """Draw the function with its standard deviation and the labels, and below them the two acquisition functions."""
     held = {label: (ran.marks, ran.regrets[0]) for label, ran in lines.items()}
     grid, mean = held.pop("mean")

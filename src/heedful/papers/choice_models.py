@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ from heedful.inference.collaborative.user_covariance import user_covariance
 from heedful.inference.gp.hierarchical import HierarchicalFit, Population
 from heedful.inference.gp.hierarchical import fit as fit_hierarchical
 from heedful.inference.gp.kernels import kernel_for
-from heedful.inference.pairwise import PairRows
+from heedful.inference.pairwise import Index, PairRows
+from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
 PSEUDO, FEW = 25, 15
@@ -48,8 +49,19 @@ class Problem(NamedTuple):
         return kernel_for(self.features, wide, amplitude).over(self.features)
 
 
-Fit = Callable[[Problem, PairRows, Any], Any]
-"""From the problem, the answers and what the same model made of the first of them (None at first): what has `gap`."""
+class PreferenceModel(Protocol):
+    """A fitted model of comparisons: the log evidence of its answers, in nats, and predictions."""
+
+    @property
+    def log_evidence(self) -> float:
+        """Log evidence of all answers, in nats."""
+
+    def gap(self, user: Ints, a: Ints, b: Ints) -> tuple[Array, Array]:
+        """Mean and variance of the utility of a less that of b, for each user; arrays of one shape."""
+
+
+Fit = Callable[[Problem, PairRows, Any], PreferenceModel]
+"""Fits a model to answers about a problem, given the same model's earlier fit to the first answers (None at first)."""
 
 
 class HierarchicalModel(NamedTuple):
@@ -62,13 +74,13 @@ class HierarchicalModel(NamedTuple):
         """Log evidence of all answers, in nats."""
         return float(self.fitted.people.log_evidence.sum())
 
-    def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
+    def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
         """Mean and variance of f_u(a) - f_u(b); arrays of one shape."""
         people: Any = self.fitted.people  # of so few items, all at once
         v = people.cov[user, a, a] + people.cov[user, b, b] - people.cov[user, a, b] - people.cov[user, b, a]
         return people.mean[user, a] - people.mean[user, b], np.maximum(v, 0.0)
 
-    def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
+    def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
         """P(user prefers a to b), noise included; arrays of one shape."""
         return choice_probability(*self.gap(user, a, b))
 
@@ -90,13 +102,13 @@ def model(name: str) -> Fit:
 
 def _cp(
     problem: Problem, rows: PairRows, earlier: Any, D: float = 20, times: float = 1.0, amplitude: float = 1.0
-) -> Any:
+) -> PreferenceModel:
     return fit_cp(problem.covariance(times, amplitude), len(problem.people), rows, D=int(D))
 
 
 def _cpu(
     problem: Problem, rows: PairRows, earlier: Any, D: float = 20, rho: float = -1.0, pseudo: float = PSEUDO
-) -> Any:
+) -> PreferenceModel:
     """CPU with FITC over people as published; `rho`: share of the features' covariance in place of a nugget."""
     Z = problem.people
     few = int(pseudo) if 0 < pseudo < len(Z) else None
@@ -105,22 +117,22 @@ def _cpu(
     return fit_cp(problem.covariance(), len(Z), rows, D=int(D), user_cov=problem.kept[rho, few])
 
 
-def _cp_fitc(problem: Problem, rows: PairRows, earlier: Any) -> Any:
+def _cp_fitc(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
     few = PSEUDO if len(problem.features) >= 10 else FEW
     return fit_cp(problem.covariance(), len(problem.people), rows, D=20, pseudo_pairs=few, seed=problem.seed)
 
 
-def _single(problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0) -> Any:
+def _single(problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0) -> PreferenceModel:
     sites = None if earlier is None else earlier.people.sites  # where it ends is the same from anywhere
     return fit_single(problem.covariance(times), len(problem.people), rows, sites=sites)
 
 
-def _birlutiu(problem: Problem, rows: PairRows, earlier: Any) -> Any:
+def _birlutiu(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
     """BI at length-scale 1, as in the released code."""
     return fit_birlutiu(kernel_for(problem.features, 1.0).over(problem.features), len(problem.people), rows)
 
 
-def _joint(problem: Problem, rows: PairRows, earlier: Any) -> Any:
+def _joint(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
     """BO with a length-scale per feature, by the evidence of other people's answers."""
     K_items, K_users = problem.apart["bo"].kernels(standardise(problem.features), problem.people)
     return fit_joint(K_items, K_users, rows)
@@ -129,7 +141,9 @@ def _joint(problem: Problem, rows: PairRows, earlier: Any) -> Any:
 # ---------------------------------------------------------------------------- ours
 
 
-def _hierarchical(problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0, nu0: float | None = None) -> Any:
+def _hierarchical(
+    problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0, nu0: float | None = None
+) -> PreferenceModel:
     start = earlier.fitted if earlier is not None else None
     return HierarchicalModel(
         fit_hierarchical(
@@ -145,12 +159,12 @@ def _hierarchical(problem: Problem, rows: PairRows, earlier: Any, times: float =
     )
 
 
-def _tuned_hierarchical(problem: Problem, rows: PairRows, earlier: Any) -> Any:
+def _tuned_hierarchical(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
     """The hierarchical model with the nu0 that predicted other people's answers best."""
     return _hierarchical(problem, rows, earlier, nu0=problem.apart["hierarchical-tuned"])
 
 
-def _tune(problem: Problem, rows: PairRows, earlier: Any) -> Any:
+def _tune(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
     """CP, or CPU with a mix, at the length-scale, amplitude and rho that predicted other people's answers best."""
     choice = problem.apart["tuned"]
     K = kernel_for(problem.features, choice.lengthscale, choice.amplitude).over(problem.features)
@@ -179,7 +193,7 @@ def tune_on_others(name: str, features: Array, people: Array, rows: PairRows, fe
     return None
 
 
-_MODELS: dict[str, Callable[..., Any]] = {
+_MODELS: dict[str, Callable[..., PreferenceModel]] = {
     "cpu": _cpu,
     "cp": _cp,
     "cp-fitc": _cp_fitc,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from heedful.experiments.run import standard_error
 from heedful.papers.choice_drawing import questions, scales, toy
 from heedful.papers.figure import Figure, LineResult, Outcome, Panel
 from heedful.papers.series import Series, over_rounds, rounds_to_draw, share_below, swept_rounds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Styles = Mapping[str, Mapping[str, Any]]
 
@@ -68,7 +71,7 @@ def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
             sheet.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
-def _curves(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
+def _curves(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
     highest = 0.0
     for label, ran in lines.items():
         series = over_rounds(panel, ran, rounds_to_draw(ran))
@@ -77,7 +80,7 @@ def _curves(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: St
     _against_rounds(axes, panel, lines)
 
 
-def _growth(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
+def _growth(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
     """As `_curves`, with a linear time axis, and without the first, random rounds."""
     for label, ran in lines.items():
         T = ran.regrets.shape[1]
@@ -88,7 +91,7 @@ def _growth(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: St
     axes.set_ylabel(panel.measure.axis)
 
 
-def _with_band(axes: Any, series: Series, label: str, style: Mapping[str, Any]) -> float:
+def _with_band(axes: Axes, series: Series, label: str, style: Mapping[str, Any]) -> float:
     """Draw a line with a band of one standard error; return the band's highest point."""
     t, mean, error = series.x, series.mean, np.nan_to_num(series.stderr)
     axes.plot(t, mean, label=label, linewidth=1.7, **style)
@@ -96,7 +99,7 @@ def _with_band(axes: Any, series: Series, label: str, style: Mapping[str, Any]) 
     return float((mean + error).max())
 
 
-def _cells(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
+def _cells(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     """Draw a grid of two hyperparameters: darker squares are lower, and the lowest has a frame."""
     ends = {ran.learner: float(panel.measure.of(ran.regrets, ran.M)[:, -1].mean()) for ran in lines.values()}
     pairs = {learner: [part.split("=") for part in learner.partition(":")[2].split(",")[:2]] for learner in ends}
@@ -120,7 +123,7 @@ def _cells(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     axes.set_ylabel(names[0])
 
 
-def _bounds(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
+def _bounds(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
     """Draw regret with its theoretical bound far above: both axes are logarithmic."""
     bounded = [(label, ran) for label, ran in lines.items() if ran.bound.size]
     if not bounded:
@@ -136,7 +139,7 @@ def _bounds(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: St
     _against_rounds(axes, panel, lines)
 
 
-def _against_rounds(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
+def _against_rounds(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlim(1, max(2, *(ran.regrets.shape[1] for ran in lines.values())))
@@ -158,7 +161,7 @@ def _styles(labels: Iterable[str]) -> Styles:
     }
 
 
-def _sweep(axes: Any, panel: Panel, lines: Mapping[str, LineResult]) -> None:
+def _sweep(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
     *swept, (label, other) = lines.items()
     for i, t in enumerate(swept_rounds(panel, other)):
         color, at = COLORS[i % len(COLORS)], np.array([t])
@@ -180,9 +183,9 @@ def _round(t: int, once: int) -> str:
     return f"t = {t:,}{passes}"
 
 
-def _horizons(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
+def _horizons(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
     for i, (label, ran) in enumerate(lines.items()):
-        mark = {"marker": "osx"[i % 3], "markersize": 4 + 2 * i, "fillstyle": "none", "linestyle": ""}
+        mark: dict[str, Any] = {"marker": "osx"[i % 3], "markersize": 4 + 2 * i, "fillstyle": "none", "linestyle": ""}
         axes.plot(ran.marks, ran.regrets.mean(axis=0), color=styles[label]["color"], label=label, **mark)
     axes.plot(ran.marks, ran.bound, color="#000000", linewidth=1.0, label=ran.theorem)
     axes.set_xscale("log")
@@ -191,7 +194,7 @@ def _horizons(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: 
     axes.set_ylabel(panel.measure.axis)
 
 
-def _distribution(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
+def _distribution(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
     for label, ran in lines.items():
         series = share_below(ran)
         words = f"{label} ({len(ran.regrets)} chains)"
@@ -202,7 +205,7 @@ def _distribution(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styl
     axes.set_ylabel("share of the chains at or below")
 
 
-def _bars(axes: Any, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
+def _bars(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
     """Draw the mean and standard error of each line, the first on top."""
     for i, (label, ran) in enumerate(lines.items()):
         error = np.nan_to_num(standard_error(ran.regrets))

@@ -63,7 +63,7 @@ class Panel(NamedTuple):
     function over a line. `slack`: where feedback is not alpha-informative, Theorem 1 is drawn with the slack
     measured. `features`: how those of graded instances are scaled; where items are rated, "once" for each only once,
     "scores" or "factors" for NDCG by what items are shown by or by what is expected of them, "seconds" for those; where
-    choices are foretold, whose labels, "right" or "published".
+    comparisons are predicted, whose labels, "right" or "published".
     """
 
     key: str

@@ -126,7 +126,7 @@ def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
     return check
 
 
-def slower_than_log(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
+def faster_than_log(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
     """The cumulative measure grows faster than log t."""
 
     def check(outcome: Outcome) -> Verdict:

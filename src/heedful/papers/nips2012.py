@@ -23,7 +23,7 @@ from heedful.papers.choice_claims import (
 from heedful.papers.figure import Claim, Figure, Line, Measure, Panel, Size
 from heedful.papers.figure1_toy import BALD, LABELS, MEAN, MES, SD
 from heedful.papers.panels import ELECTION, JURA, MOVIE_CHOICES, SUSHI, SYNTHETIC_CHOICES, TOY
-from heedful.papers.run_comparison import ASPECTS, ERROR, EVIDENCE, FORETOLD
+from heedful.papers.run_comparison import ASPECTS, ERROR, EVIDENCE, LIKELIHOOD
 
 PAPER = "Houlsby, Huszár, Ghahramani & Hernández-Lobato, Collaborative Gaussian Processes, NIPS 2012"
 SETS = {
@@ -228,10 +228,10 @@ def _evidence(labels: str) -> Figure:
                 near_the_best(key, EVIDENCE, ERROR),
             ),
             Claim(
-                f"{key}: so it is by what foretells answers best (ours).", (key,), near_the_best(key, FORETOLD, ERROR)
+                f"{key}: so it is by what predicts answers best (ours).", (key,), near_the_best(key, LIKELIHOOD, ERROR)
             ),
         ]
-    note = "What foretells best is looked up on the answers foretold, which no tuning can. " + _note(labels)
+    note = "What predicts best is looked up on the test answers, which no tuning can do. " + _note(labels)
     return Figure(
         "nips2012/evidence", PAPER, "The evidence of CP by the length-scale of the items", panels, tuple(said), note
     )

@@ -48,7 +48,7 @@ GRADED = (SYNTHETIC, RATERS_100, RATERS_200, STREAMS, SEPARABLE)
 RATED = (GAUSSIAN, UNIFORM, BERNOULLI, BOOKS, MOVIES_100K, JESTER)
 """Where items are rated, likewise."""
 CHOICES = (SYNTHETIC_CHOICES, SUSHI, MOVIE_CHOICES, ELECTION, JURA, TOY)
-"""Where choices between two are foretold, likewise; a line names a model of `choice_models`."""
+"""Where comparisons are predicted, likewise; a line names a model of `choice_models`."""
 
 WEB_FULL, WEB_QUICK = Size(28_224, 20), Size(784, 5)
 """[J15] went once through 28,000 queries, in twenty orders; MQ2008 has 784. Once through them is what claims are judged

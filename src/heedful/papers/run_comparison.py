@@ -17,7 +17,7 @@ from heedful.data.pairwise_dataset import PairwiseDataset
 from heedful.inference.gp.acquisition import bald, mes
 from heedful.inference.pairwise import PairRows, pair_rows
 from heedful.jit.kernel import Ints
-from heedful.papers.choice_models import Fit, Problem, model, tune_on_others
+from heedful.papers.choice_models import Fit, PreferenceModel, Problem, model, tune_on_others
 from heedful.papers.figure import NOTHING, Line, LineResult, Panel, Size
 from heedful.papers.figure1_toy import on_a_line
 from heedful.papers.panels import ELECTION, JURA, MOVIE_CHOICES, SUSHI, SYNTHETIC_CHOICES, TOY
@@ -28,7 +28,7 @@ Sets = Callable[[str, str], PairwiseDataset]
 """The choices of a world, with right or published labels."""
 
 TRAINING = {SYNTHETIC_CHOICES: 30, SUSHI: 20, MOVIE_CHOICES: 20, ELECTION: 20, JURA: 15}
-"""Pairs of each person that are learned from; all others are foretold. [H12] section 6.1"""
+"""Training pairs of each person; all others are test pairs. [H12] section 6.1"""
 ASKED = {
     SYNTHETIC_CHOICES: (5, 35, 5),
     SUSHI: (5, 35, 5),
@@ -36,7 +36,7 @@ ASKED = {
     ELECTION: (3, 22, 3),
     JURA: (3, 15, 3),
 }
-"""Pairs of each person that are learned from at first, that may be asked, that are foretold. [H12] section 6.2"""
+"""Pairs of each person to train on at first, to ask about, and to test on. [H12] section 6.2"""
 FEW_SPLITS = 5
 """Where there are at most so many splits, tuning takes less time, too."""
 QUERIES = 10
@@ -44,7 +44,7 @@ OTHERS = 100
 """People who are kept apart for what is tuned, where tables compare 100."""
 SCALES = tuple(float(2.0**half) for half in np.arange(-4, 5) / 2.0)
 """Length-scales that the evidence is drawn at, in units of the one of the tables."""
-EVIDENCE, FORETOLD, ERROR = ASPECTS = ("evidence", "log-likelihood of what is foretold", "error")
+EVIDENCE, LIKELIHOOD, ERROR = ASPECTS = ("evidence", "log-likelihood of test answers", "error")
 
 
 class Split(NamedTuple):
@@ -65,19 +65,19 @@ class Split(NamedTuple):
         ordered = np.where(won[:, :, None], pairs, pairs[:, :, ::-1])
         return pair_rows(ordered.reshape(-1, 2), user=np.tile(users, at.shape[1]))
 
-    def gap(self, fitted: Any, at: Ints) -> tuple[Array, Array]:
+    def gap(self, fitted: PreferenceModel, at: Ints) -> tuple[Array, Array]:
         """Mean and variance (U x n) of the first item's utility less the second's, for these pairs (U x n)."""
         users = np.broadcast_to(np.arange(len(at))[:, None], at.shape)
         a, b = self.pairs[at, 0], self.pairs[at, 1]
         mean, var = fitted.gap(users.ravel(), a.ravel(), b.ravel())
         return mean.reshape(at.shape), var.reshape(at.shape)
 
-    def error(self, fitted: Any) -> float:
+    def error(self, fitted: PreferenceModel) -> float:
         """Share of the test answers predicted wrong."""
         mean, _ = self.gap(fitted, self.test)
         return float(np.mean((mean > 0.0) != np.take_along_axis(self.first, self.test, axis=1)))
 
-    def log_likelihood(self, fitted: Any) -> float:
+    def log_likelihood(self, fitted: PreferenceModel) -> float:
         """Mean log probability of the test answers, in nats."""
         from scipy.special import log_ndtr
 
@@ -90,22 +90,22 @@ def split(
     data: PairwiseDataset,
     people: int,
     seed: int,
-    learned: int,
+    train: int,
     pool: int = 0,
-    foretold: int = 0,
+    test: int = 0,
     apart: Mapping[str, Any] = {},
 ) -> Split:
     """Split the answers of `people` random people (all, where there are fewer): random pairs of each to train on, to
     ask about, and to test on.
 
-    `foretold`: test pairs per person; 0: all that are left. `apart`: what was tuned on other people, by model.
+    `test`: test pairs per person; 0: all that are left. `apart`: what was tuned on other people, by model.
     """
     rng = np.random.default_rng([seed, 12])
     some = rng.permutation(len(data.first))[:people]
     order = rng.random((some.size, len(data.pairs))).argsort(axis=1)
-    last = learned + pool + foretold if foretold else order.shape[1]
+    last = train + pool + test if test else order.shape[1]
     problem = Problem(data.features, data.people[some], seed, apart, {})
-    parts = np.split(order[:, :last], [learned, learned + pool], axis=1)
+    parts = np.split(order[:, :last], [train, train + pool], axis=1)
     return Split(problem, data.pairs, data.first[some], *parts)
 
 
@@ -205,7 +205,14 @@ def _learning(
     return RunResult(np.array([parts.error(fitted)]), took)
 
 
-def _asking(data: PairwiseDataset, world: str, people: int, seed: int, name: str, first: Any = None) -> RunResult:
+def _asking(
+    data: PairwiseDataset,
+    world: str,
+    people: int,
+    seed: int,
+    name: str,
+    first: tuple[PreferenceModel, float] | None = None,
+) -> RunResult:
     """The test error at first, and after each of ten questions to everybody by a rule: `MODEL by RULE`. `first`: the
     first fit and its seconds, where already done.
     """
@@ -240,7 +247,7 @@ def _asking_by_all(data: PairwiseDataset, world: str, people: int, seed: int, na
     return [_asking(data, world, people, seed, name, first) for name in names]
 
 
-def _fit(fit: Fit, parts: Split, learned: Ints, earlier: Any) -> tuple[Any, float]:
+def _fit(fit: Fit, parts: Split, learned: Ints, earlier: PreferenceModel | None) -> tuple[PreferenceModel, float]:
     """A fit to these pairs (U x n), and its processor time."""
     rows = parts.rows(learned)
     began = time.thread_time()

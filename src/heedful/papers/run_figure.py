@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,12 @@ from heedful.papers.theory import guaranteed_regret, with_slack
 from heedful.spaces.ranking import Ranking
 from heedful.worlds.unlearnable import unlearnable
 
+if TYPE_CHECKING:
+    from heedful.data.movielens import Ratings
+    from heedful.data.pairwise_dataset import PairwiseDataset
+    from heedful.data.ratings import RatingTable
+    from heedful.experiments.movielens import MovieWorld
+
 Array = npt.NDArray[np.float64]
 
 
@@ -58,12 +64,12 @@ class Sources:
         self._data = data
         self._letor = [str(file) for file in letor]
         self._queries: Queries | None = None
-        self._cinema: Any = None
+        self._movie_world: MovieWorld | None = None
         self._chains: Any = None
-        self._ratings: Any = None
+        self._ratings: Ratings | None = None
         self._people: dict[int, People] = {}
-        self._tables: dict[str, Any] = {}
-        self._choices: dict[tuple[str, str], Any] = {}
+        self._tables: dict[str, RatingTable] = {}
+        self._choices: dict[tuple[str, str], PairwiseDataset] = {}
         self.kept: dict[Any, Any] = {}
 
     def lacks(self, panel: Panel) -> str:
@@ -83,14 +89,14 @@ class Sources:
         if world == MOVIES:
             from heedful.experiments.movielens import make_movie_world, movie_setting
 
-            if self._cinema is None:
-                self._cinema = make_movie_world(self.ratings())
-            return movie_setting(self._cinema, user, people=runs)
+            if self._movie_world is None:
+                self._movie_world = make_movie_world(self.ratings())
+            return movie_setting(self._movie_world, user, people=runs)
         if self._queries is None:
             self._queries = load_letor(*(self._letor or map(str, self._files(world))))
         return letor_setting(self._queries, user, seeds=range(runs))
 
-    def ratings(self) -> Any:
+    def ratings(self) -> Ratings:
         """The MovieLens ratings."""
         if self._ratings is None:
             from heedful.data.movielens import load_movielens
@@ -104,7 +110,7 @@ class Sources:
             self._people[least] = people_who_rated(self.ratings(), least)
         return self._people[least]
 
-    def table(self, world: str) -> Any:
+    def table(self, world: str) -> RatingTable:
         """Ratings of a world: of Jester the first 5,000 people, of Book-Crossing 2,000 people and books."""
         if world not in self._tables:
             from heedful.data.ratings import densest, load_book_crossing, load_jester, movielens_ratings
@@ -118,7 +124,7 @@ class Sources:
                 self._tables[world] = movielens_ratings(file.parent)
         return self._tables[world]
 
-    def choices(self, world: str, labels: str) -> Any:
+    def choices(self, world: str, labels: str) -> PairwiseDataset:
         """Everybody's preference on every pair of a world's items."""
         if (world, labels) not in self._choices:
             ratings = self.ratings() if world == MOVIE_CHOICES else None

@@ -4,7 +4,7 @@ hierarchical model of Birlutiu, Groot and Heskes (2010), fitted by EM.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from heedful.inference.gp.ep import UserPosteriors, infer_users
 from heedful.inference.gp.hierarchical import Population, maximise_population
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.sites import Sites, make_table
-from heedful.inference.pairwise import PairRows
+from heedful.inference.pairwise import Index, PairRows
 
 Array = npt.NDArray[np.float64]
 
@@ -28,7 +28,7 @@ class IndividualFit(NamedTuple):
     """sweeps of EP, or steps of EM"""
     moved: float
 
-    def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
+    def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
         """Mean and variance of f_u(a) - f_u(b). `user`, `a`, `b`: numbers, or arrays of one shape, which the results
         have.
         """
@@ -37,7 +37,7 @@ class IndividualFit(NamedTuple):
         v = (cov[user, a, a] - cov[user, a, b]) + (cov[user, b, b] - cov[user, b, a])
         return mean[user, a] - mean[user, b], np.maximum(v, 0.0)
 
-    def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
+    def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
         """P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
         return choice_probability(*self.gap(user, a, b))
 
@@ -52,7 +52,13 @@ class IndividualFit(NamedTuple):
 
 
 def fit_single(
-    K: Array, users: int, rows: PairRows, *, width: Any = 0.0, lapse: Any = 0.0, sites: Sites | None = None
+    K: Array,
+    users: int,
+    rows: PairRows,
+    *,
+    width: npt.ArrayLike = 0.0,
+    lapse: npt.ArrayLike = 0.0,
+    sites: Sites | None = None,
 ) -> IndividualFit:
     """Fit SU ([H12] section 6.1): each person alone, with the prior f_u ~ N(0, K).
 
@@ -69,8 +75,8 @@ def fit_birlutiu(
     users: int,
     rows: PairRows,
     *,
-    width: Any = 0.0,
-    lapse: Any = 0.0,
+    width: npt.ArrayLike = 0.0,
+    lapse: npt.ArrayLike = 0.0,
     sites: Sites | None = None,
     steps: int = 20,
     tolerance: float = 1e-2,

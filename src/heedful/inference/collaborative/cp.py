@@ -12,7 +12,7 @@ number of answers and of people.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -62,8 +62,8 @@ def fit(
     user_cov: UserCovariance | None = None,
     pseudo_pairs: int | None = None,
     seed: int = 0,
-    width: Any = 0.0,
-    lapse: Any = 0.0,
+    width: npt.ArrayLike = 0.0,
+    lapse: npt.ArrayLike = 0.0,
     start: CPFit | None = None,
     cycles: int = 200,
     tolerance: float = 2e-3,

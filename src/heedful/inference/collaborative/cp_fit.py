@@ -13,11 +13,12 @@ from heedful.inference.collaborative.sparse_cells import Cells
 from heedful.inference.collaborative.vb_product import Factors
 from heedful.inference.gp.ep import Likelihood
 from heedful.inference.gp.posterior import Posterior
+from heedful.inference.pairwise import Index
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
 
-_AT_ONCE = 1 << 13  # choices foretold at a time
+_AT_ONCE = 1 << 13  # choices predicted at a time
 
 
 class Functions(NamedTuple):
@@ -58,11 +59,11 @@ class CPFit(NamedTuple):
     moved: float
     """by how much the last cycle moved the means of g, root of the mean square"""
 
-    def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
+    def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
         """Mean and variance of g_u(a, b), Eq. 7. `user`, `a`, `b`: numbers, or arrays of one shape."""
         return gap(self.functions, self.mw, self.vw, user, a, b)
 
-    def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
+    def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
         """P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
         return choice_probability(*self.gap(user, a, b))
 
@@ -78,7 +79,7 @@ class CPFit(NamedTuple):
         return log_evidence(self)
 
 
-def gap(of: Functions, mw: Array, vw: Array, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
+def gap(of: Functions, mw: Array, vw: Array, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
     """Mean and variance of sum_d w_ud h_d(a, b), for weights with means mw and variances vw (U x D)."""
     user, a, b = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in (user, a, b)))
     shape, (user, a, b) = user.shape, (x.ravel() for x in (user, a, b))

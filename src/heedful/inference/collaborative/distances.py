@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
 
-def standardise(X: Any) -> Array:
+def standardise(X: npt.ArrayLike) -> Array:
     """Columns of X (n x d) less their means, in units of their standard deviations; constant columns become 0."""
     X = np.asarray(X, np.float64)
     spread = X.std(axis=0)
@@ -18,7 +16,7 @@ def standardise(X: Any) -> Array:
     return (X - X.mean(axis=0)) / np.where(constant, np.inf, spread)  # type: ignore[no-any-return]
 
 
-def half_median(X: Any) -> float:
+def half_median(X: npt.ArrayLike) -> float:
     """Length-scale l with l^2 = median(d^2) / 2, d the distances between different rows of X (n x d), standardised.
 
     The paper writes median(d); its tables were made with this one. 1 where all rows are the same.

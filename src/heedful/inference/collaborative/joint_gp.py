@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from heedful.inference.collaborative.user_covariance import features
 from heedful.inference.gp.ep import likelihood_of, moments
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.sites import Sites, make_table, root
-from heedful.inference.pairwise import PairRows
+from heedful.inference.pairwise import Index, PairRows
 
 Array = npt.NDArray[np.float64]
 
@@ -38,13 +38,13 @@ class JointGPFit(NamedTuple):
     sites: Sites
     log_evidence: float
 
-    def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
+    def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
         """Mean and variance of f(u, a) - f(u, b). `user`, `a`, `b`: numbers, or arrays of one shape."""
         user, a, b = (np.asarray(x, np.int64) for x in (user, a, b))
         v = (self.cov[user, a, a] - self.cov[user, a, b]) + (self.cov[user, b, b] - self.cov[user, b, a])
         return self.mean[user, a] - self.mean[user, b], np.maximum(v, 0.0)
 
-    def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
+    def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
         """P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
         return choice_probability(*self.gap(user, a, b))
 
@@ -155,7 +155,7 @@ class Scales(NamedTuple):
         return K_items, np.exp(-0.5 * _squares(Z / self.users)) + self.nugget * np.eye(len(Z))
 
 
-def tune_joint(X: Any, Z: Any, rows: PairRows, *, people: int = 25, steps: int = 30) -> Scales:
+def tune_joint(X: npt.ArrayLike, Z: npt.ArrayLike, rows: PairRows, *, people: int = 25, steps: int = 30) -> Scales:
     """Hyperparameters of BO with the highest evidence (automatic relevance determination), from the answers of the
     first `people`.
 

@@ -20,7 +20,7 @@ from heedful.inference.collaborative.sparse_cells import take_part
 from heedful.inference.collaborative.user_covariance import features, user_covariance
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.pairwise import PairRows
+from heedful.inference.pairwise import Index, PairRows
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -104,11 +104,11 @@ class ModelSelection(NamedTuple):
     choice: CPHyperparameters
     trials: tuple[Trial, ...]
 
-    def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
+    def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
         """As `CPFit.gap`."""
         return self.fit.gap(user, a, b)
 
-    def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
+    def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
         """As `CPFit.predict_proba`."""
         return self.fit.predict_proba(user, a, b)
 
@@ -123,11 +123,11 @@ class ModelSelection(NamedTuple):
 
 
 def tune_cp(
-    X: Any,
+    X: npt.ArrayLike,
     rows: PairRows,
     users: int,
     *,
-    Z: Any = None,
+    Z: npt.ArrayLike | None = None,
     D: int = 20,
     stretches: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
     amplitudes: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
@@ -136,8 +136,8 @@ def tune_cp(
     held: float = 0.2,
     folds: int = 1,
     seed: int = 0,
-    width: Any = 0.0,
-    lapse: Any = 0.0,
+    width: npt.ArrayLike = 0.0,
+    lapse: npt.ArrayLike = 0.0,
 ) -> ModelSelection:
     """Fit CP, or CPU where people have features Z (U x q), with the length-scale, amplitude and rho that predict best.
 
@@ -151,7 +151,9 @@ def tune_cp(
 
     def fit_part(choice: CPHyperparameters, part: PairRows) -> CPFit:
         K = kernel_for(X, choice.lengthscale or "median", choice.amplitude).over(X)
-        people = user_covariance(Z, rho=choice.rho, pseudo=pseudo, seed=seed) if choice.rho > 0.0 else None
+        people = (
+            user_covariance(Z, rho=choice.rho, pseudo=pseudo, seed=seed) if Z is not None and choice.rho > 0.0 else None
+        )
         return fit(K, users, part, D=D, user_cov=people, width=width, lapse=lapse)
 
     def compare(choices: list[CPHyperparameters]) -> list[Trial]:

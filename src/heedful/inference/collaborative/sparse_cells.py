@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.gp.sites import sum_by
-from heedful.inference.pairwise import PairRows
+from heedful.inference.pairwise import PairRows, Selection
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -159,7 +159,7 @@ def group_lists(by: Ints, count: int) -> tuple[Lists, ...]:
     return tuple(out)
 
 
-def take_part(rows: PairRows, at: Any) -> PairRows:
+def take_part(rows: PairRows, at: Selection) -> PairRows:
     """The rows at `at` (an index array, slice or mask)."""
     return PairRows(rows.user[at], rows.pairs[at], rows.equal[at], rows.times[at], rows.group[at])
 

@@ -10,7 +10,7 @@ x D weights.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from heedful.inference.collaborative.vb_product import coordinate_ascent
 from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
 from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.sites import root
-from heedful.inference.pairwise import PairRows
+from heedful.inference.pairwise import Index, PairRows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -47,11 +47,11 @@ class StreamingFit(NamedTuple):
     steps: int
     """natural-gradient steps so far"""
 
-    def gap(self, user: Any, a: Any, b: Any) -> tuple[Array, Array]:
+    def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
         """Mean and variance of g_u(a, b). `user`, `a`, `b`: numbers, or arrays of one shape."""
         return gap(self.functions, self.mw, self.vw, user, a, b)
 
-    def predict_proba(self, user: Any, a: Any, b: Any) -> Array:
+    def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
         """P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
         return choice_probability(*self.gap(user, a, b))
 

@@ -28,7 +28,7 @@ class UserCovariance(NamedTuple):
     amount: float
     alone: float
 
-    def of(self, Z: Any) -> Shared:
+    def of(self, Z: npt.ArrayLike) -> Shared:
         """The prior of people with features Z (v x q), given the same z as the others'."""
         Z = features("Z", Z)
         if Z.shape[1] != self.unit.size:
@@ -38,7 +38,7 @@ class UserCovariance(NamedTuple):
 
 
 def user_covariance(
-    Z: Any,
+    Z: npt.ArrayLike,
     *,
     lengthscale: float | None = None,
     rho: float | None = None,

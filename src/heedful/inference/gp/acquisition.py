@@ -286,7 +286,7 @@ def next_batch(
     return asked
 
 
-def check_rule(rule: str, rng: Any) -> None:
+def check_rule(rule: str, rng: np.random.Generator | None) -> None:
     """Check a rule's name, and that "random" has a generator. ValueError otherwise."""
     if rule not in RULES:
         raise ValueError(f"rule: expected one of {', '.join(RULES)}, got {describe(rule)}")

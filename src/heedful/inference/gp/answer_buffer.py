@@ -11,7 +11,7 @@ import numpy.typing as npt
 from heedful.inference.gp.ep import extend_posterior
 from heedful.inference.gp.posterior import LowRankPosterior, Posterior, product
 from heedful.inference.gp.sites import Sites, make_table
-from heedful.inference.pairwise import PairRows
+from heedful.inference.pairwise import PairRows, Selection
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -50,12 +50,12 @@ class AnswerBuffer(NamedTuple):
         """Indices of a user's rows."""
         return np.flatnonzero(self.user[: self.n] == user)
 
-    def rows(self, at: Any) -> PairRows:
+    def rows(self, at: Selection) -> PairRows:
         """The rows at `at` (an index array, slice or mask) as `PairRows`."""
         user = self.user[at]
         return PairRows(user, self.pairs[at], self.equal[at], np.ones(user.size), self.group[at])
 
-    def sites(self, at: Any) -> Sites:
+    def sites(self, at: Selection) -> Sites:
         """The sites of the rows at `at`."""
         return Sites(self.tau[at], self.nu[at])
 

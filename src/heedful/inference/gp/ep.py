@@ -69,8 +69,8 @@ def infer_users(
     rows: PairRows | Table | Design,
     sites: Sites | None = None,
     *,
-    width: Any = 0.0,
-    lapse: Any = 0.0,
+    width: npt.ArrayLike = 0.0,
+    lapse: npt.ArrayLike = 0.0,
     tolerance: float = 1e-9,
     sweeps: int = 500,
 ) -> UserPosteriors:

@@ -67,8 +67,8 @@ def fit(
     kappa0: float = 0.0,
     start: Population | None = None,
     sites: Sites | None = None,
-    width: Any = 0.0,
-    lapse: Any = 0.0,
+    width: npt.ArrayLike = 0.0,
+    lapse: npt.ArrayLike = 0.0,
     noise: NoisePrior | None = None,
     steps: int = 30,
     tolerance: float = 1e-2,
@@ -118,7 +118,9 @@ class _Learning(NamedTuple):
     tolerance: float
 
 
-def _initial_noise(rows: PairRows, users: int, width: Any, lapse: Any, prior: NoisePrior | None) -> ResponseNoise:
+def _initial_noise(
+    rows: PairRows, users: int, width: npt.ArrayLike, lapse: npt.ArrayLike, prior: NoisePrior | None
+) -> ResponseNoise:
     width, lapse = (np.broadcast_to(np.asarray(x, np.float64), (users,)).copy() for x in (width, lapse))
     given = ResponseNoise(width, lapse, np.zeros(users))
     if prior is None:

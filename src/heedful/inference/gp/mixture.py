@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.gp.posterior import Posterior
+from heedful.inference.pairwise import Index
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -31,11 +32,11 @@ class Mixture(NamedTuple):
         """The variance of each utility (n,)."""
         return self.cov.diagonal()
 
-    def better(self, a: Any, b: Any) -> Array:
+    def better(self, a: Index, b: Index) -> Array:
         """P(f_a > f_b), as `Posterior.better`."""
         return self.weights @ np.array([part.better(a, b) for part in self.parts])  # type: ignore[no-any-return]
 
-    def beats(self, a: Any, b: Any) -> Array:
+    def beats(self, a: Index, b: Index) -> Array:
         """P(a beats b) in the next choice, as `Posterior.beats`."""
         return self.weights @ np.array([part.beats(a, b) for part in self.parts])  # type: ignore[no-any-return]
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.inference.pairwise import Index
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -48,20 +49,20 @@ class Posterior(NamedTuple):
         """The Gaussians it mixes, with weights: only itself."""
         return [(1.0, self)]
 
-    def gap(self, a: Any, b: Any) -> tuple[Array, Array]:
+    def gap(self, a: Index, b: Index) -> tuple[Array, Array]:
         """Mean and variance of f_a - f_b, for items or arrays of items a and b (one shape)."""
         cov = self.cov
         v = (cov[a, a] - cov[a, b]) + (cov[b, b] - cov[b, a])  # so grouped, it is the same for b and a
         return self.mean[a] - self.mean[b], np.maximum(v, 0.0)
 
-    def beats(self, a: Any, b: Any) -> Array:
+    def beats(self, a: Index, b: Index) -> Array:
         """P(a is chosen over b) next time, noise included: Phi(m / sqrt(1 + v)). For items, or arrays of one shape."""
         from scipy.special import ndtr
 
         m, v = self.gap(a, b)
         return ndtr(m / np.sqrt(1.0 + v))  # type: ignore[no-any-return]
 
-    def better(self, a: Any, b: Any) -> Array:
+    def better(self, a: Index, b: Index) -> Array:
         """P(f_a > f_b), without the noise of a choice; 1/2 for two identical items. For items, or arrays of
         one shape.
         """

@@ -33,7 +33,7 @@ def logarithmic(where: str) -> tuple[Claim, ...]:
             "the cumulative quadratic regret of the second-order learner grows like log t.",
             growth.logarithmic("quadratic", "second-order", QUADRATIC),
         ),
-        ("that of the convex perceptron grows faster.", growth.slower_than_log("quadratic", "convex", QUADRATIC)),
+        ("that of the convex perceptron grows faster.", growth.faster_than_log("quadratic", "convex", QUADRATIC)),
         (
             "the second-order learner ends with less of it.",
             claims.lower("quadratic", "second-order", "convex", QUADRATIC),
