@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from heedful.data.files import cut_list
+
 NAMES = {
     "person": (
         *("person", "user", "who", "voter", "participant", "respondent", "subject", "judge", "rater", "annotator"),
@@ -43,7 +45,7 @@ def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> d
             raise ValueError(f"columns: {role}: expected one column, got {', '.join(names)}")
         missing = next((name for name in names if name not in header), None)
         if missing is not None:
-            raise ValueError(f"{file}: {role}: expected one of the columns {_few(header)}, got {missing!r}")
+            raise ValueError(f"{file}: {role}: expected one of the columns {cut_list(header)}, got {missing!r}")
     every = [name for names in named.values() for name in names]
     twice = next((name for name in every if every.count(name) > 1), None)
     if twice is not None:
@@ -75,20 +77,18 @@ def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> d
         if form is not None and roles <= set(form):
             return form | aside
     if look("first", "second") is not None and roles <= {"first", "second", "answer"}:
-        raise ValueError(f"{file}: answer: expected a column of what was said of first and second, got {_few(left)}")
+        raise ValueError(
+            f"{file}: answer: expected a column of what was said of first and second, got {cut_list(left)}"
+        )
     if look("item", "rank") is not None:
         expected = "a column of it, or of a person, with item and rank"
-        raise ValueError(f"{file}: ballot: expected {expected}, got {_few(header)}")
-    raise ValueError(f"{file}: columns: expected {FORMS} (and person, times), got {_few(header)}")
+        raise ValueError(f"{file}: ballot: expected {expected}, got {cut_list(header)}")
+    raise ValueError(f"{file}: columns: expected {FORMS} (and person, times), got {cut_list(header)}")
 
 
 def _plain_role(name: str) -> str:
     word = plain(name)
     return word.removesuffix("id") or word
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def _rank_columns(header: Sequence[str]) -> dict[str, list[str]] | None:

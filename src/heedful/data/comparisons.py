@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.files import cut_repr
+from heedful.data.files import cut_list, cut_repr
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -192,6 +192,4 @@ def with_items(choices: ComparisonTable, names: Iterable[str]) -> ComparisonTabl
 
 def join_names(names: Iterable[str], most: int = 5) -> str:
     """Names for a message: the first `most`, and how many more there are."""
-    names = list(names)
-    told = ", ".join(repr(name) for name in names[:most])
-    return told + (f" and {len(names) - most} more" if len(names) > most else "")
+    return cut_list([repr(name) for name in names], most)

@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -90,3 +90,8 @@ def cut_repr(came: object) -> str:
     """The repr of a value, shortened so that a message stays one line."""
     whole = repr(came)
     return whole if len(whole) <= 60 else whole[:40] + "..." + whole[-10:]
+
+
+def cut_list(names: Sequence[str], most: int = 8) -> str:
+    """The first `most` names, separated by commas, and how many more there are: a list for a message."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

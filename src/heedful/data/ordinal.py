@@ -13,7 +13,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import GZIP_ERRORS, MISSING, NUMBER, cut_repr, number_in, numbered_lines, open_uncompressed
+from heedful.data.files import (
+    GZIP_ERRORS,
+    MISSING,
+    NUMBER,
+    cut_list,
+    cut_repr,
+    number_in,
+    numbered_lines,
+    open_uncompressed,
+)
 from heedful.data.svmlight import BLOCK, MAX_FEATURES, FloatArray, Row, Target, complaint, parse, stack_blocks
 from heedful.data.table import read_located_rows
 
@@ -112,7 +121,7 @@ def _rank_grades(
         places = {_same(label): r for r, label in enumerate(order, 1)}
         for place, cell in zip(where, cells):
             if _same(cell) not in places:
-                raise ValueError(f"{place}: {name}: expected one of {_few(order)}, got {cut_repr(cell)}")
+                raise ValueError(f"{place}: {name}: expected one of {cut_list(order)}, got {cut_repr(cell)}")
         return np.array([places[_same(cell)] for cell in cells], np.int64), tuple(order)
     for place, cell in zip(where, cells):
         if not _is_whole(cell):
@@ -136,10 +145,6 @@ def _is_whole(text: str) -> bool:
 def _same(label: str) -> str:
     """A label normalised for comparison: 3.0, as a column of floats writes it, is 3."""
     return f"{number_in(label):.0f}" if _is_whole(label) else label
-
-
-def _few(labels: Sequence[str]) -> str:
-    return ", ".join(labels[:8]) + (f" and {len(labels) - 8} more" if len(labels) > 8 else "")
 
 
 # ---------------------------------------------------------------------------- SVMlight
@@ -189,10 +194,10 @@ def _table(
     where, rows = [place for place, _ in placed], [row for _, row in placed]
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not target:
-        raise ValueError(f"target: expected the column of the grades ({_few(names)}), got none")
+        raise ValueError(f"target: expected the column of the grades ({cut_list(names)}), got none")
     for name, what in ((target, "target"), *((name, "without") for name in without)):
         if name not in names:
-            raise ValueError(f"{what}: expected a column of {path.name} ({_few(names)}), got {cut_repr(name)}")
+            raise ValueError(f"{what}: expected a column of {path.name} ({cut_list(names)}), got {cut_repr(name)}")
     if target in without:
         raise ValueError(f"without: expected another column than the target, got {cut_repr(target)}")
     cells = []
@@ -228,7 +233,7 @@ def _table(
         features[name] = column
     if not features:
         raise ValueError(
-            f"{path.name}: columns: expected one of numbers beside {target}, got {_few(left_out) or 'none'}"
+            f"{path.name}: columns: expected one of numbers beside {target}, got {cut_list(left_out) or 'none'}"
         )
     X = np.ascontiguousarray(np.column_stack(list(features.values())))
     return OrdinalData(X, ranks, grades, tuple(features), tuple(left_out), tuple(filled))
