@@ -87,7 +87,7 @@ def _where(panel: Panel) -> str:
 
 
 def thresholds_in_order(panel: str, labels: Sequence[str]) -> Callable[[Outcome], Verdict]:
-    """After no round are two thresholds out of order. [P01] Lemma 1"""
+    """After no round are two thresholds out of order."""
 
     def check(outcome: Outcome) -> Verdict:
         told, holds = [], True
