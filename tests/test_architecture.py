@@ -161,14 +161,6 @@ OF_KINDS = {"grades", "ratings", "choices", "chances"}
 LOOPS = re.compile(r"(^|_)(loop|settings|projection|decision|record|report|found|said|told)$")
 """What such a thing may be an attribute of."""
 OWN = {"is_grading", "is_rating", "is_choosing", "GradingModel", "RatingModel", "ChoiceModel"}
-NOT_YET = {
-    "loop/loop.py",
-    "loop/packing.py",
-    "loop/settings.py",
-    "server/pages/results.py",
-    "studies/study.py",
-}
-"""Files that name a kind all the same, until they ask the interaction: each that does not any more has to go."""
 
 
 def kinds_named(path: Path) -> set[str]:
@@ -196,14 +188,7 @@ def in_the_house() -> list[str]:
     return sorted(str(path) for path in files if path.parts[:2] != ("loop", "interactions"))
 
 
-def test_files_that_name_a_kind_are_there() -> None:
-    assert set(in_the_house()) >= NOT_YET
-
-
 @pytest.mark.parametrize("file", in_the_house())
 def test_only_interactions_name_a_kind_of_feedback(file: str) -> None:
     named = kinds_named(SRC / file)
-    if file in NOT_YET:
-        assert named, f"{file} names no kind any more: take it off the list"
-    else:
-        assert not named, f"{file} names {', '.join(sorted(named))}: ask the interaction"
+    assert not named, f"{file} names {', '.join(sorted(named))}: ask the interaction"

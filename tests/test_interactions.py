@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from heedful.features.encoding import UNSEEN
-from heedful.loop.interactions import interaction_of
 from heedful.loop.interactions.coactive.model import Model
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.interactions.rating.model import RatingModel
+from heedful.loop.interactions.registry import interaction_of
 from heedful.loop.settings import Manifest, Settings, built_learner
 
 KINDS: dict[str, tuple[str, Settings, type]] = {

@@ -47,15 +47,16 @@ def work(i):
         if sent and rng.random() < REPEATED:
             id, decision, form = rng.choice(sent[-200:])
         else:
-            d = loop.decide(id=f"d-{run}-{i}-{n}", person=f"p{rng.randrange(4)}", repeats=loop.ratings and True)
+            again = "ratings" in loop.facts or None
+            d = loop.decide(id=f"d-{run}-{i}-{n}", person=f"p{rng.randrange(4)}", repeats=again)
             tell("decision", d.id, "decided", d.seq)
-            one = d.shown[1 if loop.choices else 3]
-            form = {"rating": {one: 1 + n % 5}} if loop.ratings else {"clicks": [one]}
+            one = d.shown[1 if "choices" in loop.facts else 3]
+            form = {"rating": {one: 1 + n % 5}} if "ratings" in loop.facts else {"clicks": [one]}
             id, decision = f"e-{run}-{i}-{n}", d.id
             sent.append((id, decision, form))
         a = loop.feedback(decision, id=id, **form)
         tell("feedback", id, a.status, a.seq)
-        if rng.random() < (0.2 if loop.choices else 0.03):
+        if rng.random() < (0.2 if "choices" in loop.facts else 0.03):
             u = loop.undo(id)
             tell("undo", u.event, u.status, u.seq, id)
         if rng.random() < 0.01:
@@ -116,7 +117,11 @@ def check(path: Path, told: Acknowledged) -> None:
     with Loop.open(path) as loop:
         assert not [note for note in loop.notes if "damaged" in note]
         model = loop.projection.model
-        learned = model.shared if loop.ratings is None and loop.choices is None else model.shared.learned
+        learned = (
+            model.shared
+            if "ratings" in loop.facts is None and "choices" in loop.facts is None
+            else model.shared.learned
+        )
         assert learned.t == len(feedback.keys() - undone), "counted twice, or not"
         assert sum(person.lessons for person in model.people.values()) == learned.t
         assert {event.id for event, _, _ in loop.projection.lessons()} == {

@@ -72,7 +72,13 @@ def order(standings: Standings) -> list[str]:
 def test_a_loop_begins_with_nothing(folder: Path, spec: str) -> None:
     """No item, no person, no answer; then one comes after the other."""
     with Loop.create(folder / "l", learner=spec, settings=Settings(choices="ranking", control=0.0)) as loop:
-        assert (loop.choices, loop.grades, loop.ratings, loop.items, loop.weights) == ("ranking", None, None, [], {})
+        assert (
+            loop.facts.get("choices"),
+            loop.facts.get("grades"),
+            loop.facts.get("ratings"),
+            loop.items,
+            loop.weights,
+        ) == ("ranking", None, None, [], {})
         with pytest.raises(ValueError, match="candidates: expected some, or items on offer, got neither"):
             loop.decide(person="p")
         with pytest.raises(ValueError, match="items: expected two or more on offer, to choose between, got 0"):
@@ -102,7 +108,7 @@ def test_what_learns_and_asks_where_nobody_says(folder: Path) -> None:
     with choice_loop(folder / "said", "preference-gp:rule=mes") as loop:
         assert loop.learner.rule == "mes"
     with Loop.open(folder / "best") as loop:
-        assert (loop.choices, loop.learner.rule) == ("best", "eubo")
+        assert (loop.facts.get("choices"), loop.learner.rule) == ("best", "eubo")
 
 
 @pytest.mark.parametrize("spec", [*BOTH, "preference-gp:rule=random"])
@@ -197,7 +203,7 @@ def test_only_loops_of_choices_speak_of_them(folder: Path) -> None:
     """And what other loops write into their logs is what it was."""
     with small_loop(folder / "l") as loop:
         d = loop.decide(["i0", "i1"])
-        assert (loop.choices, d.predicted) == (None, None)
+        assert (loop.facts.get("choices"), d.predicted) == (None, None)
         assert "predicted" not in d.plain()
         assert "choices" not in plain(loop.report())
         assert "choice" not in plain(loop.explain(d.id))

@@ -60,7 +60,7 @@ def taught(loop: Loop, n: int, seed: int = 0) -> None:
 def test_before_any_grade_the_callers_order_is_shown(folder: Path, spec: str) -> None:
     names = ["i3", "i0", "i7", "i1"]
     with small_loop(folder / "l", spec, control=0.0) as loop:
-        assert (loop.grades, loop.version) == (5, 0)
+        assert (loop.facts.get("grades"), loop.version) == (5, 0)
         d = loop.decide(names)
         assert (d.shown, d.probability) == (tuple(names), 1.0)
         assert d.predicted is not None
@@ -133,7 +133,7 @@ def test_of_what_was_not_kept_the_grades_are_those_of_what_was_shown(folder: Pat
 def test_only_grading_loops_speak_of_grades(folder: Path) -> None:
     with small_loop(folder / "l") as loop:
         d = loop.decide(["i0", "i1"])
-        assert (loop.grades, d.predicted) == (None, None)
+        assert (loop.facts.get("grades"), d.predicted) == (None, None)
         assert "predicted" not in d.plain()
         assert "grades" not in plain(loop.report())
         assert plain(loop.explain(d.id)).keys().isdisjoint({"grade", "between"})

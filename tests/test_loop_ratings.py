@@ -59,7 +59,12 @@ def taught(loop: Loop, n: int, people: int = 5) -> None:
 def test_a_loop_begins_with_nothing(folder: Path, spec: str) -> None:
     """No item, no person, no rating; then one comes after the other."""
     with Loop.create(folder / "l", learner=spec, settings=Settings(ratings=(-10, 10), k=2, control=0.0)) as loop:
-        assert (loop.ratings, loop.grades, loop.items, loop.weights) == ((-10.0, 10.0), None, [], {})
+        assert (loop.facts.get("ratings"), loop.facts.get("grades"), loop.items, loop.weights) == (
+            [-10.0, 10.0],
+            None,
+            [],
+            {},
+        )
         with pytest.raises(ValueError, match="candidates: expected some, or items on offer, got neither"):
             loop.decide(person="p")
         assert loop.put_items([{"id": "a"}, {"id": "b", "title": "B", "year": 1999}]) == 2
@@ -79,7 +84,7 @@ def test_bmf_is_what_learns_where_nobody_says(folder: Path) -> None:
     with rating_loop(folder / "l") as loop:
         assert (loop.manifest.learner, loop.manifest.encoding.size) == ("bmf", 0)
     with small_loop(folder / "other") as loop:
-        assert loop.ratings is None
+        assert loop.facts.get("ratings") is None
         with pytest.raises(
             ValueError, match="predict: expected a loop that predicts something, got one of pairwise-logistic"
         ):
@@ -151,7 +156,7 @@ def test_only_loops_of_ratings_speak_of_them(folder: Path) -> None:
     """And what other loops write into their logs is what it was."""
     with small_loop(folder / "l") as loop:
         d = loop.decide(["i0", "i1"])
-        assert (loop.ratings, d.predicted) == (None, None)
+        assert (loop.facts.get("ratings"), d.predicted) == (None, None)
         assert "predicted" not in d.plain()
         assert "prediction" not in plain(loop.report())
         assert "rating" not in plain(loop.explain(d.id))

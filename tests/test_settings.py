@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from heedful import TEXTS, PreferencePerceptron, Settings, infer
-from heedful.loop.interactions import interactions
+from heedful.loop.interactions.registry import interactions
 from heedful.loop.settings import ACTIONS, SCHEMA, Manifest, built_learner
 from heedful.spaces.ranking import Ranking, WithBaseScore
 from loops import specs

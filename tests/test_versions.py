@@ -10,7 +10,7 @@ import pytest
 from goldens import folds, make
 from heedful.core.serialization import read_arrays, write_arrays
 from heedful.learners.registry import find_learners, make_learner
-from heedful.loop.interactions import learner_version
+from heedful.loop.interactions.registry import learner_version
 from heedful.loop.old_versions import DIGESTS
 from heedful.loop.versions import declared_version
 from heedful.spaces.ranking import Ranking, WithBaseScore

@@ -47,7 +47,7 @@ def test_a_loop_of_choices_is_made_and_says_so() -> None:
     assert "Mind: control 0: only what it is least sure of is asked" in got.out
     assert "Next: heedful decide covers --person NAME" in got.out
     with Loop.open("covers.heedful") as loop:
-        assert (loop.choices, len(loop.items), loop.manifest.encoding.size) == ("best", 6, 0)
+        assert (loop.facts.get("choices"), len(loop.items), loop.manifest.encoding.size) == ("best", 6, 0)
 
 
 def test_with_a_goal_a_learner_and_features() -> None:

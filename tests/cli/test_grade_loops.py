@@ -46,7 +46,7 @@ def test_a_loop_of_grades_is_made_and_says_so() -> None:
     got = done(f"{INIT} --grades 5")
     assert "It predicts a grade from 1 to 5 for each, by averaged-prank:n_ranks=5, and learns from grades." in got.out
     with Loop.open("films.heedful") as loop:
-        assert (loop.grades, loop.manifest.learner) == (5, "averaged-prank:n_ranks=5")
+        assert (loop.facts.get("grades"), loop.manifest.learner) == (5, "averaged-prank:n_ranks=5")
 
 
 @pytest.mark.parametrize(

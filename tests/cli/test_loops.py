@@ -754,7 +754,7 @@ def test_help_needs_no_database_and_no_loop() -> None:
 
 def test_init_has_the_options_that_interactions_declare(tmp_path: Path) -> None:
     """Each as it is declared; of two that make a loop, one is refused."""
-    from heedful.loop.interactions import interactions
+    from heedful.loop.interactions.registry import interactions
 
     told = heedful("init --help", width=250).out
     makers = [each for each in interactions().values() if each.options]

@@ -16,7 +16,7 @@ import numpy as np
 from heedful.core.fold import coerce, copy_arrays
 from heedful.core.serialization import arrays_of
 from heedful.learners.registry import find_learners, make_learner, summarise
-from heedful.loop.interactions import learner_version
+from heedful.loop.interactions.registry import learner_version
 from heedful.spaces.comparison import EQUAL, UNSURE, Choice, ComparisonPool
 from heedful.spaces.ordinal import Ranks
 from heedful.spaces.ranking import Ranking, WithBaseScore

@@ -163,7 +163,7 @@ def seen(loop: Loop) -> dict[str, Any]:
 
 
 def _prior(loop: Loop) -> list[float] | None:
-    return None if loop.choices is not None else [float(j % 7) for j in range(len(loop.items))]
+    return None if loop.facts.get("choices") is not None else [float(j % 7) for j in range(len(loop.items))]
 
 
 def told(loop: Loop, id: str) -> dict[str, Any]:
@@ -182,7 +182,15 @@ def as_then(loop: Loop, line: dict[str, Any]) -> dict[str, Any]:
 def answer(loop: Loop) -> dict[str, Any]:
     """Feedback on decisions that were left open, and what it makes of the model."""
     open_ones = {"grades": "d11", "ratings": "d11", "choices": "d7"}
-    kind = "grades" if loop.grades else "ratings" if loop.ratings else "choices" if loop.choices else ""
+    kind = (
+        "grades"
+        if loop.facts.get("grades")
+        else "ratings"
+        if loop.facts.get("ratings")
+        else "choices"
+        if loop.facts.get("choices")
+        else ""
+    )
     id = open_ones.get(kind, "d23")
     shown = told(loop, id)["shown"]
     form: dict[str, Any] = {

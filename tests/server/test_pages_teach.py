@@ -15,7 +15,7 @@ from asking import NO_TLS, Caller, events
 
 from heedful import TEXTS, Loop, Settings, infer
 from heedful.features import Crossed
-from heedful.loop.interactions import interaction_type
+from heedful.loop.interactions.registry import interaction_type
 from heedful.loop.settings import Manifest
 from heedful.server.context import Options
 from heedful.server.main import served

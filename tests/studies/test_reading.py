@@ -104,7 +104,7 @@ def test_a_study_keeps_its_pictures_and_takes_new_ones(tmp_path: Path) -> None:
     (folder / "logo 0.png").unlink()
     (folder / "logo 9.png").write_bytes(png(9))
     with Loop.open(path) as loop:
-        assert loop.choices == "best"
+        assert loop.facts.get("choices") == "best"
         before = read_material(folder)
         assert add_material(loop, before) == (1, ["logo 0"])
         assert add_material(loop, before) == (0, ["logo 0"])

@@ -12,8 +12,8 @@ import typer
 from heedful.cli.common import Json, asking, pairs, place, read_json, read_text, shell_quote
 from heedful.cli.console import BadInput, Failure, console, new_table, print_json, reading_input
 from heedful.cli.signature import add_parameters, option
-from heedful.loop.interactions import default_learner, interactions
 from heedful.loop.interactions.protocol import Interaction
+from heedful.loop.interactions.registry import default_learner, interactions
 from heedful.loop.settings import Settings
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _create(
         from heedful.data.table import read_table
         from heedful.features import TEXTS, declare, encode_names, infer
         from heedful.loop import Loop
-        from heedful.loop.interactions import default_learner, interaction_type
+        from heedful.loop.interactions.registry import default_learner, interaction_type
         from heedful.loop.settings import Settings
 
         told = Settings(**settings)

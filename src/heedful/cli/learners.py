@@ -54,7 +54,7 @@ def _list(json: bool) -> None:
     screen.print("[J15] is Shivaswamy & Joachims, Coactive Learning, JAIR 2015;", markup=False)
     screen.print("[P01] is Crammer & Singer, Pranking with Ranking, NIPS 2001;", markup=False)
     screen.print("[A18] is Dadkhahi & Negahban, Alternating Linear Bandits, 2018.", markup=False)
-    from heedful.loop.interactions import interactions
+    from heedful.loop.interactions.registry import interactions
 
     taken = ", ".join(f"{kind.name} ones {kind.takes}" for kind in interactions().values())
     screen.print(f"Learners take what their interaction says: {taken}.")
@@ -116,7 +116,7 @@ def _reflow(text: str) -> str:
 
 
 def _example(name: str, cls: type, parameters: list[dict[str, Any]]) -> str:
-    from heedful.loop.interactions import interaction_class
+    from heedful.loop.interactions.registry import interaction_class
 
     given = [f"{p['name']}={p['default']}" for p in parameters if isinstance(p["default"], int | float | str)]
     spec = name if ":" in name and "=" in name else f"{name}:{','.join(given)}" if given else name

@@ -24,7 +24,7 @@ from heedful.features.encoding import UNSEEN, Encoding
 from heedful.loop import records, snapshots
 from heedful.loop.decide import Asked, Deciding
 from heedful.loop.feedback import Answering, Unknown
-from heedful.loop.interactions import default_learner, interaction_type, learner_version
+from heedful.loop.interactions.registry import default_learner, interaction_type, learner_version
 from heedful.loop.log import Event, Log, now
 from heedful.loop.model import Person
 from heedful.loop.movement import unmoved
@@ -181,19 +181,9 @@ class Loop:
         return self.projection.manifest
 
     @property
-    def grades(self) -> int | None:
-        """How many grades there are, 1 the lowest, in a grading loop; None in another."""
-        return getattr(self.projection.interaction, "grades", None)
-
-    @property
-    def ratings(self) -> tuple[float, float] | None:
-        """The lowest and the highest rating there may be, in a loop of ratings; None in another."""
-        return getattr(self.projection.interaction, "ratings", None)
-
-    @property
-    def choices(self) -> str | None:
-        """What choices are for, "best" or "ranking", in a loop of choices; None in another."""
-        return getattr(self.projection.interaction, "choices", None)
+    def facts(self) -> dict[str, Any]:
+        """What a loop of this kind was made with and others were not, by name: `{"grades": 5}`."""
+        return self.projection.interaction.facts()
 
     @property
     def feature_names(self) -> list[str]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from heedful.core.decoding import decoder
 from heedful.jit.kernel import Ints
+from heedful.loop.interactions.old_names import predicted_before
 from heedful.loop.records import DecisionRecord, Packed
 
 LONG = 4_000
@@ -59,15 +60,6 @@ class _Left(msgspec.Struct, omit_defaults=True):
     predicted: tuple[int | float, ...] = ()
 
 
-class _Before(msgspec.Struct):
-    """How the field `predicted` was called before, one name for each kind of feedback."""
-
-    grades: tuple[int, ...] = ()
-    ratings: tuple[float, ...] = ()
-    chances: tuple[float, ...] = ()
-    unknown: tuple[tuple[int, str], ...] = ()
-
-
 _LEFT = _Left.__struct_fields__
 
 
@@ -97,7 +89,7 @@ def unpack(payload: str, arrays: bytes | None, predicts: bool = True) -> tuple[D
     """(record, features) of an event; of one that has `catalogue` without its items. Where the loop predicts nothing,
     nothing is looked for under the names of before. ValueError where they are not as `pack` makes them."""
     record, came = _decode(payload), arrays or b""
-    if predicts and not record.predicted and (predicted := _predicted_before(payload.encode())):
+    if predicts and not record.predicted and (predicted := predicted_before(payload.encode())):
         record = msgspec.structs.replace(record, predicted=predicted)
     told = record.packed
     if told is None:
@@ -117,16 +109,8 @@ def unpack(payload: str, arrays: bytes | None, predicts: bool = True) -> tuple[D
         at += n * int(kind[2])
     left = _decode_left(rest[at:])
     if predicts and not left.predicted:
-        left.predicted = _predicted_before(rest[at:])
+        left.predicted = predicted_before(rest[at:])
     return msgspec.structs.replace(record, **lists, **msgspec.structs.asdict(left)), came
-
-
-def _predicted_before(written: bytes) -> tuple[int | float, ...]:
-    """What was predicted, in JSON that has it under one of the names of before; empty where it has none."""
-    if b'"grades":' not in written and b'"ratings":' not in written and b'"chances":' not in written:
-        return ()
-    before = _decode_before(written)
-    return before.grades or before.ratings or before.chances
 
 
 def _differences(numbers: tuple[int, ...]) -> npt.NDArray[Any]:
@@ -161,4 +145,3 @@ def _inflated(deflated: bytes, n: int) -> bytes:
 
 _decode = decoder(DecisionRecord).decode
 _decode_left = decoder(_Left).decode
-_decode_before = decoder(_Before).decode

@@ -23,8 +23,8 @@ from heedful.jit.kernel import Floats
 from heedful.loop import records, snapshots
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.group import GroupCommit
-from heedful.loop.interactions import interaction_of, learner_version
 from heedful.loop.interactions.protocol import Folded, Interaction, Step
+from heedful.loop.interactions.registry import interaction_of, learner_version
 from heedful.loop.log import Event, Log
 from heedful.loop.model import Person
 from heedful.loop.movement import Moves

@@ -13,36 +13,32 @@ from heedful.core.validation import check_count, describe, is_number
 from heedful.features import Crossed, Encoding
 from heedful.learners.registry import is_packaged, learner_class
 from heedful.loop import records
+from heedful.loop.interactions.settings import KindSettings
 
 SCHEMA = 1
 
 ACTIONS = {"view": 0.1, "cart": 0.5, "buy": 1.0, "hide": -1.0}
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How a loop decides and what it keeps. ValueError, by name, for what makes no sense."""
 
     k: int = 10
-    """how many positions count when an order is corrected; 1 shows a single item (in a grading loop nothing else). In a
-    loop of ratings: how many are shown where a request does not say"""
+    """how many positions count when an order is corrected, and 1 shows a single item; where items are known by number,
+    how many are shown where a request does not say"""
     control: float = 0.05
-    """the share of decisions that keep the caller's order, for comparison; in a loop of ratings without the caller's
-    score that order is drawn"""
+    """the share of decisions that keep the caller's order, for comparison; where items are known by number
+    and there is no caller's score, that order is drawn"""
     exploration: float | None = None
     """how often two neighbours are swapped, 0 to 0.5; None for the learner's own default"""
     shrink: float = 0.0
-    """above 0: learn an offset per person, which counts half after that many of her lessons (grading loops: grades)"""
+    """above 0: learn an offset per person, which counts half after that many of their lessons, or answers"""
     actions: dict[str, Any] = msgspec.field(default_factory=lambda: dict(ACTIONS))
-    """what each action says of its item: above 0 for it, below 0 against it, and how loudly; in a loop of ratings the
-    rating that it stands for and how many ratings it counts as, (value, weight)"""
-    ratings: tuple[float, float] | None = None
-    """makes a loop of ratings: the lowest and the highest there may be"""
-    choices: Literal["best", "ranking"] | None = None
-    """makes a loop of choices, and says what they are for: to find the best, or to rank all. Two are shown where a
-    request does not say, and `control` is the share of questions that chance picks"""
+    """what each action says of its item: above 0 for it, below 0 against it, and how loudly; where numbers
+    are learned, the number that it stands for and how many answers it counts as, (value, weight)"""
     repeats: bool = False
-    """in a loop of ratings, whether what a person has rated is shown to them again; in a loop of choices, whether a
-    pair is asked again before all were"""
+    """whether what a person is done with is shown to them again: an item, or a pair before all were asked; only some
+    interactions take it"""
     strict: bool = False
     """whether a request is refused that names what is not on offer, something twice, or nothing; without, what is known
     of it is ranked"""
@@ -114,7 +110,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             raise ValueError(f"context: expected an Encoding, such as infer(rows), got {describe(context)}")
         if not isinstance(settings, Settings):
             raise ValueError(f"settings: expected Settings(...), got {describe(settings)}")
-        from heedful.loop.interactions import interaction_type
+        from heedful.loop.interactions.registry import interaction_type
 
         kind = interaction_type(learner, settings)
         if settings.repeats and not kind.takes_repeats:
@@ -195,8 +191,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 def _checked_by_kind(settings: Settings) -> dict[str, Any]:
     """The settings that mean something of their own in a loop of their kind, as they are kept. ValueError, by name."""
-    from heedful.loop.interactions import interaction_made_by
     from heedful.loop.interactions.protocol import Interaction
+    from heedful.loop.interactions.registry import interaction_made_by
 
     return (interaction_made_by(settings) or Interaction).check_settings(settings)
 
@@ -219,7 +215,7 @@ def built_learner(manifest: Manifest, named: str | None = None) -> Any:
     builtin = is_packaged(spec.strip().partition(":")[0])
     if named is None and not builtin:
         raise LookupError(f"learner: {spec} is not one of heedful's: name it when opening the loop, learner={spec!r}")
-    from heedful.loop.interactions import interaction_type
+    from heedful.loop.interactions.registry import interaction_type
 
     learner = interaction_type(spec, manifest.settings).make_learner(spec, manifest)
     exploration = manifest.settings.exploration
@@ -234,7 +230,7 @@ def built_learner(manifest: Manifest, named: str | None = None) -> Any:
 
 def check_learner(spec: str) -> None:
     """ValueError, by name, where `spec` names no learner, or gives it parameters that it does not have."""
-    from heedful.loop.interactions import interaction_class
+    from heedful.loop.interactions.registry import interaction_class
 
     interaction_class(learner_class(spec)).check_spec(spec)
 

@@ -18,7 +18,7 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
 
     def make(folder: Path) -> Loop:
         from heedful.features import TEXTS, declare, encode_names, infer
-        from heedful.loop.interactions import default_learner, interaction_type, interactions
+        from heedful.loop.interactions.registry import default_learner, interaction_type, interactions
         from heedful.loop.settings import Settings
 
         rows = _rows("items", given.get("items"))

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from heedful.loop.interactions import interactions
 from heedful.loop.interactions import schemas as kinds
 from heedful.loop.interactions.forms import FORMS
+from heedful.loop.interactions.registry import interactions
 from heedful.loop.interactions.schemas import Difference, Learned
 
 PRINTABLE = r"^[^\x00-\x1f\x7f]+$"

@@ -18,7 +18,7 @@ import msgspec
 from heedful.core.decoding import decoder
 from heedful.core.validation import check_count, describe
 from heedful.loop import Loop
-from heedful.loop.settings import Settings
+from heedful.loop.interactions.comparison import comparison_settings
 from heedful.loop.snapshots import read_own
 from heedful.studies.pictures import MOST, aspect_ratio, media_type
 from heedful.studies.reading import NUMBER, Kind, Material
@@ -64,7 +64,7 @@ def create_study(path: Path, material: Material, study: Study, goal: Literal["be
         if column not in known:
             raise ValueError(f"show: expected one of {', '.join(sorted(known))}, got {describe(column)}")
     # No question is left to chance: there is nothing here that learning is compared with.
-    settings = Settings(choices=goal, control=0.0, seed=secrets.randbits(62))
+    settings = comparison_settings(goal, control=0.0, seed=secrets.randbits(62))
     if path.exists() or path.is_symlink():
         raise FileExistsError(errno.EEXIST, "there is something of that name", str(path))
     _clear(path)

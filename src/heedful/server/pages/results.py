@@ -210,7 +210,12 @@ def write_answers(loop: Loop, name: str, form: str, people: Sequence[str] | None
     if form == "json":
         study = study_of(loop.path)
         answers = [_with_date(each) for each in study_answers(loop) if of is None or each.person in of]
-        told: dict[str, Any] = {"study": name, "ask": study.ask, "goal": loop.settings.choices, "items": loop.items}
+        told: dict[str, Any] = {
+            "study": name,
+            "ask": study.ask,
+            "goal": loop.projection.interaction.goal,
+            "items": loop.items,
+        }
         return json.dumps(told | {"answers": answers}, ensure_ascii=False, indent=1).encode()
     choices = choices_of(loop, of)
     if not choices.comparisons:

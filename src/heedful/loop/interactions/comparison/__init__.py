@@ -102,11 +102,6 @@ class Comparison(Interaction[ChoiceModel]):
         """What choices are for."""
         return self.manifest.settings.choices or ""
 
-    @property
-    def choices(self) -> Literal["best", "ranking"] | None:
-        """What they are for."""
-        return self.manifest.settings.choices
-
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def introduce(self) -> list[str]:
@@ -115,7 +110,7 @@ class Comparison(Interaction[ChoiceModel]):
         told = "Each item is known by its name alone"
         if names:
             told = f"What is known of one item tells of others that are like it, by {len(names):,} features"
-        best = self.manifest.settings.choices == "best"
+        best = self.goal == "best"
         expected = "which item is the best" if best else "the ranking of all items"
         asked = f"It asks which of two is better, by {self.manifest.learner}{f' and {rule}' if rule else ''}"
         return [f"{asked}, to find {expected}. {told}."]
@@ -134,7 +129,7 @@ class Comparison(Interaction[ChoiceModel]):
             arms=("of the rule, the least certain", "of chance"),
             compares_arms=self.compares_arms,
             widget=Widget("pairs"),
-            badge=f"choices: {self.choices}",
+            badge=f"choices: {self.goal}",
             settings=(
                 Setting("choices", "what they are for: to find the best, or to rank all", "best"),
                 Setting("repeats", "whether a pair is asked again before all were", True),
@@ -143,7 +138,7 @@ class Comparison(Interaction[ChoiceModel]):
 
     def facts(self) -> dict[str, Any]:
         """What choices are for."""
-        return {"choices": self.manifest.settings.choices}
+        return {"choices": self.goal}
 
     def example(self, model: ChoiceModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
         """The first is better."""
@@ -318,6 +313,11 @@ class Comparison(Interaction[ChoiceModel]):
     def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Arms are not compared."""
         return "the rule asks what is least certain, so that fewer of its questions are predicted says nothing"
+
+
+def comparison_settings(goal: Literal["best", "ranking"], **more: Any) -> Settings:
+    """The settings of a loop that asks which of two is better, to find the best or to rank all."""
+    return Settings(choices=goal, **more)
 
 
 class ChoicePrediction(NamedTuple):

@@ -55,7 +55,6 @@ class Ordinal(Interaction[GradingModel]):
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         self._k: int = learner.space.k
-        self.grades = self._k
         self._draws = draws_of(learner)
 
     # ------------------------------------------------------------------------ manifest a loop

@@ -115,11 +115,6 @@ class Rating(Interaction[RatingModel]):
         settings = manifest.settings
         return rater(spec, settings.k, settings.ratings, settings.shrink)
 
-    @property
-    def ratings(self) -> tuple[float, float]:
-        """The lowest and the highest."""
-        return self.span()
-
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def introduce(self) -> list[str]:

@@ -1,0 +1,25 @@
+"""How the field `predicted` of a record was called before: one name for each kind of feedback."""
+
+from __future__ import annotations
+
+import msgspec
+
+from heedful.core.decoding import decoder
+
+
+class _Before(msgspec.Struct):
+    grades: tuple[int, ...] = ()
+    ratings: tuple[float, ...] = ()
+    chances: tuple[float, ...] = ()
+    unknown: tuple[tuple[int, str], ...] = ()
+
+
+def predicted_before(written: bytes) -> tuple[int | float, ...]:
+    """What was predicted, in JSON that has it under one of the names of before; empty where it has none."""
+    if b'"grades":' not in written and b'"ratings":' not in written and b'"chances":' not in written:
+        return ()
+    before = _decode_before(written)
+    return before.grades or before.ratings or before.chances
+
+
+_decode_before = decoder(_Before).decode
