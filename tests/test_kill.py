@@ -117,11 +117,7 @@ def check(path: Path, told: Acknowledged) -> None:
     with Loop.open(path) as loop:
         assert not [note for note in loop.notes if "damaged" in note]
         model = loop.projection.model
-        learned = (
-            model.shared
-            if "ratings" in loop.facts is None and "choices" in loop.facts is None
-            else model.shared.learned
-        )
+        learned = model.shared.learned if loop.facts else model.shared
         assert learned.t == len(feedback.keys() - undone), "counted twice, or not"
         assert sum(person.lessons for person in model.people.values()) == learned.t
         assert {event.id for event, _, _ in loop.projection.lessons()} == {

@@ -182,15 +182,7 @@ def as_then(loop: Loop, line: dict[str, Any]) -> dict[str, Any]:
 def answer(loop: Loop) -> dict[str, Any]:
     """Feedback on decisions that were left open, and what it makes of the model."""
     open_ones = {"grades": "d11", "ratings": "d11", "choices": "d7"}
-    kind = (
-        "grades"
-        if loop.facts.get("grades")
-        else "ratings"
-        if loop.facts.get("ratings")
-        else "choices"
-        if loop.facts.get("choices")
-        else ""
-    )
+    kind = next(iter(loop.facts), "")
     id = open_ones.get(kind, "d23")
     shown = told(loop, id)["shown"]
     form: dict[str, Any] = {
