@@ -49,7 +49,8 @@ def solve_factored(S: Array, b: Array) -> Array:
 
 
 def register() -> None:
-    """Make the four routines callable from compiled code: set the symbols of this process, overload the functions."""
+    """Make the four routines callable from compiled code: add their addresses to LLVM's symbols, overload the
+    functions."""
     from llvmlite import binding
     from numba import types
     from numba.extending import get_cython_function_address, overload

@@ -1,10 +1,10 @@
-"""The same fold, compiled: numba on the functions as they stand, cached on disk under a key of all their sources.
+"""Compile the fold with numba, and keep the compiled code on disk under a key of all its source code.
 
-Rules stay methods of NamedTuples. Everything reachable from the arguments (the modules of their classes, and the
-modules those name in their globals) is walked once: marked kernels become callable in compiled code, methods of
-NamedTuple classes resolve by the type of the tuple, and the code of all of it is part of the cache key. Then one
-generated module a key holds one njit(cache=True) loop. numba's own cache would notice neither a change in another
-file nor two processes that write different signatures under one name; a module a key avoids both.
+Learners and worlds are compiled as they are, as methods of NamedTuples. The compiler first walks over all modules that
+a loop may use: those of the classes of its arguments, and those that appear in the globals of these modules. In them,
+marked kernels become callable from compiled code, methods of NamedTuples resolve by the type of the tuple, and all code
+enters the cache key. For each key one module is generated, with one njit(cache=True) loop. numba's own cache alone
+would not notice a change in another file, nor two processes that write different signatures under one name.
 
 The cache holds compiled code, in numba's own format, in a directory that only its owner may write:
 $HEEDFUL_CACHE_DIR, else $XDG_CACHE_HOME/heedful, else ~/.cache/heedful. Deleting it is always safe.
@@ -33,15 +33,15 @@ from numba.core.errors import NumbaError
 
 from heedful.jit.overloads import OPTIONS, register
 
-_loops: dict[Any, Callable[..., Any]] = {}  # kinds of arguments -> compiled loop
+_loops: dict[Any, Callable[..., Any]] = {}  # compiled loops by the types of their arguments
 _one_at_a_time = threading.Lock()
 
 
-# ---------------------------------------------------------------------------- what the arguments reach
+# ---------------------------------------------------------------------------- the modules that a loop may use
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """A named tuple and, depth first, the named tuples in its fields."""
+    """Iterate over a named tuple and, depth first, the named tuples in its fields."""
     if isinstance(value, tuple):
         yield value
         for field in value:
@@ -53,7 +53,7 @@ _SITES = tuple({sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib
 
 
 def _own(module: pytypes.ModuleType, roots: set[str]) -> bool:
-    """Whether a module's code belongs to the rule: not Python's, and not of an installed package it merely uses."""
+    """Whether a module is the caller's own code: not Python's, and not of an installed package outside `roots`."""
     file = getattr(module, "__file__", None)
     name = module.__name__
     if file is None or not file.endswith(".py"):
@@ -64,7 +64,8 @@ def _own(module: pytypes.ModuleType, roots: set[str]) -> bool:
 
 
 def reachable(args: tuple[Any, ...], *names: str) -> list[pytypes.ModuleType]:
-    """The modules whose code a compiled loop over `args` (or the modules `names`) may contain, sorted by name."""
+    """The modules whose code a compiled loop may contain, sorted by name: all that can be reached from the classes of
+    `args` and from the modules `names`."""
     start = {type(p).__module__ for a in args for p in _parts(a)}
     start |= {*names, "heedful.core.fold", "heedful.jit.kernel", "heedful.jit.overloads", __name__}
     roots = {name.split(".")[0] for name in start} - {"builtins", "numpy"}
@@ -83,9 +84,10 @@ def reachable(args: tuple[Any, ...], *names: str) -> list[pytypes.ModuleType]:
 
 
 def _code(value: Any, within: tuple[Any, ...] = ()) -> Iterator[bytes]:
-    """The bytes that decide what a global means: code, constants, defaults; nothing that changes from run to run.
+    """The bytes of a value in a module that determine what it computes: code, constants, defaults; the same in each
+    run.
 
-    `within` are the functions and classes that hold the value: a closure may hold its own class.
+    `within` are the functions and classes that contain the value, since a closure may contain its own class.
     """
     if any(value is holder for holder in within):
         return
@@ -116,10 +118,10 @@ def _code(value: Any, within: tuple[Any, ...] = ()) -> Iterator[bytes]:
 
 
 def fingerprint(modules: list[pytypes.ModuleType]) -> str:
-    """A digest of those modules: their files as they are, and their code and constants as they are in memory.
+    """A digest (hex) of modules: of their files, and of their code and constants in memory.
 
-    Both, because a file may have been edited after it was imported: what would be compiled now is the old code,
-    and no later process may take it for the new.
+    It needs both. Where a file was edited after its import, the code in memory is compiled; a later process that
+    imports the new file must not use this compiled code.
     """
     digest = hashlib.sha256()
     for module in modules:
@@ -140,7 +142,10 @@ def fingerprint(modules: list[pytypes.ModuleType]) -> str:
 
 
 def cache_directory() -> Path:
-    """Where compiled loops are kept; made if it is not there, writable by its owner alone."""
+    """The folder of compiled loops, made where it does not exist yet, writable by its owner only.
+
+    PermissionError where it belongs to somebody else or others may write to it; OSError where it cannot be made.
+    """
     chosen = os.environ.get("HEEDFUL_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     folder = Path(chosen) if chosen else Path(home) / "heedful"
@@ -167,17 +172,17 @@ def loop(learner, world, state, truth, regrets, start, context_rng, feedback_rng
 
 
 def _import_generated(folder: Path) -> Callable[..., Any]:
-    """The loop in the generated module of this folder, written first where it is not there yet."""
+    """Import the loop from the generated module of this folder; the module is written first where it does not exist."""
     from heedful import __version__
 
     name = folder.name
     folder.mkdir(mode=0o700, exist_ok=True)
     file = folder / f"{name}.py"
-    if not file.exists():  # written aside, then moved: another process may be doing the same
+    if not file.exists():  # written to a temporary file, then moved: another process may be doing the same
         handle, aside = tempfile.mkstemp(dir=folder, suffix=".tmp")
         with os.fdopen(handle, "w") as out:
             out.write(_TEMPLATE.format(version=__version__, options=OPTIONS))
-        os.utime(aside, (0, 0))  # numba keys its index by this time: the same whoever wins
+        os.utime(aside, (0, 0))  # numba's index has this time in its key, so it must not depend on the process
         os.replace(aside, file)
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -194,14 +199,14 @@ def _folder(key: str) -> str:
 
 
 def _load_or_compile(key: str, signature: Any) -> Callable[..., Any]:
-    """The loop of this key, ready to be called; what is damaged on disk is thrown away and made again."""
+    """The loop of this key, ready to call: from the disk, or compiled. Damaged files are deleted and made again."""
     folder = cache_directory() / _folder(key)
     try:
         loop: Any = _import_generated(folder)
         loop.compile(signature)
     except NumbaError:
         raise
-    except Exception:  # a file cut short: numba may raise anything
+    except Exception:  # of a truncated file numba may raise anything
         if not folder.is_dir():
             raise
         shutil.rmtree(folder)
@@ -211,9 +216,10 @@ def _load_or_compile(key: str, signature: Any) -> Callable[..., Any]:
 
 
 def loop_for(*args: Any) -> Callable[..., Any]:
-    """`fold.run` compiled for the types of `args`, from the cache where its sources are unchanged.
+    """`fold.run` compiled for the types of `args`: from the cache, unless the source code has changed.
 
-    Arrays in what it returns may be those of `args`: copy them while `args` live.
+    The arrays that the loop returns may be those of `args`: copy them before `args` are deleted. numba's NumbaError
+    where the code cannot be compiled; a warning where the compiled code cannot be kept.
     """
     kinds = _kind(args)
     with _one_at_a_time:
@@ -223,7 +229,7 @@ def loop_for(*args: Any) -> Callable[..., Any]:
 
 
 def _kind(value: Any) -> Any:
-    """What `numba.typeof` tells apart, in a tenth of its time, which is that of a thousand rounds."""
+    """A key that is different wherever `numba.typeof` is, in a tenth of its time (which would be a thousand rounds)."""
     if isinstance(value, tuple):
         return (type(value), *[_kind(part) for part in value])
     if isinstance(value, np.ndarray):
@@ -235,7 +241,7 @@ def _kind(value: Any) -> Any:
 
 
 def is_cached(*args: Any) -> bool:
-    """Whether `loop_for` would find the loop of these arguments, in memory or on disk, and not compile it."""
+    """Whether `loop_for` has the loop of these arguments in memory or on disk, so that it need not compile."""
     if _kind(args) in _loops:
         return True
     signature = tuple(numba.typeof(a) for a in args)
@@ -247,12 +253,12 @@ def is_cached(*args: Any) -> bool:
 
 
 def _nameless(modules: list[pytypes.ModuleType]) -> bool:
-    """Whether there are classes that nobody can import again."""
+    """Whether some class is defined in `__main__`, where a later process cannot import it."""
     return any(module.__name__ == "__main__" for module in modules)
 
 
 def _key(args: tuple[Any, ...], signature: Any, modules: list[pytypes.ModuleType]) -> str:
-    """A digest of all that decides what a loop is compiled to."""
+    """The cache key of a loop (hex): a digest of everything that its compiled code depends on."""
     named = [f"{type(p).__module__}.{type(p).__qualname__}" for a in args for p in _parts(a)]
     versions = (sys.version, numba.__version__, np.__version__, sorted(OPTIONS.items()))
     return hashlib.sha256(f"{fingerprint(modules)} {signature} {named} {versions}".encode()).hexdigest()
@@ -268,7 +274,7 @@ def _loop(args: tuple[Any, ...], signature: Any) -> Callable[..., Any]:
         try:
             return _load_or_compile(key, signature)
         except NumbaError:
-            raise  # about the rule, not about the cache
+            raise  # the learner or the world cannot be compiled; the cache is not the cause
         except Exception as error:
             warnings.warn(
                 f"compiled code is not kept, so each start compiles again: {type(error).__name__}: {error}. "
@@ -280,7 +286,10 @@ def _loop(args: tuple[Any, ...], signature: Any) -> Callable[..., Any]:
 
 
 def compile_kernel(f: Callable[..., Any]) -> Callable[..., Any]:
-    """numba on a marked function (its loop, where it has two bodies) and on whatever it calls; not kept on disk."""
+    """Compile a marked function (its loop, where it has two bodies) and all that it calls; not kept on disk.
+
+    ValueError where f is not marked with `@kernel` or `@primitive`.
+    """
     loop = getattr(f, "__kernel__", None)
     if loop is None:
         raise ValueError(f"f: expected a function marked with @kernel, got {f!r}")

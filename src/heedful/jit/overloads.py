@@ -1,6 +1,6 @@
-"""What numba must know of the package: marked kernels, methods of NamedTuples, and functions written as instructions.
+"""Teach numba the functions of the package: marked kernels, methods of NamedTuples, and functions in LLVM instructions.
 
-numba's types and builders are untyped: their arguments are `Any`.
+numba's types and LLVM's builders have no annotations, so their values are `Any` here.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from numba.extending import intrinsic, overload
 from heedful.jit import kernel
 
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "forceinline": True}
-_AHEAD = 4096  # how many bytes the prefetch is ahead of the sum
-_registered: set[Any] = set()  # the kernels and method names that numba knows already
+_AHEAD = 4096  # the prefetch is this many bytes ahead of the sum
+_registered: set[Any] = set()  # kernels and names of methods that numba knows already
 
 
 def _prefetch(builder: Any, pointer: Any, offset: Any, nearness: int) -> None:
@@ -36,7 +36,7 @@ def _prefetch(builder: Any, pointer: Any, offset: Any, nearness: int) -> None:
 
 @intrinsic
 def _fetch_row(typingctx: Any, X: Any, j: Any) -> Any:
-    """kernel.fetch_row as prefetch instructions, one a cache line of the row."""
+    """`kernel.fetch_row` as prefetch instructions, one for each cache line of the row."""
     if X.layout != "C":
         raise TypingError(f"fetch_row: expected a C-contiguous array, got {X}")
 
@@ -48,7 +48,7 @@ def _fetch_row(typingctx: Any, X: Any, j: Any) -> Any:
         with cgutils.for_range_slice(builder, zero, size, context.get_constant(types.intp, 64)) as (at, _):
             _prefetch(builder, row, at, 3)
         last = builder.sub(size, context.get_constant(types.intp, 1))
-        _prefetch(builder, row, last, 3)  # a row may begin anywhere in a line, and end in one line more
+        _prefetch(builder, row, last, 3)  # a row that begins inside a cache line may end in one more
         return context.get_dummy_value()
 
     return types.none(X, types.intp), codegen
@@ -56,10 +56,10 @@ def _fetch_row(typingctx: Any, X: Any, j: Any) -> Any:
 
 @intrinsic
 def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) -> Any:
-    """kernel.eight_lanes as vector instructions: loads, a multiply and an add for eight lanes at a time.
+    """`kernel.eight_lanes` as vector instructions: load, multiply and add eight lanes at a time.
 
-    LLVM may not reorder a sum, so it would leave the plain loop scalar, at a sixth of the speed. Where X is one row
-    (n,), j is ignored and nothing is prefetched.
+    LLVM may not reorder a sum, so it would compile the plain loop to scalar code, six times slower. Where X is a single
+    row (n,), j is ignored and nothing is prefetched.
     """
     from llvmlite import ir
 
@@ -108,10 +108,10 @@ def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) ->
 
 @intrinsic
 def borrow(typingctx: Any, value: Any) -> Any:
-    """`value` without reference counts, for all arrays in it and for a generator: its owner must outlive the loop.
+    """`value` with the reference counting of its arrays and generators switched off; its owner must outlive the loop.
 
-    Reference counting costs atomic operations at every call and slice, a quarter of a round. What the loop returns
-    of it must be copied while the owner is alive: `fold.trace` does that.
+    Reference counting needs atomic operations at every call and slice, a quarter of the time of a round. Copy what the
+    loop returns while the owner is alive, as `fold.trace` does.
     """
 
     def uncounted(context: Any, builder: Any, kind: Any, v: Any) -> Any:
@@ -137,7 +137,7 @@ def borrow(typingctx: Any, value: Any) -> Any:
 
 
 def register(modules: list[pytypes.ModuleType]) -> None:
-    """Let compiled code call the marked kernels of `modules` and the methods of their NamedTuples."""
+    """Make the marked kernels of `modules`, and the methods of their NamedTuples, callable from compiled code."""
     for module in modules:
         if module.__name__ == "heedful.jit.blas" and "blas" not in _registered:
             _registered.add("blas")
@@ -157,10 +157,10 @@ def register(modules: list[pytypes.ModuleType]) -> None:
 def _register_kernel(f: Callable[..., Any], loop: Callable[..., Any]) -> None:
     if f is kernel.visible:  # decided by type, not at run time
 
-        def typed(y: Any) -> Any:
+        def visible(y: Any) -> Any:
             return (lambda y: y[0]) if isinstance(y, types.BaseTuple) else (lambda y: y)
 
-        overload(f, jit_options=OPTIONS, strict=False)(typed)
+        overload(f, jit_options=OPTIONS, strict=False)(visible)
     elif f is kernel.eight_lanes:
         overload(f, strict=False)(
             lambda X, j, w, lo, count: lambda X, j, w, lo, count: _eight_lanes(X, j, w, lo, count)
@@ -175,9 +175,10 @@ def _register_kernel(f: Callable[..., Any], loop: Callable[..., Any]) -> None:
 
 
 def _register_method(name: str) -> None:
-    """Resolve `value.name(...)` for every named tuple by its class; arguments are positional in compiled code.
+    """Make `value.name(...)` call the method of the value's class, for named tuples of all classes.
 
-    numba's own overload_method takes one Python signature for all types; here each class has its own.
+    numba's own `overload_method` has one Python signature for all types; here each class has its own. Arguments are
+    positional in compiled code.
     """
 
     def resolve(self: Any, *args: Any) -> Any:

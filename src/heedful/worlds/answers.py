@@ -43,7 +43,7 @@ def move_to_front(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
 
 @kernel
 def nth(values: Array, wanted: float, n: int) -> int:
-    """The index of the n-th (from 0) of the entries of `values` that equal `expected`."""
+    """The index of the n-th (from 0) entry of `values` (m,) that equals `wanted`; -1 where there are fewer."""
     for j in range(values.size):
         if values[j] == wanted:
             if n == 0:
@@ -78,20 +78,21 @@ def _next_above_loop(ratings: Array, rating: float) -> float:
 
 @primitive(_next_above_loop)
 def next_above(ratings: Array, rating: float) -> float:
-    """The smallest of the ratings (m,) above this one; infinite where none is."""
+    """The smallest of the ratings (m,) above `rating`; infinite where there is none."""
     return float(np.min(ratings, where=ratings > rating, initial=np.inf))
 
 
 @kernel
 def gain(space: Space, x: Floats, w: Array, ybar: Ints, y: Ints) -> float:
-    """w . (phi(x, ybar) - phi(x, y)), in any space."""
+    """The gain in utility from y to ybar, w . (phi(x, ybar) - phi(x, y)), in any space; w (N,)."""
     D = difference(space, w.size, x, ybar, y)
     return scores(D.reshape(1, -1), w)[0]  # type: ignore[no-any-return]
 
 
 @kernel
 def random_share(sure: float, gained: float, needed: float) -> float:
-    """The greatest p from 0 to 1 with (1 - p) sure + p gained >= needed; 0 where there is none.
+    """The greatest probability p of a random answer whose expected gain suffices: (1 - p) sure + p gained >= needed; 0
+    where there is none.
 
     It is (sure - needed) / (sure - gained), clipped to 0..1, but 1 where gained >= needed: there the fraction may be
     negative.

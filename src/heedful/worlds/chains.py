@@ -1,8 +1,9 @@
-"""Query chains: what clicks over a chain of queries say about its first ranking; the user study of [J15] section 3.2.
+"""Query chains: feedback on the first ranking of a search session from all its clicks ([J15] section 3.2).
 
-The feedback of a chain: its first ranking, with everything that was clicked in the whole chain put on top, in the
-order of the first clicks. The study asked whether that is indeed better, in DCG@10 by judged relevance, and whether it
-still is where the rankings were degraded on purpose; `study` asks the same of any chains, its Figure 1 in numbers.
+The feedback of a chain is its first ranking with all documents that were clicked anywhere in the chain moved to the
+top, in the order of their first clicks. The user study of the paper measured whether this ranking is better than the
+one shown, in DCG@10 by judged relevance, also where the rankings were degraded on purpose. `study` measures the same
+for any chains (Figure 1 in numbers).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from heedful.worlds.users import utility
 Array = npt.NDArray[np.float64]
 
 K = 10
-"""Positions that count, and that are degraded."""
+"""The number of positions that count in DCG, and that are degraded."""
 CONDITIONS = ("normal", "swapped", "reversed")
 """The rankings as they were; the top two swapped; the top ten in reverse order."""
 
@@ -44,34 +45,37 @@ class QueryChain(Protocol):
 
 
 class Study(NamedTuple):
-    """DCG@10(ybar) - DCG@10(y) of each chain (n,), in their order, and what Figure 1 says of it.
-
-    Shares of the chains whose difference is above, at and below 0; of those at 0 the share with ybar = y; the p-value
-    of the two-sided sign test of better against worse. NaN where nothing is counted. `same` (n,): where ybar = y.
-    """
+    """The result of `study`: by how much feedback is better than what was shown, and the numbers of Figure 1."""
 
     differences: Array
+    """DCG@10(ybar) - DCG@10(y) of each chain (n,)"""
     better: float
+    """the share of chains whose difference is above 0"""
     equal: float
+    """the share of chains whose difference is 0"""
     worse: float
+    """the share of chains whose difference is below 0"""
     unchanged: float
+    """the share with ybar = y among the chains whose difference is 0; NaN where there are none"""
     p: float
+    """the p-value of the two-sided sign test of better against worse; NaN where there are none"""
     same: npt.NDArray[np.bool_]
+    """whether ybar = y, for each chain (n,)"""
 
 
 def first_ranking(rankings: Sequence[Ints]) -> Ints:
-    """y: the first ranking of the chain in which anything was shown."""
+    """y: the first ranking of the chain that is not empty; empty where all are."""
     return next((ranking for ranking in rankings if ranking.size), np.empty(0, np.int64))
 
 
 def chain_feedback(y: Ints, clicks: Sequence[Ints]) -> Ints:
-    """ybar: what was clicked in the chain, in the order of the first clicks, without repetition, then the rest of y."""
+    """ybar: the documents clicked in the chain, in the order of their first clicks, then the rest of y."""
     order = dict.fromkeys(int(j) for part in (*clicks, y) for j in part)
     return np.array([*order], np.int64)
 
 
 def degrade(ranking: Ints, condition: str) -> Ints:
-    """The ranking as it is shown under one of the CONDITIONS; below the top ten nothing moves."""
+    """The ranking as shown under one of the CONDITIONS, which change the top ten. ValueError for another condition."""
     if condition not in CONDITIONS:
         raise ValueError(f"condition: expected {', '.join(CONDITIONS)}, got {condition!r}")
     head = {"normal": ranking[:K], "swapped": np.append(ranking[:2][::-1], ranking[2:K]), "reversed": ranking[:K][::-1]}
@@ -86,14 +90,15 @@ def study(
     clicked_only: bool = True,
     seed: int = 0,
 ) -> Study:
-    """The study of [J15] section 3.2 on these chains, their rankings shown under one of the CONDITIONS.
+    """Run the study of [J15] section 3.2 on these chains, with their rankings shown under one of the CONDITIONS.
 
-    What is clicked where a ranking was degraded is not on record. `clicks` says what stands in for it: "documents", the
-    documents that were clicked, wherever they now stand, as if position did not matter; "positions", the ranks that
-    were clicked, whatever now stands there, as if nothing else mattered; or a person who clicks (`worlds.clicks`, say
-    that of `fit_clicks`), on every ranking of the chain. Under "normal" the first two are what was clicked.
+    The data do not say what people would click in a degraded ranking, so `clicks` gives a model of it: "documents", the
+    documents that were clicked, at whatever position (no position bias); "positions", the positions that were clicked,
+    whatever document is there (nothing but position bias); or a user of `worlds.clicks`, such as the one from
+    `fit_clicks`, who clicks in every ranking of the chain. Under "normal", the first two are the recorded clicks.
 
-    Chains in which nothing was shown are left out, and those in which nothing was clicked if `clicked_only`.
+    Chains in which nothing was shown are left out; with `clicked_only`, also those without a click. ValueError, naming
+    the argument, for other values of condition and clicks.
     """
     if not (isinstance(clicks, str) and clicks in ("documents", "positions")) and not hasattr(clicks, "rank"):
         raise ValueError(f"clicks: expected documents, positions or a person who clicks, got {clicks!r}")
@@ -136,14 +141,16 @@ def _summarise(differences: Array, unchanged: npt.NDArray[Any]) -> Study:
 
 
 def _relevant(grades: Ints) -> Array:
-    """Labels (m,): 1.0 where the grade is above 0, else 0.0. How relevant hardly moved the clicks of the track."""
+    """Labels (m,): 1.0 where the grade is above 0, else 0.0. Higher grades hardly changed the clicks in the data."""
     return (grades > 0).astype(np.float64)
 
 
 def fit_clicks(chains: Iterable[QueryChain]) -> PositionBiased:
-    """The position-biased person who makes these clicks most likely: eta, noise and `highest` on a grid.
+    """Fit a position-biased user to the clicks of these chains: the maximum likelihood of eta, noise and `highest` on a
+    grid.
 
-    Labels are 1 for what is relevant at all, and 0. The first 100 of each ranking count.
+    Labels are 1 for documents with a grade above 0, else 0. The first 100 positions of each ranking count. ValueError
+    where there is no click.
     """
     deepest = 100
     shown, clicked = np.zeros((2, deepest)), np.zeros((2, deepest))  # results by relevance and position
@@ -173,19 +180,24 @@ def fit_clicks(chains: Iterable[QueryChain]) -> PositionBiased:
 
 
 class ChainStream(NamedTuple):
-    """Chains in random order; rounds beyond the last begin again. Made by `chain_stream`.
+    """A world of Q query chains in random order, in which the user clicks the recorded documents at any position.
 
-    X (rows x N) holds the documents of chain q in rows offsets[q]:offsets[q+1], with their relevance r (rows,); those
-    clicked, clicked[starts[q]:starts[q+1]], in the order of the first clicks; best DCG@10 (Q,). The person clicks the
-    same documents wherever they stand. Utility is DCG@10 by judged relevance, which no w need express.
+    After the last chain the first comes again. Utility is DCG@10 by judged relevance, which no linear utility need
+    express. Made by `chain_stream`.
     """
 
     X: Floats
+    """the documents of all chains, rows x N"""
     r: Array
+    """their relevance (rows,)"""
     offsets: Ints
+    """chain q has the rows offsets[q]:offsets[q + 1] (Q + 1,)"""
     clicked: Ints
+    """the documents clicked, as indices within their chain, in the order of their first clicks"""
     starts: Ints
+    """chain q has clicked[starts[q]:starts[q + 1]] (Q + 1,)"""
     best: Array
+    """the DCG@10 of the best ranking of each chain (Q,)"""
 
     def init(self, rng: np.random.Generator) -> StreamState:
         return StreamState(rng.permutation(self.best.size), 0)
@@ -212,10 +224,10 @@ class ChainStream(NamedTuple):
 
 
 def chain_stream(chains: Iterable[QueryChain], features: Sequence[Floats], *, shuffle: int = 0) -> ChainStream:
-    """The world of the chains in which something was clicked, `features` (m x N) of the documents of each chain.
+    """Make the world of the chains with a click; `features` (m x N each) describe the documents of each chain.
 
-    The documents of every chain are shuffled, by the seed `shuffle`: they come in the order of their ranks.
-    ValueError where features and chains do not fit together, or nothing was clicked.
+    The documents of each chain are shuffled, by the seed `shuffle`, since they come in the order of their ranks.
+    ValueError where features and chains do not fit together, or there is no click.
     """
     check_count("shuffle", shuffle, least=0)
     rng = np.random.default_rng(shuffle)

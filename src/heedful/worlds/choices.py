@@ -1,4 +1,5 @@
-"""Simulated people who choose among two items or more, with utilities from a Gaussian process or from given orders."""
+"""Simulated people who choose between two or more items; their utilities come from a Gaussian process or from
+orders."""
 
 from __future__ import annotations
 
@@ -16,38 +17,46 @@ from heedful.spaces.comparison import EQUAL, UNSURE, ComparisonPool
 Array = npt.NDArray[np.float64]
 
 MOST_SETS = 10**8
+"""The greatest number of sets of items that a world can ask about."""
 
 
 class ChooserState(NamedTuple):
-    """The pairs that each user has not answered yet: the first `left[u]` numbers of `pairs[u]`. The first n of `users`
-    have some left."""
+    """The state of `Choosers`: which pairs each of U users has not answered yet."""
 
-    pairs: Ints  # U x p
-    left: Ints  # U
-    users: Ints  # U
+    pairs: Ints
+    """indices of pairs (U x p); the first left[u] of row u are not answered yet"""
+    left: Ints
+    """how many pairs each user has not answered yet (U,)"""
+    users: Ints
+    """the users; the first n have pairs left (U,)"""
     n: int
+    """the number of users with pairs left"""
 
 
 class Choosers(NamedTuple):
-    """A world of users with utilities (U x n) who choose among the items shown.
+    """A world of users who choose between the items shown, for preference learners.
 
-    A user perceives each item with noise N(0, noise^2 / 2) on its utility ([H12] Eq. 1), so the difference of two has
-    noise of sd `noise`. They choose the highest; where the two highest are closer than `tie`, both are equally good.
-    With probability lapses[u] they answer at random: the first item with probability firsts[u], else any other. With
-    probability `unsure` they cannot judge.
+    A user perceives each item with noise N(0, noise^2 / 2) on its utility ([H12] Eq. 1), so a difference of two items
+    has noise with standard deviation `noise`. The user chooses the item perceived best, or answers "equally good" where
+    the two best are closer than `tie`. With probability lapses[u] the answer is random: the first item with probability
+    firsts[u], else one of the others. With probability `unsure` the answer is "cannot judge".
 
-    Every round a random user comes. Where `repeats`, all pairs may be asked again, else each once, and then the world
-    ends. Regret is the utility of the user's best item minus that of the better item shown. Made by
-    `gaussian_choosers` and `choosers_from_orders`.
+    Each round belongs to a random user. With `repeats`, every pair may be asked again; otherwise each user answers each
+    pair once, and the world ends when all are answered. Regret is the utility of the user's best item minus that of the
+    best item shown. Made by `gaussian_choosers` and `choosers_from_orders`.
     """
 
     utilities: Array
-    pairs: Ints  # p x 2; p x k where k are shown at a time; the items of each rising
+    """the utilities of n items for U users, U x n"""
+    pairs: Ints
+    """the pairs of items that may be asked, p x 2 (p x k where k items are shown), each in ascending order"""
     noise: float
     tie: float
     unsure: float
-    lapses: Array  # U
-    firsts: Array  # U
+    lapses: Array
+    """(U,)"""
+    firsts: Array
+    """(U,)"""
     repeats: bool
 
     def init(self, rng: np.random.Generator) -> ChooserState:
@@ -103,8 +112,7 @@ class Choosers(NamedTuple):
 
 @kernel
 def perceived_utilities(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> Array:
-    """The utilities of the shown items as the user perceives them this time (k,); the noise of an item is the same in
-    all its comparisons."""
+    """The utilities of the shown items (k,) as the user perceives them in this round, one noise for each item (k,)."""
     out = np.empty(shown.size)
     for r in range(shown.size):
         out[r] = world.utilities[user, shown[r]] + world.noise / math.sqrt(2.0) * rng.standard_normal()

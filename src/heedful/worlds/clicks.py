@@ -23,7 +23,8 @@ Array = npt.NDArray[np.float64]
 
 @kernel
 def attraction(label: float, highest: float, noise: float) -> float:
-    """The probability that a person who looks at a document of grade `label` clicks it."""
+    """The probability that a person who looks at a document with this grade clicks it, by its DCG gain: noise + (1 -
+    noise) (2^label - 1) / (2^highest - 1), at most 1."""
     # exp is libm's, compiled or not
     gain = (math.exp(label * math.log(2.0)) - 1.0) / (math.exp(highest * math.log(2.0)) - 1.0)
     return noise + (1.0 - noise) * min(max(gain, 0.0), 1.0)
@@ -42,12 +43,12 @@ class PositionBiased(NamedTuple):
     highest: float = 4.0
 
     def check(self) -> None:
-        """ValueError where a parameter makes no sense."""
+        """ValueError unless eta is from 0 to 100, noise from 0 to 1 and highest from .001 to 100."""
         _check_between("eta", self.eta, 0.0, 100.0)
         _check(self)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """The clicked from the top down, then the rest as shown (not with `clicks_only`)."""
+        """The clicked documents from the top down, followed by the rest as shown unless `clicks_only`."""
         clicked = np.empty(shown.size, np.int64)
         size = 0
         for i in range(shown.size):
@@ -71,12 +72,12 @@ class Cascade(NamedTuple):
     highest: float = 4.0
 
     def check(self) -> None:
-        """ValueError where a parameter makes no sense."""
+        """ValueError unless stop and noise are from 0 to 1 and highest is from .001 to 100."""
         _check_between("stop", self.stop, 0.0, 1.0)
         _check(self)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """The clicked from the top down, then the rest as shown (not with `clicks_only`)."""
+        """The clicked documents from the top down, followed by the rest as shown unless `clicks_only`."""
         clicked = np.empty(shown.size, np.int64)
         size = 0
         for i in range(shown.size):

@@ -1,4 +1,4 @@
-"""Instances with their true ranks, in random order: a stream to predict grades on, [P01] section 5."""
+"""A stream of instances with their true ranks, for ordinal learners ([P01] section 5)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ from heedful.worlds.queries import StreamState, check_noise
 Array = npt.NDArray[np.float64]
 
 THRESHOLDS = (-1.0, -0.1, 0.25, 1.0)
-"""b_1 to b_4 of the synthetic stream of [P01] between its five ranks."""
+"""The thresholds b_1 to b_4 between the five ranks of the synthetic stream of [P01]."""
 
-_AHEAD = 8  # rounds between what is learned and what is fetched from memory
+_AHEAD = 8  # how many rounds before its use a row is fetched from memory
 
 
 class InstanceStream(NamedTuple):
-    """Instances X (T x N) with their ranks (T,), each once in the order that the seed of a run draws, then again.
+    """A world of T instances with their true ranks, in a random order that is repeated after the last instance.
 
-    Regret is the rank loss |shown - true|. Made by `instance_stream`.
+    Feedback is the true rank. Regret is the rank loss |shown - true|. Made by `instance_stream`.
     """
 
     X: Floats
+    """the instances, T x N"""
     ranks: Ints
+    """their true ranks, from 1 on (T,)"""
     fixed: bool = False
+    """whether every run has the instances in the order of X instead of a random one"""
 
     def init(self, rng: np.random.Generator) -> StreamState:
         return StreamState(np.arange(self.ranks.size) if self.fixed else rng.permutation(self.ranks.size), 0)
@@ -39,7 +42,7 @@ class InstanceStream(NamedTuple):
 
     def context(self, state: StreamState, t: int, rng: np.random.Generator) -> Floats:
         ahead = state.t + _AHEAD
-        if ahead < state.order.size:  # rows at random: memory takes as long to find one as to learn from it
+        if ahead < state.order.size:  # fetching a random row from memory takes as long as learning from it
             fetch_row(self.X, state.order[ahead])
         return self.X[state.order[state.t]]  # type: ignore[no-any-return]
 
@@ -57,11 +60,11 @@ class InstanceStream(NamedTuple):
 def instance_stream(
     X: npt.ArrayLike, ranks: npt.ArrayLike, *, n_ranks: int, shuffle: int | None = None, fixed: bool = False
 ) -> InstanceStream:
-    """The world of these instances X (T x N, float32 or float64) and their ranks (T,), whole numbers 1 to n_ranks.
+    """Make the world of these instances X (T x N, float32 or float64) and their ranks (T,), whole numbers 1 to n_ranks.
 
-    Every run meets them in an order of its own, drawn from its seed; where `fixed`, all runs in the order given
-    (memory is then read as it lies). `shuffle`, a seed, shuffles that once, beforehand. ValueError, naming what is
-    wrong, where the data do not fit together.
+    Each run has them in an order of its own, drawn from its seed; with `fixed`, all runs have them in the order given,
+    so that memory is read in sequence. `shuffle`, a seed, shuffles the instances once when the world is made.
+    ValueError, naming the field, where the data do not fit together.
     """
     Ranks(n_ranks).check()
     rows = numbers("X", X, "2-dimensional numbers")
@@ -77,7 +80,7 @@ def instance_stream(
         raise ValueError(f"ranks: expected {wanted}, got {grades[wrong[0]]} at [{wrong[0]}]")
     if not isinstance(fixed, bool):
         raise ValueError(f"fixed: expected true or false, got {describe(fixed)}")
-    # A copy: what the caller does to the data later must not reach a run.
+    # The indexing below copies X, so later changes of the caller's array do not reach a run.
     order: Ints = np.arange(grades.size)
     if shuffle is not None:
         check_count("shuffle", shuffle, least=0, most=2**128)
@@ -86,7 +89,7 @@ def instance_stream(
 
 
 def polynomial(X: npt.ArrayLike, degree: int = 2) -> Array:
-    """The polynomial features of X (T x n): T x (n + 1)(n + 2) / 2, of degree 2.
+    """The polynomial features of degree 2 of X (T x n), as an array (T x (n + 1)(n + 2) / 2).
 
     (1, sqrt 2 x_i, x_i^2, sqrt 2 x_i x_j for i < j): the inner product of two rows is the kernel (x . z + 1)^2, so a
     linear learner on them is that learner with the kernel, at a fixed cost a round. ValueError for other degrees.
@@ -101,7 +104,7 @@ def polynomial(X: npt.ArrayLike, degree: int = 2) -> Array:
 
 
 def synthetic_instances(n: int, seed: int = 0) -> InstanceStream:
-    """The synthetic stream of [P01]: n instances with 6 features and ranks from 1 to 5.
+    """Make the synthetic stream of [P01]: n instances with 6 features and ranks from 1 to 5.
 
     x uniform on the unit square; the rank is the greatest r with 10 (x_1 - .5)(x_2 - .5) + N(0, .125^2) > b_r, where
     b = (-infinity, -1, -.1, .25, 1); the features are the `polynomial` ones of x, of degree 2.
@@ -118,10 +121,11 @@ def synthetic_instances(n: int, seed: int = 0) -> InstanceStream:
 def synthetic_ordinal(
     n: int, n_features: int = 50, n_ranks: int = 5, *, noise: float = 0.3, seed: int = 0, dtype: str = "float64"
 ) -> tuple[InstanceStream, Array, Array]:
-    """A linear stream of n instances, with its direction w* (N,) of norm 1 and thresholds b* (n_ranks - 1,).
+    """Make a linear stream of n instances; returns it with its direction w* (N,), |w*| = 1, and its thresholds b*
+    (n_ranks - 1,).
 
-    x ~ N(0, 1)^N, and the rank is 1 + how many thresholds w* . x + `noise` N(0, 1) reaches; the thresholds part that
-    value's distribution into n_ranks equal shares.
+    x is N(0, I), and its rank is 1 + the number of thresholds that w* . x + `noise` N(0, 1) reaches. The thresholds
+    make all ranks equally likely. ValueError, naming the argument, where one makes no sense.
     """
     check_count("n", n)
     check_count("n_features", n_features)

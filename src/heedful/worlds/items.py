@@ -1,4 +1,5 @@
-"""A pool of items for one person, which runs dry: movie recommendation as [J15] section 6.1.2 simulates it."""
+"""A pool of items for one person, from which items are consumed: simulated movie recommendation ([J15] section
+6.1.2)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ Array = npt.NDArray[np.float64]
 
 
 class PoolState(NamedTuple):
-    """The items left, in the first `left` rows: features (m x N), utilities, ratings (m,)."""
+    """The items left in the pool: the first `left` rows of features (m x N), utilities (m,) and ratings (m,)."""
 
     rows: Floats
     utilities: Array
@@ -38,7 +39,7 @@ def _close_ranks_loop(rows: Floats, utilities: Array, ratings: Array, gone: npt.
 
 @primitive(_close_ranks_loop)
 def close_ranks(rows: Floats, utilities: Array, ratings: Array, gone: npt.NDArray[np.bool_]) -> int:
-    """Move the items that are not gone (left,) to the front, in order, in place: how many they are."""
+    """Move the rows that are not `gone` (m,) to the front, in order and in place; returns their number."""
     stay = np.flatnonzero(~gone)
     for values in (rows, utilities, ratings):
         values[: stay.size] = values[stay]
@@ -46,15 +47,18 @@ def close_ranks(rows: Floats, utilities: Array, ratings: Array, gone: npt.NDArra
 
 
 class ItemPool(NamedTuple):
-    """One person and a pool of items; what was shown and what came back leave it, in which the others keep order.
+    """A world of one person and a pool of m items; what was shown, and what came back as feedback, leaves the pool.
 
-    X (m x N), utilities w*.x and ratings (m,). Regret is against the best item left; where two are shown, that of
-    their mean. Made by `item_pool`.
+    The remaining items keep their order. Regret is the utility of the best item left minus that of the item shown (of
+    two, their mean). Made by `item_pool`.
     """
 
     X: Floats
+    """the features of the items, m x N"""
     utilities: Array
+    """w* . x of each item (m,)"""
     ratings: Array
+    """(m,)"""
     user: ItemUser
 
     def init(self, rng: np.random.Generator) -> PoolState:
@@ -97,9 +101,10 @@ class ItemPool(NamedTuple):
 
 
 def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike | None = None) -> ItemPool:
-    """The pool X (m x N) for a person with utility weights w_star (N,).
+    """Make the world of the items X (m x N) for a person with utility weights w_star (N,).
 
-    `ratings` (m,): the actual ones; where NaN, or without any, the utility rounded half up and clipped to 1..5.
+    `ratings` (m,) are the person's own; where they are NaN or not given, utilities are rounded half up and clipped to
+    1..5. ValueError, naming the argument, where they do not fit together.
     """
     check_user(user, "pick", "picks items")
     rows = numbers("X", X, "2-dimensional numbers")
@@ -117,10 +122,10 @@ def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike |
 
 
 def taste(X: Floats, seed: int) -> tuple[Array, Array]:
-    """A hidden taste for standardised items X (m x N): utility weights (N,), and everybody's rating of every item.
+    """Random utility weights w* (N,), |w*| = 1, for standardised items X (m x N), and a rating of each item (m,).
 
-    Weights are normal, of length 1. A table of items has no ratings: the utilities, at mean 3 and standard deviation
-    1 over the table, rounded half up and clipped to 1..5, stand in for them.
+    A rating is the utility, shifted and scaled to mean 3 and standard deviation 1 over the items, rounded half up and
+    clipped to 1..5. For tables of items without ratings.
     """
     w_star: Array = np.random.default_rng([seed, 7]).standard_normal((X.shape[1],))
     w_star /= np.linalg.norm(w_star)

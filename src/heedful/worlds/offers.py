@@ -1,4 +1,4 @@
-"""Variants of worlds of ratings: with ratings given before the first round, or judged by a ranked list."""
+"""Variants of rating worlds: with some ratings before the first round, or measured by the NDCG of a ranked list."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from heedful.worlds.ratings import LowRank, Replay
 
 
 class WarmStart(NamedTuple):
-    """A world of ratings with a warm start: in its first W rounds only items[t] (W,) is on offer to users[t].
+    """A rating world with a warm start: in round t < W only items[t] is on offer, to users[t].
 
-    These items count as consumed, and the regret of these rounds means nothing. Made by `warm_start`.
+    So every learner starts with the same W ratings. These items count as consumed, and the regret of these rounds means
+    nothing. users and items are (W,). Made by `warm_start`.
     """
 
     world: Any
@@ -48,10 +49,10 @@ class WarmStart(NamedTuple):
 
 
 def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart:
-    """Make a world that gives `count` random ratings, drawn by the seed, before the first round.
+    """Make a world that begins with `count` random ratings, drawn by the seed.
 
-    From a replay each rating comes at most once; else each is of a random user and item. ValueError where a replay
-    has too few.
+    They are different ratings of a `Replay`, or of random users and items of a `LowRank` world. ValueError where a
+    replay has too few.
     """
     check_count("seed", seed, least=0, most=2**128)
     rng = np.random.default_rng([seed, 1])
@@ -66,10 +67,10 @@ def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart:
 
 
 class RankedList(NamedTuple):
-    """A world of ratings for learners that show a list; the user consumes and rates the first `taken` items.
+    """A rating world for learners that show a list; the user consumes and rates the first `taken` items of it.
 
-    In place of regret a round has NDCG at `at`: the sum over the first `at` items of (value to the user - `floor`) /
-    log2(position + 1), divided by that of the best list; 1 where no item on offer has a value above `floor`.
+    `regret` returns the NDCG at `at` instead of a regret: the sum over the first `at` items of (value to the user -
+    `floor`) / log2(position + 1), divided by that of the best list; 1 where no item on offer has a value above `floor`.
     """
 
     world: Any

@@ -1,4 +1,4 @@
-"""Queries with their documents, in random order: web search as [J15] section 6.1.1 simulates it."""
+"""A stream of queries with their documents, in random order: simulated web search ([J15] section 6.1.1)."""
 
 from __future__ import annotations
 
@@ -17,25 +17,33 @@ Array = npt.NDArray[np.float64]
 
 
 class StreamState(NamedTuple):
-    """The queries as they arrive (Q,), the round."""
+    """The state of a stream: the order in which its contexts come, and the place in it."""
 
     order: Ints
+    """the indices of the contexts, in the order of their rounds (Q,)"""
     t: int
+    """the round; `InstanceStream` counts from 0 again after each pass"""
 
 
 class QueryStream(NamedTuple):
-    """Ragged query data with someone who answers; rounds beyond the last query begin again with the first.
+    """A world of Q queries, each with its documents, and a user who answers rankings of them.
 
-    X (rows x N) holds the documents of query q in rows offsets[q]:offsets[q+1]; labels, utilities w*.x (rows,);
-    best U(y*) (Q,); positions that count k. Made by `query_stream`.
+    Each run meets the queries in an order of its own; after the last query the first comes again. Made by
+    `query_stream`.
     """
 
     X: Floats
+    """the documents of all queries, rows x N"""
     labels: Array
+    """the relevance label of each document (rows,)"""
     utilities: Array
+    """w* . x of each document (rows,)"""
     best: Array
+    """the utility U(y*) of the best ranking of each query (Q,)"""
     offsets: Ints
+    """query q has the rows offsets[q]:offsets[q + 1] (Q + 1,)"""
     k: int
+    """the number of positions that count"""
     user: RankingUser
 
     def init(self, rng: np.random.Generator) -> StreamState:
@@ -66,11 +74,12 @@ class QueryStream(NamedTuple):
 def query_stream(
     X: Floats, labels: npt.ArrayLike, offsets: Ints, w_star: Array, user: RankingUser, *, k: int = 5, shuffle: int = 0
 ) -> QueryStream:
-    """The world of these queries for a user with utility weights w_star (N,).
+    """Make the world of these queries for a user with utility weights w_star (N,).
 
-    The documents of every query are shuffled, by the seed `shuffle`: data files come sorted by label, and w_1 = 0
-    ties everything, so in the order of the file round one would cheat. ValueError, naming what is wrong, where the
-    data do not fit together.
+    X (rows x N), labels (rows,) and offsets (Q + 1,) are as in `QueryStream`. The documents of each query are shuffled,
+    by the seed `shuffle`: data files are often sorted by label, and in the first round, with w = 0, all documents tie,
+    so a learner would show them in the order of the file. ValueError, naming the field, where the data do not fit
+    together.
     """
     Ranking(k).check()
     if k < 2:
@@ -106,9 +115,10 @@ def check_noise(noise: Any) -> None:
 
 
 def feature_bounds(X: Floats, offsets: Ints, space: Ranking) -> tuple[float, float]:
-    """(R, S): bounds of |phi(x, y)| in the Euclidean and in the sup norm, over the rankings of every query.
+    """Upper bounds (R, S) of the Euclidean norm and the largest entry of phi(x, y), over all rankings of all queries.
 
-    By the triangle inequality: the largest rows, or entries of a feature, at the greatest discounts.
+    They follow from the triangle inequality, with the largest rows (for S the largest entries) at the greatest
+    discounts.
     """
     R = S = 0.0
     norms = np.linalg.norm(X.astype(np.float64), axis=1)
@@ -130,7 +140,11 @@ def synthetic_queries(
     k: int = 5,
     dtype: str = "float64",
 ) -> tuple[QueryStream, Array]:
-    """A linear stream and its w* (N,): normal features, |w*| = 1, grades 0..4 = round(2 + 1.2 (u + noise N(0,1)))."""
+    """Make a stream of random queries with a linear utility, and its weights w* (N,), |w*| = 1.
+
+    Features are standard normal. A document of utility u has the label round(2 + 1.2 (u + noise N(0, 1))), clipped to
+    0..4. ValueError, naming the argument, where one makes no sense.
+    """
     for name, value in (("n_queries", n_queries), ("n_docs", n_docs), ("n_features", n_features)):
         check_count(name, value)
     check_noise(noise)

@@ -1,4 +1,4 @@
-"""People who rate what they are shown: those that [A18] section 4 simulates, and those of a file of ratings."""
+"""Simulated people who rate what they are shown: with ratings of a low-rank model ([A18] section 4), or from a file."""
 
 from __future__ import annotations
 
@@ -18,20 +18,27 @@ GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
 
 
 class LowRankState(NamedTuple):
-    """How many rounds were played."""
+    """The state of `LowRank`: it only counts rounds."""
 
     t: int
 
 
 class LowRank(NamedTuple):
-    """Users who rate items of a hidden matrix Y (n x m) with noise: Gaussian (sd `width`), uniform around Y (support
-    `width`) or Bernoulli(Y). A random user comes, everything is on offer, also again. Regret: the best of the row less
-    what is expected of what was shown (the mean of a slate). Made by `gaussian_ratings` and its like."""
+    """A world of users whose expected ratings are a hidden low-rank matrix Y ([A18] section 4).
+
+    Each round belongs to a random user, and all items are on offer, also repeatedly. Regret is the highest expected
+    rating of the user minus that of the item shown (of a slate, the mean). Made by `gaussian_ratings`,
+    `uniform_ratings` and `bernoulli_ratings`.
+    """
 
     Y: Array
+    """the expected rating of each item by each user, n x m"""
     best: Array
+    """the highest expected rating of each user (n,)"""
     items: Ints
+    """the items, 0 to m - 1 (m,)"""
     noise: int
+    """GAUSSIAN with standard deviation `width`, UNIFORM on Y +- `width` / 2, or BERNOULLI(Y)"""
     width: float
 
     def init(self, rng: np.random.Generator) -> LowRankState:
@@ -65,14 +72,17 @@ class LowRank(NamedTuple):
         return LowRankState(state.t + 1)
 
     def value(self, user: int, item: int) -> float:
-        """What the item is worth to the user: the expected rating."""
+        """The value of the item to the user: the expected rating."""
         return self.Y[user, item]  # type: ignore[no-any-return]
 
 
 def gaussian_ratings(
     n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, noise: float = 0.5, seed: int = 0
 ) -> LowRank:
-    """[A18]: A and B of N(0, 1), Y = A B', ratings N(Y, noise^2). ValueError, naming what is wrong; so the others."""
+    """Make the Gaussian world of [A18]: entries of A and B are N(0, 1), Y = A B', ratings are N(Y, noise^2).
+
+    ValueError, naming the argument, where one makes no sense; so do the next two.
+    """
     rng = _generator(n_users, n_items, n_factors, seed)
     A, B = rng.standard_normal((n_users, n_factors)), rng.standard_normal((n_items, n_factors))
     return _low_rank(A, B, GAUSSIAN, "noise", noise)
@@ -81,13 +91,14 @@ def gaussian_ratings(
 def uniform_ratings(
     n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, width: float = 0.5, seed: int = 0
 ) -> LowRank:
-    """[A18]: rows of A uniform on the simplex, B uniform on [0, 1], ratings uniform on Y = A B' +- `width` / 2."""
+    """Make the uniform world of [A18]: rows of A uniform on the simplex, entries of B uniform on [0, 1], Y = A B',
+    ratings uniform on Y +- `width` / 2."""
     A, B = _simplex_factors(n_users, n_items, n_factors, seed)
     return _low_rank(A, B, UNIFORM, "width", width)
 
 
 def bernoulli_ratings(n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, seed: int = 0) -> LowRank:
-    """[A18]: A and B as in `uniform_ratings`; a rating is 1 with probability Y, else 0."""
+    """Make the Bernoulli world of [A18]: A and B as in `uniform_ratings`; a rating is 1 with probability Y, else 0."""
     A, B = _simplex_factors(n_users, n_items, n_factors, seed)
     return _low_rank(A, B, BERNOULLI, "width", 0.0)
 
@@ -111,29 +122,36 @@ def _low_rank(A: Array, B: Array, noise: int, name: str, width: float) -> LowRan
     return LowRank(Y, Y.max(axis=1), np.arange(len(B)), noise, float(width))
 
 
-# ---------------------------------------------------------------------------- ratings that were given once
+# ---------------------------------------------------------------------------- ratings from a file
 
 
 class ReplayState(NamedTuple):
-    """What is left of the items of each user (as in the world, the first `left` of each), who may still come."""
+    """The state of `Replay`: the items that each of U users has not consumed yet."""
 
     items: Ints
+    """as in the world; of each user's part, the first left[i] are not consumed yet"""
     left: Ints
-    users: Ints  # the first n
+    """the number of items left for each user (U,)"""
+    users: Ints
+    """the users; the first n have items left (U,)"""
     n: int
+    """the number of users with items left"""
 
 
 class Replay(NamedTuple):
-    """Users who rate as they once did: of user i, the items (rising) and values from starts[i] to starts[i + 1].
+    """A world that answers with known ratings, such as those of a data set.
 
-    A random user comes, of those who have something left; the items that the user rated are on offer, all, also again
-    (`repeats`), or each only once: then the world is over when nobody has any left. Regret: the best rating on offer
-    less that of what was shown (the mean of a slate). Made by `replay_ratings`.
+    Each round belongs to a random user with items left, and the items that this user rated are on offer. With `repeats`
+    they stay on offer; otherwise each item comes once a user, and the world ends when no user has items left. Regret is
+    the best rating on offer minus that of the item shown (of a slate, the mean). Made by `replay_ratings`.
     """
 
     starts: Ints
+    """user i has the ratings from starts[i] to starts[i + 1] (U + 1,)"""
     items: Ints
+    """the items of each user, ascending (n,)"""
     values: Array
+    """their ratings (n,)"""
     repeats: bool
 
     def init(self, rng: np.random.Generator) -> ReplayState:
@@ -192,13 +210,13 @@ class Replay(NamedTuple):
         return ReplayState(state.items, state.left, state.users, n)
 
     def value(self, user: int, item: int) -> float:
-        """What the item is worth to the user: the rating, of an item among theirs."""
+        """The value of the item to the user: the rating, for an item that the user rated."""
         return rating_of(self, user, item)
 
 
 @kernel
 def rating_of(world: Replay, user: int, item: int) -> float:
-    """The rating that a user once gave to an item that is among theirs."""
+    """The rating of an item that the user rated."""
     lo, hi = world.starts[user], world.starts[user + 1]
     while hi - lo > 1:
         mid = (lo + hi) // 2
@@ -212,9 +230,9 @@ def rating_of(world: Replay, user: int, item: int) -> float:
 def replay_ratings(
     users: npt.ArrayLike, items: npt.ArrayLike, values: npt.ArrayLike, *, repeats: bool = True
 ) -> Replay:
-    """The world of these ratings: users, items (whole numbers from 0) and values (n,), each pair once.
+    """Make the world of n known ratings: users and items (whole numbers from 0) and values, all (n,), each pair once.
 
-    ValueError, naming what is wrong, where the three do not fit together.
+    ValueError, naming the field, where the three do not fit together.
     """
     whose, what = _whole("users", users), _whole("items", items)
     ratings = numbers("values", values, "numbers, one for each rating").astype(np.float64)

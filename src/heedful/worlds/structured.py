@@ -1,6 +1,7 @@
-"""Streams of structured objects (assignments, paths, sets), round after round, and someone who corrects them.
+"""Streams of contexts for structured objects (assignments, paths, sets), and a simulated person who corrects them.
 
-What differs between them is the space: how contexts look, what the best object is, what one step towards it is.
+One world serves all of them. The space says what a context looks like, which object is best, and what one step of a
+correction is.
 """
 
 from __future__ import annotations
@@ -24,21 +25,24 @@ from heedful.worlds.users import CorrectingUser, check_user
 Array = npt.NDArray[np.float64]
 
 MOST_SETS = 20_000
-"""Of one context, as many as are tried for the best."""
+"""The greatest number of sets that are tried to find the best one of a context."""
 
 
 class StructuredStream(NamedTuple):
-    """X (T x the shape of a context): what is asked in round t; rounds beyond the last begin again.
+    """A world of T contexts in random order, whose user answers an object with a better one.
 
-    w_star (N,) are the utility weights of the user, best (T x parts) the objects of greatest utility, which the user
-    knows (`user.correct`). Regret is against these.
+    After the last context the first comes again. Regret is the utility of the best object minus that of the one shown.
     """
 
     X: Floats
+    """the contexts, T x the shape of one"""
     w_star: Array
+    """the user's utility weights (N,)"""
     best: Ints
+    """the object of greatest utility of each context, T x parts"""
     space: StructuredSpace
     user: CorrectingUser
+    """corrects an object on the way to the best one"""
 
     def init(self, rng: np.random.Generator) -> StreamState:
         return StreamState(rng.permutation(self.X.shape[0]), 0)
@@ -66,7 +70,10 @@ class StructuredStream(NamedTuple):
 def synthetic_assignments(
     rounds: int, people: int, slots: int, n_features: int, user: CorrectingUser, seed: int = 0
 ) -> tuple[StructuredStream, Array]:
-    """People for slots, and w* (N,): normal features, |w*| = 1. ValueError where there are fewer people than slots."""
+    """Make a stream of assignments of people to slots, and its w* (N,): normal features, |w*| = 1.
+
+    ValueError, naming the argument, where one makes no sense or there are fewer people than slots.
+    """
     check_count("slots", slots)
     check_count("people", people, least=slots)
     return _exact(Assignment(slots), rounds, (people, slots), n_features, user, seed)
@@ -75,7 +82,8 @@ def synthetic_assignments(
 def synthetic_paths(
     rounds: int, rows: int, columns: int, n_features: int, user: CorrectingUser, seed: int = 0
 ) -> tuple[StructuredStream, Array]:
-    """Paths from corner to corner of a grid, and w* (N,): normal features, |w*| = 1."""
+    """Make a stream of paths from corner to corner of a grid, and its w* (N,): normal features, |w*| = 1. ValueError,
+    naming the argument, where one makes no sense."""
     space = grid(rows, columns)
     return _exact(space, rounds, space.tails.shape, n_features, user, seed)
 
@@ -83,10 +91,11 @@ def synthetic_paths(
 def synthetic_subsets(
     rounds: int, candidates: int, k: int, n_features: int, user: CorrectingUser, seed: int = 0
 ) -> tuple[StructuredStream, Array]:
-    """Candidates that cover each feature with chance .3, as much as a uniform number; w* >= 0 (N,), |w*| = 1.
+    """Make a stream of sets of k candidates, and its w* >= 0 (N,), |w*| = 1.
 
-    The best set is found by trying all of them, not by greed. ValueError where there are fewer candidates than k, or
-    more sets than MOST_SETS to try.
+    A candidate covers each feature with probability .3, by an amount that is uniform on [0, 1]. The best set is found
+    by trying all sets, not greedily. ValueError, naming the argument, where there are fewer candidates than k or more
+    than MOST_SETS sets.
     """
     check_count("k", k)
     check_count("candidates", candidates, least=k)
@@ -115,7 +124,7 @@ def _exact(
 
 
 def _generator(rounds: int, n_features: int, user: CorrectingUser, seed: int) -> np.random.Generator:
-    """What a stream is drawn with. ValueError where one of these makes no sense."""
+    """The random generator of a stream. ValueError, naming the argument, where one makes no sense."""
     for name, value in (("rounds", rounds), ("n_features", n_features)):
         check_count(name, value)
     check_count("seed", seed, least=0, most=2**128)

@@ -1,4 +1,4 @@
-"""The world of [J15] Lemma 3: contexts that never return, so that nobody can learn anything."""
+"""The world of [J15] Lemma 3, in which no context is like another, so that nothing can be learned."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ Array = npt.NDArray[np.float64]
 
 
 class UnlearnableState(NamedTuple):
-    """w* as far as it is decided (T,), the round."""
+    """The entries of w* that are determined so far, 0 elsewhere (T,); the round."""
 
     w_star: Array
     t: int
 
 
 class Unlearnable(NamedTuple):
-    """Contexts e_1..e_T, objects +1 and -1, phi(x, y) = y x, feedback -y, w* = -y / sqrt T: whatever is shown is wrong.
+    """The world of [J15] Lemma 3, in which every answer is wrong: contexts e_1..e_T, objects +1 and -1, phi(x, y) = y
+    x, feedback -y, w* = -y / sqrt T.
 
     Round t offers the items e_t and -e_t of R^T: the objects +1 and -1 of `Ranking(1)`. Feedback is alpha-informative
     with alpha = 1, |w*| = 1, R = S = 1, and every learner that shows one item has REG_T = 2 / sqrt T, which equals
@@ -55,6 +56,7 @@ class Unlearnable(NamedTuple):
 
 
 def unlearnable(horizon: int) -> Unlearnable:
-    """The world of Lemma 3 for so many rounds, which is also how many features there are."""
+    """Make the world of Lemma 3 with `horizon` rounds and as many features. ValueError unless it is a number above
+    0."""
     check_count("horizon", horizon)
     return Unlearnable(int(horizon))

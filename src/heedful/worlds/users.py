@@ -1,8 +1,8 @@
-"""Simulated people, [J15] section 6.1.
+"""Simulated people who answer what a learner shows with something better ([J15] section 6.1).
 
-A user is a NamedTuple with one method for each kind of object: `rank` (an order for an order), `pick` (an item
-for an item), `prefer` (the better of two items), `correct` (an assignment, a path or a set for another). Utilities and
-labels belong to the candidates at hand (m,).
+A user is a NamedTuple with one method for each kind of object: `rank` answers a ranking with a ranking, `pick` an item
+with an item, `correct` a structured object (assignment, path, set) with another one; `prefer` compares two items.
+Utilities and labels (m,) are those of the m candidates of the round.
 """
 
 from __future__ import annotations
@@ -73,14 +73,15 @@ class StrictAlpha(NamedTuple):
     alpha: float = 0.5
 
     def check(self) -> None:
-        """ValueError where alpha makes no sense."""
+        """ValueError unless 0 < alpha <= 1."""
         if not is_number(self.alpha, int, float, np.integer, np.floating) or not 0.0 < self.alpha <= 1.0:
             raise ValueError(f"alpha: expected a number above 0, at most 1, got {self.alpha!r}")
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Of the first d shown, the k of greatest utility on top, for the least d >= min(k, n) that gains enough.
+        """The order shown with the k best of its first d candidates moved to the top, for the least d >= min(k, n) that
+        gains enough.
 
-        At alpha = 1 rounding can refuse every d: then y*, all candidates by utility.
+        At alpha = 1, rounding may let every d gain too little: then y*, all candidates by utility.
         """
         n = shown.size
         size = min(k, n)
@@ -101,11 +102,11 @@ class StrictAlpha(NamedTuple):
         return least_gaining(utilities, y, self.alpha * (best - utilities[y]))
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """How much better a is than b."""
+        """The utility of item a minus that of item b."""
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
     def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints) -> Ints:
-        """y moved towards y* (`best`) by `space.step_towards` until it gains enough. x of the space, w (N,)."""
+        """y moved towards y* (`best`) by `space.step_towards` until it gains enough, for a context x and w (N,)."""
         needed = self.alpha * gain(space, x, w, best, y)
         out = y.copy()
         for _ in range(best.size):
@@ -116,12 +117,13 @@ class StrictAlpha(NamedTuple):
 
 
 class ExpectedAlpha(NamedTuple):
-    """alpha-informative feedback in expectation ([J15] Eq. 7, section 6.2.4): mostly right, at times anything.
+    """Expected alpha-informative feedback ([J15] Eq. 7, section 6.2.4): a good answer most of the time, else a random
+    one.
 
-    A strict answer (`strict`; the experiments have .5 for rankings, 1 for items) or one of `objects` random ones, drawn
-    afresh every round: these share the greatest probability p at which the expected gain is still alpha r,
-    p = (g - alpha r) / (g - the mean gain of the random ones), g the gain of the strict answer. A random ranking has
-    random candidates on top and the rest as shown.
+    With probability p the answer is one of `objects` random objects, drawn in every round; otherwise it is the answer
+    of `StrictAlpha(strict)` (the experiments have strict = .5 for rankings, 1 for items). p is as large as it can be
+    with an expected gain of at least alpha r: p = (g - alpha r) / (g - h), with g the gain of the strict answer and h
+    the mean gain of the random ones. A random ranking has random candidates on top and the rest as shown.
     """
 
     alpha: float = 0.5
@@ -129,7 +131,8 @@ class ExpectedAlpha(NamedTuple):
     objects: int = 5
 
     def check(self) -> None:
-        """ValueError where alpha is not above 0 and at most `strict`, at most 1: else no p would do."""
+        """ValueError unless 0 < alpha <= strict <= 1, since otherwise there may be no such p, or unless `objects` is a
+        whole number from 1 to 1000."""
         StrictAlpha(self.alpha).check()
         if not is_number(self.strict, int, float, np.integer, np.floating) or not self.alpha <= self.strict <= 1.0:
             raise ValueError(f"strict: expected a number from alpha = {self.alpha} to 1, got {self.strict!r}")
@@ -161,21 +164,24 @@ class ExpectedAlpha(NamedTuple):
         return drawn[rng.integers(0, self.objects)] if rng.random() < p else sure
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """How much better a is than b."""
+        """The utility of item a minus that of item b."""
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
 
 class Noisy(NamedTuple):
-    """Noisy feedback at a depth: the k best-labelled of the first `depth` shown go on top, ties in shown order."""
+    """Feedback by labels (relevance judgements), which the utility need not follow.
+
+    The k candidates with the highest labels, of the first `depth` shown, are moved to the top; ties in shown order.
+    """
 
     depth: int = 10
 
     def check(self) -> None:
-        """ValueError where the depth makes no sense."""
+        """ValueError unless depth is a whole number above 0."""
         check_count("depth", self.depth)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Labels fall from the top; the rest stays in the order shown."""
+        """The chosen candidates by descending label, then the rest in the order shown."""
         n = min(self.depth, shown.size)
         chosen = np.empty(min(k, n) + 1, np.int64)
         size = 0
@@ -185,47 +191,52 @@ class Noisy(NamedTuple):
 
 
 class Better(NamedTuple):
-    """An item rated better: [J15] the smallest rating strictly above y's; `exact` ([C12]) exactly one above.
+    """Feedback that is one step better: an item with the smallest rating above that of y ([J15]).
 
-    Ties at random; y itself if there is none.
+    With `exact`, an item rated exactly one higher ([C12]). Ties are broken at random; y itself where there is none.
     """
 
     exact: bool = False
 
     def check(self) -> None:
-        """ValueError where `exact` is neither yes nor no."""
+        """ValueError unless `exact` is a bool."""
         if not isinstance(self.exact, bool):
             raise ValueError(f"exact: expected True or False, got {self.exact!r}")
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
+        """The answer to item y, by `ratings` (m,)."""
         wanted = ratings[y] + 1.0 if self.exact else next_above(ratings, ratings[y])
         ties = np.sum(ratings == wanted)
         return nth(ratings, wanted, rng.integers(0, ties)) if ties > 0 else y
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """How much better a is rated than b."""
+        """The rating of item a minus that of item b."""
         return ratings[a] - ratings[b]  # type: ignore[no-any-return]
 
 
 class Best(NamedTuple):
-    """The best rated item ([J15] section 6.1.2): y itself if none is rated higher, else a random one of the top, or
-    the first of the top where `ties` are not for chance. (numba takes a tuple without fields for nothing.)"""
+    """The best answer: an item with the highest rating ([J15] section 6.1.2); y itself where none is rated higher.
+
+    With `ties`, a random one of the highest rated, else the first. (The class needs a field: numba cannot compile a
+    named tuple without one.)
+    """
 
     ties: bool = True
 
     def check(self) -> None:
-        """ValueError where `ties` is neither yes nor no."""
+        """ValueError unless `ties` is a bool."""
         if not isinstance(self.ties, bool):
             raise ValueError(f"ties: expected True or False, got {self.ties!r}")
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
+        """The answer to item y, by `ratings` (m,)."""
         wanted = ratings.max()
         if ratings[y] == wanted:
             return y
         return nth(ratings, wanted, rng.integers(0, np.sum(ratings == wanted)) if self.ties else 0)
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """How much better a is rated than b."""
+        """The rating of item a minus that of item b."""
         return ratings[a] - ratings[b]  # type: ignore[no-any-return]
 
 
@@ -238,17 +249,19 @@ USERS: dict[str, Any] = {
     "cascade": Cascade,
     "expected": ExpectedAlpha,
 }
-"""Everybody there is, by name."""
+"""The simulated people, by name."""
 
 
 def users_that(answer: str) -> str:
-    """The names of those who answer in a way (`rank`, `pick`, `correct`), separated by commas."""
+    """The names of the users that have this method (`rank`, `pick` or `correct`), separated by commas."""
     return ", ".join(name for name, user in USERS.items() if hasattr(user, answer))
 
 
 def check_user(user: Any, answer: str, meaning: str) -> None:
-    """ValueError, naming those who do, unless user answers in this way (`rank`, `pick`, `correct`), with parameters
-    that make sense."""
+    """ValueError unless user is an instance with this method (`rank`, `pick` or `correct`) and valid parameters.
+
+    The message names the users that have it; `meaning` says in words what the method does.
+    """
     if isinstance(user, type) or not hasattr(user, answer):
         raise ValueError(f"user: expected one who {meaning} ({users_that(answer)}), got {user!r}")
     if hasattr(user, "check"):
@@ -256,6 +269,6 @@ def check_user(user: Any, answer: str, meaning: str) -> None:
 
 
 def rounded_ratings(utilities: Array) -> Array:
-    """Ratings where none is known: the utility rounded half up and clipped to 1..5 ([J15] section 6.1.2)."""
+    """Ratings made from utilities (m,): rounded half up and clipped to 1..5 ([J15] section 6.1.2); (m,)."""
     rounded: Array = np.clip(np.array([math.floor(u + 0.5) for u in utilities.tolist()]), 1.0, 5.0)
     return rounded

@@ -1,4 +1,4 @@
-"""Baselines that learn nothing, to compare a learner with: a fixed and a random order."""
+"""Baselines that learn nothing, for comparison with a learner: a fixed and a random order."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ Array = npt.NDArray[np.float64]
 
 
 class OrderState(NamedTuple):
-    """Utility weights that stay 0 (N,), rounds."""
+    """The state of `FixedOrder` and `RandomOrder`."""
 
     w: Array
+    """utility weights, always 0 (N,)"""
     t: int
+    """number of rounds"""
 
 
 class FixedOrder(NamedTuple):
@@ -37,7 +39,7 @@ class FixedOrder(NamedTuple):
 
     @property
     def simulation_only(self) -> str:
-        """Why no loop uses it: a reason in words."""
+        """Why the learner is for simulations only, in words."""
         return "it learns nothing"
 
     @property
@@ -57,6 +59,7 @@ class FixedOrder(NamedTuple):
         return OrderState(state.w, state.t + 1)
 
     def weights(self, state: OrderState) -> Array:
+        """The utility weights (N,), all 0."""
         return state.w
 
 
@@ -77,7 +80,7 @@ class RandomOrder(NamedTuple):
 
     @property
     def simulation_only(self) -> str:
-        """Why no loop uses it: a reason in words."""
+        """Why the learner is for simulations only, in words."""
         return "it learns nothing"
 
     @property
@@ -97,4 +100,5 @@ class RandomOrder(NamedTuple):
         return OrderState(state.w, state.t + 1)
 
     def weights(self, state: OrderState) -> Array:
+        """The utility weights (N,), all 0."""
         return state.w

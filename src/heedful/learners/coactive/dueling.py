@@ -1,4 +1,4 @@
-"""Dueling bandit gradient descent, rankings compared by team-draft interleaving: a baseline of [J15] 6.2.6."""
+"""Dueling bandit gradient descent, with rankings compared by team-draft interleaving: a baseline of [J15] 6.2.6."""
 
 from __future__ import annotations
 
@@ -56,27 +56,32 @@ def team_draft(first: Ints, second: Ints, size: int, rng: np.random.Generator) -
 
 
 class Duel(NamedTuple):
-    """A proposal: the interleaved list, the team of each entry (0: w, 1: w + gamma u), the direction u (N,)."""
+    """A proposal of `DuelingBandit`: two rankings interleaved into one list."""
 
     shown: Ints
+    """the interleaved list (n,)"""
     teams: Ints
+    """the ranking that each entry is from (n,): 0 for w, 1 for w + gamma u"""
     u: Array
+    """the random direction (N,)"""
 
 
 class DuelingState(NamedTuple):
-    """w (N,), number of rounds."""
+    """The state of `DuelingBandit`."""
 
     w: Array
+    """the utility weights (N,)"""
     t: int
+    """number of rounds learned from"""
 
 
 class DuelingBandit(NamedTuple):
     """Dueling bandit gradient descent: Yue & Joachims 2009, as [J15] section 6.2.6 runs it. Interaction: coactive.
 
-    Interleaves the rankings of w and of w' = w + gamma u, u a random direction. The first k of the feedback are the
-    clicks; where w' gets more of them, w += delta u. For items (k = 1) it shows both items, twice the same where both
-    choose it; the item in the feedback wins, and both items mean a tie. A list of one candidate compares nothing.
-    From w = 0 on only delta / gamma matters.
+    Interleaves the rankings of w and of w' = w + gamma u, for a random direction u of length 1. The first k of the
+    feedback are the clicks; where w' gets more of them, w += delta u. With k = 1 it shows the best item of each, the
+    same twice where they agree; the item in the feedback wins, and both items are a tie. A list of one candidate
+    compares nothing. Starting from w = 0, only delta / gamma matters.
     """
 
     n_features: int
@@ -125,4 +130,5 @@ class DuelingBandit(NamedTuple):
         return DuelingState(state.w, state.t + 1)
 
     def weights(self, state: DuelingState) -> Array:
+        """The utility weights w (N,)."""
         return state.w

@@ -38,12 +38,16 @@ class PerturbedRanking(NamedTuple):
 
 
 class FairPairsState(NamedTuple):
-    """w (N,), the gradient's buffer (N,), the sum of its squares (N,), number of rounds."""
+    """The state of `FairPairs`."""
 
     w: Array
+    """the utility weights (N,)"""
     g: Array
+    """a buffer for the gradient (N,)"""
     total: Array
+    """the sum of the squared gradients (N,)"""
     t: int
+    """number of rounds learned from"""
 
 
 class FairPairs(NamedTuple):
@@ -117,7 +121,7 @@ class FairPairs(NamedTuple):
         return D
 
     def step(self, state: FairPairsState, D: Array) -> FairPairsState:
-        """The state after an AdaGrad step up D (N,); owns `state`, as update does."""
+        """The state after an AdaGrad step along D (N,). It may overwrite the arrays of `state`."""
         adagrad_step(state.w, state.total, D, self.rate)
         return FairPairsState(state.w, state.g, state.total, state.t + 1)
 
@@ -134,6 +138,7 @@ class FairPairs(NamedTuple):
             self.space.add_pairs(out, w, x, better, worse, weights)
 
     def weights(self, state: FairPairsState) -> Array:
+        """The utility weights w (N,)."""
         return state.w
 
     def plain(self, shown: Ints) -> PerturbedRanking:
@@ -141,7 +146,7 @@ class FairPairs(NamedTuple):
         return PerturbedRanking(shown, -1, np.zeros(0, np.bool_), 1.0)
 
     def truncate(self, y: PerturbedRanking, size: int) -> PerturbedRanking:
-        """The first `size` of a proposal, the part that the person saw, with the pairs that are wholly in it."""
+        """The first `size` entries of a proposal, which the person saw, with the pairs that lie completely in them."""
         pairs = min(y.swapped.size, max(size - max(y.start, 0), 0) // 2)
         return PerturbedRanking(y.shown[:size], y.start, y.swapped[:pairs], y.probability)
 

@@ -1,4 +1,4 @@
-"""Make a rule of online convex optimisation a coactive learner, for any space: [J15] Algorithm 3.
+"""Turn a rule of online convex optimisation into a coactive learner, for any space ([J15] Algorithm 3).
 
 A rule is a NamedTuple of hyperparameters with two methods: `init(n)` gives the first state, a NamedTuple with the
 weights in a field `w` (n,), and `step(state, D)` the state after a round whose feedback changed phi by D (n,). It may
@@ -22,10 +22,12 @@ Array = npt.NDArray[np.float64]
 
 
 class AdaGradState(NamedTuple):
-    """w (n,), the sum of D^2 (n,)."""
+    """The state of `AdaGrad`."""
 
     w: Array
+    """the weights (n,)"""
     total: Array
+    """the sum of D^2 over the rounds (n,)"""
 
 
 class AdaGrad(NamedTuple):

@@ -17,7 +17,7 @@ from heedful.jit.kernel import primitive
 
 Array = npt.NDArray[np.float64]
 
-# Where candidates do not differ, the gradient is a rounding error near 1e-17, which must not become a step of `rate`.
+# Where candidates do not differ, the gradient is a rounding error near 1e-17. It must not become a step of size `rate`.
 _TINY = 1e-20
 
 
@@ -35,12 +35,16 @@ def adagrad_step(w: Array, total: Array, g: Array, rate: float) -> None:
 
 
 class PairwiseLogisticState(NamedTuple):
-    """w (N,), the gradient's buffer (N,), the sum of its squares (N,), number of rounds."""
+    """The state of `PairwiseLogistic`."""
 
     w: Array
+    """the utility weights (N,)"""
     g: Array
+    """a buffer for the gradient (N,)"""
     total: Array
+    """the sum of the squared gradients (N,)"""
     t: int
+    """number of rounds learned from"""
 
 
 class PairwiseLogistic(NamedTuple):
@@ -86,9 +90,10 @@ class PairwiseLogistic(NamedTuple):
         return D
 
     def step(self, state: PairwiseLogisticState, D: Array) -> PairwiseLogisticState:
-        """The state after an AdaGrad step up D (N,); owns `state`, as update does."""
+        """The state after an AdaGrad step along D (N,). It may overwrite the arrays of `state`."""
         adagrad_step(state.w, state.total, D, self.rate)
         return PairwiseLogisticState(state.w, state.g, state.total, state.t + 1)
 
     def weights(self, state: PairwiseLogisticState) -> Array:
+        """The utility weights w (N,)."""
         return state.w

@@ -21,11 +21,14 @@ Array = npt.NDArray[np.float64]
 
 
 class PerceptronState(NamedTuple):
-    """w (N,), the sum of the D's of the unfinished batch (N,), number of rounds."""
+    """The state of `PreferencePerceptron`."""
 
     w: Array
+    """the utility weights (N,)"""
     pending: Array
+    """the sum of the D's of the unfinished batch (N,)"""
     t: int
+    """number of rounds learned from"""
 
 
 class PreferencePerceptron(NamedTuple):
@@ -75,6 +78,7 @@ class PreferencePerceptron(NamedTuple):
         return PerceptronState(state.w, state.pending, t)
 
     def weights(self, state: PerceptronState) -> Array:
+        """The utility weights w (N,)."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
@@ -127,11 +131,14 @@ def simplex_weights(theta: Array, w: Array) -> None:
 
 
 class ExponentiatedState(NamedTuple):
-    """The sum theta of eta_t D_t (N,), the utility weights w for it (N,), number of rounds."""
+    """The state of `ExponentiatedPerceptron`."""
 
     theta: Array
+    """the sum of eta_t D_t (N,)"""
     w: Array
+    """the utility weights that follow from theta (N,)"""
     t: int
+    """number of rounds learned from"""
 
 
 class ExponentiatedPerceptron(NamedTuple):
@@ -159,7 +166,7 @@ class ExponentiatedPerceptron(NamedTuple):
 
     @property
     def simulation_only(self) -> str | None:
-        """Why no loop uses it where it is not signed; None where it is."""
+        """Why the learner is for simulations only, in words, where it is not signed; None where it is."""
         return None if self.signed else "every feature has the weight 1 / N before the first lesson"
 
     def init(self, rng: np.random.Generator) -> ExponentiatedState:
@@ -201,6 +208,7 @@ class ExponentiatedPerceptron(NamedTuple):
         return ExponentiatedState(state.theta, state.w, state.t + 1)
 
     def weights(self, state: ExponentiatedState) -> Array:
+        """The utility weights w (N,)."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
@@ -218,10 +226,12 @@ class ExponentiatedPerceptron(NamedTuple):
 
 
 class ConvexState(NamedTuple):
-    """w (N,), number of rounds."""
+    """The state of `ConvexPerceptron`."""
 
     w: Array
+    """the utility weights (N,)"""
     t: int
+    """number of rounds learned from"""
 
 
 class ConvexPerceptron(NamedTuple):
@@ -269,6 +279,7 @@ class ConvexPerceptron(NamedTuple):
         return ConvexState(state.w, state.t + 1)
 
     def weights(self, state: ConvexState) -> Array:
+        """The utility weights w (N,)."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:

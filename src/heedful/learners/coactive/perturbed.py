@@ -1,4 +1,4 @@
-"""3PR, the perturbed preference perceptron for ranking: coactive learning from biased clicks, as published.
+"""3PR, the perturbed preference perceptron for rankings: coactive learning from clicks with position bias.
 
 Raman, Joachims, Shivaswamy & Schnabel, *Stable Coactive Learning via Perturbation*, ICML 2013. `FairPairs` makes the
 same swaps and learns more from them: logistic steps, and clicks on the upper one of a pair count too.
@@ -21,10 +21,12 @@ Array = npt.NDArray[np.float64]
 
 
 class PerturbedState(NamedTuple):
-    """w (N,), number of rounds."""
+    """The state of `PerturbedPerceptron`."""
 
     w: Array
+    """the utility weights (N,)"""
     t: int
+    """number of rounds learned from"""
 
 
 class PerturbedPerceptron(NamedTuple):
@@ -52,7 +54,7 @@ class PerturbedPerceptron(NamedTuple):
 
     @property
     def simulation_only(self) -> str:
-        """Why no loop uses it: a reason in words."""
+        """Why the learner is for simulations only, in words."""
         return "fair-pairs makes the same swaps and learns more from them"
 
     @property
@@ -111,6 +113,7 @@ class PerturbedPerceptron(NamedTuple):
         return PerturbedState(state.w, state.t + 1)
 
     def weights(self, state: PerturbedState) -> Array:
+        """The utility weights w (N,)."""
         return state.w
 
     def plain(self, shown: Ints) -> PerturbedRanking:
@@ -118,7 +121,7 @@ class PerturbedPerceptron(NamedTuple):
         return self.pairs().plain(shown)
 
     def truncate(self, y: PerturbedRanking, size: int) -> PerturbedRanking:
-        """The first `size` of a proposal, the part that the person saw, with the pairs that are wholly in it."""
+        """The first `size` entries of a proposal, which the person saw, with the pairs that lie completely in them."""
         return self.pairs().truncate(y, size)
 
     def chance(self, order: Ints, shown: Ints) -> float:

@@ -1,4 +1,4 @@
-"""Ranking SVM, retrained from time to time on all corrections: the baseline of [J15] section 6.2.5.
+"""Ranking SVM, trained again from time to time on all corrections: the baseline of [J15] section 6.2.5.
 
 The solver is scikit-learn's liblinear. It is imported when a Ranking SVM is used, and cannot be compiled.
 """
@@ -33,15 +33,20 @@ _TURN = threading.Lock()
 
 
 class RankingSVMState(NamedTuple):
-    """w (N,), the difference vectors D (capacity x N), how many there were so far, how many at the last training, the C
-    of that training, number of rounds."""
+    """The state of `RankingSVM`."""
 
     w: Array
+    """the utility weights (N,)"""
     pairs: Array
+    """the latest difference vectors D, capacity x N"""
     n: int
+    """the number of difference vectors so far"""
     trained: int
+    """the number of them at the last training"""
     C: float
+    """the C of the last training"""
     t: int
+    """number of rounds learned from"""
 
 
 class RankingSVM(NamedTuple):
@@ -69,7 +74,7 @@ class RankingSVM(NamedTuple):
 
     @property
     def simulation_only(self) -> str:
-        """Why no loop uses it: a reason in words."""
+        """Why the learner is for simulations only, in words."""
         return "before its first training it shows something random, and a training takes seconds"
 
     @property
@@ -98,8 +103,8 @@ class RankingSVM(NamedTuple):
         return self.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RankingSVMState, D: Array) -> RankingSVMState:
-        """The state after an update in direction D (N,), trained again where it is due. It may overwrite the arrays of
-        `state`."""
+        """The state with one more difference vector D (N,), trained again where there are enough new ones. It may
+        overwrite the arrays of `state`."""
         if not D.any():
             return state._replace(t=state.t + 1)
         state.pairs[state.n % self.capacity] = D
@@ -112,6 +117,7 @@ class RankingSVM(NamedTuple):
         return state._replace(trained=state.n, C=C)
 
     def weights(self, state: RankingSVMState) -> Array:
+        """The utility weights w (N,)."""
         return state.w
 
 

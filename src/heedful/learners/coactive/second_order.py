@@ -17,13 +17,18 @@ Array = npt.NDArray[np.float64]
 
 
 class SecondOrderState(NamedTuple):
-    """w (N,), A^-1 (N x N, lower triangle), two buffers (N,), number of rounds."""
+    """The state of `SecondOrderPerceptron`."""
 
     w: Array
+    """the utility weights (N,)"""
     A_inv: Array
+    """A^-1, as a lower triangle (N x N)"""
     D: Array
+    """a buffer for the update direction (N,)"""
     v: Array
+    """a buffer for A^-1 D (N,)"""
     t: int
+    """number of rounds learned from"""
 
 
 class SecondOrderPerceptron(NamedTuple):
@@ -81,6 +86,7 @@ class SecondOrderPerceptron(NamedTuple):
         return SecondOrderState(w, A_inv, state.D, v, state.t + 1)
 
     def weights(self, state: SecondOrderState) -> Array:
+        """The utility weights w (N,)."""
         return state.w
 
 

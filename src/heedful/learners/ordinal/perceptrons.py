@@ -30,11 +30,14 @@ def rank_at(score: float, thresholds: Array) -> int:
 
 
 class PRankState(NamedTuple):
-    """The direction w (N,), the thresholds b_1 <= ... <= b_{k-1} (k-1,), number of rounds."""
+    """The state of `PRank`."""
 
     w: Array
+    """the direction (N,)"""
     b: Array
+    """the thresholds b_1 <= ... <= b_{k-1} (k-1,)"""
     t: int
+    """number of rounds learned from"""
 
 
 class PRank(NamedTuple):
@@ -74,6 +77,7 @@ class PRank(NamedTuple):
         return PRankState(state.w, state.b, state.t + 1)
 
     def weights(self, state: PRankState) -> Array:
+        """The direction w (N,)."""
         return state.w
 
     def thresholds(self, state: PRankState) -> Array:
@@ -83,9 +87,9 @@ class PRank(NamedTuple):
 
 @kernel
 def prank_step(w: Array, b: Array, x: Floats, feedback: int) -> float:
-    """Make PRank's update of w (N,) and b (k-1,) in place; returns sum tau, so that w moved by (sum tau) x.
+    """PRank's update of w (N,) and b (k-1,), in place ([P01] Figure 2); returns sum tau: w has moved by (sum tau) x.
 
-    It is 0 where the predicted rank was right. With exact ties w . x = b_r counts as wrong for y > r too, so more
+    The sum is 0 where the predicted rank was right. With exact ties w . x = b_r counts as wrong for y > r too, so more
     thresholds move than the rank was off; some move up and some down, and the sum may be 0 though thresholds moved.
     """
     score = dot(x, w)
@@ -102,14 +106,18 @@ def prank_step(w: Array, b: Array, x: Floats, feedback: int) -> float:
 
 
 class AveragedState(NamedTuple):
-    """PRank's w (N,) and b (k-1,); drift (N,), the sum over rounds t of (t - 1) times the change of w; the sum of b
-    over all rounds (k-1,); number of rounds."""
+    """The state of `AveragedPRank`."""
 
     w: Array
+    """PRank's direction (N,)"""
     b: Array
+    """PRank's thresholds (k-1,)"""
     drift: Array
+    """the sum over rounds t of (t - 1) times the change of w (N,)"""
     summed: Array
+    """the sum of b over all rounds (k-1,)"""
     t: int
+    """number of rounds learned from"""
 
 
 class AveragedPRank(NamedTuple):
@@ -150,6 +158,7 @@ class AveragedPRank(NamedTuple):
         return AveragedState(state.w, state.b, state.drift, state.summed, state.t + 1)
 
     def weights(self, state: AveragedState) -> Array:
+        """The average direction w (N,)."""
         return state.w - state.drift / max(state.t, 1)
 
     def thresholds(self, state: AveragedState) -> Array:
@@ -158,10 +167,12 @@ class AveragedPRank(NamedTuple):
 
 
 class MulticlassState(NamedTuple):
-    """A direction for every rank (k, N), number of rounds."""
+    """The state of `MulticlassPerceptron`."""
 
     W: Array
+    """a direction for each rank, k x N"""
     t: int
+    """number of rounds learned from"""
 
 
 class MulticlassPerceptron(NamedTuple):
@@ -211,10 +222,12 @@ def best_row(W: Array, x: Floats) -> int:
 
 
 class WidrowHoffState(NamedTuple):
-    """w (N,), number of rounds."""
+    """The state of `WidrowHoff`."""
 
     w: Array
+    """the weights of the regression (N,)"""
     t: int
+    """number of rounds learned from"""
 
 
 class WidrowHoff(NamedTuple):
@@ -255,20 +268,24 @@ class WidrowHoff(NamedTuple):
         return WidrowHoffState(state.w, state.t + 1)
 
     def weights(self, state: WidrowHoffState) -> Array:
+        """The weights w of the regression (N,)."""
         return state.w
 
 
 class ConstantState(NamedTuple):
-    """The number of times that each rank was given (k,), number of rounds."""
+    """The state of `ConstantRank`."""
 
     counts: Ints
+    """how often each rank was the true one (k,)"""
     t: int
+    """number of rounds learned from"""
 
 
 class ConstantRank(NamedTuple):
     """A constant predictor: ours, for comparison. Interaction: ordinal.
 
-    Predicts the median of the ranks so far (of two, the lower), which would have had the least rank loss. It ignores x.
+    Predicts the median of the true ranks so far (of two, the lower): no other constant would have had a lower rank
+    loss. It ignores x.
     """
 
     n_features: int
