@@ -1,1 +1,2 @@
-"""What everything stands on: the fold, its checks, names of learners, states in files."""
+"""The foundation: protocols of learners, worlds and spaces, the fold, input validation, states in files,
+conformance."""

@@ -24,11 +24,13 @@ ROUNDS = 40
 
 
 class CheckResult(NamedTuple):
-    """The result of one check: what is promised, and whether the learner keeps it."""
+    """The result of one check of `check_learner`."""
 
     promise: str
+    """the property that is checked, in words"""
     kept: bool | None
-    """False where the check failed; None where it failed for the same cause as an earlier check: fix that one first"""
+    """True where the check passed, False where it failed; None where it failed for the same cause as an earlier check,
+    which is to be fixed first"""
     where: str
     """where it failed, or the earlier check; empty where it passed"""
     evidence: str
@@ -36,7 +38,7 @@ class CheckResult(NamedTuple):
 
 
 class CheckFailed(Exception):
-    """A check failed. The message says where."""
+    """Raised where a check fails; the message says where."""
 
 
 def identical(a: Any, b: Any) -> bool:
@@ -49,7 +51,7 @@ def identical(a: Any, b: Any) -> bool:
 
 
 def arrays_in(value: Any) -> Iterator[np.ndarray[Any, Any]]:
-    """The arrays in a value, at any depth."""
+    """Iterate over the arrays in a value, at any depth."""
     if isinstance(value, np.ndarray):
         yield value
     elif isinstance(value, tuple):
@@ -168,7 +170,7 @@ def _check_replay(learner: Any, world: Any) -> str:
 
 
 def _space(learner: Any) -> Any:
-    """What checks the contexts and objects of a learner: its space, or the learner itself."""
+    """The object that validates a learner's contexts and feedback: its space, or the learner itself."""
     return getattr(learner, "space", learner)
 
 

@@ -1,4 +1,4 @@
-"""JSON as records, read in several threads at once."""
+"""Decode JSON into typed records, safely from several threads."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _MADE: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
 def decoder(expected: type[T]) -> msgspec.json.Decoder[T]:
-    """The decoder that reads JSON as `expected`: made once, and one at a time.
+    """The decoder of JSON into the type `expected`; each is made once, under a lock.
 
-    msgspec looks up the fields of a struct when it first needs them, and releases the interpreter's lock meanwhile.
-    Another thread that decodes the same struct then meets fields without a type, and the process ends.
+    msgspec looks up the fields of a struct when it first needs them, and releases the interpreter's lock meanwhile. A
+    second thread that made a decoder of the same struct at that time would find fields without a type and crash.
     """
     with _LOCK:
         if expected not in _MADE:

@@ -1,6 +1,7 @@
-"""Results as notebooks show them: a table in HTML that stands alone, in the colours of the page it is put into.
+"""Tables in HTML, for results shown in a notebook.
 
-No script, no address, no colour of its own but a grey that shows on light and dark; every text is escaped.
+They contain no script and no link, take over the colours of the page (lines are a grey that shows on light and dark),
+and escape every text.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from html import escape
 from typing import Any
 
 ROWS = 50
-"""Of a table, at most; the result has all."""
+"""The most rows that a table shows; the result itself has all."""
 
 _CELL = "padding:2px 10px;border-bottom:1px solid rgba(128,128,128,.35);vertical-align:top"
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], notes: Iterable[str] = ()) -> str:
-    """A table with a title, and sentences below it. A number stands at the right, a float in three figures; None is
-    empty. Of more than ROWS rows the first are shown, and how many there are."""
+    """An HTML table with a title, and sentences (`notes`) below it.
+
+    Numbers are aligned right, floats have three significant figures, None is an empty cell. Of more than ROWS rows only
+    the first are shown, with the number of the others.
+    """
     rows = list(rows)
     head = "".join(f'<th scope="col" style="{_CELL};text-align:left">{escape(each)}</th>' for each in columns)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:ROWS])

@@ -1,7 +1,6 @@
-"""What a space of objects must offer, so that any rule that learns from corrections works with it ([J15] Algorithm 3).
+"""The protocols of spaces of objects: with them any coactive update rule works with any space ([J15] Algorithm 3).
 
-Contexts x and objects y differ from space to space (an order of candidates, a path, an assignment), so they are `Any`
-here. N is the number of features.
+N is the number of features.
 """
 
 from __future__ import annotations

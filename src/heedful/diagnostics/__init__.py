@@ -1,8 +1,8 @@
-"""How good feedback was, and what the theorems of [J15] promise for it: for logs whose utilities are known.
+"""Diagnostics for logs with known utilities: the quality of the feedback, and the regret bounds of [J15].
 
-`known_utilities` measures a log; alpha and the slack of every round follow from it ([J15] section 3.1), and the sign
-test of section 3.2. `bounds` evaluates after every round the theorems that are about a learner. A theorem comes with
-its hypotheses, each in words and with whether it holds here; its values are NaN unless all of them do.
+`known_utilities` computes the utilities of a log; alpha and the slack of each round ([J15] section 3.1) and the sign
+test (section 3.2) follow from them. `bounds` evaluates the theorems about a learner after each round. A theorem comes
+with its hypotheses in words, and with whether each holds here; its values are NaN unless all hold.
 
 >>> known = known_utilities(log, Ranking(5), w_star)
 >>> quality(known, alpha=0.5).strict  # the greatest alpha that no round falls short of

@@ -1,4 +1,4 @@
-"""How good feedback was, where utilities are known: alpha and slack ([J15] section 3.1), the sign test (3.2)."""
+"""The quality of feedback where utilities are known: alpha and slack ([J15] section 3.1), the sign test (3.2)."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from heedful.spaces.ranking import WithBaseScore
 Array = npt.NDArray[np.float64]
 
 ROUNDING = 1e-12
-"""Differences of utility up to this share of the greatest utility are none."""
+"""Differences of utilities up to this share of the greatest utility count as 0."""
 
 
 class Utilities(NamedTuple):
-    """The utilities of every round: U(x, y) of what was shown, U(x, ybar) of the feedback, U(x, y*), each (T,)."""
+    """The utilities of T rounds."""
 
     shown: Array
+    """U(x, y) of the object shown (T,)"""
     feedback: Array
+    """U(x, ybar) of the feedback (T,)"""
     best: Array
+    """U(x, y*) of the best object (T,)"""
 
 
 def known_utilities(log: Iterable[Any], space: Any, w_star: Array) -> Utilities:
-    """The utilities w* . phi(x, .) of the rounds (x, y, feedback) of a log, as the world's user sees them.
+    """Compute the utilities w* . phi(x, .) of the rounds (x, y, feedback) of a log.
 
-    y* is the argmax over all objects of x, of those left where a pool runs dry; of a space that is `approximate`
-    (`Subset`) what greed finds, so another object may be better. Where two items are shown (a dueling bandit), the
-    first stands for them. With `WithBaseScore` the objects are those of the inner space: w* has the caller's score in
-    it, or not.
+    y* is the argmax over all objects of x (of a pool, over the items left). In a space that is `approximate`
+    (`Subset`), it is the greedy object, and another may be better. Where two items are shown (by a dueling bandit), the
+    first counts. With `WithBaseScore`, the utility is that of the inner space with the weights w* (N,) as given.
     """
     if isinstance(space, WithBaseScore):  # its argmax counts the caller's score once more than U does
         space = space.space
@@ -44,19 +46,19 @@ def known_utilities(log: Iterable[Any], space: Any, w_star: Array) -> Utilities:
 
 
 def gains(known: Utilities) -> Array:
-    """U(x, ybar) - U(x, y), (T,)."""
+    """The gain of each round, U(x, ybar) - U(x, y), (T,)."""
     return _zero_rounding(known, known.feedback - known.shown)
 
 
 def regrets(known: Utilities) -> Array:
-    """U(x, y*) - U(x, y), (T,)."""
+    """The regret of each round, U(x, y*) - U(x, y), (T,)."""
     return _zero_rounding(known, known.best - known.shown)
 
 
 def alphas(known: Utilities) -> Array:
-    """The alpha that Eq. 6 has without slack, gain / regret, (T,): 1 at best, negative where feedback was worse.
+    """The alpha of each round without slack (Eq. 6), gain / regret, (T,): at most 1, negative where feedback was worse.
 
-    NaN where nothing was left to gain: there, any alpha will do.
+    NaN where the regret is 0: there, every alpha is possible.
     """
     r = regrets(known)
     found: Array = np.divide(gains(known), r, out=np.full(r.size, np.nan), where=r > 0.0)
@@ -64,7 +66,7 @@ def alphas(known: Utilities) -> Array:
 
 
 def slacks(known: Utilities, alpha: float) -> Array:
-    """xi = alpha (U(x, y*) - U(x, y)) - (U(x, ybar) - U(x, y)), (T,), signed ([J15] Eq. 6).
+    """The slack of each round, xi = alpha (U(x, y*) - U(x, y)) - (U(x, ybar) - U(x, y)), (T,), signed ([J15] Eq. 6).
 
     The slack of expected feedback (Eq. 7) is the mean of this over the answers that the person might have given.
     """
@@ -72,14 +74,16 @@ def slacks(known: Utilities, alpha: float) -> Array:
 
 
 def strict_alpha(known: Utilities) -> float:
-    """The greatest alpha for which every round satisfies Eq. 5; 0 or less where none does, 1 if nothing was to gain."""
+    """The greatest alpha for which all rounds satisfy Eq. 5; 0 or less where there is none, 1 where all regrets are
+    0."""
     found = alphas(known)
     worse = bool((gains(known)[np.isnan(found)] < 0.0).any())
     return 0.0 if worse else float(np.nanmin(found, initial=1.0))
 
 
 class SignTest(NamedTuple):
-    """How many differences are positive, zero and negative, and the two-sided p of the binomial test, ties left out."""
+    """The result of `sign_test`: how many differences are positive, zero and negative, and the two-sided p-value of the
+    binomial test without ties."""
 
     better: int
     equal: int
@@ -88,9 +92,9 @@ class SignTest(NamedTuple):
 
 
 def sign_test(differences: npt.ArrayLike, tolerance: float = ROUNDING) -> SignTest:
-    """The binomial sign test of [J15] section 3.2: were positive and negative equally likely? (n,).
+    """Run the binomial sign test of [J15] section 3.2 on differences (n,): are both signs equally likely?
 
-    Differences of at most `tolerance` are ties. p is 1 where all are.
+    Differences of at most `tolerance` are ties. p is 1 where all are ties.
     """
     d = np.asarray(differences, np.float64)
     better, worse = int(np.sum(d > tolerance)), int(np.sum(d < -tolerance))
@@ -102,7 +106,7 @@ def sign_test(differences: npt.ArrayLike, tolerance: float = ROUNDING) -> SignTe
 
 
 class Quality(NamedTuple):
-    """A log's feedback in numbers.
+    """A summary of the feedback of a log.
 
     `strict`: as `strict_alpha`. `average`: the alpha at which the slacks add up to zero, so that Theorem 1 has no
     first term. Of the slacks at `alpha`: their mean, and the mean of xi+ = max(0, xi).
@@ -120,7 +124,7 @@ class Quality(NamedTuple):
 
 
 def quality(known: Utilities, alpha: float = 0.5) -> Quality:
-    """The summary of a log of at least one round; slacks at `alpha`."""
+    """Summarise the utilities of a log of at least one round; slacks are computed for `alpha`."""
     gain, regret, xi = gains(known), regrets(known), slacks(known, alpha)
     average = float(gain.sum() / regret.sum()) if regret.any() else 1.0
     return Quality(
@@ -137,6 +141,7 @@ def quality(known: Utilities, alpha: float = 0.5) -> Quality:
 
 
 def _zero_rounding(known: Utilities, difference: Array) -> Array:
-    """Utilities are sums, in another order for another object: what only rounding makes is none."""
+    """The differences, with those that may come from rounding set to 0: utilities of different objects are summed in
+    different orders."""
     size = np.maximum(np.maximum(np.abs(known.shown), np.abs(known.feedback)), np.abs(known.best))
     return np.where(np.abs(difference) <= ROUNDING * size, 0.0, difference)

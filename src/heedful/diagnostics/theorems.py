@@ -1,4 +1,4 @@
-"""What the theorems of [J15] promise after every round, each with its hypotheses and whether they hold."""
+"""The regret bounds of [J15], evaluated after each round, each with its hypotheses and whether they hold."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ Array = npt.NDArray[np.float64]
 
 
 class Facts(NamedTuple):
-    """What the theorems are about, apart from the learner.
-
-    w* (N,) in the caller's features; R >= |phi(x, y)| and S >= |phi(x, y)|_inf of whole objects; alpha and the slacks
-    xi_t (T,) that belong to it, as many as there were rounds: zeros where feedback is strictly alpha-informative.
-    `expected`: the slacks are those of Eq. 7, means over what the person might have answered, and so is the regret.
-    `margins`: -w_t . D_t (T,), where known; empty where not. Only Theorem 8 asks for them.
-    """
+    """The quantities in the bounds that do not come from the learner."""
 
     w_star: Array
+    """the utility weights w* (N,)"""
     R: float
+    """an upper bound of |phi(x, y)| over all objects"""
     S: float
+    """an upper bound of |phi(x, y)|_inf over all objects"""
     alpha: float
     slack: Array
+    """the slacks xi_t of all T rounds for this alpha (T,); zeros for strictly alpha-informative feedback"""
     expected: bool = False
+    """whether slacks and regrets are expectations over the person's possible answers (Eq. 7)"""
     margins: Array = np.empty(0)
+    """-w_t . D_t of all rounds (T,), or empty where not known; only Theorem 8 uses them"""
 
 
 class Hypothesis(NamedTuple):
-    """Something that a theorem takes for granted, in words, and whether it holds."""
+    """A hypothesis of a theorem, in words, and whether it holds."""
 
     says: str
     holds: bool
 
 
 class Bound(NamedTuple):
-    """A theorem's right side after t = 1..T rounds (T,), NaN unless its hypotheses hold; and what it is above.
-
-    `measure` is REG, or CREG of the quadratic loss (theta - M)^2, M = R |w*|; `loss` names the loss.
-    """
+    """A theorem's upper bound of the average regret after each of T rounds."""
 
     theorem: str
     measure: str
+    """what is bounded: REG, or CREG of the quadratic loss (theta - M)^2, M = R |w*|"""
     loss: str
+    """the name of the loss"""
     hypotheses: tuple[Hypothesis, ...]
     values: Array
+    """the bound after t = 1..T rounds (T,); NaN unless all hypotheses hold"""
 
     @property
     def holds(self) -> bool:
-        """Whether every hypothesis does."""
+        """Whether all hypotheses hold."""
         return all(each.holds for each in self.hypotheses)
 
     @property
@@ -65,7 +65,7 @@ class Bound(NamedTuple):
 
 
 def bounds(learner: Any, facts: Facts) -> tuple[Bound, ...]:
-    """The theorems of [J15] about this learner, evaluated after every round; none for a learner that has none."""
+    """Evaluate the theorems of [J15] about this learner after each round; empty for a learner without theorems."""
     if isinstance(learner, PreferencePerceptron):
         return (perceptron_bound(learner, facts),)
     if isinstance(learner, ExponentiatedPerceptron):
@@ -175,7 +175,7 @@ def _divisible(facts: Facts) -> Facts:
 
 
 def _general(learner: Any, facts: Facts) -> tuple[Hypothesis, ...]:
-    """What every theorem takes for granted."""
+    """The hypotheses that all theorems have."""
     return (
         Hypothesis("alpha is above 0 and at most 1", 0.0 < facts.alpha <= 1.0),
         Hypothesis("R and S are known", math.isfinite(facts.R) and math.isfinite(facts.S)),

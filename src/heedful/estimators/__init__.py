@@ -1,6 +1,6 @@
-"""Learners as scikit-learn estimators: `from heedful.estimators import PRankClassifier`. Extra `sklearn`.
+"""Learners as scikit-learn estimators: `from heedful.estimators import PRankClassifier`. They need the extra `sklearn`.
 
-scikit-learn is imported with the first estimator that is named.
+scikit-learn is imported when the first estimator is used.
 """
 
 from importlib import import_module
@@ -34,7 +34,8 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """The estimators, by class name. ModuleNotFoundError, with what to install, where scikit-learn is not there."""
+        """Import an estimator when it is first used. ModuleNotFoundError, saying what to install, where scikit-learn is
+        missing; AttributeError for other names."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         try:

@@ -1,4 +1,4 @@
-"""A table of instances folded into a learner's state: `fold.run` over the rows, interpreted or compiled."""
+"""Fold the rows of a table into a learner's state: `fold.run` over the rows, interpreted or compiled."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from heedful.worlds.instances import InstanceStream
 Array = npt.NDArray[np.float64]
 
 PATIENCE = 20_000
-"""Lessons of one kind of learner that a process folds interpreted: in the time that compiled code takes to load."""
+"""How many rows a process folds interpreted for one kind of learner; they take as long as loading compiled code."""
 FEW = 50
-"""Rows fewer than these are folded interpreted always: calling compiled code takes as long."""
-BLOCK = 2**18  # numbers that are copied at a time: what is gathered, or gets a column of ones, stays in the cache
+"""Fewer rows than this are always folded interpreted: calling compiled code would take as long."""
+BLOCK = 2**18  # how many numbers are copied at a time, so that the copy stays in the cache
 
-_waited: Counter[str] = Counter()  # lessons folded interpreted in this process, by the name of the learner
+_waited: Counter[str] = Counter()  # rows folded interpreted in this process, by the name of the learner
 
 
 def blocks(X: Floats, one: bool, order: Ints | None = None) -> Iterator[tuple[Any, Floats]]:
-    """The rows of X (n x N) in this order, piece by piece: where they stand, and a C-contiguous, writable array.
+    """Iterate over the rows of X (n x N) in blocks: (the indices of the rows, a C-contiguous, writable array of them).
 
-    With `one`, each row ends in a 1. Writable, since compiled code has another type, compiled again, for what is not.
+    The rows come in this `order` (n,), where given. With `one`, each row gets a 1 at its end. The arrays are writable
+    because numba compiles again for read-only ones.
     """
     size = max(1, BLOCK // max(1, X.shape[1]))
     for lo in range(0, len(X), size):
@@ -41,8 +42,8 @@ def blocks(X: Floats, one: bool, order: Ints | None = None) -> Iterator[tuple[An
 
 
 def compiles(learner: Any, rows: int, lessons: int) -> bool:
-    """Whether a fold of `lessons` in pieces of some `rows` is compiled: where this process would otherwise have folded
-    more than PATIENCE lessons of this kind interpreted. Nothing but time depends on it."""
+    """Whether to compile a fold of `lessons` rows, `rows` at a time: yes, once this process would otherwise have folded
+    more than PATIENCE rows of this kind of learner interpreted. The answer changes only the time that it takes."""
     if rows < FEW:
         return False
     name = type(learner).__name__
@@ -63,12 +64,12 @@ def fold_rows(
     fast: bool,
     verbose: bool = False,
 ) -> Any:
-    """The state after a lesson from each row of X (n x N) with its rank (n,), in this order, else as they stand.
+    """The state after learning from each row of X (n x N) with its rank (n,), in this `order` where given.
 
-    Compiled where `fast`; interpreted, the same bit for bit. What is compiled for the first time is told on stderr,
-    where somebody looks on or `verbose` asks for it. Owns `state`, as update does.
+    With `fast` it is compiled, with the same result bit for bit. A first compilation is reported on stderr in an
+    interactive session, or with `verbose`. It may overwrite the arrays of `state`.
     """
-    draws = generators(0)  # from which none of these learners draws
+    draws = generators(0)  # none of these learners draws from them
     for rows, piece in blocks(X, one, order):
         world = InstanceStream(piece, np.require(ranks[rows], requirements=["C", "W"]), fixed=True)
         truth, regrets = world.init(draws[0]), np.empty(len(piece))
@@ -85,7 +86,7 @@ def fold_rows(
 
 
 def is_interactive() -> bool:
-    """Whether somebody waits for the answer: at a terminal, a prompt, or in a notebook."""
+    """Whether a person is waiting for the answer: at a terminal, a prompt, or in a notebook."""
     return (sys.stderr is not None and sys.stderr.isatty()) or hasattr(sys, "ps1") or "get_ipython" in vars(builtins)
 
 

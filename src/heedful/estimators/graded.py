@@ -1,4 +1,4 @@
-"""What the ordinal estimators share: labels to ranks, rows into the state of a learner, and back."""
+"""The base classes of the ordinal estimators: they turn labels into ranks, and fold rows into a learner's state."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ OVERFLOWN = (
 
 
 class Graded(ClassifierMixin, BaseEstimator):
-    """What the estimators share: labels to ranks, rows into the state, and back.
+    """The base class of ordinal estimators: it maps labels to ranks and folds rows into the state of a learner.
 
-    A subclass gives `_rule` and `_decisions`. Weights per row (`sample_weight`) are for those whose step has a size
-    (`GradedWithIntercept`): thresholds that move by 1 have none, and neither has a count.
+    A subclass defines `_rule` and `_decisions`. Only `GradedWithIntercept` takes weights of rows (`sample_weight`): its
+    step can be scaled, whereas thresholds move by 1 and counts grow by 1.
     """
 
     fit_intercept = False
@@ -65,22 +65,23 @@ class Graded(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _decisions(self, X: Floats) -> Array:
-        """For every row (n,) and rank (k,): the greatest at the predicted rank and nowhere else (n x k); for two ranks
-        (n,), above 0 where it is the higher one."""
+        """A decision value for each row and rank (n x k), greatest at the predicted rank; for two ranks (n,), above 0
+        where the higher one is predicted."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn afresh from the rows of X (n x N) with their labels y (n,), `epochs` times over.
+        """Learn from the rows of X (n x N) with their labels y (n,), `epochs` times, starting from nothing.
 
-        ValueError, naming what is wrong, where they do not fit; then nothing is changed.
+        ValueError, naming the argument, where they do not fit; then the estimator stays as it is.
         """
         return self._fit(X, y, None)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn from the rows of X (n x N) with their labels y (n,), once, in the order in which they stand.
+        """Learn from the rows of X (n x N) with their labels y (n,), once and in their order, in addition to earlier
+        rows.
 
-        The first call names all labels that there may be: `classes`, in whatever order; not needed with `order`, or an
-        ordered Categorical. ValueError, naming what is wrong, where they do not fit; then nothing is changed.
+        The first call names all possible labels in `classes`, in any order, unless `order` or an ordered Categorical
+        gives them. ValueError, naming the argument, where they do not fit; then the estimator stays as it is.
         """
         return self._go_on(X, y, classes, None)
 
@@ -163,7 +164,7 @@ class Graded(ClassifierMixin, BaseEstimator):
         return self._decisions(self._instances(X))
 
     def predict(self, X: Any) -> Labels:
-        """The label of every row of X (n x N): of the rank that the learner proposes."""
+        """The predicted label of each row of X (n x N): that of the rank that the learner proposes, (n,)."""
         places = self._places(X)
         return self.classes_[places]
 
@@ -182,7 +183,7 @@ class Graded(ClassifierMixin, BaseEstimator):
 
     @property
     def t_(self) -> int:
-        """How many rows were learned from."""
+        """The number of rows learned from."""
         return int(self._state.t)
 
 

@@ -1,8 +1,7 @@
-"""The coactive learners as a scikit-learn estimator that ranks: rows in groups, each a list, and how relevant each row
-is.
+"""Coactive learners as a scikit-learn estimator that ranks the rows of groups, learned from the relevance of rows.
 
-Thin: it holds the state of its learner and folds groups into it. One epoch without shuffling is what a `Session` of the
-learner does with the same groups, bit for bit.
+The estimator holds a `Session` of its learner and folds groups into it: one epoch without shuffling gives the same
+state as the `Session` with the same groups, bit for bit.
 """
 
 from __future__ import annotations
@@ -28,17 +27,16 @@ Array = npt.NDArray[np.float64]
 
 
 class CoactiveRanker(BaseEstimator):
-    """Rank the rows of a group: w . x, with w taught by the order that the relevance of the rows makes.
+    """Rank the rows of a group by a linear score w . x, learned from the relevance of rows.
 
-    A group is a list that was asked for at once, such as the documents of a query: `groups` (n,) says which group each
-    row is of; None: all are one. In every lesson the learner shows a group as it would rank it, and is told the order
-    by relevance, rows that are equally relevant as they were shown. Two things of which one was preferred are a group
-    of two rows.
+    A group is one list to rank, such as the documents of a query: `groups` (n,) says which group each row belongs to;
+    None: all belong to one. In each step the learner ranks a group and gets, as feedback, the order by relevance, with
+    equally relevant rows in the order shown. A preference between two things is a group of two rows.
 
-    Parameters: `learner`, a coactive one by its name, with parameters ("pairwise-logistic", "perceptron",
-    "second-order:epsilon=1"); `k`, how many positions count; `epochs`, how often `fit` goes over the groups; `shuffle`,
-    whether in an order drawn anew each time; `random_state`. After fitting: `coef_` (N,), `n_features_in_`, `t_`
-    (groups learned from). No `sample_weight`: a lesson is of a whole group.
+    Parameters: `learner`, the name of a coactive learner with its parameters ("pairwise-logistic", "perceptron",
+    "second-order:epsilon=1"); `k`, the number of positions that count; `epochs`, how often `fit` goes over the groups;
+    `shuffle`, whether each time in a new random order; `random_state`. After fitting: `coef_` (N,), `n_features_in_`,
+    `t_` (the number of groups learned from). It takes no `sample_weight`, since it learns from whole groups.
     """
 
     n_features_in_: int
@@ -66,9 +64,10 @@ class CoactiveRanker(BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Learn afresh from rows X (n x N) with their relevance y (n,), more is better, in `groups` (n,).
+        """Learn from rows X (n x N) with their relevance y (n,), more is better, in `groups` (n,), starting from
+        nothing.
 
-        ValueError, naming what is wrong, where they do not fit; then nothing is changed.
+        ValueError, naming the argument, where they do not fit; then the estimator stays as it is.
         """
         check_count("epochs", self.epochs)
         if not isinstance(self.shuffle, bool | np.bool_):
@@ -76,8 +75,11 @@ class CoactiveRanker(BaseEstimator):
         return self._learn(X, y, groups, int(self.epochs), bool(self.shuffle), True)
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Learn from rows X (n x N) with their relevance y (n,), once, group by group in the order of their first rows;
-        a group is given whole. ValueError, naming what is wrong, where they do not fit; then nothing is changed."""
+        """Learn from rows X (n x N) with their relevance y (n,), once, in addition to earlier rows.
+
+        Groups are learned in the order of their first rows; a group must be complete in one call. ValueError, naming
+        the argument, where they do not fit; then the estimator stays as it is.
+        """
         return self._learn(X, y, groups, 1, False, not hasattr(self, "_session"))
 
     def _learn(self, X: Any, y: Any, groups: Any, epochs: int, shuffle: bool, afresh: bool) -> Self:
@@ -143,7 +145,7 @@ class CoactiveRanker(BaseEstimator):
 
     @property
     def t_(self) -> int:
-        """How many groups were learned from, each as often as it was."""
+        """The number of groups learned from, each counted as often as it was learned from."""
         return self._session.learned
 
 

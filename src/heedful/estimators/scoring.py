@@ -1,4 +1,4 @@
-"""What to search and cross-validate by, where labels are in an order."""
+"""A scorer for ordered labels, for searches and cross-validation."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from heedful.estimators.labels import distinct, ranks_of
 def neg_rank_loss(estimator: Any, X: Any, y: Any) -> float:
     """Minus the mean of |predicted rank - true rank|: `scoring=neg_rank_loss` in a search or a cross-validation.
 
-    Of any fitted classifier whose `classes_` are the labels, lowest first, and of pipelines that end in one; labels may
-    be texts, of which scikit-learn's own "neg_mean_absolute_error" makes nothing. ValueError for a label that the
-    estimator does not know.
+    It works for any fitted classifier whose `classes_` are the labels, lowest first, and for pipelines that end in one.
+    Labels may be texts, which scikit-learn's own "neg_mean_absolute_error" cannot handle. ValueError for a label that
+    the estimator does not know.
     """
     known = estimator.classes_
     shown, true = (distinct(labels) for labels in (estimator.predict(X), y))

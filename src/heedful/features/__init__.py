@@ -1,6 +1,8 @@
-"""Features without a feature team: rows of a catalogue in, an encoding out; and crosses of context and item.
+"""Turn the rows of a table into features: infer an encoding from rows, apply it to items, and cross contexts with
+items.
 
-`infer` looks at rows once and decides what each column becomes; what it returns is frozen. See docs/features.md.
+`infer` looks at some rows once and decides what each column becomes; the encoding that it returns never changes. See
+docs/features.md.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`infer` and `encode_names`: who encodes has no need of what decides how."""
+    """Import `infer` and `encode_names` when they are first used: applying an encoding does not need them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from heedful.features import inference
@@ -45,17 +47,21 @@ def __getattr__(name: str) -> Any:
 
 
 def vectors(size: int) -> Encoding:
-    """The encoding of a caller's own vectors, {"id": ..., "vector": [...]} with `size` numbers each, as they are."""
+    """The encoding of items that come with their own vectors, {"id": ..., "vector": [...]} with `size` numbers each.
+
+    The numbers are taken as they are. ValueError unless size is a positive whole number.
+    """
     check_count("size", size)
     column = Vector(name="vector", size=size, scale=1.0, why="the caller's own")
     return Encoding(columns=(column,), identifier="id")
 
 
 class Crossed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """Items in a context: the item's features, then the products of context features and item features.
+    """The encoding of items in a context: the item's features, then products of context features and item features.
 
-    The context alone would add the same to every candidate, which never changes an order; so only products are added,
-    for each pair (column of the context, column of the item), or with "all" for every feature of both.
+    A context feature alone would add the same to the score of every candidate, which changes no order. So only products
+    are added: for each of `pairs` (column of the context, column of the item), or for all features of both ("all").
+    ValueError for a pair of unknown columns, or one that is given twice.
     """
 
     context: Encoding
@@ -78,18 +84,18 @@ class Crossed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of the features, N'."""
+        """The names of the N' features."""
         crossed = [f"{self.context.names[c]} × {self.item.names[i]}" for c, i in zip(*self._places)]
         return [*self.item.names, *crossed]
 
     @cached_property
     def size(self) -> int:
-        """How many features there are, N'."""
+        """The number of features, N'."""
         return self.item.size + len(self._places[0])
 
     @cached_property
     def _places(self) -> tuple[Any, Any]:
-        """The places of the two factors of each product, in the context's and in the item's features."""
+        """The indices of the two factors of each product: in the context's features and in the item's (p,)."""
         if self.pairs == "all":
             grids = [np.indices((self.context.size, self.item.size)).reshape(2, -1)]
         else:
@@ -102,7 +108,8 @@ class Crossed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
         return both[0], both[1]
 
     def apply(self, context: Any, X: Any) -> Features:
-        """The features (m x N', float32) of items X (m x N) in an encoded context (C,)."""
+        """The features (m x N', float32) of items X (m x N) in an encoded context (C,). ValueError, naming the
+        argument, where a shape is another."""
         context, X = np.asarray(context, np.float32), np.asarray(X, np.float32)
         if context.shape != (self.context.size,):
             raise ValueError(f"context: expected shape ({self.context.size},), got {context.shape}")

@@ -1,7 +1,7 @@
-"""The kinds of columns: what each writes of a value, and what it refuses.
+"""The kinds of columns: which features each makes of a value, and which values it rejects.
 
-A column is one of six kinds, each with what it needs to write its features and no more. What is missing is 0, and 1 in
-a feature of its own ("horsepower missing") where the column had missing values when it was inferred.
+A column is of one of six kinds and holds just what it needs to make its features. All features of a missing value are
+0, and one more feature ("horsepower missing") is 1 if the column had missing values when it was inferred.
 """
 
 from __future__ import annotations
@@ -21,19 +21,25 @@ from heedful.data.files import number_in
 from heedful.features.texts import TRAITS, hash_words, traits
 
 LIMIT = 1000.0
-"""The greatest size of a feature. m values lie within sqrt(m - 1) deviations: up to a million, none is cut."""
+"""The greatest absolute value of a feature; larger ones are cut. m values lie within sqrt(m - 1) standard deviations of
+their mean, so none of up to a million values that the column was inferred from is cut."""
 
 MOST = sys.float_info.max
+"""the greatest float"""
 LEAST = math.ulp(0.0)
+"""the least float above 0"""
 
 
 class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """A column: its name, and what `describe` tells of the rows it was inferred from."""
+    """A column: its name, and facts about the rows that it was inferred from, for `Encoding.describe`."""
 
     name: str
-    missing: int = 0  # in how many of those rows; above 0, the last feature says whether it is missing
+    missing: int = 0
+    """in how many of these rows the value is missing; above 0, the last feature says whether it is"""
     example: str = ""
+    """an example of its values"""
     why: str = ""
+    """why it became a column of this kind"""
 
     def __post_init__(self) -> None:
         if self.missing < 0:
@@ -42,25 +48,30 @@ class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def kind(self) -> str:
+        """The name of its kind, such as "number"."""
         return str(self.__struct_config__.tag)
 
     def check(self) -> None:
-        """ValueError where the fields make no sense."""
+        """ValueError, naming the field, where the fields make no sense."""
 
     def own(self) -> list[str]:
-        """The names of the features, without the one for missing values."""
+        """The names of its features, without the one for missing values."""
         raise NotImplementedError
 
     def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
-        """Write the features of a value into zeros from `at` on; False where the value is missing."""
+        """Write the features of a value into `out` from `at` on, where all is 0; returns False where it is missing.
+
+        Texts that are no level of a category are counted in `unknown`. ValueError where the value does not fit.
+        """
         raise NotImplementedError
 
     def features(self) -> list[str]:
+        """The names of all its features."""
         return [*self.own(), f"{self.name} missing"] if self.missing else self.own()
 
 
 class Number(_Column, frozen=True, tag="number"):
-    """(value - mean) / scale, cut at LIMIT. Booleans are 0 and 1; a text may hold a number."""
+    """A number: one feature, (value - mean) / scale, cut at LIMIT. Booleans are 0 and 1; texts may contain numbers."""
 
     mean: float
     scale: float
@@ -84,7 +95,8 @@ class Number(_Column, frozen=True, tag="number"):
 
 
 class Category(_Column, frozen=True, tag="category", dict=True):
-    """1 at its level; all 0, and counted, where the value is none of the levels."""
+    """A category: one feature for each level, 1 for that of the value; for other values all are 0, and they are
+    counted."""
 
     levels: tuple[str, ...]
 
@@ -111,9 +123,11 @@ class Category(_Column, frozen=True, tag="category", dict=True):
 
 
 class Text(_Column, frozen=True, tag="text"):
-    """Hashed words: the root of the share of the words in each bucket, together of length 1."""
+    """The words of a text, hashed: one feature for each bucket, the square root of the share of words in it, so that
+    the vector has length 1."""
 
-    words: tuple[str, ...]  # buckets; the most frequent word seen in each, "" where none was: only for its name
+    words: tuple[str, ...]
+    """the most frequent word in each bucket, "" where there was none: it names the feature"""
 
     def check(self) -> None:
         if not self.words:
@@ -132,7 +146,7 @@ class Text(_Column, frozen=True, tag="text"):
 
 
 class Prose(_Column, frozen=True, tag="prose"):
-    """How a text is written: TRAITS, each (value - mean) / scale with constants of plain prose."""
+    """The style of a text: one feature for each of TRAITS, (value - mean) / scale with the constants of plain prose."""
 
     def own(self) -> list[str]:
         return [f"{self.name}: {trait.name}" for trait in TRAITS]
@@ -147,7 +161,8 @@ class Prose(_Column, frozen=True, tag="prose"):
 
 
 class Vector(_Column, frozen=True, tag="vector"):
-    """A list of `size` numbers over `scale`, the root mean square length of those it was inferred from."""
+    """A vector of `size` numbers: each is divided by `scale`, the root mean square length of the vectors inferred
+    from."""
 
     size: int
     scale: float
@@ -171,7 +186,7 @@ class Vector(_Column, frozen=True, tag="vector"):
 
 
 class Ignored(_Column, frozen=True, tag="ignored"):
-    """No features; `why` says why."""
+    """A column without features; `why` says for what reason."""
 
     def own(self) -> list[str]:
         return []
@@ -190,7 +205,10 @@ Column: TypeAlias = Number | Category | Text | Prose | Vector | Ignored
 
 
 def number(name: str, value: Any) -> float | None:
-    """value as a finite number, None where it is missing (None, NaN, a text such as "" or "NA")."""
+    """value as a finite number, None where it is missing (None, NaN, a text such as "" or "NA").
+
+    ValueError, beginning with `name`, where it is neither; so do the functions below.
+    """
     if value is None:
         return None
     if type(value) is float and -MOST <= value <= MOST:  # nearly always
@@ -260,7 +278,7 @@ def vector(name: str, value: Any) -> list[float] | None:
 
 
 def describe_value(value: Any) -> str:
-    """A short account of a value for an error message."""
+    """A short description of a value, for error messages."""
     try:
         return describe(value)
     except ValueError:  # Python writes no whole number of more than 4300 digits

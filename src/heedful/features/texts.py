@@ -1,7 +1,7 @@
-"""Numbers of a text: which words it has, by hashing, and how it is written, by readable features.
+"""Features of a text: its words, hashed into buckets, and its style, as readable traits.
 
-Everything here is a pure function of the text that comes out the same on every machine: the hash is CRC-32, roots are
-exact to the last bit by IEEE 754, and the one logarithm is rounded to four decimals, where all libraries agree.
+All are pure functions of the text with the same results on every machine: the hash is CRC-32, square roots are exact by
+IEEE 754, and the one logarithm is rounded to four decimals, to which all libraries agree.
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ _IS = _set("it's that's there's here's what's who's where's how's he's she's let
 
 
 class Trait(NamedTuple):
-    """One readable feature of a text: (value - mean) / scale."""
+    """One readable feature of a text's style; the feature is (value - mean) / scale."""
 
     name: str
     what: str
+    """what is counted, in words"""
     mean: float
     scale: float
 
@@ -89,14 +90,14 @@ def words(text: str) -> list[str]:
 
 
 def bucket(word: str, buckets: int) -> int:
-    """The place of a word among buckets, from 0: its CRC-32 in UTF-8, modulo their number."""
+    """The bucket of a word, from 0 on: the CRC-32 of its UTF-8, modulo the number of buckets."""
     return zlib.crc32(word.encode()) % buckets
 
 
 def hash_words(text: str, buckets: int) -> list[tuple[int, float]]:
-    """(place, root of the share of the words that fall there) of each bucket that is not empty.
+    """The buckets that the words of a text fall into, each with the square root of its share of the words.
 
-    The root makes counts sublinear, and the vector of length 1 whatever the text's length.
+    The root makes counts sublinear, and gives the vector length 1 for texts of all lengths.
     """
     each = words(text)
     counts = Counter(bucket(word, buckets) for word in each)
@@ -104,7 +105,7 @@ def hash_words(text: str, buckets: int) -> list[tuple[int, float]]:
 
 
 def traits(text: str) -> list[float]:
-    """The readable features of a text as TRAITS lists them, before mean and scale."""
+    """The values of a text's TRAITS, in their order, before mean and scale."""
     each = words(text)
     counts = Counter(each)
     heads = Counter[str]()
@@ -114,7 +115,7 @@ def traits(text: str) -> list[float]:
     n = len(each)
 
     def rate(times: int, of: int, more: int) -> float:
-        """How many per hundred, as if there were some `more` without: one word alone is not 100 percent."""
+        """How many per hundred, with `more` added to the total, so that one word alone is not 100 percent."""
         return 100 * times / (of + more)
 
     def words_in(known: frozenset[str], of: Counter[str]) -> float:

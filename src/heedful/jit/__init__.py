@@ -1,1 +1,1 @@
-"""Compilation: marks for functions that can be compiled, and the cache of what was."""
+"""Compilation with numba: marks for functions that can be compiled, and a cache of compiled code."""

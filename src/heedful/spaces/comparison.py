@@ -1,4 +1,4 @@
-"""The space of comparisons: what people may be asked to compare, and how they may answer."""
+"""The space of comparisons: a learner shows two or more items, and the person says which is best."""
 
 from __future__ import annotations
 
@@ -13,34 +13,36 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 MOST = 10**7
-"""Users are numbers below this."""
+"""Indices of users are below this."""
 
 MOST_ITEMS = 10_000
-"""The posterior over n items has a covariance of n x n."""
+"""The greatest number of items: a posterior over n items has a covariance of n x n numbers."""
 
 FIRST, SECOND, EQUAL, UNSURE = 0, 1, -1, -2
 """Answers about two items: the place of the chosen one; both equally good; cannot judge."""
 
 NONE: Array = np.empty((0, 0))
-"""The features of items without features."""
+"""The features of items that have none."""
 
 WORDS = {"first": FIRST, "second": SECOND, "equal": EQUAL, "unsure": UNSURE}
+"""Answers about two items, by word."""
 
 
 class ComparisonPool(NamedTuple):
-    """A context: the user, and the pairs of items (p x 2) that may be shown, or sets of k items (p x k); the first
-    item of a row is shown left."""
+    """A context: a user, and the pairs (or sets) of items that may be shown to them."""
 
     user: int
+    """the index of the user"""
     pairs: Ints
+    """the indices of the items of each pair, p x 2 (of each set of k items, p x k); the first is shown on the left"""
 
 
 class Choice(NamedTuple):
     """The space of choices among k of n_items items: a proposal is one row of a pool, (k,).
 
-    The answer is the place of the best item, 0 to k - 1; EQUAL (-1), where `equal`; UNSURE (-2); or an order, places
-    from the best on, where places that are missing come after the others, in no order. In words: "equal", "unsure",
-    and for a pair "first", "second".
+    The answer is the place of the best item, 0 to k - 1; EQUAL (-1), if `equal`; UNSURE (-2); or an order, which lists
+    places from the best on; places that are not listed come after the others, in no order. Words may be given too:
+    "equal", "unsure" and, for a pair, "first" and "second".
     """
 
     n_items: int
@@ -50,7 +52,7 @@ class Choice(NamedTuple):
     """features of the items (n_items x d); (0, 0) where they have none"""
 
     def check(self) -> None:
-        """ValueError where there are too many items, or the features do not fit them."""
+        """ValueError, naming the field, where there are too many items or the features do not fit them."""
         check_count("n_items", self.n_items, least=0, most=MOST_ITEMS)
         if not isinstance(self.equal, bool):
             raise ValueError(f"equal: expected True or False, got {describe(self.equal)}")
@@ -61,7 +63,8 @@ class Choice(NamedTuple):
                 raise ValueError(f"features: expected {self.n_items} rows, one for each item, got {len(X)}")
 
     def check_context(self, x: Any, n_features: int = 0) -> ComparisonPool:
-        """x = (user, pairs) as a ComparisonPool. ValueError where it is none, or has no pair."""
+        """x = (user, pairs) as a ComparisonPool. ValueError, naming the part, where it is not a pair of a user's index
+        and at least one pair, or set, of different items."""
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x: expected (user, pairs), got {describe(x)}")
         check_count("x: user", x[0], least=0, most=MOST - 1)
@@ -79,7 +82,8 @@ class Choice(NamedTuple):
         return ComparisonPool(int(x[0]), np.ascontiguousarray(pairs.astype(np.int64)))
 
     def check_object(self, name: str, x: ComparisonPool, y: Any) -> int | Ints:
-        """y as an answer: an int, or an order of 1 to k places (int64). ValueError where it is none."""
+        """y as an answer: an int, or an order of 1 to k places (int64). ValueError, beginning with `name`, where it is
+        not one."""
         k = x.pairs.shape[1]
         said = {word: place for word, place in WORDS.items() if place < 0 and (self.equal or place != EQUAL)}
         if k == 2:
@@ -135,7 +139,7 @@ def _order(y: Any, k: int) -> Ints | None:
 
 
 def order_of(feedback: Any, k: int) -> Any:
-    """Feedback as an order (1 to k places) where it is a place or an order; EQUAL and UNSURE unchanged."""
+    """Feedback as an order: a single place as an order of one place; orders, EQUAL and UNSURE unchanged."""
     if isinstance(feedback, np.ndarray):
         return feedback
     return feedback if feedback in (EQUAL, UNSURE) else np.array([feedback], np.int64)

@@ -1,8 +1,8 @@
-"""Spaces of objects that coactive learners show: rankings and assignments, each with phi(x, y) and its argmax.
+"""The spaces of rankings and assignments for coactive learners, each with phi(x, y) and its argmax.
 
 A space is a NamedTuple with the methods of `heedful.core.space.Space`. Any update rule works with any space
-([J15] Algorithm 3). `WithBaseScore` wraps a space whose caller has scores already: with w = 0 it shows the caller's
-order.
+([J15] Algorithm 3). `WithBaseScore` wraps a space for callers who have a score for each candidate already: with w = 0
+it shows their order.
 
 An object here is a choice among parts, the rows of x: U(x, y) = sum_p c_p(y) w . x_p for coefficients c(y) that
 depend on the object. So a space needs the scores of the parts to find its argmax, and the net coefficients of the
@@ -45,7 +45,7 @@ class Ranking(NamedTuple):
     k: int = 5
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """phi(x, y), N."""
+        """phi(x, y), (N,)."""
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         add_discounts(coef, y, self.k, 1.0)
@@ -85,7 +85,7 @@ class Ranking(NamedTuple):
         return self.k
 
     def check(self) -> None:
-        """ValueError where k makes no sense."""
+        """ValueError unless k is a whole number from 1 to 1024."""
         check_count("k", self.k, most=DISCOUNTS.size)
 
     def check_context(self, x: Any, n_features: int) -> Floats:
@@ -116,7 +116,7 @@ class Assignment(NamedTuple):
     slots: int
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """phi(x, y), N."""
+        """phi(x, y), (N,)."""
         out = np.zeros(x.shape[2])
         self.add_objects(out, x, y, y, 1.0, 0.0)
         return out
@@ -183,10 +183,11 @@ class Assignment(NamedTuple):
 
 
 class WithBaseScore(NamedTuple):
-    """`space` with the caller's score as base score: the last feature, with weight 1 + w_N in place of w_N.
+    """A space around `space` that adds the caller's own score of each candidate to the learned one.
 
-    So w = 0 shows the caller's order, and learning adjusts it. `adjusted` says whether learning also adjusts the
-    weight of the caller's score; else this weight is always 1. phi and the objects are those of `space`; U(x, y) =
+    The caller's score is the last feature and has the weight 1 + w_N instead of w_N, so w = 0 shows the caller's order
+    and learning adjusts it. `adjusted` says whether learning also changes the weight of the caller's score; otherwise
+    it is always 1. phi and the objects are those of `space`; U(x, y) =
     (w + e_N) . phi(x, y), with w_N = 0 where it is not adjusted.
     """
 
@@ -200,7 +201,7 @@ class WithBaseScore(NamedTuple):
         return k
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """phi(x, y) of the inner space, N."""
+        """phi(x, y) of the inner space, (N,)."""
         phi: Array = self.space.phi(x, y)
         return phi
 

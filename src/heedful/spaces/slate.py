@@ -1,4 +1,4 @@
-"""The space of slates: a few of the items on offer to a user, who rates them."""
+"""The space of slates: a learner shows a user a few of the items on offer, and the user rates them."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 MOST = 10**7
-"""Users and items are numbers below this: learners keep arrays as long as the greatest number."""
+"""Indices of users and items are below this: learners keep arrays as long as the greatest index."""
 MOST_WEIGHT = 1e6
+"""The greatest weight of a rating; the least is 1 / MOST_WEIGHT."""
 
 
 class SlateContext(NamedTuple):
-    """A context: the user, and the items on offer, as ascending numbers (c,)."""
+    """A context: a user, and the items on offer to them."""
 
     user: int
+    """the index of the user"""
     items: Ints
+    """the indices of the items on offer, ascending (c,)"""
 
 
 class SlateRatings(NamedTuple):
-    """Feedback: the items of a slate that were rated (r,), and their ratings (r,)."""
+    """Feedback: the items of a slate that the user rated (r,), and their ratings (r,)."""
 
     items: Ints
     ratings: Array
 
     def weight(self, r: int) -> float:
-        """How many ratings the r-th counts for."""
+        """The weight of the r-th rating: always 1."""
         return 1.0
 
 
@@ -47,7 +50,7 @@ class WeightedRatings(NamedTuple):
     weights: Array
 
     def weight(self, r: int) -> float:
-        """How many ratings the r-th counts for."""
+        """The weight of the r-th rating."""
         return self.weights[r]  # type: ignore[no-any-return]
 
 
@@ -59,7 +62,7 @@ class Slate(NamedTuple):
     high: float = 1e50
 
     def check(self) -> None:
-        """ValueError where the size or the range is not valid."""
+        """ValueError unless size is a positive whole number and -1e50 <= low < high <= 1e50."""
         check_count("size", self.size)
         for name, value in (("low", self.low), ("high", self.high)):
             if not is_number(value, int, float) or not abs(value) <= 1e50:
@@ -68,7 +71,8 @@ class Slate(NamedTuple):
             raise ValueError(f"high: expected more than low = {self.low:g}, got {self.high:g}")
 
     def check_context(self, x: Any, n_features: int = 0) -> SlateContext:
-        """x = (user, items) as a SlateContext. ValueError where it is none, or has no item."""
+        """x = (user, items) as a SlateContext, items in ascending order. ValueError, naming the part, where it is not a
+        pair of a user's index and at least one item's, all different."""
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x: expected (user, items), got {describe(x)}")
         check_count("x: user", x[0], least=0, most=MOST - 1)
@@ -77,8 +81,11 @@ class Slate(NamedTuple):
         return SlateContext(int(x[0]), np.sort(indices("x: items", x[1], MOST, "the numbers of the items on offer")))
 
     def check_object(self, name: str, x: SlateContext, y: Any) -> SlateRatings | WeightedRatings:
-        """y = (items, ratings) or (items, ratings, weights) as ratings of items on offer; one item may come as a
-        number. ValueError where they do not fit."""
+        """y = (items, ratings) or (items, ratings, weights) as feedback; for one item they may be plain numbers.
+
+        ValueError, beginning with `name`, where an item is not on offer, a rating is not from low to high, or a weight
+        is not from 1 / MOST_WEIGHT to MOST_WEIGHT.
+        """
         if not isinstance(y, tuple | list) or len(y) not in (2, 3):
             raise ValueError(f"{name}: expected (items, ratings) or (items, ratings, weights), got {describe(y)}")
         items = indices(f"{name}: items", y[0], MOST, "the numbers of items that were shown")

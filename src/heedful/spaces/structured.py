@@ -34,7 +34,7 @@ class Path(NamedTuple):
         return True
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """phi(x, y), N."""
+        """phi(x, y), (N,)."""
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         for e in y:
@@ -234,7 +234,7 @@ class Subset(NamedTuple):
         out += logistic(-scores(D.reshape(1, -1), w)[0]) * D
 
     def check(self) -> None:
-        """ValueError where k makes no sense."""
+        """ValueError unless k is a positive whole number."""
         check_count("k", self.k)
 
     def check_context(self, x: Any, n_features: int) -> Floats:
