@@ -50,20 +50,66 @@ def test_type_checkers_are_told_the_same_names(package: Any) -> None:
         assert getattr(package, name) is not None
 
 
-TYPED = """
-from pathlib import Path
+OWN_LEARNER = """
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from heedful import Learner, Ranking, Space, World, play, trace
+from heedful.core.conformance import CheckResult, check_learner
+from heedful.jit.kernel import Floats, Ints
+from heedful.worlds.queries import StreamState, synthetic_queries
+from heedful.worlds.users import StrictAlpha
+
+Array = npt.NDArray[np.float64]
+
+
+class PassiveState(NamedTuple):
+    w: Array
+    t: int
+
+
+class PassiveAggressive(NamedTuple):  # steps that are as long as the loss asks for, in any space
+    n_features: int
+    space: Space
+    most: float = 1.0
+
+    def init(self, rng: np.random.Generator, /) -> PassiveState:
+        if not 0.0 < self.most:
+            raise ValueError(f"most: expected a number above 0, got {self.most}")
+        return PassiveState(np.zeros(self.n_features), 0)
+
+    def propose(self, state: PassiveState, x: Floats, rng: np.random.Generator, /) -> Ints:
+        return self.space.argmax(state.w, x)
+
+    def update(self, state: PassiveState, x: Floats, y: Ints, feedback: Ints, /) -> PassiveState:
+        D = np.zeros(self.n_features)
+        self.space.add_difference(D, x, feedback, y, 1.0)
+        loss = 1.0 - float(state.w @ D)
+        if D.any() and loss > 0.0:
+            state.w[:] += min(self.most, loss / float(D @ D)) * D
+        return PassiveState(state.w, state.t + 1)
+
+
+world, _ = synthetic_queries(10, 5, 2, noise=0.5, user=StrictAlpha(0.5), k=3)
+passive: Learner[Floats, Ints, Ints, PassiveState] = PassiveAggressive(2, Ranking(3))
+queries: World[Floats, Ints, Ints, StreamState] = world
+regrets: Array = trace(PassiveAggressive(2, Ranking(3)), world, 200, seed=0)
+for played, passed in play(PassiveAggressive(2, Ranking(3)), world, 20, seed=0):
+    order: Ints = played.feedback
+    weight: Array = passed.w
+results: list[CheckResult] = [*check_learner(PassiveAggressive(2, Ranking(3)), world)]
+"""
+
+TYPED = """
+from pathlib import Path
+
 import heedful
-from heedful import FairPairs, Loop, PreferencePerceptron, Ranking, Round, Session, Settings, infer, replay
+from heedful import FairPairs, Loop, PreferencePerceptron, Round, Session, Settings, infer, replay
 from heedful.client import Answer, AsyncClient, Client
 from heedful.estimators import PRankClassifier
 from heedful.loop.report import Report
-
-Array = npt.NDArray[np.float64]
 
 
 class Counting(NamedTuple):
@@ -118,9 +164,20 @@ replay(Counting(2), [Round(np.zeros(2), 0, "first")], seed=0)
 """
 
 
+def test_a_learner_in_thirty_lines_passes_every_check(tmp_path: Path) -> None:
+    """It has to run as well as to type-check: it learns, and keeps what `check_learner` asks of the package's own."""
+    (tmp_path / "mine.py").write_text(OWN_LEARNER)
+    program = (
+        "from mine import regrets, results; import heedful.core.conformance as c; "
+        "print(len(results) == len(c.CHECKS), regrets[-100:].mean() < regrets[:20].mean(), *{r.kept for r in results})"
+    )
+    got = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert got.stdout.split() == ["True", "True", "True"], got.stderr
+
+
 def test_a_type_checker_sees_the_types_of_a_program_of_somebody_elses(tmp_path: Path) -> None:
     """Strictly, in a folder of its own: every name has its type, and a slip is found."""
-    (tmp_path / "mine.py").write_text(TYPED)
+    (tmp_path / "mine.py").write_text(OWN_LEARNER + TYPED)
     command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--cache-dir", os.devnull, "mine.py"]
     lines = _told_by(command, tmp_path)
     told = [line.split("Revealed type is ")[1].strip('"') for line in lines if "Revealed type" in line]
@@ -135,7 +192,7 @@ def test_a_type_checker_sees_the_types_of_a_program_of_somebody_elses(tmp_path: 
 
 def test_another_type_checker_sees_the_same(tmp_path: Path) -> None:
     """Pyright, at its strictest for types."""
-    (tmp_path / "mine.py").write_text(TYPED)
+    (tmp_path / "mine.py").write_text(OWN_LEARNER + TYPED)
     (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict", "reportUnusedExpression": false}')
     command = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, "mine.py"]
     lines = _told_by(command, tmp_path)

@@ -16,7 +16,8 @@ __version__ = "0.1.0"
 
 # What there is, for type checkers and for `from heedful import *`. None of it is imported before it is named.
 if TYPE_CHECKING:
-    from heedful.core.fold import Round, Session, copy_arrays, play, replay, trace
+    from heedful.core.fold import Learner, Round, Session, World, copy_arrays, play, replay, trace
+    from heedful.core.space import Space
     from heedful.features import TEXTS, Encoding, declare, infer, vectors
     from heedful.inference.ranking import PreferenceRanking, rank
     from heedful.learners.coactive.baselines import FixedOrder, RandomOrder
@@ -64,6 +65,7 @@ __all__ = [
     "FixedOrder",
     "HierarchicalGP",
     "ItemMean",
+    "Learner",
     "Loop",
     "MulticlassPerceptron",
     "NMFBandit",
@@ -84,9 +86,11 @@ __all__ = [
     "SecondOrderPerceptron",
     "Session",
     "Settings",
+    "Space",
     "Subset",
     "UserGreedy",
     "WidrowHoff",
+    "World",
     "copy_arrays",
     "declare",
     "infer",
@@ -104,8 +108,11 @@ _WHERE = {
     "declare": "heedful.features",
     "infer": "heedful.features",
     "vectors": "heedful.features",
+    "Learner": "heedful.core.fold",
     "Round": "heedful.core.fold",
     "Session": "heedful.core.fold",
+    "World": "heedful.core.fold",
+    "Space": "heedful.core.space",
     "copy_arrays": "heedful.core.fold",
     "play": "heedful.core.fold",
     "replay": "heedful.core.fold",

@@ -12,15 +12,37 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from heedful.core.fold import Session, coerce, copy_arrays, generators, must_interpret, play, replay, trace
+from heedful.core.fold import (
+    F,
+    Learner,
+    S,
+    Session,
+    Shown,
+    W,
+    World,
+    X,
+    Y,
+    coerce,
+    copy_arrays,
+    generators,
+    must_interpret,
+    play,
+    replay,
+    trace,
+)
 from heedful.core.serialization import load_state, save_state
 from heedful.jit.kernel import visible
 
+AnyLearner: TypeAlias = Learner[Any, Any, Any, Any]
+AnyWorld: TypeAlias = World[Any, Any, Any, Any]
+"""The checks treat learners and worlds of all kinds alike, whatever the types of their contexts and states."""
+
 ROUNDS = 40
+"""the number of rounds that most checks play"""
 
 
 class CheckResult(NamedTuple):
@@ -41,7 +63,7 @@ class CheckFailed(Exception):
     """Raised where a check fails; the message says where."""
 
 
-def identical(a: Any, b: Any) -> bool:
+def identical(a: object, b: object) -> bool:
     """Whether two values have the same types and are equal bit for bit, at any depth."""
     if isinstance(a, tuple):
         return type(a) is type(b) and len(a) == len(b) and all(identical(p, q) for p, q in zip(a, b))
@@ -50,7 +72,7 @@ def identical(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b or (a != a and b != b))
 
 
-def arrays_in(value: Any) -> Iterator[np.ndarray[Any, Any]]:
+def arrays_in(value: object) -> Iterator[np.ndarray[Any, Any]]:
     """Iterate over the arrays in a value, at any depth."""
     if isinstance(value, np.ndarray):
         yield value
@@ -66,7 +88,7 @@ def type_signature(value: Any) -> Any:
     return (value.dtype, value.ndim) if isinstance(value, np.ndarray) else type(value)
 
 
-def _check_types(learner: Any, world: Any) -> str:
+def _check_types(learner: AnyLearner, world: AnyWorld) -> str:
     """learner and state are named tuples of numbers and arrays, one type a field"""
     learner = coerce(learner)
     first = learner.init(generators(0)[2])
@@ -86,7 +108,7 @@ def _check_types(learner: Any, world: Any) -> str:
     return "types of the learner, of its first state and of every later one"
 
 
-def _scalars(value: Any) -> Iterator[Any]:
+def _scalars(value: object) -> Iterator[object]:
     if isinstance(value, tuple):
         for part in value:
             yield from _scalars(part)
@@ -94,7 +116,7 @@ def _scalars(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _check_seed(learner: Any, world: Any) -> str:
+def _check_seed(learner: AnyLearner, world: AnyWorld) -> str:
     """the same seed gives the same rounds"""
     for t, (a, b) in enumerate(zip(play(learner, world, ROUNDS, 1), play(learner, world, ROUNDS, 1))):
         if not identical(a, b):
@@ -102,7 +124,7 @@ def _check_seed(learner: Any, world: Any) -> str:
     return f"{ROUNDS} rounds, twice"
 
 
-def _check_arrivals(learner: Any, world: Any) -> str:
+def _check_arrivals(learner: AnyLearner, world: AnyWorld) -> str:
     """whatever the learner draws, it meets the same arrivals as any other, as long as the same is shown"""
     context_rng, feedback_rng, _ = generators(2)
     untouched = copy_arrays(world)
@@ -118,7 +140,7 @@ def _check_arrivals(learner: Any, world: Any) -> str:
     return "contexts against the world's own, given what was shown"
 
 
-def _check_propose(learner: Any, world: Any) -> str:
+def _check_propose(learner: AnyLearner, world: AnyWorld) -> str:
     """propose changes nothing, and proposes the same again"""
     for t, (played, state) in enumerate(play(learner, world, ROUNDS, 3)):
         before, x = copy_arrays(state), copy_arrays(played.x)
@@ -134,7 +156,7 @@ def _check_propose(learner: Any, world: Any) -> str:
     return "state and context before and after, twice"
 
 
-def _check_update(learner: Any, world: Any) -> str:
+def _check_update(learner: AnyLearner, world: AnyWorld) -> str:
     """update changes only the state, and keeps no array of what it is given"""
     learner = coerce(learner)
     hyperparameters = copy_arrays(learner)
@@ -158,7 +180,7 @@ def _check_update(learner: Any, world: Any) -> str:
     return "context, proposal, feedback and hyperparameters before and after"
 
 
-def _check_replay(learner: Any, world: Any) -> str:
+def _check_replay(learner: AnyLearner, world: AnyWorld) -> str:
     """replaying the log gives the state, bit for bit"""
     log, state = [], None
     for played, live in play(learner, world, ROUNDS, 5):
@@ -169,12 +191,12 @@ def _check_replay(learner: Any, world: Any) -> str:
     return f"{len(log)} rounds"
 
 
-def _space(learner: Any) -> Any:
+def _space(learner: AnyLearner) -> Any:
     """The object that validates a learner's contexts and feedback: its space, or the learner itself."""
     return getattr(learner, "space", learner)
 
 
-def _session_world(learner: Any, world: Any, seed: int, abandon: bool) -> tuple[list[Any], Any]:
+def _session_world(learner: AnyLearner, world: AnyWorld, seed: int, abandon: bool) -> tuple[list[Any], Any]:
     """Play a session in the world: (what was shown, the last state). `abandon`: with two unanswered proposals before
     each answered one."""
     context_rng, feedback_rng, _ = generators(seed)
@@ -196,7 +218,7 @@ def _session_world(learner: Any, world: Any, seed: int, abandon: bool) -> tuple[
     return seen, session.state
 
 
-def _check_abandoned(learner: Any, world: Any) -> str:
+def _check_abandoned(learner: AnyLearner, world: AnyWorld) -> str:
     """proposals that nobody answers leave no trace"""
     if not identical(
         tuple(_session_world(learner, world, 6, True)[0]), tuple(_session_world(learner, world, 6, False)[0])
@@ -207,7 +229,7 @@ def _check_abandoned(learner: Any, world: Any) -> str:
     return "a session with two abandoned proposals before each answered one"
 
 
-def _check_snapshot(learner: Any, world: Any) -> str:
+def _check_snapshot(learner: AnyLearner, world: AnyWorld) -> str:
     """a state survives a file, and a restart from it changes nothing"""
     log, states = [], []
     for played, live in play(learner, world, ROUNDS, 7):
@@ -227,7 +249,7 @@ def _check_snapshot(learner: Any, world: Any) -> str:
     return f"written after round {half}, folded to round {len(log) - 1}"
 
 
-def _check_compiled(learner: Any, world: Any) -> str:
+def _check_compiled(learner: AnyLearner, world: AnyWorld) -> str:
     """compiled equals interpreted, bit for bit"""
     if must_interpret(learner):
         return "says that it does not compile"
@@ -240,7 +262,7 @@ def _check_compiled(learner: Any, world: Any) -> str:
     return f"the regret of {a.size} rounds"
 
 
-def _check_validation(learner: Any, world: Any) -> str:
+def _check_validation(learner: AnyLearner, world: AnyWorld) -> str:
     """bad input is refused by name, and changes nothing"""
     context_rng, feedback_rng, _ = generators(9)
     truth = world.init(context_rng)
@@ -293,7 +315,7 @@ def _invalid_choices(x: Any, y: Any) -> list[Any]:
     return [np.append(y, y[0]), y + len(x), y - len(x), y[:0], y.astype(float) + 0.5, "text", None, [[0, 1]]]
 
 
-def _check_permutation(learner: Any, world: Any) -> str:
+def _check_permutation(learner: AnyLearner, world: AnyWorld) -> str:
     """permuting the candidates permutes the proposal, where nothing ties"""
     learner = coerce(learner)
     first = [played.x for played, _ in play(learner, world, 1, 10)]
@@ -324,7 +346,7 @@ def _check_permutation(learner: Any, world: Any) -> str:
     return f"{compared} rounds without ties"
 
 
-CHECKS: tuple[Callable[[Any, Any], str], ...] = (
+CHECKS: tuple[Callable[[AnyLearner, AnyWorld], str], ...] = (
     _check_types,
     _check_propose,
     _check_update,
@@ -341,7 +363,7 @@ CHECKS: tuple[Callable[[Any, Any], str], ...] = (
 
 _AGAIN = (_check_replay, _check_abandoned, _check_snapshot, _check_compiled, _check_permutation)
 """The checks that compare two runs, or a run with its snapshot."""
-_BRING_DOWN: dict[Callable[[Any, Any], str], tuple[Callable[[Any, Any], str], ...]] = {
+_BRING_DOWN: dict[Callable[[AnyLearner, AnyWorld], str], tuple[Callable[[AnyLearner, AnyWorld], str], ...]] = {
     _check_types: CHECKS,
     _check_propose: (_check_seed, _check_arrivals, *_AGAIN),
     _check_update: (_check_seed, _check_arrivals, *_AGAIN, _check_validation),
@@ -352,13 +374,13 @@ _BRING_DOWN: dict[Callable[[Any, Any], str], tuple[Callable[[Any, Any], str], ..
 """The checks that fail, too, where an earlier check fails."""
 
 
-def check_learner(learner: Any, world: Any) -> Iterator[CheckResult]:
+def check_learner(learner: Learner[X, Y, F, S], world: World[X, Shown, F, W]) -> Iterator[CheckResult]:
     """Run all checks of a learner, in a world of its kind, and yield each result as soon as it is known.
 
     One cause counts as one failure: a check that fails because an earlier one did, or with the same error at the same
     place, has `kept` None.
     """
-    broken: list[Callable[[Any, Any], str]] = []
+    broken: list[Callable[[AnyLearner, AnyWorld], str]] = []
     raised: dict[tuple[str, str], str] = {}
     for check in CHECKS:
         name, cause = _name(check), ""
@@ -381,7 +403,7 @@ def check_learner(learner: Any, world: Any) -> Iterator[CheckResult]:
             yield CheckResult(name, False, where, "")
 
 
-def _name(check: Callable[[Any, Any], str]) -> str:
+def _name(check: Callable[[AnyLearner, AnyWorld], str]) -> str:
     return (check.__doc__ or "").strip()
 
 

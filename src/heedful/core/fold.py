@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import typing
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,8 @@ F = TypeVar("F")
 """Feedback: what the person answered."""
 S = TypeVar("S")
 """The state of a learner."""
+Shown: TypeAlias = Any
+"""What the person sees of a proposal Y: its first field where Y is a NamedTuple, else Y. Python cannot say this."""
 W = TypeVar("W")
 """The state of a world."""
 X_contra = TypeVar("X_contra", contravariant=True)
@@ -87,7 +89,7 @@ class Round(NamedTuple, Generic[X, Y, F]):
 @kernel
 def step(
     learner: Learner[X, Y, F, S],
-    world: World[X, Any, F, W],
+    world: World[X, Shown, F, W],
     state: S,
     truth: W,
     t: int,
@@ -106,7 +108,7 @@ def step(
 @kernel
 def run(
     learner: Learner[X, Y, F, S],
-    world: World[X, Any, F, W],
+    world: World[X, Shown, F, W],
     state: S,
     truth: W,
     regrets: Array,
@@ -155,7 +157,7 @@ def copy_arrays(value: T) -> T:
     return value
 
 
-def _shapes(value: Any, grows: bool = False) -> Any:
+def _shapes(value: object, grows: bool = False) -> Any:
     """The structure of a state: type names, and the dtype and shape of each array; where the state `grows`, the number
     of axes in place of the shape."""
     if isinstance(value, tuple):
@@ -182,7 +184,7 @@ def coerce(value: T) -> T:
     return type(value)(*parts)
 
 
-def _coerce_field(part: Any, declared: Any) -> Any:
+def _coerce_field(part: object, declared: object) -> object:
     if isinstance(part, np.integer | np.floating | np.bool_) and not isinstance(part, np.timedelta64):
         part = part.item()
     if declared is float and isinstance(part, int) and not isinstance(part, bool):
@@ -190,7 +192,7 @@ def _coerce_field(part: Any, declared: Any) -> Any:
     return coerce(part)
 
 
-def _check_learner(learner: Any) -> None:
+def _check_learner(learner: object) -> None:
     lacks = [name for name in ("init", "propose", "update") if not hasattr(learner, name)]
     if isinstance(learner, type) or lacks:
         what = "a class" if isinstance(learner, type) else f"without {', '.join(lacks)}"
@@ -200,7 +202,7 @@ def _check_learner(learner: Any) -> None:
 
 
 def play(
-    learner: Learner[X, Y, F, S], world: World[X, Any, F, W], rounds: int, seed: int
+    learner: Learner[X, Y, F, S], world: World[X, Shown, F, W], rounds: int, seed: int
 ) -> Iterator[tuple[Round[X, Y, F], S]]:
     """Iterate over the rounds of a simulation, interpreted: (round, the state after it).
 
@@ -212,7 +214,7 @@ def play(
 
 
 def _rounds(
-    learner: Learner[X, Y, F, S], world: World[X, Any, F, W], rounds: int, draws: Generators
+    learner: Learner[X, Y, F, S], world: World[X, Shown, F, W], rounds: int, draws: Generators
 ) -> Iterator[tuple[Round[X, Y, F], S]]:
     context_rng, feedback_rng, learner_rng = draws
     state, truth = learner.init(learner_rng), world.init(context_rng)
@@ -226,7 +228,7 @@ def _rounds(
 
 
 def trace(
-    learner: Learner[X, Y, F, S], world: World[X, Any, F, W], rounds: int, seed: int, *, interpreted: bool = False
+    learner: Learner[X, Y, F, S], world: World[X, Shown, F, W], rounds: int, seed: int, *, interpreted: bool = False
 ) -> Array:
     """The regret of every round of a simulation (rounds,), in units of utility; shorter where the world ends before.
 
@@ -239,7 +241,7 @@ def trace(
 
 def trace_in_chunks(
     learner: Learner[X, Y, F, S],
-    world: World[X, Any, F, W],
+    world: World[X, Shown, F, W],
     rounds: int,
     seed: int,
     *,
@@ -271,7 +273,7 @@ def trace_in_chunks(
             return
 
 
-def must_interpret(rule: Any) -> bool:
+def must_interpret(rule: object) -> bool:
     """Whether a learner or a world cannot be compiled, by its own property of this name."""
     return bool(getattr(rule, "must_interpret", False))
 

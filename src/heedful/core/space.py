@@ -5,12 +5,12 @@ N is the number of features.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.kernel import Ints
+from heedful.jit.kernel import Floats, Ints
 
 Array = npt.NDArray[np.float64]
 
@@ -18,25 +18,25 @@ Array = npt.NDArray[np.float64]
 class Space(Protocol):
     """A space of objects: the features phi(x, y) of each object y in a context x, and the best object for weights w."""
 
-    def phi(self, x: Any, y: Any, /) -> Array:
+    def phi(self, x: Floats, y: Ints, /) -> Array:
         """phi(x, y), (N,)."""
 
-    def argmax(self, w: Array, x: Any, /) -> Any:
+    def argmax(self, w: Array, x: Floats, /) -> Ints:
         """The object y of greatest w . phi(x, y), for w (N,)."""
 
-    def add_difference(self, out: Array, x: Any, ybar: Any, y: Any, scale: float, /) -> None:
+    def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float, /) -> None:
         """out += scale (phi(x, ybar) - phi(x, y)), out (N,)."""
 
-    def add_pair_gradient(self, out: Array, w: Array, x: Any, ybar: Any, y: Any, /) -> None:
+    def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints, /) -> None:
         """out += the gradient in w of the logistic log-likelihood of the pairs that correcting y to ybar implies."""
 
     def check(self) -> None:
         """ValueError where a parameter of the space makes no sense."""
 
-    def check_context(self, x: Any, n_features: int, /) -> Any:
+    def check_context(self, x: object, n_features: int, /) -> Floats:
         """x as a context with n_features features. ValueError, naming what is wrong, where it is none."""
 
-    def check_object(self, name: str, x: Any, y: Any, /) -> Any:
+    def check_object(self, name: str, x: Floats, y: object, /) -> Ints:
         """y as an object of the context x. ValueError, beginning with `name`, where it is none."""
 
 
@@ -46,12 +46,12 @@ class RankingSpace(Space, Protocol):
     def positions(self) -> int:
         """How many positions count."""
 
-    def add_pairs(self, out: Array, w: Array, x: Any, better: Ints, worse: Ints, weights: Array, /) -> None:
+    def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array, /) -> None:
         """out += the gradient in w of the weighted logistic log-likelihood of these pairs of candidates (p,)."""
 
 
 class StructuredSpace(Space, Protocol):
     """A space in which a simulated person corrects an object step by step."""
 
-    def step_towards(self, y: Any, best: Any, /) -> Any:
+    def step_towards(self, y: Ints, best: Ints, /) -> Ints:
         """The object one step from y towards `best`."""

@@ -6,7 +6,7 @@ Kernels do not check their arguments.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ MOST = 1e100
 """The largest absolute value of an input number: its square, and sums over any number of rounds, stay finite."""
 
 
-def numbers(name: str, value: Any, expected: str) -> npt.NDArray[Any]:
+def numbers(name: str, value: object, expected: str) -> npt.NDArray[Any]:
     """value as an array of booleans, integers or floats. ValueError, naming `name` and what was `expected`, where it is
     none, or has masked entries."""
     try:
@@ -29,13 +29,13 @@ def numbers(name: str, value: Any, expected: str) -> npt.NDArray[Any]:
     return array
 
 
-def _masked(value: Any) -> bool:
+def _masked(value: object) -> bool:
     """Whether value is a masked array, so that numbers may be missing. numpy.ma is slow to import, so it is used only
     for values with a `mask`; tables of pandas have a method of that name."""
     return hasattr(value, "mask") and isinstance(value, np.ma.MaskedArray)
 
 
-def finite_array(name: str, value: Any, ndim: int, n_features: int) -> Floats:
+def finite_array(name: str, value: object, ndim: int, n_features: int) -> Floats:
     """value as a C-contiguous float32 or float64 array with `ndim` axes, the last of size n_features, all finite.
 
     ValueError, naming `name`, where it is not one, or a number is larger than MOST.
@@ -57,7 +57,7 @@ def finite_array(name: str, value: Any, ndim: int, n_features: int) -> Floats:
     return array
 
 
-def indices(name: str, value: Any, m: int, meaning: str) -> Ints:
+def indices(name: str, value: object, m: int, meaning: str) -> Ints:
     """value as an array (n,) of distinct whole numbers from 0 to m - 1; a single number counts as a list of one.
 
     ValueError, naming `name` and the `meaning` of the numbers, where it is none.
@@ -75,7 +75,7 @@ def indices(name: str, value: Any, m: int, meaning: str) -> Ints:
     return array.astype(np.int64)
 
 
-def is_number(value: Any, *kinds: type) -> bool:
+def is_number(value: object, *kinds: type) -> TypeGuard[float]:
     """Whether value is a number of these types. bool and timedelta64 are subtypes of integers, but no numbers here."""
     return isinstance(value, kinds) and not isinstance(value, _NO_NUMBERS)
 
@@ -83,19 +83,20 @@ def is_number(value: Any, *kinds: type) -> bool:
 _NO_NUMBERS = bool, np.bool_, np.timedelta64
 
 
-def check_count(name: str, value: Any, least: int = 1, most: int = 2**62) -> None:
+def check_count(name: str, value: object, least: int = 1, most: int = 2**62) -> None:
     """ValueError unless value is a whole number from `least` to `most`."""
-    whole = is_number(value, int, np.integer)
-    if not whole or not least <= value <= most:
-        bounded = most < 2**62 or (whole and value > most)  # the greatest is named where it matters
+    whole = value if is_number(value, int, np.integer) else None
+    if whole is None or not least <= whole <= most:
+        bounded = most < 2**62 or (whole is not None and whole > most)  # the greatest is named where it matters
         upper = f"to {most}" if bounded else "or more"
         raise ValueError(f"{name}: expected a whole number, {least} {upper}, got {describe(value)}")
 
 
-def check_positive(name: str, value: Any) -> None:
+def check_positive(name: str, value: object) -> None:
     """ValueError unless value is a number from 1e-50 to 1e50, so that results computed from it stay finite."""
     number = value.item() if isinstance(value, np.generic) else value
-    if not is_number(value, int, float, np.integer, np.floating) or not 1e-50 <= number <= 1e50:
+    known = is_number(value, int, float, np.integer, np.floating)
+    if not known or not isinstance(number, int | float) or not 1e-50 <= number <= 1e50:
         raise ValueError(f"{name}: expected a finite number above 0, from 1e-50 to 1e50, got {describe(value)}")
 
 
@@ -106,7 +107,7 @@ def check_space(space: Any) -> None:
     space.check()
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """A short description of a value, for error messages."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} with shape {value.shape}"

@@ -276,7 +276,7 @@ def distinct(name: str, value: Any, least: int = 1) -> tuple[str, ...]:
 
 def check_number(name: str, value: Any) -> float:
     """value as a finite number of at most 1e100 in size."""
-    if is_number(value, np.integer, np.floating):
+    if is_number(value, np.integer, np.floating) and isinstance(value, np.generic):
         value = value.item()
     if not is_number(value, int, float) or not abs(value) <= MOST:
         raise ValueError(f"{name}: expected a finite number, got {describe(value)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ NONE: Array = np.empty((0, 0))
 
 WORDS = {"first": FIRST, "second": SECOND, "equal": EQUAL, "unsure": UNSURE}
 """Answers about two items, by word."""
+
+Answer: TypeAlias = int | Ints
+"""The answer to a question about k items: the place of the best item, EQUAL or UNSURE, or an order of 1 to k places."""
 
 
 class ComparisonPool(NamedTuple):
@@ -62,7 +65,7 @@ class Choice(NamedTuple):
             if len(X) != self.n_items:
                 raise ValueError(f"features: expected {self.n_items} rows, one for each item, got {len(X)}")
 
-    def check_context(self, x: Any, n_features: int = 0) -> ComparisonPool:
+    def check_context(self, x: object, n_features: int = 0) -> ComparisonPool:
         """x = (user, pairs) as a ComparisonPool. ValueError, naming the part, where it is not a pair of a user's index
         and at least one pair, or set, of different items."""
         if not isinstance(x, tuple | list) or len(x) != 2:
@@ -81,7 +84,7 @@ class Choice(NamedTuple):
             raise ValueError(f"x: pairs: expected different items in each, got {same[0]} twice")
         return ComparisonPool(int(x[0]), np.ascontiguousarray(pairs.astype(np.int64)))
 
-    def check_object(self, name: str, x: ComparisonPool, y: Any) -> int | Ints:
+    def check_object(self, name: str, x: ComparisonPool, y: object) -> Answer:
         """y as an answer: an int, or an order of 1 to k places (int64). ValueError, beginning with `name`, where it is
         not one."""
         k = x.pairs.shape[1]
@@ -103,27 +106,27 @@ class Choice(NamedTuple):
         """A pool other than x, for checks: for another user, with the last pair only."""
         return ComparisonPool(x.user + 1, x.pairs[-1:])
 
-    def invalid_contexts(self, x: ComparisonPool) -> list[Any]:
+    def invalid_contexts(self, x: ComparisonPool) -> list[object]:
         """Invalid contexts made from a pool x, for checks."""
         user, pairs = x
         last = pairs[-1:]
-        wrong: list[Any] = [pairs[:0], pairs[0], pairs[:, :1], pairs + 0.5, pairs[None], "text", None, [[0], [0, 1]]]
+        wrong: list[object] = [pairs[:0], pairs[0], pairs[:, :1], pairs + 0.5, pairs[None], "text", None, [[0], [0, 1]]]
         wrong += [
             np.vstack([pairs, w]) for w in (last * 0, last * 0 - 1, last * 0 + np.arange(last.size) * self.n_items)
         ]
         strange = [-1, MOST, 0.5, np.nan, True, "text", None, [user]]
-        spoiled: list[Any] = [(user, w) for w in wrong] + [(w, pairs) for w in strange]
+        spoiled: list[object] = [(user, w) for w in wrong] + [(w, pairs) for w in strange]
         return [*spoiled, user, pairs, (user, pairs, pairs), "text", None]
 
-    def invalid_objects(self, x: ComparisonPool, y: Ints) -> list[Any]:
+    def invalid_objects(self, x: ComparisonPool, y: Ints) -> list[object]:
         """Invalid feedback on the shown items y, for checks."""
         k = y.size
-        wrong: list[Any] = [k, -3, 0.5, np.nan, True, "left", "", None, 1j, 10**400, np.array(0)]
+        wrong: list[object] = [k, -3, 0.5, np.nan, True, "left", "", None, 1j, 10**400, np.array(0)]
         wrong += [[k], [-1], [0, 0], [0.0], [[0, 1]], np.arange(k + 1), np.empty(0, np.int64), [True, False]]
         return wrong if self.equal else [*wrong, EQUAL, "equal"]
 
 
-def _order(y: Any, k: int) -> Ints | None:
+def _order(y: object, k: int) -> Ints | None:
     """y as 1 to k different places from 0 to k - 1 (int64); None where it is no such order."""
     if isinstance(y, np.ndarray) and y.ndim == 0:  # it cannot be iterated over
         return None
@@ -138,14 +141,14 @@ def _order(y: Any, k: int) -> Ints | None:
     return order.astype(np.int64, copy=True) if np.unique(order).size == order.size else None
 
 
-def order_of(feedback: Any, k: int) -> Any:
+def order_of(feedback: Answer, k: int) -> Answer:
     """Feedback as an order: a single place as an order of one place; orders, EQUAL and UNSURE unchanged."""
     if isinstance(feedback, np.ndarray):
         return feedback
     return feedback if feedback in (EQUAL, UNSURE) else np.array([feedback], np.int64)
 
 
-def check_choice(space: Any) -> None:
+def check_choice(space: object) -> None:
     """ValueError unless space is a valid `Choice`."""
     if not isinstance(space, Choice):
         raise ValueError(f"space: expected a choice among items, such as Choice(10), got {describe(space)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,24 +21,25 @@ class Ranks(NamedTuple):
         """ValueError where k is not a whole number from 2 to MOST_RANKS."""
         check_count("n_ranks", self.k, least=2, most=MOST_RANKS)
 
-    def check_context(self, x: Any, n_features: int) -> Floats:
+    def check_context(self, x: object, n_features: int) -> Floats:
         """x as a C-contiguous float array (N,). ValueError where it is not one, or is not finite."""
         return finite_array("x", x, 1, n_features)
 
-    def check_object(self, name: str, x: Floats, y: Any) -> int:
+    def check_object(self, name: str, x: Floats, y: object) -> int:
         """y as a rank. ValueError where it is not a whole number from 1 to k."""
-        plain = isinstance(y, np.generic | np.ndarray) and y.ndim == 0 and y.dtype.kind in "iuf"
-        number = y.item() if plain and not hasattr(y, "mask") else y
+        number: object = y
+        if isinstance(y, np.generic | np.ndarray) and y.ndim == 0 and y.dtype.kind in "iuf" and not hasattr(y, "mask"):
+            number = y.item()
         if not is_number(number, int, float) or not 1 <= number <= self.k or number != number // 1:
             raise ValueError(f"{name}: expected a grade, a whole number from 1 to {self.k}, got {describe(y)}")
         return int(number)
 
-    def invalid_contexts(self, x: Floats) -> list[Any]:
+    def invalid_contexts(self, x: Floats) -> list[object]:
         """Invalid contexts made from x (N,), for checks."""
         spoiled = x.copy()
         spoiled[-1] = np.nan
         return [spoiled, x[:-1], x[:0], x[None], np.append(x, 0.0), x.astype(str), "text", None, 1.0]
 
-    def invalid_objects(self, x: Floats, y: int) -> list[Any]:
+    def invalid_objects(self, x: Floats, y: int) -> list[object]:
         """Invalid feedback made from a rank y, for checks."""
         return [0, self.k + 1, -y, y + 0.5, 10**400, np.nan, -np.inf, True, str(y), [y], np.array([y]), 1j, None]

@@ -88,14 +88,14 @@ class Ranking(NamedTuple):
         """ValueError unless k is a whole number from 1 to 1024."""
         check_count("k", self.k, most=DISCOUNTS.size)
 
-    def check_context(self, x: Any, n_features: int) -> Floats:
+    def check_context(self, x: object, n_features: int) -> Floats:
         """x as a C-contiguous float array (m x N). ValueError where it is not one, is empty, or is not finite."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] == 0:
             raise ValueError("x: expected at least one candidate, got an empty list (0 rows)")
         return array
 
-    def check_object(self, name: str, x: Floats, y: Any) -> Ints:
+    def check_object(self, name: str, x: Floats, y: object) -> Ints:
         """y as an order of candidates of x. ValueError where it is not one."""
         m = x.shape[0]
         order = indices(name, y, m, "candidate indices, best first")
@@ -165,7 +165,7 @@ class Assignment(NamedTuple):
         """ValueError where the number of slots is not positive."""
         check_count("slots", self.slots)
 
-    def check_context(self, x: Any, n_features: int) -> Floats:
+    def check_context(self, x: object, n_features: int) -> Floats:
         """x as a C-contiguous float array (m x slots x N). ValueError where it is not one, or has too few people."""
         array = finite_array("x", x, 3, n_features)
         if array.shape[1] != self.slots or array.shape[0] < self.slots:
@@ -174,7 +174,7 @@ class Assignment(NamedTuple):
             )
         return array
 
-    def check_object(self, name: str, x: Floats, y: Any) -> Ints:
+    def check_object(self, name: str, x: Floats, y: object) -> Ints:
         """y as one person for every slot. ValueError where it is not."""
         people = indices(name, y, x.shape[0], "a person for every slot")
         if people.size != self.slots:
@@ -191,7 +191,7 @@ class WithBaseScore(NamedTuple):
     (w + e_N) . phi(x, y), with w_N = 0 where it is not adjusted.
     """
 
-    space: Any
+    space: Any  # a Space; a RankingSpace where `positions` and `add_pairs` are called
     adjusted: bool = True
 
     @property
@@ -244,19 +244,19 @@ class WithBaseScore(NamedTuple):
         if not isinstance(self.adjusted, bool):
             raise ValueError(f"adjusted: expected True or False, got {self.adjusted!r}")
 
-    def check_context(self, x: Any, n_features: int) -> Floats:
+    def check_context(self, x: object, n_features: int) -> Floats:
         """x as the inner space checks it; the caller's score is the last of the n_features."""
         checked: Floats = self.space.check_context(x, n_features)
         return checked
 
-    def check_object(self, name: str, x: Floats, y: Any) -> Ints:
+    def check_object(self, name: str, x: Floats, y: object) -> Ints:
         """y as an object of the inner space."""
         checked: Ints = self.space.check_object(name, x, y)
         return checked
 
 
 @kernel
-def difference(space: Space, n_features: int, x: Floats, ybar: Any, y: Any) -> Array:
+def difference(space: Space, n_features: int, x: Floats, ybar: Ints, y: Ints) -> Array:
     """D = phi(x, ybar) - phi(x, y), (N,): the update direction of a correction of y to ybar, in any space."""
     D = np.zeros(n_features)
     space.add_difference(D, x, ybar, y, 1.0)
@@ -271,7 +271,7 @@ def with_base_weight(w: Array, adjusted: bool) -> Array:
     return out
 
 
-def is_exact(space: Any) -> bool:
+def is_exact(space: object) -> bool:
     """Whether a space shows the exact argmax of w . phi(x, .), as theorems assume: not one with a base score, and not
     one that is `approximate`."""
     return not (isinstance(space, WithBaseScore) or getattr(space, "approximate", False))

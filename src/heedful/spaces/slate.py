@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -70,7 +70,7 @@ class Slate(NamedTuple):
         if not self.low < self.high:
             raise ValueError(f"high: expected more than low = {self.low:g}, got {self.high:g}")
 
-    def check_context(self, x: Any, n_features: int = 0) -> SlateContext:
+    def check_context(self, x: object, n_features: int = 0) -> SlateContext:
         """x = (user, items) as a SlateContext, items in ascending order. ValueError, naming the part, where it is not a
         pair of a user's index and at least one item's, all different."""
         if not isinstance(x, tuple | list) or len(x) != 2:
@@ -80,7 +80,7 @@ class Slate(NamedTuple):
             raise ValueError("x: items: expected at least one on offer, got none")
         return SlateContext(int(x[0]), np.sort(indices("x: items", x[1], MOST, "the numbers of the items on offer")))
 
-    def check_object(self, name: str, x: SlateContext, y: Any) -> SlateRatings | WeightedRatings:
+    def check_object(self, name: str, x: SlateContext, y: object) -> SlateRatings | WeightedRatings:
         """y = (items, ratings) or (items, ratings, weights) as feedback; for one item they may be plain numbers.
 
         ValueError, beginning with `name`, where an item is not on offer, a rating is not from low to high, or a weight
@@ -113,19 +113,19 @@ class Slate(NamedTuple):
         """A context other than x, for checks: for another user, with the last item only."""
         return SlateContext(x.user + 1, x.items[-1:])
 
-    def invalid_contexts(self, x: SlateContext) -> list[Any]:
+    def invalid_contexts(self, x: SlateContext) -> list[object]:
         """Invalid contexts made from a context x, for checks."""
         user, items = x
         numbers = [np.append(items, items[0]), np.append(items, -1), np.append(items, MOST), items[:0], items + 0.5]
-        spoiled: list[Any] = [(user, wrong) for wrong in [*numbers, items[None], "text", None, [0, "a"]]]
+        spoiled: list[object] = [(user, wrong) for wrong in [*numbers, items[None], "text", None, [0, "a"]]]
         strange = [-1, MOST, 0.5, np.nan, True, "text", None, [user]]
         return [*spoiled, *[(wrong, items) for wrong in strange], user, items, (user, items, items), "text", None]
 
-    def invalid_objects(self, x: SlateContext, y: Ints) -> list[Any]:
+    def invalid_objects(self, x: SlateContext, y: Ints) -> list[object]:
         """Invalid feedback on the shown items y, for checks."""
         ratings = np.full(y.size, min(max(0.0, self.low), self.high))
         wrong = [np.nan, np.inf, -np.inf, np.nextafter(self.high, np.inf), np.nextafter(self.low, -np.inf)]
-        spoiled: list[Any] = [(y, np.append(ratings[1:], number)) for number in wrong]
+        spoiled: list[object] = [(y, np.append(ratings[1:], number)) for number in wrong]
         other = [np.append(y, y[0]), y - MOST, y + x.items[-1] + 1, y[:0], y + 0.5, "text", None]
         spoiled += [(items, np.resize(ratings, np.size(items))) for items in other]
         spoiled += [(y, strange) for strange in (np.append(ratings, ratings[0]), ratings[:0], "text", None, [[1.0]])]
@@ -134,7 +134,7 @@ class Slate(NamedTuple):
         return [*spoiled, y, ratings, (y, ratings, ratings, ratings), "text", None]
 
 
-def check_slate(space: Any) -> None:
+def check_slate(space: object) -> None:
     """ValueError unless space is a valid `Slate`."""
     if not isinstance(space, Slate):
         raise ValueError(f"space: expected a slate, such as Slate(5), got {describe(space)}")

@@ -6,7 +6,7 @@ subsets is greedy, and `Subset` says what that costs.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -105,14 +105,14 @@ class Path(NamedTuple):
         if int(self.heads.max()) not in reached:
             raise ValueError(f"heads: expected a path from {self.tails[0]} to {self.heads.max()}, got none")
 
-    def check_context(self, x: Any, n_features: int) -> Floats:
+    def check_context(self, x: object, n_features: int) -> Floats:
         """x as a C-contiguous float array (E x N). ValueError where it is not one."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] != self.tails.size:
             raise ValueError(f"x: expected {self.tails.size} rows, one an edge, got {array.shape[0]}")
         return array
 
-    def check_object(self, name: str, x: Floats, y: Any) -> Ints:
+    def check_object(self, name: str, x: Floats, y: object) -> Ints:
         """y as the edges of a path, first to last. ValueError where it is no path."""
         edges = indices(name, y, self.tails.size, "the edges of a path, first to last")
         here = int(self.tails[0])
@@ -237,7 +237,7 @@ class Subset(NamedTuple):
         """ValueError unless k is a positive whole number."""
         check_count("k", self.k)
 
-    def check_context(self, x: Any, n_features: int) -> Floats:
+    def check_context(self, x: object, n_features: int) -> Floats:
         """x as a C-contiguous float array (m x N), m > 0, without negative numbers. ValueError where it is not one."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] == 0:
@@ -246,7 +246,7 @@ class Subset(NamedTuple):
             raise ValueError(f"x: expected how much each candidate covers, 0 or more, got {array.min():g}")
         return array
 
-    def check_object(self, name: str, x: Floats, y: Any) -> Ints:
+    def check_object(self, name: str, x: Floats, y: object) -> Ints:
         """y as min(k, m) different candidates of x. ValueError where it is not."""
         chosen = indices(name, y, x.shape[0], "candidate indices, in any order")
         size = min(self.k, x.shape[0])

@@ -9,7 +9,7 @@ A person who looks at a document of grade `label` clicks it with probability noi
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -89,7 +89,7 @@ class Cascade(NamedTuple):
         return clicked[:size] if self.clicks_only else move_to_front(clicked, size, shown, labels.size)
 
 
-def _check(user: Any) -> None:
+def _check(user: PositionBiased | Cascade) -> None:
     """ValueError where a parameter that both have makes no sense."""
     _check_between("noise", user.noise, 0.0, 1.0)
     _check_between("highest", user.highest, 1e-3, 100.0)
@@ -97,6 +97,6 @@ def _check(user: Any) -> None:
         raise ValueError(f"clicks_only: expected True or False, got {user.clicks_only!r}")
 
 
-def _check_between(name: str, value: Any, least: float, most: float) -> None:
+def _check_between(name: str, value: object, least: float, most: float) -> None:
     if not is_number(value, int, float, np.integer, np.floating) or not least <= value <= most:
         raise ValueError(f"{name}: expected a number from {least:g} to {most:g}, got {describe(value)}")

@@ -2,53 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
+from heedful.core.fold import W, World
 from heedful.core.validation import check_count
 from heedful.jit.kernel import DISCOUNTS, Ints, kernel
 from heedful.spaces.slate import SlateContext, SlateRatings
-from heedful.worlds.ratings import LowRank, Replay
+from heedful.worlds.ratings import LowRank, LowRankState, Replay, ReplayState
+
+Array = npt.NDArray[np.float64]
 
 
-class WarmStart(NamedTuple):
+class RatingWorld(World[SlateContext, Ints, SlateRatings, W], Protocol[W]):
+    """A world whose users rate the items that they are shown."""
+
+    def value(self, user: int, item: int, /) -> float:
+        """The value of the item to the user."""
+
+
+class WarmStart(NamedTuple, Generic[W]):
     """A rating world with a warm start: in round t < W only items[t] is on offer, to users[t].
 
     So every learner starts with the same W ratings. These items count as consumed, and the regret of these rounds means
     nothing. users and items are (W,). Made by `warm_start`.
     """
 
-    world: Any
+    world: RatingWorld[W]
     users: Ints
     items: Ints
 
-    def init(self, rng: np.random.Generator) -> Any:
+    def init(self, rng: np.random.Generator) -> W:
         return self.world.init(rng)
 
-    def over(self, state: Any, t: int) -> bool:
+    def over(self, state: W, t: int) -> bool:
         return t >= self.users.size and bool(self.world.over(state, t))
 
-    def context(self, state: Any, t: int, rng: np.random.Generator) -> SlateContext:
+    def context(self, state: W, t: int, rng: np.random.Generator) -> SlateContext:
         if t < self.users.size:
             return SlateContext(int(self.users[t]), self.items[t : t + 1])
-        return self.world.context(state, t, rng)  # type: ignore[no-any-return]
+        return self.world.context(state, t, rng)
 
-    def respond(self, state: Any, x: SlateContext, shown: Ints, rng: np.random.Generator) -> SlateRatings:
-        return self.world.respond(state, x, shown, rng)  # type: ignore[no-any-return]
+    def respond(self, state: W, x: SlateContext, shown: Ints, rng: np.random.Generator) -> SlateRatings:
+        return self.world.respond(state, x, shown, rng)
 
-    def regret(self, state: Any, x: SlateContext, shown: Ints) -> float:
-        return self.world.regret(state, x, shown)  # type: ignore[no-any-return]
+    def regret(self, state: W, x: SlateContext, shown: Ints) -> float:
+        return self.world.regret(state, x, shown)
 
-    def advance(self, state: Any, x: SlateContext, shown: Ints, feedback: SlateRatings) -> Any:
+    def advance(self, state: W, x: SlateContext, shown: Ints, feedback: SlateRatings) -> W:
         return self.world.advance(state, x, shown, feedback)
 
     def value(self, user: int, item: int) -> float:
         """The value of the item to the user."""
-        return self.world.value(user, item)  # type: ignore[no-any-return]
+        return self.world.value(user, item)
 
 
-def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart:
+def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart[LowRankState] | WarmStart[ReplayState]:
     """Make a world that begins with `count` random ratings, drawn by the seed.
 
     They are different ratings of a `Replay`, or of random users and items of a `LowRank` world. ValueError where a
@@ -66,31 +77,31 @@ def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart:
     return WarmStart(world, users.astype(np.int64), world.items[chosen])
 
 
-class RankedList(NamedTuple):
+class RankedList(NamedTuple, Generic[W]):
     """A rating world for learners that show a list; the user consumes and rates the first `taken` items of it.
 
     `regret` returns the NDCG at `at` instead of a regret: the sum over the first `at` items of (value to the user -
     `floor`) / log2(position + 1), divided by that of the best list; 1 where no item on offer has a value above `floor`.
     """
 
-    world: Any
+    world: RatingWorld[W]
     taken: int
     at: int
     floor: float
 
-    def init(self, rng: np.random.Generator) -> Any:
+    def init(self, rng: np.random.Generator) -> W:
         return self.world.init(rng)
 
-    def over(self, state: Any, t: int) -> bool:
+    def over(self, state: W, t: int) -> bool:
         return bool(self.world.over(state, t))
 
-    def context(self, state: Any, t: int, rng: np.random.Generator) -> SlateContext:
-        return self.world.context(state, t, rng)  # type: ignore[no-any-return]
+    def context(self, state: W, t: int, rng: np.random.Generator) -> SlateContext:
+        return self.world.context(state, t, rng)
 
-    def respond(self, state: Any, x: SlateContext, shown: Ints, rng: np.random.Generator) -> SlateRatings:
-        return self.world.respond(state, x, shown[: self.taken], rng)  # type: ignore[no-any-return]
+    def respond(self, state: W, x: SlateContext, shown: Ints, rng: np.random.Generator) -> SlateRatings:
+        return self.world.respond(state, x, shown[: self.taken], rng)
 
-    def regret(self, state: Any, x: SlateContext, shown: Ints) -> float:
+    def regret(self, state: W, x: SlateContext, shown: Ints) -> float:
         n = x.items.size
         worth = np.empty(n)
         for j in range(n):
@@ -103,12 +114,12 @@ class RankedList(NamedTuple):
             here[r] = self.world.value(x.user, shown[r]) - self.floor
         return discounted_sum(here, min(self.at, shown.size)) / best
 
-    def advance(self, state: Any, x: SlateContext, shown: Ints, feedback: SlateRatings) -> Any:
+    def advance(self, state: W, x: SlateContext, shown: Ints, feedback: SlateRatings) -> W:
         return self.world.advance(state, x, shown[: self.taken], feedback)
 
 
 @kernel
-def discounted_sum(gains: Any, n: int) -> float:
+def discounted_sum(gains: Array, n: int) -> float:
     """DCG: the sum of the first n gains (m,), each divided by log2(position + 1)."""
     s = 0.0
     for r in range(n):

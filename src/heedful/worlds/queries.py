@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -108,7 +108,7 @@ def query_stream(
     return QueryStream(X, grades, utilities, best, offsets, int(k), user)
 
 
-def check_noise(noise: Any) -> None:
+def check_noise(noise: object) -> None:
     """ValueError unless noise is a standard deviation: a number from 0 to 1e50."""
     if not is_number(noise, int, float, np.integer, np.floating) or not 0.0 <= noise <= 1e50:
         raise ValueError(f"noise: expected a number, 0 or more, got {describe(noise)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,15 +42,15 @@ class Unlearnable(NamedTuple):
         x[0, t], x[1, t] = 1.0, -1.0
         return x
 
-    def respond(self, state: UnlearnableState, x: Any, shown: Ints, rng: np.random.Generator) -> Ints:
+    def respond(self, state: UnlearnableState, x: Array, shown: Ints, rng: np.random.Generator) -> Ints:
         answer = np.empty(1, np.int64)
         answer[0] = 1 - shown[0]
         return answer
 
-    def regret(self, state: UnlearnableState, x: Any, shown: Ints) -> float:
+    def regret(self, state: UnlearnableState, x: Array, shown: Ints) -> float:
         return 2.0 / np.sqrt(float(self.horizon))  # type: ignore[no-any-return]
 
-    def advance(self, state: UnlearnableState, x: Any, shown: Ints, feedback: Ints) -> UnlearnableState:
+    def advance(self, state: UnlearnableState, x: Array, shown: Ints, feedback: Ints) -> UnlearnableState:
         state.w_star[state.t] = (1.0 if feedback[0] == 0 else -1.0) / np.sqrt(float(self.horizon))
         return UnlearnableState(state.w_star, state.t + 1)
 

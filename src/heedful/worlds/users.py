@@ -257,7 +257,7 @@ def users_that(answer: str) -> str:
     return ", ".join(name for name, user in USERS.items() if hasattr(user, answer))
 
 
-def check_user(user: Any, answer: str, meaning: str) -> None:
+def check_user(user: object, answer: str, meaning: str) -> None:
     """ValueError unless user is an instance with this method (`rank`, `pick` or `correct`) and valid parameters.
 
     The message names the users that have it; `meaning` says in words what the method does.

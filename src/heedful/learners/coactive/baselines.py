@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
 from heedful.core.validation import check_count, check_space
+from heedful.jit.kernel import Floats, Ints
 
 Array = npt.NDArray[np.float64]
 
@@ -52,10 +53,10 @@ class FixedOrder(NamedTuple):
         check_space(self.space)
         return OrderState(np.zeros(self.n_features), 0)
 
-    def propose(self, state: OrderState, x: Any, rng: np.random.Generator) -> Any:
+    def propose(self, state: OrderState, x: Floats, rng: np.random.Generator) -> Ints:
         return self.space.argmax(state.w, x)
 
-    def update(self, state: OrderState, x: Any, y: Any, feedback: Any) -> OrderState:
+    def update(self, state: OrderState, x: Floats, y: Ints, feedback: Ints) -> OrderState:
         return OrderState(state.w, state.t + 1)
 
     def weights(self, state: OrderState) -> Array:
@@ -93,10 +94,10 @@ class RandomOrder(NamedTuple):
         check_space(self.space)
         return OrderState(np.zeros(self.n_features), 0)
 
-    def propose(self, state: OrderState, x: Any, rng: np.random.Generator) -> Any:
+    def propose(self, state: OrderState, x: Floats, rng: np.random.Generator) -> Ints:
         return self.space.argmax(np.ones(1), rng.random((*x.shape[:-1], 1)))
 
-    def update(self, state: OrderState, x: Any, y: Any, feedback: Any) -> OrderState:
+    def update(self, state: OrderState, x: Floats, y: Ints, feedback: Ints) -> OrderState:
         return OrderState(state.w, state.t + 1)
 
     def weights(self, state: OrderState) -> Array:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import RankingSpace
 from heedful.core.validation import check_count, check_positive
-from heedful.jit.kernel import Ints, kernel, squared_norm
+from heedful.jit.kernel import Floats, Ints, kernel, squared_norm
 from heedful.spaces.ranking import check_ranking
 
 Array = npt.NDArray[np.float64]
@@ -106,7 +106,7 @@ class DuelingBandit(NamedTuple):
         check_ranking(self.space, "whose objects can be interleaved")
         return DuelingState(np.zeros(self.n_features), 0)
 
-    def propose(self, state: DuelingState, x: Any, rng: np.random.Generator) -> Duel:
+    def propose(self, state: DuelingState, x: Floats, rng: np.random.Generator) -> Duel:
         u = rng.standard_normal(self.n_features)
         u *= 1.0 / math.sqrt(squared_norm(u))
         first = self.space.argmax(state.w, x)
@@ -116,7 +116,7 @@ class DuelingBandit(NamedTuple):
             shown, teams = np.append(shown, shown), np.append(teams, 1 - teams)
         return Duel(shown, teams, u)
 
-    def update(self, state: DuelingState, x: Any, y: Duel, feedback: Ints) -> DuelingState:
+    def update(self, state: DuelingState, x: Floats, y: Duel, feedback: Ints) -> DuelingState:
         lead = 0
         clicks = (
             min(max(self.space.positions(), 2), feedback.size) if y.shown.size > 1 else 0

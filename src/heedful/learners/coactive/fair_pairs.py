@@ -9,14 +9,14 @@ and the other pairs that the clicks imply count a little.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import RankingSpace
 from heedful.core.validation import check_count, check_positive, describe, is_number
-from heedful.jit.kernel import Ints, primitive
+from heedful.jit.kernel import Floats, Ints, primitive
 from heedful.learners.coactive.pairwise_logistic import adagrad_step
 from heedful.spaces.ranking import check_ranking
 
@@ -97,7 +97,7 @@ class FairPairs(NamedTuple):
         n = self.n_features
         return FairPairsState(np.zeros(n), np.zeros(n), np.zeros(n), 0)
 
-    def propose(self, state: FairPairsState, x: Any, rng: np.random.Generator) -> PerturbedRanking:
+    def propose(self, state: FairPairsState, x: Floats, rng: np.random.Generator) -> PerturbedRanking:
         shown = self.space.argmax(state.w, x)
         depth = self.depth(shown.size)
         start, pairs, probability = -1, 0, 1.0
@@ -110,11 +110,11 @@ class FairPairs(NamedTuple):
             probability = swap_probability(swapped, start, depth, self.swap)
         return PerturbedRanking(shown, start, swapped, probability)
 
-    def update(self, state: FairPairsState, x: Any, y: PerturbedRanking, feedback: Ints) -> FairPairsState:
+    def update(self, state: FairPairsState, x: Floats, y: PerturbedRanking, feedback: Ints) -> FairPairsState:
         self.gradient(state.g, state.w, x, y, feedback)
         return self.step(state, state.g)
 
-    def direction(self, state: FairPairsState, x: Any, y: PerturbedRanking, feedback: Ints) -> Array:
+    def direction(self, state: FairPairsState, x: Floats, y: PerturbedRanking, feedback: Ints) -> Array:
         """The gradient at the weights of `state`, (N,)."""
         D = np.zeros(self.n_features)
         self.gradient(D, state.w, x, y, feedback)
@@ -125,7 +125,7 @@ class FairPairs(NamedTuple):
         adagrad_step(state.w, state.total, D, self.rate)
         return FairPairsState(state.w, state.g, state.total, state.t + 1)
 
-    def gradient(self, out: Array, w: Array, x: Any, y: PerturbedRanking, feedback: Ints) -> None:
+    def gradient(self, out: Array, w: Array, x: Floats, y: PerturbedRanking, feedback: Ints) -> None:
         """out = the gradient at w of the log-likelihood of the feedback on y, (N,)."""
         out[:] = 0.0
         self.space.add_pair_gradient(out, w, x, feedback, y.shown)
@@ -250,5 +250,5 @@ def swap_probability(swapped: Bools, start: int, depth: int, swap: float) -> flo
     return this + other
 
 
-def _between(value: Any, least: float, most: float) -> bool:
+def _between(value: object, least: float, most: float) -> bool:
     return is_number(value, int, float, np.integer, np.floating) and bool(least <= value <= most)

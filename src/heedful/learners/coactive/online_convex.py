@@ -9,16 +9,31 @@ overwrite the arrays of the state. It is compiled where numba can compile it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.fold import S
 from heedful.core.space import Space
 from heedful.core.validation import check_count, check_positive, check_space
+from heedful.jit.kernel import Floats, Ints
 from heedful.spaces.ranking import difference
 
 Array = npt.NDArray[np.float64]
+
+
+class Rule(Protocol[S]):
+    """A rule of online convex optimisation: a NamedTuple of hyperparameters with two functions of a state S.
+
+    S is a NamedTuple with the weights in a field `w` (n,).
+    """
+
+    def init(self, n: int, /) -> S:
+        """The state before the first round, for n weights. ValueError where a hyperparameter makes no sense."""
+
+    def step(self, state: S, D: Array, /) -> S:
+        """The state after a round whose feedback changed phi by D (n,). It may overwrite the arrays of `state`."""
 
 
 class AdaGradState(NamedTuple):
@@ -55,7 +70,7 @@ class OnlineConvex(NamedTuple):
 
     n_features: int
     space: Space
-    rule: Any = AdaGrad()
+    rule: Rule[Any] = AdaGrad()
 
     @property
     def version(self) -> int:
@@ -77,10 +92,10 @@ class OnlineConvex(NamedTuple):
             raise ValueError(f"rule: expected a state with weights w of shape ({self.n_features},), got {state!r}")
         return state
 
-    def propose(self, state: Any, x: Any, rng: np.random.Generator) -> Any:
+    def propose(self, state: Any, x: Floats, rng: np.random.Generator) -> Ints:
         return self.space.argmax(state.w, x)
 
-    def update(self, state: Any, x: Any, y: Any, feedback: Any) -> Any:
+    def update(self, state: Any, x: Floats, y: Ints, feedback: Ints) -> Any:
         return self.rule.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: Any, D: Array) -> Any:

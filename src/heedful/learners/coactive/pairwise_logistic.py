@@ -6,14 +6,14 @@ does not fall below a floor. The same feedback also says that each chosen candid
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
 from heedful.core.validation import check_count, check_positive, check_space
-from heedful.jit.kernel import primitive
+from heedful.jit.kernel import Floats, Ints, primitive
 
 Array = npt.NDArray[np.float64]
 
@@ -75,15 +75,15 @@ class PairwiseLogistic(NamedTuple):
         n = self.n_features
         return PairwiseLogisticState(np.zeros(n), np.zeros(n), np.zeros(n), 0)
 
-    def propose(self, state: PairwiseLogisticState, x: Any, rng: np.random.Generator) -> Any:
+    def propose(self, state: PairwiseLogisticState, x: Floats, rng: np.random.Generator) -> Ints:
         return self.space.argmax(state.w, x)
 
-    def update(self, state: PairwiseLogisticState, x: Any, y: Any, feedback: Any) -> PairwiseLogisticState:
+    def update(self, state: PairwiseLogisticState, x: Floats, y: Ints, feedback: Ints) -> PairwiseLogisticState:
         state.g[:] = 0.0
         self.space.add_pair_gradient(state.g, state.w, x, feedback, y)
         return self.step(state, state.g)
 
-    def direction(self, state: PairwiseLogisticState, x: Any, y: Any, feedback: Any) -> Array:
+    def direction(self, state: PairwiseLogisticState, x: Floats, y: Ints, feedback: Ints) -> Array:
         """The gradient at the weights of `state`, (N,)."""
         D = np.zeros(self.n_features)
         self.space.add_pair_gradient(D, state.w, x, feedback, y)

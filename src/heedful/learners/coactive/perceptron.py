@@ -8,14 +8,14 @@ objects and the update rule are independent choices (Algorithm 3): `step` is the
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
 from heedful.core.validation import check_count, check_positive, check_space, describe
-from heedful.jit.kernel import primitive, squared_norm
+from heedful.jit.kernel import Floats, Ints, primitive, squared_norm
 
 Array = npt.NDArray[np.float64]
 
@@ -56,10 +56,10 @@ class PreferencePerceptron(NamedTuple):
         check_space(self.space)
         return PerceptronState(np.zeros(self.n_features), np.zeros(self.n_features), 0)
 
-    def propose(self, state: PerceptronState, x: Any, rng: np.random.Generator) -> Any:
+    def propose(self, state: PerceptronState, x: Floats, rng: np.random.Generator) -> Ints:
         return self.space.argmax(state.w, x)
 
-    def update(self, state: PerceptronState, x: Any, y: Any, feedback: Any) -> PerceptronState:
+    def update(self, state: PerceptronState, x: Floats, y: Ints, feedback: Ints) -> PerceptronState:
         self.space.add_difference(state.w if self.batch == 1 else state.pending, x, feedback, y, 1.0)
         return self.finish_round(state)
 
@@ -179,10 +179,10 @@ class ExponentiatedPerceptron(NamedTuple):
         w = np.full(self.n_features, 0.0 if self.signed else 1.0 / self.n_features)
         return ExponentiatedState(np.zeros(self.n_features), w, 0)
 
-    def propose(self, state: ExponentiatedState, x: Any, rng: np.random.Generator) -> Any:
+    def propose(self, state: ExponentiatedState, x: Floats, rng: np.random.Generator) -> Ints:
         return self.space.argmax(state.w, x)
 
-    def update(self, state: ExponentiatedState, x: Any, y: Any, feedback: Any) -> ExponentiatedState:
+    def update(self, state: ExponentiatedState, x: Floats, y: Ints, feedback: Ints) -> ExponentiatedState:
         self.space.add_difference(state.theta, x, feedback, y, self.rate(state.t + 1))
         return self.finish_round(state)
 
@@ -259,10 +259,10 @@ class ConvexPerceptron(NamedTuple):
         check_space(self.space)
         return ConvexState(np.zeros(self.n_features), 0)
 
-    def propose(self, state: ConvexState, x: Any, rng: np.random.Generator) -> Any:
+    def propose(self, state: ConvexState, x: Floats, rng: np.random.Generator) -> Ints:
         return self.space.argmax(state.w, x)
 
-    def update(self, state: ConvexState, x: Any, y: Any, feedback: Any) -> ConvexState:
+    def update(self, state: ConvexState, x: Floats, y: Ints, feedback: Ints) -> ConvexState:
         self.space.add_difference(state.w, x, feedback, y, 1.0 / math.sqrt(float(state.t + 1)))
         return self.finish_round(state)
 

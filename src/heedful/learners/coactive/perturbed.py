@@ -6,14 +6,14 @@ same swaps and learns more from them: logistic steps, and clicks on the upper on
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import RankingSpace
 from heedful.core.validation import check_count, describe, is_number
-from heedful.jit.kernel import Ints
+from heedful.jit.kernel import Floats, Ints
 from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking
 from heedful.spaces.ranking import check_ranking, difference
 
@@ -73,14 +73,14 @@ class PerturbedPerceptron(NamedTuple):
         """The learner that shows orders with the same swaps."""
         return FairPairs(self.n_features, self.space, 0.1, self.swap, 0.0)
 
-    def propose(self, state: PerturbedState, x: Any, rng: np.random.Generator) -> PerturbedRanking:
+    def propose(self, state: PerturbedState, x: Floats, rng: np.random.Generator) -> PerturbedRanking:
         return self.pairs().propose(state, x, rng)  # type: ignore[arg-type]  # of a state it reads w alone
 
-    def update(self, state: PerturbedState, x: Any, y: PerturbedRanking, feedback: Ints) -> PerturbedState:
+    def update(self, state: PerturbedState, x: Floats, y: PerturbedRanking, feedback: Ints) -> PerturbedState:
         self.space.add_difference(state.w, x, self.correction(x, y, feedback), y.shown, 1.0)
         return PerturbedState(state.w, state.t + 1)
 
-    def correction(self, x: Any, y: PerturbedRanking, feedback: Ints) -> Ints:
+    def correction(self, x: Floats, y: PerturbedRanking, feedback: Ints) -> Ints:
         """ybar: the shown order, where the two of a pair change places if only the lower one was clicked."""
         clicked = np.zeros(x.shape[0], np.bool_)
         if y.start < 0:
@@ -103,7 +103,7 @@ class PerturbedPerceptron(NamedTuple):
                 out[i], out[i + 1] = out[i + 1], out[i]
         return out
 
-    def direction(self, state: PerturbedState, x: Any, y: PerturbedRanking, feedback: Ints) -> Array:
+    def direction(self, state: PerturbedState, x: Floats, y: PerturbedRanking, feedback: Ints) -> Array:
         """D = phi(x, ybar) - phi(x, y), (N,)."""
         return difference(self.space, self.n_features, x, self.correction(x, y, feedback), y.shown)
 

@@ -6,13 +6,14 @@ The solver is scikit-learn's liblinear. It is imported when a Ranking SVM is use
 from __future__ import annotations
 
 import threading
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
 from heedful.core.validation import check_count, check_space
+from heedful.jit.kernel import Floats, Ints
 from heedful.spaces.ranking import difference
 
 Array = npt.NDArray[np.float64]
@@ -96,10 +97,10 @@ class RankingSVM(NamedTuple):
         N = self.n_features
         return RankingSVMState(np.zeros(N), np.zeros((self.capacity, N)), 0, 0, FIRST_C, 0)
 
-    def propose(self, state: RankingSVMState, x: Any, rng: np.random.Generator) -> Any:
+    def propose(self, state: RankingSVMState, x: Floats, rng: np.random.Generator) -> Ints:
         return self.space.argmax(state.w if state.trained else rng.standard_normal(self.n_features), x)
 
-    def update(self, state: RankingSVMState, x: Any, y: Any, feedback: Any) -> RankingSVMState:
+    def update(self, state: RankingSVMState, x: Floats, y: Ints, feedback: Ints) -> RankingSVMState:
         return self.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RankingSVMState, D: Array) -> RankingSVMState:

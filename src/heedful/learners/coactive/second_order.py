@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from heedful.core.space import Space
 from heedful.core.validation import check_count, check_positive, check_space
 from heedful.jit.blas import add_rank_one, solve_definite, solve_factored, symmetric_times
-from heedful.jit.kernel import kernel, scores, squared_norm
+from heedful.jit.kernel import Floats, Ints, kernel, scores, squared_norm
 
 Array = npt.NDArray[np.float64]
 
@@ -63,10 +63,10 @@ class SecondOrderPerceptron(NamedTuple):
         n = self.n_features
         return SecondOrderState(np.zeros(n), np.eye(n) / self.epsilon, np.zeros(n), np.zeros(n), 0)
 
-    def propose(self, state: SecondOrderState, x: Any, rng: np.random.Generator) -> Any:
+    def propose(self, state: SecondOrderState, x: Floats, rng: np.random.Generator) -> Ints:
         return self.space.argmax(state.w, x)
 
-    def update(self, state: SecondOrderState, x: Any, y: Any, feedback: Any) -> SecondOrderState:
+    def update(self, state: SecondOrderState, x: Floats, y: Ints, feedback: Ints) -> SecondOrderState:
         state.D[:] = 0.0
         self.space.add_difference(state.D, x, feedback, y, 1.0)
         return self.step(state, state.D)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from heedful.inference.gp.subset_acquisition import next_set, subset_scores
 from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 from heedful.learners.preference.common import initial_state, prior_covariance, with_new_items
-from heedful.spaces.comparison import UNSURE, ComparisonPool, order_of
+from heedful.spaces.comparison import UNSURE, Answer, Choice, ComparisonPool, order_of
 
 Array = npt.NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class CollaborativeGP(NamedTuple):
     two items, with independent noise. For up to some hundred items: learning the functions costs O(D n^3).
     """
 
-    space: Any
+    space: Choice
     """the items, `Choice(n_items, equal, features)`; without features, K = amplitude^2 I"""
     D: int = 20
     """the number of shared functions; more than needed do no harm"""
@@ -124,15 +124,14 @@ class CollaborativeGP(NamedTuple):
         row: Ints = x.pairs[at].copy()
         return row
 
-    def update(self, state: CollaborativeGPState, x: ComparisonPool, y: Ints, feedback: Any) -> CollaborativeGPState:
+    def update(self, state: CollaborativeGPState, x: ComparisonPool, y: Ints, feedback: Answer) -> CollaborativeGPState:
         state = state._replace(t=state.t + 1)
         if isinstance(feedback, int) and feedback == UNSURE:
             return state
         order = order_of(feedback, y.size)
-        told = isinstance(order, np.ndarray)
         said = state.said
-        for row in order_comparisons(y, order) if told else tie_comparisons(y):  # each alone
-            said = append_answer(said, x.user, row[None], not told, self._width, self.lapse)
+        for row in order_comparisons(y, order) if isinstance(order, np.ndarray) else tie_comparisons(y):  # each alone
+            said = append_answer(said, x.user, row[None], not isinstance(order, np.ndarray), self._width, self.lapse)
         state = state._replace(said=said)
         if said.n >= state.learned + max(self.every, state.learned // 10):
             return self.relearn(state)
@@ -150,7 +149,13 @@ class CollaborativeGP(NamedTuple):
         return state._replace(mean=mean, cov=cov, people=people, mw=got.mw, vw=got.vw, learned=said.n)
 
     def question(
-        self, state: CollaborativeGPState, user: int, items: Ints, size: int = 2, rng: Any = None, skip: Any = ()
+        self,
+        state: CollaborativeGPState,
+        user: int,
+        items: Ints,
+        size: int = 2,
+        rng: np.random.Generator | None = None,
+        skip: npt.ArrayLike = (),
     ) -> Ints:
         """The `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item indices), as
         `subset_acquisition.next_set` chooses them."""
@@ -168,10 +173,10 @@ class CollaborativeGP(NamedTuple):
             return utilities(part, state.mw[at], state.vw[at])
         return utilities(part, np.zeros(self.D), np.ones(self.D))
 
-    def with_items(self, state: CollaborativeGPState, features: Any) -> CollaborativeGPState:
+    def with_items(self, state: CollaborativeGPState, features: npt.ArrayLike) -> CollaborativeGPState:
         """The state with q more items, whose indices are n, n + 1, ..., by their features (q x d); d = 0 where items
         have none. Everything is learned again. ValueError, naming what is wrong, where the features do not fit."""
-        _, X = with_new_items(self, state, features)  # type: ignore[arg-type]
+        _, X = with_new_items(self, state.X, features)
         return self.relearn(state._replace(X=X))
 
     def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:

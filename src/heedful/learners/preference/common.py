@@ -6,7 +6,7 @@ each answer by a Gaussian factor, its site.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ from heedful.inference.gp.response_noise import (
 from heedful.inference.gp.stopping import AnswerSites
 from heedful.inference.gp.subset_acquisition import next_set, subset_scores
 from heedful.jit.kernel import Ints
-from heedful.spaces.comparison import MOST_ITEMS, ComparisonPool, check_choice, order_of
+from heedful.spaces.comparison import MOST_ITEMS, Answer, Choice, ComparisonPool, check_choice, order_of
 
 Array = npt.NDArray[np.float64]
 
@@ -51,6 +51,34 @@ by less than a width; with a narrower one, rounding would swallow the difference
 
 ROUNDS = 2
 """How often a person's sites and noise parameters are updated in turn after an answer."""
+
+
+class Hyperparameters(Protocol):
+    """The hyperparameters that `PreferenceGP`, `HierarchicalGP` and `CollaborativeGP` have in common."""
+
+    @property
+    def space(self) -> Choice: ...
+    @property
+    def lengthscale(self) -> float: ...
+    @property
+    def amplitude(self) -> float: ...
+    @property
+    def width(self) -> float: ...
+    @property
+    def lapse(self) -> float: ...
+    @property
+    def rule(self) -> str: ...
+    @property
+    def every(self) -> int: ...
+    @property
+    def learn_noise(self) -> bool: ...
+
+
+class GPHyperparameters(Hyperparameters, Protocol):
+    """The hyperparameters of `PreferenceGP` and `HierarchicalGP`."""
+
+    @property
+    def one_width(self) -> bool: ...
 
 
 class PreferenceGPState(NamedTuple):
@@ -80,7 +108,7 @@ class PreferenceGPState(NamedTuple):
         return self._replace(said=self.said.own())
 
 
-def initial_state(learner: Any) -> PreferenceGPState:
+def initial_state(learner: Hyperparameters) -> PreferenceGPState:
     """The state before the first answer. ValueError, naming the field, where a hyperparameter makes no sense."""
     check_choice(learner.space)
     check_amplitude(learner.amplitude)
@@ -102,17 +130,17 @@ def initial_state(learner: Any) -> PreferenceGPState:
     return PreferenceGPState(np.zeros(n), prior_covariance(learner, X), X, empty_buffer(), 0, 0)
 
 
-def prior_covariance(learner: Any, X: Array) -> Array:
+def prior_covariance(learner: Hyperparameters, X: Array) -> Array:
     """The kernel matrix K (n x n) of items with features X (n x d); d = 0 where items have none."""
     return kernel_for(X, learner.lengthscale or "median", float(learner.amplitude)).over(X)
 
 
-def noise_prior(learner: Any) -> NoisePrior:
+def noise_prior(learner: Hyperparameters) -> NoisePrior:
     """The prior of how people answer: their width and lapse rate."""
     return NoisePrior(width=float(learner.width)) if learner.space.equal else NoisePrior()
 
 
-def answer_noise(learner: Any, said: AnswerBuffer, user: int) -> tuple[float, float]:
+def answer_noise(learner: GPHyperparameters, said: AnswerBuffer, user: int) -> tuple[float, float]:
     """The width and the lapse rate of a person: as last learned, or the learner's own for a new person."""
     at = said.of(user)
     if at.size:
@@ -123,7 +151,9 @@ def answer_noise(learner: Any, said: AnswerBuffer, user: int) -> tuple[float, fl
     return float(learner.width) if learner.space.equal else 0.0, float(lapse)
 
 
-def with_answer(learner: Any, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Any) -> PreferenceGPState:
+def with_answer(
+    learner: GPHyperparameters, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Answer
+) -> PreferenceGPState:
     """The state with one more answer, its sites still 0. It may overwrite the arrays of `state`."""
     said = state.said
     width, lapse = answer_noise(learner, said, x.user)
@@ -133,7 +163,7 @@ def with_answer(learner: Any, state: PreferenceGPState, x: ComparisonPool, y: In
 
 
 def refine_sites(
-    learner: Any,
+    learner: GPHyperparameters,
     state: PreferenceGPState,
     user: int,
     sweeps: int,
@@ -166,7 +196,13 @@ def refine_sites(
 
 
 def update_state(
-    learner: Any, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Any, every: int, learn_noise: bool
+    learner: GPHyperparameters,
+    state: PreferenceGPState,
+    x: ComparisonPool,
+    y: Ints,
+    feedback: Answer,
+    every: int,
+    learn_noise: bool,
 ) -> PreferenceGPState:
     """The state after one answer, with the person's sites updated: until they converge after every `every` comparisons,
     in one sweep otherwise. It may overwrite the arrays of `state`."""
@@ -177,7 +213,7 @@ def update_state(
     return state._replace(t=state.t + 1)
 
 
-def propose(learner: Any, state: PreferenceGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:
+def propose(learner: GPHyperparameters, state: PreferenceGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:
     """The row (k,) of the pool with the highest value of the learner's acquisition rule, ties to the first."""
     at = int(rng.integers(len(x.pairs))) if learner.rule == "random" else 0
     if learner.rule != "random" and len(x.pairs) > 1:
@@ -194,7 +230,15 @@ def user_posterior(state: PreferenceGPState, user: int, items: Ints | None) -> P
     return item_posterior(state.cov, state.mean, state.said, user, every)
 
 
-def question(learner: Any, state: PreferenceGPState, user: int, items: Ints, size: int, rng: Any, skip: Any) -> Ints:
+def question(
+    learner: GPHyperparameters,
+    state: PreferenceGPState,
+    user: int,
+    items: Ints,
+    size: int,
+    rng: np.random.Generator | None,
+    skip: npt.ArrayLike,
+) -> Ints:
     """The `size` of `items` (i,) to show next: of all pairs (or sets) of them that are not in `skip`, the one with the
     highest value of the learner's acquisition rule."""
     offered = np.unique(items)
@@ -207,7 +251,9 @@ def question(learner: Any, state: PreferenceGPState, user: int, items: Ints, siz
     return offered[next_set(whole, learner.rule, size, skip=rows, rng=rng)]
 
 
-def group_posterior(learner: Any, state: PreferenceGPState, users: Ints, pooled: bool) -> Posterior | Mixture:
+def group_posterior(
+    learner: GPHyperparameters, state: PreferenceGPState, users: Ints, pooled: bool
+) -> Posterior | Mixture:
     """The posterior of the mean of these people's utilities, with the kernel and the noise inferred from the answers
     too.
 
@@ -224,14 +270,14 @@ def group_posterior(learner: Any, state: PreferenceGPState, users: Ints, pooled:
     return belief.of(int(whose[0])) if whose.size == 1 else belief.average(whose)
 
 
-def answers_of(learner: Any, state: PreferenceGPState, user: int) -> AnswerSites:
+def answers_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> AnswerSites:
     """A person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
     at = state.said.of(user)
     rows = state.said.rows(at)._replace(user=np.zeros(at.size, np.int64))
     return AnswerSites(rows, state.said.sites(at), *answer_noise(learner, state.said, user))
 
 
-def trust_in(learner: Any, state: PreferenceGPState, user: int) -> EPDiagnostics:
+def trust_in(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> EPDiagnostics:
     """Diagnostics of how far the EP posterior of a person can be trusted."""
     told = answers_of(learner, state, user)
     items = np.unique(told.rows.pairs)
@@ -240,7 +286,7 @@ def trust_in(learner: Any, state: PreferenceGPState, user: int) -> EPDiagnostics
     return diagnose_ep(before, user_posterior(state, user, items), told)
 
 
-def noise_of(learner: Any, state: PreferenceGPState, user: int) -> UserNoise:
+def noise_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> UserNoise:
     """How a person answers: width, lapse rate, and the probability that all their answers are random."""
     told, prior = answers_of(learner, state, user), noise_prior(learner)
     items, inverse = np.unique(told.rows.pairs, return_inverse=True)
@@ -251,10 +297,10 @@ def noise_of(learner: Any, state: PreferenceGPState, user: int) -> UserNoise:
     return UserNoise(told.width, told.lapse, float(random_probabilities(rows, many.log_evidence, noise, prior)[0]))
 
 
-def with_new_items(learner: Any, state: PreferenceGPState, features: Any) -> tuple[Array, Array]:
-    """K and the features X of all items, the new ones last. ValueError, naming what is wrong, where the `features` of
-    the new items do not fit."""
-    n, d = state.X.shape
+def with_new_items(learner: Hyperparameters, X: Array, features: npt.ArrayLike) -> tuple[Array, Array]:
+    """K and the features of all items: those with features X (n x d), then the new ones. ValueError, naming what is
+    wrong, where the `features` of the new items do not fit."""
+    n, d = X.shape
     more = numbers("features", features, "2-dimensional numbers, a row for each item")
     if more.ndim == 2 and n == 0:
         d = more.shape[1]
@@ -264,5 +310,5 @@ def with_new_items(learner: Any, state: PreferenceGPState, features: Any) -> tup
         more = finite_array("features", more, 2, d)
     if n + len(more) > MOST_ITEMS:
         raise ValueError(f"features: expected at most {MOST_ITEMS} items altogether, got {n + len(more)}")
-    X = np.concatenate([state.X.reshape(n, d), more.astype(np.float64)])
+    X = np.concatenate([X.reshape(n, d), more.astype(np.float64)])
     return prior_covariance(learner, X), X

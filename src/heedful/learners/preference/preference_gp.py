@@ -6,9 +6,10 @@ inference is in `heedful.inference.gp`; the classes here make learners of it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number
 from heedful.inference.gp.answer_buffer import AnswerBuffer, drop_rows, empty_buffer, rows_about
@@ -37,7 +38,7 @@ from heedful.learners.preference.common import (
     with_answer,
     with_new_items,
 )
-from heedful.spaces.comparison import UNSURE, ComparisonPool
+from heedful.spaces.comparison import UNSURE, Answer, Choice, ComparisonPool
 
 
 class PreferenceGP(NamedTuple):
@@ -51,7 +52,7 @@ class PreferenceGP(NamedTuple):
     Items may arrive later (`with_items`).
     """
 
-    space: Any
+    space: Choice
     """the items, `Choice(n_items, equal, features)`; without features, K = amplitude^2 I"""
     lengthscale: float = 0.0
     """of the kernel, in standard deviations of the features; 0: the median distance of two items"""
@@ -91,13 +92,19 @@ class PreferenceGP(NamedTuple):
     def propose(self, state: PreferenceGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:
         return propose(self, state, x, rng)
 
-    def update(self, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Any) -> PreferenceGPState:
+    def update(self, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Answer) -> PreferenceGPState:
         if isinstance(feedback, int) and feedback == UNSURE:
             return state._replace(t=state.t + 1)
         return update_state(self, state, x, y, feedback, self.every, self.learn_noise)
 
     def question(
-        self, state: PreferenceGPState, user: int, items: Ints, size: int = 2, rng: Any = None, skip: Any = ()
+        self,
+        state: PreferenceGPState,
+        user: int,
+        items: Ints,
+        size: int = 2,
+        rng: np.random.Generator | None = None,
+        skip: npt.ArrayLike = (),
     ) -> Ints:
         """The `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item indices), as
         `subset_acquisition.next_set` chooses them."""
@@ -128,14 +135,14 @@ class PreferenceGP(NamedTuple):
         modes."""
         return trust_in(self, state, user)
 
-    def with_items(self, state: PreferenceGPState, features: Any) -> PreferenceGPState:
+    def with_items(self, state: PreferenceGPState, features: npt.ArrayLike) -> PreferenceGPState:
         """The state with q more items, whose indices are n, n + 1, ..., by their features (q x d); d = 0 where items
         have none.
 
         K is computed for all items; a person's sites stay as they are until that person's next answer. ValueError,
         naming what is wrong, where the features do not fit.
         """
-        K, X = with_new_items(self, state, features)
+        K, X = with_new_items(self, state.X, features)
         return state._replace(mean=np.zeros(len(K)), cov=K, X=X)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
@@ -162,7 +169,7 @@ class HierarchicalGP(NamedTuple):
     prior is the population. All people share one width. Otherwise as `PreferenceGP`.
     """
 
-    space: Any
+    space: Choice
     """the items, `Choice(n_items, equal, features)`"""
     lengthscale: float = 0.0
     """as in `PreferenceGP`, like the fields from here to `rule`"""
@@ -204,7 +211,7 @@ class HierarchicalGP(NamedTuple):
     def propose(self, state: PreferenceGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:
         return propose(self, state, x, rng)
 
-    def update(self, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Any) -> PreferenceGPState:
+    def update(self, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Answer) -> PreferenceGPState:
         if isinstance(feedback, int) and feedback == UNSURE:
             return state._replace(t=state.t + 1)
         if state.said.n + 1 < state.learned + max(self.every, state.learned // 10):
@@ -229,7 +236,13 @@ class HierarchicalGP(NamedTuple):
         return state._replace(mean=mean, cov=cov, learned=said.n)
 
     def question(
-        self, state: PreferenceGPState, user: int, items: Ints, size: int = 2, rng: Any = None, skip: Any = ()
+        self,
+        state: PreferenceGPState,
+        user: int,
+        items: Ints,
+        size: int = 2,
+        rng: np.random.Generator | None = None,
+        skip: npt.ArrayLike = (),
     ) -> Ints:
         """The `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item indices), as
         `subset_acquisition.next_set` chooses them."""
@@ -261,12 +274,12 @@ class HierarchicalGP(NamedTuple):
         modes."""
         return trust_in(self, state, user)
 
-    def with_items(self, state: PreferenceGPState, features: Any) -> PreferenceGPState:
+    def with_items(self, state: PreferenceGPState, features: npt.ArrayLike) -> PreferenceGPState:
         """The state with q more items, as `PreferenceGP.with_items`.
 
         m and S stay as they are for the earlier items; the new items follow from these by the kernel.
         """
-        K, X = with_new_items(self, state, features)
+        K, X = with_new_items(self, state.X, features)
         mean, cov, n = np.zeros(len(K)), K, state.mean.size
         if state.learned:
             mean, cov = add_items(Population(state.mean, state.cov), K[:n, :n], K[:n, n:], K[n:, n:])

@@ -11,7 +11,7 @@ is an option.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -92,7 +92,7 @@ class ALB(NamedTuple):
     Adding a constant to all ratings changes the proposals. No regret bound is known.
     """
 
-    space: Any = Slate()
+    space: Slate = Slate()
     n_factors: int = 5
     penalty: float = 1.0
     """lambda, the ridge penalty, the same for users and items"""

@@ -3,7 +3,7 @@ mean where there is one, else the item's."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -201,7 +201,7 @@ class RoundCount(NamedTuple):
 class RandomItem(NamedTuple):
     """Random item: ours, for comparison, each item on offer is equally likely. Interaction: rating."""
 
-    space: Any = Slate()
+    space: Slate = Slate()
 
     @property
     def version(self) -> int:
@@ -237,7 +237,7 @@ class UserGreedy(NamedTuple):
     all ratings.
     """
 
-    space: Any = Slate()
+    space: Slate = Slate()
 
     @property
     def version(self) -> int:
@@ -277,7 +277,7 @@ class ItemMean(NamedTuple):
     Shows the items with the highest mean rating of all users; each mean includes `prior` ratings of the overall mean.
     """
 
-    space: Any = Slate()
+    space: Slate = Slate()
     prior: float = 1.0
 
     @property
@@ -317,7 +317,7 @@ class PairMean(NamedTuple):
     Shows the items with the highest mean of the user's own ratings; items that they never rated count as in `ItemMean`.
     """
 
-    space: Any = Slate()
+    space: Slate = Slate()
     prior: float = 1.0
 
     @property
@@ -367,7 +367,7 @@ def empty_tally() -> Tally:
     return Tally(empty_matrix(64, 64), np.zeros(64), np.zeros(64), 0.0, 0.0, 0)
 
 
-def check_prior(prior: Any) -> None:
+def check_prior(prior: object) -> None:
     """ValueError unless prior is a number from 0 on."""
     if not is_number(prior, int, float) or not 0.0 <= prior <= 1e50:
         raise ValueError(f"prior: expected a number from 0 to 1e50, got {describe(prior)}")

@@ -7,7 +7,7 @@ noise. Every user and every item has a Gaussian posterior; all variances are lea
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -109,7 +109,7 @@ class BMF(NamedTuple):
     regret bound is known.
     """
 
-    space: Any = Slate()
+    space: Slate = Slate()
     n_factors: int = 5
     width: float = 0.5
     """the number of standard deviations that are added at first"""

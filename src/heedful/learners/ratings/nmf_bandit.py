@@ -3,7 +3,7 @@ ratings so far."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -139,7 +139,7 @@ class NMFBandit(NamedTuple):
     rated pairs.
     """
 
-    space: Any = Slate()
+    space: Slate = Slate()
     n_factors: int = 5
     theta: float = 0.1
     """how much to explore"""

@@ -7,7 +7,7 @@ made by one particle, drawn by weight.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -155,7 +155,7 @@ class PTS(NamedTuple):
     raters, from their conditionals (a Gibbs move). The regret bound of the paper holds only for rank 1.
     """
 
-    space: Any = Slate()
+    space: Slate = Slate()
     n_factors: int = 5
     n_particles: int = 30
     sigma: float = 0.5
