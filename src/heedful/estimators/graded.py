@@ -118,7 +118,8 @@ class Graded(ClassifierMixin, BaseEstimator):
         return self
 
     def _known(self, told: Any, afresh: bool) -> Labels | None:
-        """The labels of before, lowest first. ValueError where y has them in another order."""
+        """The labels known before, from the lowest on; None for a new fit. ValueError where y orders them
+        differently."""
         if afresh:
             return None
         known = self.classes_.tolist()
@@ -127,7 +128,7 @@ class Graded(ClassifierMixin, BaseEstimator):
         return self.classes_
 
     def _take(self, X: Floats, ranks: Ints, weights: Array | None, epochs: int, shuffle: bool, afresh: bool) -> None:
-        """Fold the rows into the state, or into a first one."""
+        """Fold the rows into the state, or into a new one with `afresh`. ValueError where weights overflow."""
         one = bool(self.fit_intercept) if afresh else self._one
         learner = coerce(self._rule(self.n_features_in_ + one, self.classes_.size))
         state = learner.init(np.random.default_rng(0))  # checks the hyperparameters, too
@@ -148,7 +149,7 @@ class Graded(ClassifierMixin, BaseEstimator):
         self._state, self._one = state, one
 
     def _weighted(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
-        """What folds rows (n x N) that count so much (n,), and the rows as it takes them."""
+        """A learner of weighted rows, and the rows X (n x N) with their weights (n,) in its form."""
         raise NotImplementedError
 
     def _instances(self, X: Any) -> Floats:
@@ -169,7 +170,7 @@ class Graded(ClassifierMixin, BaseEstimator):
         return self.classes_[places]
 
     def _places(self, X: Any) -> Ints:
-        """Where the label of every row stands in `classes_` (n,)."""
+        """The index of each row's predicted label in `classes_` (n,)."""
         decisions = self.decision_function(X)
         return decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0.0).astype(np.int64)
 
@@ -188,8 +189,8 @@ class Graded(ClassifierMixin, BaseEstimator):
 
 
 class GradedWithIntercept(Graded):
-    """An estimator whose learner has no thresholds of its own: a feature that is always 1 stands in. Its step has a
-    size, so rows may count for more or less (`sample_weight`): the step of a row is taken so many times as long."""
+    """The base class of estimators whose learner has no thresholds: with `fit_intercept`, each row gets a feature that
+    is always 1. Rows may have weights (`sample_weight`), which multiply their steps."""
 
     def __init__(
         self,
@@ -205,10 +206,10 @@ class GradedWithIntercept(Graded):
         self.fit_intercept = fit_intercept
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn afresh from the rows of X (n x N) with their labels y (n,), `epochs` times over; `sample_weight` (n,),
-        0 or more, says how long the step of each row is, 1 where None; a row of 0 is as if it were not there.
+        """Learn from the rows of X (n x N) with their labels y (n,), `epochs` times, starting from nothing.
 
-        ValueError, naming what is wrong, where they do not fit; then nothing is changed.
+        `sample_weight` (n,), 0 or more, multiplies the step of each row; rows with weight 0 are left out. ValueError,
+        naming the argument, where they do not fit; then the estimator stays as it is.
         """
         return self._fit(X, y, sample_weight)
 

@@ -1,5 +1,4 @@
-"""Labels as ranks: which there are, in which order, and which rank each row has. And what a fit that is refused leaves:
-nothing."""
+"""Labels of scikit-learn estimators as ranks: find the labels and their order, and the rank of each row."""
 
 from __future__ import annotations
 
@@ -19,10 +18,13 @@ Labels = npt.NDArray[Any]
 
 
 def distinct(y: Any, name: str = "y") -> tuple[Labels, Ints]:
-    """The distinct labels of y (n,), sorted, and which of them each is (n,). ValueError where they are not classes."""
+    """The distinct labels of y (n,), sorted, and the index of each row's label among them (n,).
+
+    ValueError, beginning with `name`, where they are not labels of classes.
+    """
     try:
         y = np.asarray(y)
-        with np.errstate(invalid="ignore"):  # NaN is told below, not on the way
+        with np.errstate(invalid="ignore"):  # NaN gets an error below, not a warning here
             kind = type_of_target(y)
         labels, at = np.unique(y, return_inverse=True)
     except (TypeError, ValueError) as error:  # labels that cannot be compared, NaN, rows of several lengths
@@ -34,8 +36,8 @@ def distinct(y: Any, name: str = "y") -> tuple[Labels, Ints]:
 
 
 def category_order(y: Any) -> list[Any] | None:
-    """The categories of an ordered Categorical of pandas, or of an Enum of polars, lowest first; None of other labels,
-    whose order is not told."""
+    """The categories of an ordered Categorical of pandas, or an Enum of polars, from the lowest on; None for other
+    labels, which have no order of their own."""
     dtype = getattr(y, "dtype", None)
     if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
         return list(getattr(dtype, "categories", ())) or None
@@ -43,7 +45,7 @@ def category_order(y: Any) -> list[Any] | None:
 
 
 def weights_of(sample_weight: Any, n: int) -> Array | None:
-    """sample_weight as n numbers, 0 or more and not all of them 0; None where there is none. ValueError."""
+    """sample_weight as n numbers (n,), 0 or more and not all 0; None where it is None. ValueError where it is not."""
     if sample_weight is None:
         return None
     expected = f"{n} numbers, 0 or more"
@@ -58,7 +60,10 @@ def weights_of(sample_weight: Any, n: int) -> Array | None:
 
 
 def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:
-    """All labels, lowest first: those of `known`, else of `order`, else of `classes`, else those that came."""
+    """All labels, from the lowest on: `known`, else `order`, else `classes`, else the `labels` that occur.
+
+    ValueError, naming the argument, where there are fewer than two, or where `classes` are other labels than these.
+    """
     if classes is not None:
         classes, _ = distinct(classes, "classes")
     if known is None and order is None:
@@ -79,7 +84,7 @@ def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:
 
 
 def ranks_of(labels: Labels, classes: Labels) -> Ints:
-    """The rank from 1 of every label. ValueError where one is none of the classes."""
+    """The rank of each label (n,), from 1 on. ValueError where a label is not one of the classes."""
     ranks = {label: r for r, label in enumerate(classes.tolist(), 1)}
     for label in labels.tolist():
         if label not in ranks:
@@ -89,8 +94,10 @@ def ranks_of(labels: Labels, classes: Labels) -> Ints:
 
 @contextmanager
 def all_or_nothing(estimator: object) -> Iterator[None]:
-    """The estimator as it was before, where what is done inside raises or is interrupted: also what scikit-learn's
-    checks write into it before anything else is looked at."""
+    """A context manager that restores the estimator's attributes if the block raises or is interrupted.
+
+    That includes the attributes that scikit-learn's own checks set first.
+    """
     before = dict(estimator.__dict__)
     try:
         yield

@@ -1,7 +1,7 @@
-"""The ordinal learners as scikit-learn classifiers of labels in an order.
+"""The ordinal learners as scikit-learn classifiers of ordered labels.
 
-Thin: an estimator holds the state of its learner (`heedful.learners.ordinal.perceptrons`) and folds rows into it. One
-epoch without shuffling is what a `Session` of the learner does with the same rows, bit for bit.
+An estimator holds the state of its learner (`heedful.learners.ordinal.perceptrons`) and folds rows into it: one epoch
+without shuffling gives the same state as a `Session` of the learner with the same rows, bit for bit.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ Array = npt.NDArray[np.float64]
 
 
 def _inside(margins: Array) -> Array:
-    """From how far each score is above each threshold (n x k-1), how far it is inside each interval (n x k).
+    """How far each score lies inside the interval of each rank (n x k), from how far it is above each threshold (n x
+    k-1).
 
-    An interval holds its lower end and not its upper, as the learners have it, so distances to the upper end count one
-    rounding less: then exactly the interval that holds the score has a distance of 0 or more.
+    As in the learners, an interval includes its lower end and not its upper one. So distances to the upper end are made
+    one rounding smaller: then just the interval that contains the score has a distance of 0 or more.
     """
     if margins.shape[1] == 1:
         return np.nextafter(margins[:, 0], np.inf)
@@ -44,7 +45,7 @@ def _inside(margins: Array) -> Array:
 
 
 class _WeightedWidrowHoff(NamedTuple):
-    """Widrow-Hoff of rows whose last number says how long a step they make. Interaction: ordinal."""
+    """Widrow-Hoff for weighted rows: the last number of a row is the factor of its step. Interaction: ordinal."""
 
     n_features: int
     n_ranks: int
@@ -52,7 +53,7 @@ class _WeightedWidrowHoff(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """What can be shown."""
+        """The space of ranks."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> WidrowHoffState:
@@ -68,13 +69,13 @@ class _WeightedWidrowHoff(NamedTuple):
 
 
 class PRankClassifier(Graded):
-    """PRank, [P01] Figure 2: one direction, and thresholds that cut it into ranks.
+    """PRank ([P01] Figure 2): a direction w, and thresholds that cut w . x into ranks.
 
-    Parameters: `epochs`, how often `fit` goes over the rows; `shuffle`, whether in an order drawn anew each time;
-    `random_state`; `order`, the labels lowest first where that is not their sort, ["bad", "ok", "good"]; a label of it
-    need not occur. After fitting: `classes_` (k,) lowest first, `coef_` (N,), `thresholds_` (k-1,), `n_features_in_`,
-    `t_`. Not invariant to the scale of X: the thresholds move by 1 (StandardScaler). No `sample_weight`, as steps have
-    one size, and no `predict_proba`: the rule says where a score lies, not how likely a rank is.
+    Parameters: `epochs`, how often `fit` goes over the rows; `shuffle`, whether each time in a new random order;
+    `random_state`; `order`, the labels from the lowest on, where they do not sort this way, such as ["bad", "ok",
+    "good"]; not all of them need occur. After fitting: `classes_` (k,) from the lowest on, `coef_` (N,), `thresholds_`
+    (k-1,), `n_features_in_`, `t_`. The scale of X matters, since thresholds move by 1: use StandardScaler. There is no
+    `sample_weight`, because all steps have one size, and no `predict_proba`, because PRank gives no probabilities.
     """
 
     def _rule(self, n_features: int, n_ranks: int) -> Any:
@@ -87,7 +88,7 @@ class PRankClassifier(Graded):
 
     @property
     def thresholds_(self) -> Array:
-        """b (k-1,): where w . x passes from one rank to the next."""
+        """The thresholds b (k-1,): the values of w . x at which the rank changes."""
         return self._state.b.copy()  # type: ignore[no-any-return]
 
     def _decisions(self, X: Floats) -> Array:
@@ -95,7 +96,7 @@ class PRankClassifier(Graded):
 
 
 class AveragedPRankClassifier(Graded):
-    """Averaged PRank: learns as PRank does, predicts with the average of all its rules.
+    """Averaged PRank: learns as PRank does, and predicts with the average of w and b over all rounds.
 
     Parameters and attributes as `PRankClassifier`; `coef_` and `thresholds_` are the averages.
     """
@@ -110,7 +111,7 @@ class AveragedPRankClassifier(Graded):
 
     @property
     def thresholds_(self) -> Array:
-        """The average b (k-1,): where w . x passes from one rank to the next."""
+        """The average thresholds b (k-1,): the values of w . x at which the rank changes."""
         return self._rule(self.n_features_in_, self.classes_.size).thresholds(self._state)  # type: ignore[no-any-return]
 
     def _decisions(self, X: Floats) -> Array:
@@ -121,12 +122,12 @@ class AveragedPRankClassifier(Graded):
 
 
 class MulticlassPerceptronClassifier(GradedWithIntercept):
-    """Multiclass perceptron, Crammer & Singer: a direction for every label. It does not know that labels are ordered.
+    """Multiclass perceptron (Crammer & Singer): a direction for each label. It does not use the order of the labels.
 
-    Parameters as `PRankClassifier`, and `fit_intercept`: whether each row gets a feature 1. `sample_weight` says how
-    long the step of a row is; no `predict_proba`, as scores are no probabilities. After fitting: `classes_`, `coef_`
-    (k, N) and `intercept_` (k,), with two labels (1, N) and (1,), the higher's less the lower's; `n_features_in_`,
-    `t_`.
+    Parameters as `PRankClassifier`, and `fit_intercept`, whether each row gets a feature that is always 1.
+    `sample_weight` multiplies the step of a row. There is no `predict_proba`, because scores are not probabilities.
+    After fitting: `classes_`, `coef_` (k, N) and `intercept_` (k,) (with two labels (1, N) and (1,): those of the
+    higher minus those of the lower), `n_features_in_`, `t_`.
     """
 
     _ordered = False
@@ -139,7 +140,7 @@ class MulticlassPerceptronClassifier(GradedWithIntercept):
 
     @property
     def _directions(self) -> Array:
-        """(k, N + 1), with two labels (1, N + 1); the last column the intercept."""
+        """The directions (k, N + 1), with two labels (1, N + 1); the last column is the intercept."""
         W: Array = self._state.W if self._one else np.pad(self._state.W, ((0, 0), (0, 1)))
         return W if len(W) > 2 else W[1:] - W[:1]
 
@@ -150,7 +151,7 @@ class MulticlassPerceptronClassifier(GradedWithIntercept):
 
     @property
     def intercept_(self) -> Array:
-        """What is added to each label's score (k,); with two labels the difference (1,)."""
+        """The intercept of each label's score (k,); with two labels their difference (1,)."""
         return self._directions[:, -1].copy()
 
     def _decisions(self, X: Floats) -> Array:
@@ -161,9 +162,10 @@ class MulticlassPerceptronClassifier(GradedWithIntercept):
 class WidrowHoffClassifier(GradedWithIntercept):
     """Widrow-Hoff: online regression on the ranks 1 to k, rounded.
 
-    Parameters as `PRankClassifier`, `fit_intercept`: whether each row gets a feature 1, and `eta`, the step. It is
-    stable where eta |x|^2 < 2: "auto" is .01, or less, so that eta |x|^2 <= 1 in all rows of `fit` or of the first
-    `partial_fit`; `sample_weight` multiplies the step of a row. No `predict_proba`, as rounding says nothing of it.
+    Parameters as `PRankClassifier`; `fit_intercept`, whether each row gets a feature that is always 1; and `eta`, the
+    step size. Learning is stable where eta |x|^2 < 2. "auto" is .01, or less where that is needed for eta |x|^2 <= 1 in
+    all rows of `fit` or of the first `partial_fit`. `sample_weight` multiplies the step of a row. There is no
+    `predict_proba`, because rounding gives no probabilities.
     After fitting: `classes_`, `coef_` (N,), `intercept_`, `thresholds_` (k-1,), `eta_`, `n_features_in_`, `t_`.
     """
 
@@ -212,12 +214,12 @@ class WidrowHoffClassifier(GradedWithIntercept):
 
     @property
     def intercept_(self) -> float:
-        """What is added to w . x."""
+        """The intercept, which is added to w . x."""
         return float(self._state.w[-1]) if self._one else 0.0
 
     @property
     def thresholds_(self) -> Array:
-        """Where w . x + intercept passes from one rank to the next: 1.5, 2.5, ... (k-1,)."""
+        """The values of w . x + intercept at which the rank changes: 1.5, 2.5, ... (k-1,)."""
         return np.arange(1.5, self.classes_.size)
 
     def _decisions(self, X: Floats) -> Array:
@@ -226,7 +228,7 @@ class WidrowHoffClassifier(GradedWithIntercept):
 
 
 class ConstantRankClassifier(Graded):
-    """The median of the labels so far, whatever X: what any other has to beat.
+    """A baseline that predicts the median of the labels so far and ignores X.
 
     Parameters as `PRankClassifier`; `classes_`, `n_features_in_` and `t_` after fitting.
     """

@@ -1,4 +1,4 @@
-"""Preferences by a Gaussian process as scikit-learn classifiers of choices between two things: of one person, or of
+"""Gaussian process preference learning as scikit-learn classifiers of choices between two things, for one person or
 many."""
 
 from __future__ import annotations
@@ -29,22 +29,26 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 NUMBERS = int, float, np.integer, np.floating
-"""What parameters may be: a grid of them is often an array."""
+"""The types that numeric parameters may have; the values of a grid search often come from an array."""
 
 
 class _Rows(NamedTuple):
-    """What was chosen: what the winner has more than the loser (p x columns), how often, whether equally good."""
+    """The choices that an estimator learns from."""
 
     D: Array
+    """the features of the winner minus those of the loser, p x columns"""
     times: Array
+    """how often each choice was made (p,)"""
     equal: npt.NDArray[np.bool_]
+    """whether both are equally good (p,)"""
     labels: Labels
-    """the label of the second, of the first"""
+    """the two labels: where the second wins, and where the first wins"""
     classes: Labels
+    """all labels"""
 
 
 class _Choices(ClassifierMixin, BaseEstimator):
-    """What the estimators of choices have in common."""
+    """The base class of the two estimators."""
 
     classes_: Labels
     n_features_in_: int
@@ -62,9 +66,9 @@ class _Choices(ClassifierMixin, BaseEstimator):
         return tags
 
     def _rows(self, D: Array, y: Any, sample_weight: Any, told: Any) -> tuple[_Rows, npt.NDArray[np.bool_]]:
-        """The choices, and which of the given rows they are: those that were made at least once. `told`: the labels,
-        lowest first, where that is not their sort."""
-        self._wanted()
+        """The choices made at least once, and a mask of these rows. `told`: the labels from the lowest on, where they
+        do not sort this way."""
+        self._check_parameters()
         times = _times(sample_weight, len(D))
         kept = times > 0.0
         D, y, times = D[kept], np.asarray(y)[kept], times[kept]
@@ -81,7 +85,7 @@ class _Choices(ClassifierMixin, BaseEstimator):
         first = y == labels[1]
         return _Rows(np.where((first | equal)[:, None], D, -D), times, equal, labels, known), kept
 
-    def _wanted(self) -> None:
+    def _check_parameters(self) -> None:
         check_amplitude(self.amplitude)
         for name, value, least, most in (("lapse", self.lapse, 0.0, 0.99), ("width", self.width, 1e-6, MOST)):
             if not is_number(value, *NUMBERS) or not least <= value <= most:
@@ -101,13 +105,13 @@ class _Choices(ClassifierMixin, BaseEstimator):
         return kernel_for(X, scale, float(self.amplitude)), X
 
     def _proba(self, m: Array, v: Array, width: Any) -> Array:
-        """Of the classes, from mean and variance (n,) of the difference."""
+        """The probabilities of the classes (n x classes), from the mean and variance of the difference (n,)."""
         from scipy.special import ndtr
 
         s = np.sqrt(1.0 + v)
         first, second = ndtr((m - width) / s), ndtr((-m - width) / s)
         if self.classes_.size == 2:
-            first = first / (first + second)  # where "equally good" is an answer that nobody gave
+            first = first / (first + second)  # nobody answered "equally good"
             return np.column_stack([1.0 - first, first])
         out, labels = np.empty((m.size, 3)), self._labels
         for k, label in enumerate(self.classes_):
@@ -115,7 +119,7 @@ class _Choices(ClassifierMixin, BaseEstimator):
         return out
 
     def predict(self, X: Any) -> Labels:
-        """The likeliest label of every row (n,), the lowest of several."""
+        """The most probable label of each row (n,), ties to the lowest."""
         check_is_fitted(self)
         labels: Labels = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return labels
@@ -127,19 +131,20 @@ class _Choices(ClassifierMixin, BaseEstimator):
 
 
 class PreferenceGPClassifier(_Choices):
-    """Who of two wins, [H12] section 2: f ~ N(0, K), P(the first beats the second) = Phi(the difference of f).
+    """Predict which of two things a person prefers, by a Gaussian process ([H12] section 2): f ~ N(0, K), P(the first
+    beats the second) = Phi(f_first - f_second).
 
-    A row of X is the first less the second. Of items, a column for each, 1 at the first and -1 at the second: f are
-    their utilities, K = amplitude^2 I, or by `features` (columns x d) of the items, an RBF of `lengthscale` ("median",
-    a number, or one for each feature). Of things described by features, x_first - x_second: f are weights. The label
-    is the higher of two (by their sort, or by that of an
-    ordered Categorical) where the first wins; there is no intercept, so turning a row round turns its answer round.
+    A row of X is the first thing minus the second. For items, X has a column for each, with 1 at the first item and -1
+    at the second; f are the items' utilities, and K = amplitude^2 I, or an RBF kernel of `lengthscale` ("median", a
+    number, or one for each feature) on the `features` (columns x d) of the items. For things described by features, a
+    row is x_first - x_second, and f are weights. Of the two labels, the higher one (as they sort, or as in an ordered
+    Categorical) says that the first wins. There is no intercept, so the opposite row has the opposite prediction.
 
-    Parameters besides: `lapse`, the probability of an answer given at random; `equal`, a third label, which says that
-    the two are equally good, perceived within `width`; `learn_noise`, whether lapse and width are learned. After
-    fitting: `classes_`, `coef_` (columns,), `covariance_` (columns x columns), `noise_` (width, lapse, the probability
-    that all answers are given at random), `log_evidence_`, `n_iter_`, `n_features_in_`; `rank()` and `posterior()`.
-    `sample_weight` says how often a choice was made, in whole numbers.
+    More parameters: `lapse`, the probability that an answer is random; `equal`, a third label for "equally good", which
+    is the answer where perceived utilities differ by less than `width`; `learn_noise`, whether lapse and width are
+    learned. After fitting: `classes_`, `coef_` (columns,), `covariance_` (columns x columns), `noise_` (width, lapse,
+    the probability that all answers are random), `log_evidence_`, `n_iter_`, `n_features_in_`; `rank()` and
+    `posterior()`. `sample_weight` says how often each choice was made, in whole numbers.
     """
 
     coef_: Array
@@ -198,22 +203,22 @@ class PreferenceGPClassifier(_Choices):
         return self
 
     def posterior(self) -> Posterior:
-        """What is believed of the utilities of the columns: with `beats`, `ranking`, `best`, `sd`."""
+        """The posterior of the utilities (or weights) of the columns; it has `beats`, `ranking`, `best`, `sd`."""
         check_is_fitted(self)
         return Posterior(self.coef_, self.covariance_)
 
     def rank(self) -> Ints:
-        """The columns, the best first."""
+        """The columns from the best on, by posterior mean."""
         return self.posterior().ranking()
 
     def decision_function(self, X: Any) -> Array:
-        """m / sqrt(1 + v) of every row (n,): above 0 where the first is likelier to win; Phi of it is how likely, where
-        "equally good" is no answer."""
+        """m / sqrt(1 + v) of each row (n,), above 0 where the first is more likely to win. Without "equally good", Phi
+        of it is that probability."""
         m, v = self._gap(X)
         return m / np.sqrt(1.0 + v)
 
     def predict_proba(self, X: Any) -> Array:
-        """P(the second wins), P(the first wins) of every row (n x 2); with `equal`, of `classes_` (n x 3)."""
+        """P(the second wins) and P(the first wins) for each row (n x 2); with `equal`, those of `classes_` (n x 3)."""
         m, v = self._gap(X)
         return self._proba(m, v, self.noise_.width)
 
@@ -224,17 +229,18 @@ class PreferenceGPClassifier(_Choices):
 
 
 class HierarchicalGPClassifier(_Choices):
-    """Who of two wins, as many people see it: f_u ~ N(m, S), with m and S learned from everybody's choices.
+    """Predict which of two things each of many people prefers: f_u ~ N(m, S), with m and S learned from all people.
 
-    The first column of X says who chose, any number of their own; the others are the first thing less the second, as
-    `PreferenceGPClassifier` has them, and so are the labels, `features`, `lengthscale`, `amplitude`, `lapse`, `equal`
-    and `width`; `learn_noise`: the lapse rate of each person, and one width for all. m and S by EM (`max_iter`, `tol`),
-    with an inverse-Wishart prior on S around the K of `features` that counts as `nu0` people (None: as many as there
-    are columns of things), and `kappa0` people to whom all is alike. Somebody unknown is as people are: N(m, S).
+    The first column of X is a number for the person who chose; the others are the first thing minus the second, as in
+    `PreferenceGPClassifier`. So are the labels, `features`, `lengthscale`, `amplitude`, `lapse`, `equal` and `width`.
+    `learn_noise` learns the lapse rate of each person and one width for all. m and S are estimated by EM (`max_iter`,
+    `tol`). The prior of S is inverse-Wishart around the K of `features` and counts as `nu0` people (None: as many as
+    there are columns of things); that of m counts as `kappa0` people who are indifferent between all things. An unknown
+    person has the population's N(m, S).
 
-    After fitting: `people_` (their numbers, rising), `mean_`, `covariance_` (m, S), `noise_` (of each person: width,
-    lapse, the probability that they answer at random altogether), `log_evidence_`, `n_iter_`, `classes_`,
-    `n_features_in_`; `posterior(person)` and `rank(person)`, of new items, too, by their features.
+    After fitting: `people_` (their numbers, ascending), `mean_` and `covariance_` (m, S), `noise_` (for each person:
+    width, lapse, the probability that all answers are random), `log_evidence_`, `n_iter_`, `classes_`,
+    `n_features_in_`; `posterior(person)` and `rank(person)`, also for new items by their features.
     """
 
     people_: Array
@@ -271,7 +277,7 @@ class HierarchicalGPClassifier(_Choices):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # a column of features that says who it is, is none
+        tags.classifier_tags.poor_score = True  # the checks' first column is a feature, not the number of a person
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -317,8 +323,11 @@ class HierarchicalGPClassifier(_Choices):
         check_positive("tol", self.tol)
 
     def posterior(self, person: float | None = None, new: Any = None) -> Posterior:
-        """What is believed of a person's utilities of the columns; of None, or somebody unknown, of anybody. `new`:
-        the features of items (q x d) that were not there, which come behind the others."""
+        """The posterior of a person's utilities of the columns; for None or an unknown person, the population's.
+
+        `new` are the features (q x d) of new items, which come after the others. ValueError where the estimator has no
+        `features` or they do not fit.
+        """
         check_is_fitted(self)
         at = -1 if person is None else self._of(np.array([person], np.float64))[0]
         known = Posterior(self.mean_, self.covariance_) if at < 0 else Posterior(self._means[at], self._covs[at])
@@ -332,21 +341,21 @@ class HierarchicalGPClassifier(_Choices):
         return Posterior(*add_items(Population(*known), kernel.over(X), kernel.between(X, Z), kernel.over(Z)))
 
     def rank(self, person: float | None = None, new: Any = None) -> Ints:
-        """The columns, and behind them the new items, the best first; arguments as of `posterior`."""
+        """The columns, and the new items with the next indices, from the best on; arguments as in `posterior`."""
         return self.posterior(person, new).ranking()
 
     def _of(self, who: Array) -> Ints:
-        """The place of each person, -1 of somebody unknown."""
+        """The index of each person in `people_`; -1 for unknown people."""
         at = np.minimum(np.searchsorted(self.people_, who), self.people_.size - 1)
         return np.where(self.people_[at] == who, at, -1)
 
     def decision_function(self, X: Any) -> Array:
-        """m / sqrt(1 + v) of every row (n,), as `PreferenceGPClassifier` has it."""
+        """m / sqrt(1 + v) of each row (n,), as in `PreferenceGPClassifier`."""
         m, v, _ = self._gap(X)
         return m / np.sqrt(1.0 + v)
 
     def predict_proba(self, X: Any) -> Array:
-        """P(the second wins), P(the first wins) of every row (n x 2); with `equal`, of `classes_` (n x 3)."""
+        """P(the second wins) and P(the first wins) for each row (n x 2); with `equal`, those of `classes_` (n x 3)."""
         m, v, _ = self._gap(X)
         return self._proba(m, v, self.noise_.width[0])
 

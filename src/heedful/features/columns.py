@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -58,7 +58,7 @@ class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """The names of its features, without the one for missing values."""
         raise NotImplementedError
 
-    def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
         """Write the features of a value into `out` from `at` on, where all is 0; returns False where it is missing.
 
         Texts that are no level of a category are counted in `unknown`. ValueError where the value does not fit.
@@ -83,7 +83,7 @@ class Number(_Column, frozen=True, tag="number"):
     def own(self) -> list[str]:
         return [self.name]
 
-    def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
         value = number(self.name, value)
         if value is None:
             return False
@@ -107,7 +107,7 @@ class Category(_Column, frozen=True, tag="category", dict=True):
     def own(self) -> list[str]:
         return [f"{self.name}={level}" for level in self.levels]
 
-    def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
         level = text(self.name, value)
         if level is None:
             return False
@@ -136,7 +136,7 @@ class Text(_Column, frozen=True, tag="text"):
     def own(self) -> list[str]:
         return [f"{self.name}~{word or f'bucket {j}'}" for j, word in enumerate(self.words)]
 
-    def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
         given = text(self.name, value)
         if given is None:
             return False
@@ -151,7 +151,7 @@ class Prose(_Column, frozen=True, tag="prose"):
     def own(self) -> list[str]:
         return [f"{self.name}: {trait.name}" for trait in TRAITS]
 
-    def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
         given = text(self.name, value)
         if given is None:
             return False
@@ -175,7 +175,7 @@ class Vector(_Column, frozen=True, tag="vector"):
     def own(self) -> list[str]:
         return [f"{self.name}[{j}]" for j in range(self.size)]
 
-    def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
         values = vector(self.name, value)
         if values is None:
             return False
@@ -194,7 +194,7 @@ class Ignored(_Column, frozen=True, tag="ignored"):
     def features(self) -> list[str]:
         return []
 
-    def write(self, value: Any, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
         return True
 
 
@@ -204,7 +204,7 @@ Column: TypeAlias = Number | Category | Text | Prose | Vector | Ignored
 # ---------------------------------------------------------------------------- values of a row
 
 
-def number(name: str, value: Any) -> float | None:
+def number(name: str, value: object) -> float | None:
     """value as a finite number, None where it is missing (None, NaN, a text such as "" or "NA").
 
     ValueError, beginning with `name`, where it is neither; so do the functions below.
@@ -233,7 +233,7 @@ def number(name: str, value: Any) -> float | None:
 LONGEST_TEXT = 1_000_000
 
 
-def text(name: str, value: Any) -> str | None:
+def text(name: str, value: object) -> str | None:
     """value as a text without space around it, None where it is missing (None, NaN, nothing but space)."""
     if isinstance(value, str):
         if len(value) > LONGEST_TEXT:
@@ -251,7 +251,7 @@ def text(name: str, value: Any) -> str | None:
     return str(given)
 
 
-def item_name(name: str, value: Any) -> str:
+def item_name(name: str, value: object) -> str:
     """value as the name of an item: a text without space around it, a whole number as its digits."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     found = text(name, value) if whole or isinstance(value, str) else None
@@ -260,7 +260,7 @@ def item_name(name: str, value: Any) -> str:
     return found
 
 
-def vector(name: str, value: Any) -> list[float] | None:
+def vector(name: str, value: object) -> list[float] | None:
     """value as a list of finite numbers, None where it is missing (None, NaN, nothing but space)."""
     if value is None or (isinstance(value, float) and value != value) or (isinstance(value, str) and not value.strip()):
         return None
@@ -277,7 +277,7 @@ def vector(name: str, value: Any) -> list[float] | None:
     return found
 
 
-def describe_value(value: Any) -> str:
+def describe_value(value: object) -> str:
     """A short description of a value, for error messages."""
     try:
         return describe(value)

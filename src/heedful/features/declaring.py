@@ -1,4 +1,5 @@
-"""Features that are declared, not found in rows: what a request says of each candidate, such as a score of a search."""
+"""Declare features by hand instead of inferring them from rows: for values that a request gives for each candidate,
+such as a search score."""
 
 from __future__ import annotations
 
@@ -12,19 +13,20 @@ from heedful.features.encoding import Encoding
 _KINDS = {"number": ("range",), "category": ("levels",), "vector": ("size", "scale")}
 
 
-def declare(features: Mapping[str, Any]) -> Encoding:
-    """The encoding of features by name and what each is: (low, high) for a number, a list of texts for a category.
+def declare(features: Mapping[str, object]) -> Encoding:
+    """Make an encoding of features declared by name: (low, high) for a number, a list of texts for a category.
 
     Or in full: {"kind": "number", "range": (0, 40)}, {"kind": "category", "levels": ["web", "app"]},
-    {"kind": "vector", "size": 8, "scale": 1}; with "optional": true it may be missing, and a feature of its own says
-    so. A range is what is usual, and goes to -1 to 1: what lies outside is taken, and goes beyond. ValueError, by name.
+    {"kind": "vector", "size": 8, "scale": 1}; with "optional": true the value may be missing, which one more feature
+    says. The range of a number is the usual one and is mapped to -1..1; values outside it are allowed and lie beyond.
+    ValueError, naming the feature, where a declaration is not one of these.
     """
     if not isinstance(features, Mapping) or not features:
         raise ValueError(f"query_features: expected what each is, by name, got {describe_value(features)}")
     return Encoding(columns=tuple([_column(name, given) for name, given in features.items()]), identifier="")
 
 
-def _column(name: Any, given: Any) -> Column:
+def _column(name: object, given: object) -> Column:
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise ValueError(f"query_features: expected printable texts as names, got {describe_value(name)}")
     where = f"query_features: {name}"
@@ -64,7 +66,7 @@ def _make_column(kind: str, given: Mapping[str, Any], about: dict[str, Any]) -> 
     return Vector(size=int(size or 0), scale=float(scale), example=f"{size} numbers", **about)
 
 
-def _range(given: Any) -> tuple[float, float]:
+def _range(given: object) -> tuple[float, float]:
     if isinstance(given, list | tuple) and len(given) == 2 and all(is_number(each, int, float) for each in given):
         low, high = float(given[0]), float(given[1])
         if -1e100 <= low < high <= 1e100:

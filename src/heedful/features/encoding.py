@@ -1,4 +1,4 @@
-"""A catalogue's columns as vectors, frozen: an encoding is data that goes to a file and comes back the same."""
+"""Encodings: immutable descriptions of how the columns of a table become feature vectors, saved as JSON."""
 
 from __future__ import annotations
 
@@ -18,20 +18,23 @@ Features: TypeAlias = npt.NDArray[np.float32]
 
 
 class Description(NamedTuple):
-    """A column in words, for a table."""
+    """A row of `Encoding.describe`: a column in words."""
 
     column: str
     kind: str
     features: int
+    """the number of its features"""
     example: str
     missing: int
+    """in how many rows the value was missing when the encoding was inferred"""
     why: str
+    """why the column is of this kind"""
 
 
 class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """Rows as float32 vectors, frozen: the same row gives the same bits, on any machine, for good.
+    """How rows become float32 feature vectors. It never changes: a row gives the same bits on every machine, always.
 
-    `identifier` is the column that names the item, "" where rows have no names (contexts).
+    `identifier` is the column with the names of the items, "" where rows have no names (contexts).
     """
 
     version: int = 1
@@ -47,7 +50,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of the features, N, none twice."""
+        """The names of the N features, all different."""
         seen = Counter[str]()
         found = []
         for name in [name for column in self.columns for name in column.features()]:
@@ -57,12 +60,12 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @cached_property
     def size(self) -> int:
-        """How many features there are, N."""
+        """The number of features, N."""
         return len(self.names)
 
     @cached_property
     def places(self) -> dict[str, range]:
-        """The places of each column's features."""
+        """The indices of each column's features, by the column's name."""
         found, at = {}, 0
         for column in self.columns:
             found[column.name] = range(at, at := at + len(column.features()))
@@ -70,16 +73,20 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @cached_property
     def _plan(self) -> list[tuple[str, Any, int, int]]:
-        """(column's name, what writes it, the place of its first feature, that of its flag or -1)."""
+        """For each column with features: (its name, its `write`, the index of its first feature, that of its missing
+        flag or -1)."""
         each = [(column, self.places[column.name]) for column in self.columns]
         return [(c.name, c.write, at.start, at.stop - 1 if c.missing else -1) for c, at in each if at]
 
-    def encode(self, row: Mapping[str, Any], unknown: Counter[str] | None = None, *, whole: bool = False) -> Features:
-        """The features of a row, N. Categories that are none of the levels are counted in `unknown`, "column=value".
+    def encode(
+        self, row: Mapping[str, object], unknown: Counter[str] | None = None, *, whole: bool = False
+    ) -> Features:
+        """The features of a row (N,). Values that are no level of their category are counted in `unknown`,
+        "column=value".
 
-        ValueError, by column, for what its kind does not take: text or infinity as a number, a vector of another
-        length, an object; where the row is to be `whole`, also for what is missing in a column that always had a value.
-        Columns that the encoding does not know are not looked at.
+        ValueError, naming the column, for a value that does not fit its kind, such as a text or infinity as a number or
+        a vector of another length; with `whole`, also for a missing value in a column that had none missing. Other
+        columns of the row are ignored.
         """
         if not isinstance(row, Mapping):
             raise ValueError(f"row: expected values by column, got {describe_value(row)}")
@@ -94,8 +101,8 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                     raise ValueError(f"{name}: expected a value, got {got}")
         return np.array(out, np.float32)
 
-    def encode_many(self, rows: Iterable[Mapping[str, Any]], unknown: Counter[str] | None = None) -> Features:
-        """The features of rows, m x N; ValueError as in `encode`, with the row's number from 1."""
+    def encode_many(self, rows: Iterable[Mapping[str, object]], unknown: Counter[str] | None = None) -> Features:
+        """The features of m rows (m x N); ValueError as in `encode`, with the number of the row, from 1 on."""
         rows = list(rows)
         X = np.empty((len(rows), self.size), np.float32)
         for i, row in enumerate(rows):
@@ -105,12 +112,12 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 raise ValueError(f"row {i + 1}: {error}") from None
         return X
 
-    def name_of(self, row: Mapping[str, Any]) -> str:
+    def name_of(self, row: Mapping[str, object]) -> str:
         """The name of the item in a row: the text, or the whole number as text, in the column `identifier`."""
         return item_name(self.identifier, row.get(self.identifier))
 
     def describe(self) -> list[Description]:
-        """What each column became and why."""
+        """Describe each column: its kind, why it is of this kind, the number of its features, an example."""
         return [Description(c.name, c.kind, len(c.features()), c.example, c.missing, c.why) for c in self.columns]
 
     def to_json(self) -> bytes:
@@ -127,6 +134,6 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 UNSEEN = Encoding(columns=(), identifier="id")
-"""Items of which nothing is looked at but the name, {"id": ...}: what else they have is kept as it is."""
+"""The encoding of items by name only, {"id": ...}: they have no features."""
 TEXTS = Encoding(columns=(Prose(name="text", why="built in"),), identifier="id")
-"""Bare texts, {"id": ..., "text": ...}, by how they are written."""
+"""The encoding of plain texts, {"id": ..., "text": ...}, by their style."""

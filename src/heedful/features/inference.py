@@ -1,4 +1,4 @@
-"""What the columns of some rows become: looked at once, decided, and frozen in an encoding."""
+"""Infer an encoding from rows: decide for each column which kind of features it becomes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _DATE = re.compile(
 )
 _NAMED = re.compile(r"(?i:id|identifier|key|name|item|sku|.*[_ -]id|id[_ -].*)|.*[a-z]I[dD]", re.DOTALL)
 _LONGEST_NAME = 100
-_LONGEST_LEVEL = 40  # on average: one long one does not make a text of a category
+_LONGEST_LEVEL = 40  # the greatest average length of a category's values, in characters
 
 
 class _Limits(NamedTuple):
@@ -51,16 +51,19 @@ class _Limits(NamedTuple):
 
 
 class _ColumnSummary(NamedTuple):
-    """A column: a cell per row, None where it is missing; the values that are there; how many are not."""
+    """The values of a column in the rows that an encoding is inferred from."""
 
     name: str
-    cells: list[Any]
-    values: list[Any]
+    cells: list[object]
+    """the value in each row, None where it is missing"""
+    values: list[object]
+    """the values that are not missing"""
     missing: int
+    """the number of rows in which it is missing"""
 
 
 def infer(
-    rows: Iterable[Mapping[str, Any]] | Frame,
+    rows: Iterable[Mapping[str, object]] | Frame,
     *,
     identifier: str | None = None,
     kinds: Mapping[str, str] | None = None,
@@ -71,16 +74,16 @@ def infer(
     """Decide what each column of some rows becomes; the same rows in any order give the same encoding.
 
     `rows` are objects by column, or a data frame (pandas, polars, or whatever Arrow can read).
-    `identifier` names the column with the items' names ("" where rows have none, such as contexts); otherwise it is
-    the first with another value in every row: among those called id, key, movie_id, name and the like, then among
-    columns of short texts. Before a column called title also the first of the table, where it holds whole numbers.
-    `kinds` sets what columns become: number, category, text, prose, vector, ignored. A text is hashed into `buckets`;
-    a category has its `max_levels` most frequent values as levels. Columns in `keep` become features even where they
-    would be ignored, because they name the items or because these rows do not tell what they are worth: what the
-    values are, else a category.
+    `identifier` names the column with the items' names ("" where rows have none, such as contexts). By default it is
+    the first column with a different value in each row: among columns called id, key, movie_id, name and the like, then
+    among columns of short texts; the first column of the table comes before one called title if it has whole numbers.
+    `kinds` sets the kinds of columns: number, category, text, prose, vector, ignored. A text is hashed into `buckets`
+    buckets; the levels of a category are its `max_levels` most frequent values. Columns in `keep` become features even
+    where they would be ignored (because they name the items, or are the same in all rows): numbers or vectors where the
+    values are such, else categories.
 
-    ValueError where there are no rows, none of the columns names the items or tells them apart, `kinds` names a
-    column or a kind that is not there, or a row holds what the kind of its column does not take.
+    ValueError where there are no rows, no column names the items, no column has features, `kinds` names an unknown
+    column or kind, or a value does not fit the kind of its column.
     """
     rows = list(rows_in("rows", rows))
     limits = _Limits(buckets, max_levels)
@@ -118,10 +121,11 @@ def infer(
     return encoding
 
 
-def encode_names(rows: Iterable[Mapping[str, Any]] | Frame, *, identifier: str | None = None) -> Encoding:
-    """The encoding of items of which nothing is looked at but the name: no column becomes features.
+def encode_names(rows: Iterable[Mapping[str, object]] | Frame, *, identifier: str | None = None) -> Encoding:
+    """The encoding of items by name only: no column becomes features.
 
-    The column of the names is found as by `infer`; without rows it is `identifier`, else "id". ValueError as there."""
+    The column of the names is found as in `infer`; without rows it is `identifier`, else "id". ValueError as there.
+    """
     rows = list(rows_in("rows", rows))
     if not rows:
         return UNSEEN if identifier is None else Encoding(columns=(), identifier=identifier)
@@ -132,11 +136,12 @@ def encode_names(rows: Iterable[Mapping[str, Any]] | Frame, *, identifier: str |
     return Encoding(columns=columns, identifier=found)
 
 
-# ---------------------------------------------------------------------------- what a column becomes
+# ---------------------------------------------------------------------------- the kind of a column
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The names of the columns by their average place in the rows that have them, so that no row's place counts."""
+def _columns(rows: Sequence[Mapping[str, object]]) -> list[str]:
+    """The names of the columns, ordered by their average place in the rows, so that the order of the rows is
+    irrelevant."""
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
             raise ValueError(f"row {i}: expected values by column, got {describe_value(row)}")
@@ -151,7 +156,7 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted(places, key=lambda name: (Fraction(*places[name]), name))
 
 
-def _summarise(name: str, rows: Sequence[Mapping[str, Any]]) -> _ColumnSummary:
+def _summarise(name: str, rows: Sequence[Mapping[str, object]]) -> _ColumnSummary:
     """What a column holds. ValueError for text that UTF-8 cannot hold."""
     cells = [row.get(name) for row in rows]
     for i, value in enumerate(cells):
@@ -207,7 +212,7 @@ def _identifier(seen: Sequence[_ColumnSummary], given: str | None) -> str:
 
 
 def _unique(column: _ColumnSummary) -> str:
-    """What keeps a column from naming the rows; empty where nothing does."""
+    """The reason why a column cannot name the rows, in words; empty where it can."""
     try:
         names = [item_name(column.name, value) for value in column.values]
     except ValueError:
@@ -219,7 +224,7 @@ def _unique(column: _ColumnSummary) -> str:
 
 
 def _kind(column: _ColumnSummary, limits: _Limits) -> tuple[str, str]:
-    """(what a column becomes, why)."""
+    """The kind that a column becomes, and why: (kind, why)."""
     values = column.values
     if not values:
         return "ignored", "nothing in it"
@@ -245,8 +250,7 @@ def _kind(column: _ColumnSummary, limits: _Limits) -> tuple[str, str]:
 
 
 def _kind_to_keep(column: _ColumnSummary, why: str, limits: _Limits) -> tuple[str, str]:
-    """What a column that would be ignored becomes, where it has to be a feature: (kind, why). ValueError where it
-    cannot be."""
+    """The kind of a column that would be ignored but must become a feature: (kind, why). ValueError where it cannot."""
     if column.values and all(isinstance(v, list | tuple | np.ndarray) for v in column.values):
         kind, told = _kind_of_lists(column.values)
         if kind == "vector" or told == "the same everywhere":
@@ -280,7 +284,7 @@ def _kind_of_texts(column: _ColumnSummary, written: list[str], numbers: int, lim
     return "ignored", f"{told}, {f'{numbers} of them numbers, ' if numbers else ''}and too few repeat"
 
 
-def _kind_of_lists(values: Sequence[Any]) -> tuple[str, str]:
+def _kind_of_lists(values: Sequence[object]) -> tuple[str, str]:
     try:
         found = {tuple(vector("", v) or ()) for v in values}
     except ValueError:
@@ -299,11 +303,11 @@ def _is_number(written: str) -> bool:
     return value is not None and not math.isinf(value)
 
 
-# ---------------------------------------------------------------------------- what it becomes
+# ---------------------------------------------------------------------------- making a column
 
 
 def _make_column(column: _ColumnSummary, kind: str, why: str, limits: _Limits) -> Column:
-    """The column as that kind. ValueError, by row, for a value that the kind does not take."""
+    """Make the column of this kind. ValueError, naming the row, for a value that does not fit the kind."""
     read: Callable[[str, Any], Any] = {"number": number, "vector": vector, "ignored": _anything}.get(kind, text)
     values = []
     for i, value in enumerate(column.cells):
@@ -316,7 +320,7 @@ def _make_column(column: _ColumnSummary, kind: str, why: str, limits: _Limits) -
     return _MAKE[kind](there, about, limits)
 
 
-def _anything(name: str, value: Any) -> str | None:
+def _anything(name: str, value: object) -> str | None:
     return None if value is None else describe_value(value)
 
 
@@ -377,7 +381,7 @@ _MAKE: dict[str, Callable[..., Column]] = {
 
 
 def _times(value: float, power: int) -> float:
-    """value 2^power, the greatest number where that is too much."""
+    """value times 2^power; the greatest float of its sign where that overflows."""
     try:
         return math.ldexp(value, power)
     except OverflowError:
