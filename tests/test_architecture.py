@@ -51,7 +51,7 @@ HEAVY = {
     "pandas": set(),
     "polars": set(),
     "sklearn": {
-        f"heedful.estimators.{name}" for name in ("labels", "graded", "preferences", "ranking")
+        f"heedful.estimators.{name}" for name in ("labels", "base", "preferences", "ranking")
     },  # which the package imports when asked
 }
 HEAVY |= {"typer": {"heedful.cli"}, "rich": {"heedful.cli"}, "safetensors": set()}

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.features import TEXTS, Crossed, Encoding, infer
+from heedful.features import TEXTS, Encoding, FeatureCross, infer
 from heedful.features.columns import LIMIT, Category, Number, Vector
 from heedful.features.texts import TRAITS
 
@@ -687,7 +687,7 @@ def test_no_text_takes_more_than_linear_time(unit: str) -> None:
 def test_crosses_by_hand() -> None:
     context = infer([{"hour": 1, "place": "home"}, {"hour": 3, "place": "work"}] * 2, identifier="")
     cars = infer(CARS)
-    crossed = Crossed(context, cars, (("place", "horsepower"), ("hour", "origin")))
+    crossed = FeatureCross(context, cars, (("place", "horsepower"), ("hour", "origin")))
     assert crossed.names == [
         *cars.names,
         "place=home × horsepower",
@@ -713,22 +713,22 @@ def test_crosses_by_hand() -> None:
 
 def test_all_crosses_are_the_outer_product() -> None:
     context, cars = infer([{"a": 1, "b": 2}, {"a": 2, "b": 1}], identifier=""), infer(CARS)
-    crossed = Crossed(context, cars, "all")
+    crossed = FeatureCross(context, cars, "all")
     assert crossed.size == 4 + 2 * 4
     assert crossed.names[4:6] == ["a × horsepower", "a × horsepower missing"]
     c, X = np.float32([2, -3]), np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
     want = np.hstack([X, (c[None, :, None] * X[:, None, :]).reshape(5, -1)])
     assert crossed.apply(c, X).tobytes() == want.tobytes()
     assert crossed.apply(c, X[:0]).shape == (0, 12)
-    none = Crossed(context, cars, ())
+    none = FeatureCross(context, cars, ())
     assert none.apply(c, X).tobytes() == X.tobytes()
 
 
 def test_crosses_go_to_json_and_back() -> None:
     context, cars = infer([{"a": 1}, {"a": 2}], identifier=""), infer(CARS)
     for pairs in ("all", (("a", "origin"),), ()):
-        crossed = Crossed(context, cars, pairs)  # type: ignore[arg-type]
-        assert msgspec.json.decode(msgspec.json.encode(crossed), type=Crossed) == crossed
+        crossed = FeatureCross(context, cars, pairs)  # type: ignore[arg-type]
+        assert msgspec.json.decode(msgspec.json.encode(crossed), type=FeatureCross) == crossed
 
 
 @pytest.mark.parametrize(
@@ -743,12 +743,12 @@ def test_crosses_go_to_json_and_back() -> None:
 def test_crosses_that_are_refused(pairs: Any, message: str) -> None:
     context, cars = infer([{"a": 1}, {"a": 2}], identifier=""), infer(CARS)
     with pytest.raises(ValueError, match=f"^{message}$"):
-        Crossed(context, cars, pairs)
+        FeatureCross(context, cars, pairs)
 
 
 def test_shapes_that_are_refused() -> None:
     context, cars = infer([{"a": 1}, {"a": 2}], identifier=""), infer(CARS)
-    crossed = Crossed(context, cars, "all")
+    crossed = FeatureCross(context, cars, "all")
     with pytest.raises(ValueError, match=r"context: expected shape \(1,\), got \(2,\)"):
         crossed.apply([1, 2], np.ones((1, 4)))
     with pytest.raises(ValueError, match=r"X: expected shape \(m, 4\), got \(4,\)"):

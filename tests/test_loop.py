@@ -232,7 +232,7 @@ def test_unknown_categories_are_counted(folder: Path) -> None:
 
 
 def test_the_context_changes_the_order(folder: Path) -> None:
-    """Crossed with the context the same item is good in one and bad in the other."""
+    """FeatureCross with the context the same item is good in one and bad in the other."""
     contexts = [{"device": "phone"}, {"device": "desk"}]
     items = rows(6, 2)
     with Loop.create(

@@ -25,8 +25,8 @@ from heedful.estimators import (
     MulticlassPerceptronClassifier,
     PRankClassifier,
     WidrowHoffClassifier,
+    base,
     folding,
-    graded,
 )
 from heedful.jit.kernel import dot
 from heedful.learners.ordinal.perceptrons import AveragedPRank, ConstantRank, MulticlassPerceptron, PRank, WidrowHoff
@@ -356,13 +356,13 @@ def test_a_fit_that_fails_leaves_what_was_fitted(parameters: dict[str, Any], y: 
 
 def test_an_interrupted_fit_leaves_what_was_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     estimator = PRankClassifier(epochs=1, shuffle=False).fit([[0.0, 1.0], [1.0, 0.0]], [1, 2])
-    before, weights, whole = dict(vars(estimator)), estimator.coef_, graded.fold_rows
+    before, weights, whole = dict(vars(estimator)), estimator.coef_, base.fold_rows
 
     def interrupted(*given: Any) -> Any:
         whole(*given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(graded, "fold_rows", interrupted)
+    monkeypatch.setattr(base, "fold_rows", interrupted)
     with pytest.raises(KeyboardInterrupt):
         estimator.partial_fit([[5.0, 5.0]], [1])
     assert unchanged(estimator, before)

@@ -14,7 +14,7 @@ import pytest
 from asking import NO_TLS, Caller, events
 
 from heedful import TEXTS, Loop, Settings, infer
-from heedful.features import Crossed
+from heedful.features import FeatureCross
 from heedful.loop.interactions.registry import interaction_type
 from heedful.loop.settings import Manifest
 from heedful.server.context import Options
@@ -512,7 +512,7 @@ def test_crosses_and_how_texts_are_written_in_words() -> None:
     item = infer([{"id": "a", "hp": 1.0}, {"id": "b", "hp": 2.0}], identifier="id", kinds={"hp": "number"})
     context = infer([{"trip": "city"}, {"trip": "long"}], identifier="", kinds={"trip": "category"})
     told = phrases(item, context=context, crosses=[("trip", "hp")])
-    assert "trip=city × hp" in Crossed(context, item, (("trip", "hp"),)).names
+    assert "trip=city × hp" in FeatureCross(context, item, (("trip", "hp"),)).names
     assert (told.of("trip=city × hp", 1), told.of("trip=city × hp", -1)) == (
         "more hp for trip: city",
         "less hp for trip: city",

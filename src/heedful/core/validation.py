@@ -24,12 +24,12 @@ def numbers(name: str, value: object, expected: str) -> npt.NDArray[Any]:
         array = np.asarray(value)
     except Exception:  # rows of several lengths, or whatever the value's own conversion raises
         array = np.empty(0, object)
-    if array.dtype.kind not in "biuf" or _masked(value):
+    if array.dtype.kind not in "biuf" or _is_masked(value):
         raise ValueError(f"{name}: expected {expected}, got {describe(value)}")
     return array
 
 
-def _masked(value: object) -> bool:
+def _is_masked(value: object) -> bool:
     """Whether value is a masked array, so that numbers may be missing. numpy.ma is slow to import, so it is used only
     for values with a `mask`; tables of pandas have a method of that name."""
     return hasattr(value, "mask") and isinstance(value, np.ma.MaskedArray)

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe
+from heedful.estimators.base import OrdinalEstimator, OrdinalEstimatorWithIntercept
 from heedful.estimators.folding import project
-from heedful.estimators.graded import Graded, GradedWithIntercept
 from heedful.jit.kernel import Floats, Ints, add_scaled, dot
 from heedful.learners.ordinal.perceptrons import (
     AveragedPRank,
@@ -68,7 +68,7 @@ class _WeightedWidrowHoff(NamedTuple):
         return WidrowHoffState(state.w, state.t + 1)
 
 
-class PRankClassifier(Graded):
+class PRankClassifier(OrdinalEstimator):
     """PRank ([P01] Figure 2): a direction w, and thresholds that cut w . x into ranks.
 
     Parameters: `epochs`, how often `fit` goes over the rows; `shuffle`, whether each time in a new random order;
@@ -95,7 +95,7 @@ class PRankClassifier(Graded):
         return _inside(project(X, self._state.w[None], False) - self._state.b)
 
 
-class AveragedPRankClassifier(Graded):
+class AveragedPRankClassifier(OrdinalEstimator):
     """Averaged PRank: learns as PRank does, and predicts with the average of w and b over all rounds.
 
     Parameters and attributes as `PRankClassifier`; `coef_` and `thresholds_` are the averages.
@@ -121,7 +121,7 @@ class AveragedPRankClassifier(Graded):
         return _inside(((s.t * both[:, 0] - both[:, 1])[:, None] - s.summed) / s.t)
 
 
-class MulticlassPerceptronClassifier(GradedWithIntercept):
+class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
     """Multiclass perceptron (Crammer & Singer): a direction for each label. It does not use the order of the labels.
 
     Parameters as `PRankClassifier`, and `fit_intercept`, whether each row gets a feature that is always 1.
@@ -135,7 +135,7 @@ class MulticlassPerceptronClassifier(GradedWithIntercept):
     def _rule(self, n_features: int, n_ranks: int) -> Any:
         return MulticlassPerceptron(n_features, n_ranks)
 
-    def _weighted(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
+    def _weighted_learner(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
         return learner, X * weights[:, None].astype(X.dtype)  # the prediction is the same, the step so much longer
 
     @property
@@ -159,7 +159,7 @@ class MulticlassPerceptronClassifier(GradedWithIntercept):
         return each if each.shape[1] > 2 else each[:, 1] - each[:, 0]
 
 
-class WidrowHoffClassifier(GradedWithIntercept):
+class WidrowHoffClassifier(OrdinalEstimatorWithIntercept):
     """Widrow-Hoff: online regression on the ranks 1 to k, rounded.
 
     Parameters as `PRankClassifier`; `fit_intercept`, whether each row gets a feature that is always 1; and `eta`, the
@@ -193,7 +193,7 @@ class WidrowHoffClassifier(GradedWithIntercept):
     def _rule(self, n_features: int, n_ranks: int) -> Any:
         return WidrowHoff(n_features, n_ranks, self.eta_)
 
-    def _weighted(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
+    def _weighted_learner(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
         return _WeightedWidrowHoff(*learner), np.hstack([X, weights[:, None].astype(X.dtype)])
 
     def _take(self, X: Floats, ranks: Ints, weights: Array | None, epochs: int, shuffle: bool, afresh: bool) -> None:
@@ -227,7 +227,7 @@ class WidrowHoffClassifier(GradedWithIntercept):
         return _inside(rounded_up - np.arange(2, self.classes_.size + 1))
 
 
-class ConstantRankClassifier(Graded):
+class ConstantRankClassifier(OrdinalEstimator):
     """A baseline that predicts the median of the labels so far and ignores X.
 
     Parameters as `PRankClassifier`; `classes_`, `n_features_in_` and `t_` after fitting.

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from heedful.core.validation import check_count
-from heedful.features.columns import Column, Vector, describe_value, listed
+from heedful.features.columns import Column, Vector, describe_value, join_names
 from heedful.features.declaring import declare
 from heedful.features.encoding import TEXTS, UNSEEN, Description, Encoding, Features
 
@@ -26,9 +26,9 @@ __all__ = [
     "TEXTS",
     "UNSEEN",
     "Column",
-    "Crossed",
     "Description",
     "Encoding",
+    "FeatureCross",
     "Features",
     "declare",
     "encode_names",
@@ -56,7 +56,7 @@ def vectors(size: int) -> Encoding:
     return Encoding(columns=(column,), identifier="id")
 
 
-class Crossed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """The encoding of items in a context: the item's features, then products of context features and item features.
 
     A context feature alone would add the same to the score of every candidate, which changes no order. So only products
@@ -76,7 +76,7 @@ class Crossed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
                 known = [column.name for column in encoding.columns if column.features()]
                 if name not in known:
                     raise ValueError(
-                        f"pairs: expected a column of the {side} ({listed(known)}), got {describe_value(name)}"
+                        f"pairs: expected a column of the {side} ({join_names(known)}), got {describe_value(name)}"
                     )
         pair, times = Counter(self.pairs).most_common(1)[0] if self.pairs else (("", ""), 1)
         if times > 1:

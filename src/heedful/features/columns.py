@@ -285,7 +285,7 @@ def describe_value(value: object) -> str:
         return f"a {type(value).__name__} too long to write"
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """Names for an error message, the first eight."""
     each = list(names)
     return ", ".join(each[:8]) + (f" and {len(each) - 8} more" if len(each) > 8 else "") or "none"

@@ -27,7 +27,7 @@ from heedful.features.columns import (
     Vector,
     describe_value,
     item_name,
-    listed,
+    join_names,
     number,
     text,
     vector,
@@ -96,7 +96,7 @@ def infer(
     for name, kind in kinds.items():
         if name not in {column.name for column in seen}:
             raise ValueError(
-                f"kinds: expected names of columns ({listed(c.name for c in seen)}), got {describe_value(name)}"
+                f"kinds: expected names of columns ({join_names(c.name for c in seen)}), got {describe_value(name)}"
             )
         if kind not in _MAKE:
             raise ValueError(f"kinds: {name}: expected {', '.join(_MAKE)}, got {describe_value(kind)}")
@@ -113,7 +113,7 @@ def infer(
             columns[-1] = _make_column(column, *_kind_to_keep(column, columns[-1].why, limits), limits)
     encoding = Encoding(columns=tuple(columns), identifier=identifier)
     if encoding.size == 0:
-        got = listed(f"{column.name} ({column.why})" for column in columns)
+        got = join_names(f"{column.name} ({column.why})" for column in columns)
         named = f"; as a category, each {identifier} is a feature of its own" if identifier else ""
         raise ValueError(
             f"columns: expected at least one that tells {'items' if identifier else 'rows'} apart, got {got}{named}"
@@ -184,7 +184,7 @@ def _identifier(seen: Sequence[_ColumnSummary], given: str | None) -> str:
     unique = {c.name: _unique(c) for c in seen}
     if given is not None:
         if given not in unique:
-            raise ValueError(f"identifier: expected a column ({listed(unique)}), got {describe_value(given)}")
+            raise ValueError(f"identifier: expected a column ({join_names(unique)}), got {describe_value(given)}")
         if unique[given]:
             raise ValueError(f"identifier: {given}: expected another name in every row, got {unique[given]}")
         return given
@@ -204,7 +204,7 @@ def _identifier(seen: Sequence[_ColumnSummary], given: str | None) -> str:
         return titles[0] if unique[first] else first
     if short:
         return short[0]
-    got = listed(
+    got = join_names(
         f"{name} ({wrong or 'long texts or numbers: name it, if it is this one'})" for name, wrong in unique.items()
     )
     told = 'expected a column with another name in every row ("" where rows have none)'

@@ -52,7 +52,7 @@ _STDLIB = sysconfig.get_paths()["stdlib"]
 _SITES = tuple({sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib"]})
 
 
-def _own(module: pytypes.ModuleType, roots: set[str]) -> bool:
+def _is_own_code(module: pytypes.ModuleType, roots: set[str]) -> bool:
     """Whether a module is the caller's own code: not Python's, and not of an installed package outside `roots`."""
     file = getattr(module, "__file__", None)
     name = module.__name__
@@ -73,7 +73,7 @@ def reachable(args: tuple[Any, ...], *names: str) -> list[pytypes.ModuleType]:
     waiting = sorted(start)
     while waiting:
         module = sys.modules.get(waiting.pop())
-        if module is None or module.__name__ in found or not _own(module, roots):
+        if module is None or module.__name__ in found or not _is_own_code(module, roots):
             continue
         found[module.__name__] = module
         for value in list(vars(module).values()):

@@ -10,7 +10,7 @@ import numpy as np
 
 from heedful.core.decoding import decoder
 from heedful.core.validation import check_count, describe, is_number
-from heedful.features import Crossed, Encoding
+from heedful.features import Encoding, FeatureCross
 from heedful.learners.registry import is_packaged, learner_class
 from heedful.loop import records
 from heedful.loop.interactions.settings import KindSettings
@@ -136,11 +136,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         kind.check_manifest(manifest)
         return manifest
 
-    def crossed(self) -> Crossed | None:
+    def crossed(self) -> FeatureCross | None:
         """The products of context and item; None where there are none."""
         if self.context is None or not self.crosses:
             return None
-        return Crossed(self.context, self.candidates, self.crosses)
+        return FeatureCross(self.context, self.candidates, self.crosses)
 
     @property
     def candidates(self) -> Encoding:

@@ -25,11 +25,11 @@ OVERFLOWN = (
 )
 
 
-class Graded(ClassifierMixin, BaseEstimator):
+class OrdinalEstimator(ClassifierMixin, BaseEstimator):
     """The base class of ordinal estimators: it maps labels to ranks and folds rows into the state of a learner.
 
-    A subclass defines `_rule` and `_decisions`. Only `GradedWithIntercept` takes weights of rows (`sample_weight`): its
-    step can be scaled, whereas thresholds move by 1 and counts grow by 1.
+    A subclass defines `_rule` and `_decisions`. Only `OrdinalEstimatorWithIntercept` takes weights of rows
+    (`sample_weight`): its step can be scaled, whereas thresholds move by 1 and counts grow by 1.
     """
 
     fit_intercept = False
@@ -108,7 +108,7 @@ class Graded(ClassifierMixin, BaseEstimator):
             X = finite_array("X", X, 2, self.n_features_in_)
             labels, at = distinct(y)
             self.classes_ = scale(
-                labels, classes, told if self.order is None else self.order, self._known(told, afresh)
+                labels, classes, told if self.order is None else self.order, self._previous_labels(told, afresh)
             )
             ranks = ranks_of(labels, self.classes_)[at]
             weights = weights_of(sample_weight, len(X))
@@ -117,7 +117,7 @@ class Graded(ClassifierMixin, BaseEstimator):
             self._take(X, ranks, weights, epochs, shuffle, afresh)
         return self
 
-    def _known(self, told: Any, afresh: bool) -> Labels | None:
+    def _previous_labels(self, told: Any, afresh: bool) -> Labels | None:
         """The labels known before, from the lowest on; None for a new fit. ValueError where y orders them
         differently."""
         if afresh:
@@ -138,7 +138,7 @@ class Graded(ClassifierMixin, BaseEstimator):
         fold, rows, ones = learner, X, one
         if weights is not None:
             whole = np.hstack([X, np.ones((len(X), 1), X.dtype)]) if one else X
-            (fold, rows), ones = self._weighted(learner, whole, weights), False
+            (fold, rows), ones = self._weighted_learner(learner, whole, weights), False
         fast = compiles(fold, len(X), epochs * len(X))
         with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(epochs):
@@ -148,7 +148,7 @@ class Graded(ClassifierMixin, BaseEstimator):
             raise ValueError(OVERFLOWN)
         self._state, self._one = state, one
 
-    def _weighted(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
+    def _weighted_learner(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
         """A learner of weighted rows, and the rows X (n x N) with their weights (n,) in its form."""
         raise NotImplementedError
 
@@ -188,7 +188,7 @@ class Graded(ClassifierMixin, BaseEstimator):
         return int(self._state.t)
 
 
-class GradedWithIntercept(Graded):
+class OrdinalEstimatorWithIntercept(OrdinalEstimator):
     """The base class of estimators whose learner has no thresholds: with `fit_intercept`, each row gets a feature that
     is always 1. Rows may have weights (`sample_weight`), which multiply their steps."""
 
