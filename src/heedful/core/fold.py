@@ -335,7 +335,7 @@ class Session(Generic[S]):
         self._door: Any = getattr(self.learner, "space", self.learner)
         self._open: tuple[Any, Any] | None = None
 
-    def propose(self, x: Any) -> Any:
+    def propose(self, x: object) -> Any:
         """What to show for the context x. ValueError, naming what is wrong, where x is no valid context."""
         state = self._whole()
         x = copy_arrays(self._door.check_context(x, getattr(self.learner, "n_features", 0)))
@@ -343,7 +343,7 @@ class Session(Generic[S]):
         self._open = x, y
         return copy_arrays(visible(y))
 
-    def learn(self, feedback: Any) -> None:
+    def learn(self, feedback: object) -> None:
         """Update the state with the answer to the latest proposal.
 
         LookupError where there is no unanswered proposal; ValueError, naming what is wrong, where the feedback does

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from heedful.core.fold import coerce, generators
+from heedful.core.fold import F, Learner, S, T, X, Y, coerce, generators
 
 SCHEMA = 2
 RENAMED = {"Template": "OnlineConvex"}
@@ -42,7 +43,7 @@ def _check_there(file: Path) -> None:
         raise ValueError(f"{file}: expected a snapshot that fits into memory, got {about.st_size} bytes")
 
 
-def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+def _leaves(value: object, name: str) -> Iterator[tuple[str, object]]:
     """The arrays and scalars of a state, each with its path of field names."""
     if isinstance(value, tuple):
         for i, part in enumerate(value):
@@ -52,7 +53,7 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _like(template: Any, name: str, arrays: dict[str, Any], grows: bool = False) -> Any:
+def _like(template: Any, name: str, arrays: dict[str, npt.NDArray[Any]], grows: bool = False) -> Any:
     """A value with the structure and types of `template` and the contents of `arrays`; arrays may have another length
     where it `grows`."""
     if isinstance(template, tuple):
@@ -70,7 +71,7 @@ def _like(template: Any, name: str, arrays: dict[str, Any], grows: bool = False)
     return np.array(found) if isinstance(template, np.ndarray) else type(template)(found.item())
 
 
-def _fields(learner: Any) -> dict[str, Any]:
+def _fields(learner: object) -> dict[str, object]:
     """The learner of a state and its hyperparameters, for the manifest."""
     kind = type(learner)
     return {
@@ -87,7 +88,7 @@ def _plain_name(name: str) -> str:
     return f"{module}.{RENAMED.get(last, last)}" if module == package else plain
 
 
-def _digest(arrays: dict[str, Any], manifest: dict[str, Any]) -> str:
+def _digest(arrays: dict[str, npt.NDArray[Any]], manifest: dict[str, object]) -> str:
     """The SHA-256 of arrays and manifest, which detects every changed bit."""
     digest = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode())
     for name, value in sorted(arrays.items()):
@@ -95,7 +96,7 @@ def _digest(arrays: dict[str, Any], manifest: dict[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def write_arrays(path: str | os.PathLike[str], arrays: dict[str, Any], about: dict[str, Any]) -> None:
+def write_arrays(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]], about: dict[str, object]) -> None:
     """Write arrays with a JSON manifest to `path`, atomically. OSError where it cannot be written."""
     from safetensors.numpy import save
 
@@ -145,21 +146,22 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
     return arrays, manifest
 
 
-def arrays_of(state: Any, name: str = "") -> dict[str, Any]:
+def arrays_of(state: object, name: str = "") -> dict[str, npt.NDArray[Any]]:
     """The arrays and scalars of a state, by their paths of field names, each below `name`."""
     return {leaf: np.array(value) for leaf, value in _leaves(state, name)}
 
 
-def state_like(template: Any, arrays: dict[str, Any], name: str = "") -> Any:
+def state_like(template: T, arrays: dict[str, npt.NDArray[Any]], name: str = "") -> T:
     """The state with the structure and types of `template`, from the arrays that `arrays_of` made. ValueError where
     they do not fit."""
     other = {leaf for leaf, _ in _leaves(template, name)} ^ set(arrays)
     if other:
         raise ValueError(f"expected the fields of the learner's state, got a difference in {sorted(other)}")
-    return _like(template, name, arrays)
+    state: T = _like(template, name, arrays)
+    return state
 
 
-def save_state(path: str | os.PathLike[str], learner: Any, state: Any) -> None:
+def save_state(path: str | os.PathLike[str], learner: Learner[X, Y, F, S], state: S) -> None:
     """Write `state` of `learner` to `path`, atomically.
 
     ValueError where the state does not belong to the learner; OSError where the file cannot be written.
@@ -175,7 +177,7 @@ def save_state(path: str | os.PathLike[str], learner: Any, state: Any) -> None:
     write_arrays(path, arrays, _fields(learner))
 
 
-def load_state(path: str | os.PathLike[str], learner: Any) -> Any:
+def load_state(path: str | os.PathLike[str], learner: Learner[X, Y, F, S]) -> S:
     """Load the state of `learner` from the file `path`.
 
     FileNotFoundError where there is none; ValueError where the file is no snapshot, is damaged, or belongs to another

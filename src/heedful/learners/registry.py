@@ -71,7 +71,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     return {short if len(several) == 1 else kebab(name): name for short, several in classes.items() for name in several}
 
 
-def why_not_learner(cls: Any) -> str:
+def why_not_learner(cls: object) -> str:
     """Why cls is no learner, in words; empty where it is one."""
     if not (isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")):
         return "is not a NamedTuple"

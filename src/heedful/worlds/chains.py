@@ -17,7 +17,7 @@ import numpy.typing as npt
 from heedful.core.validation import check_count, finite_array
 from heedful.jit.kernel import Floats, Ints, top
 from heedful.worlds.answers import move_to_front
-from heedful.worlds.clicks import PositionBiased, attraction
+from heedful.worlds.clicks import Cascade, PositionBiased, attraction
 from heedful.worlds.queries import StreamState
 from heedful.worlds.users import utility
 
@@ -86,7 +86,7 @@ def study(
     chains: Iterable[QueryChain],
     condition: str = "normal",
     *,
-    clicks: Any = "documents",
+    clicks: str | PositionBiased | Cascade = "documents",
     clicked_only: bool = True,
     seed: int = 0,
 ) -> Study:

@@ -55,6 +55,7 @@ class AdaGrad(NamedTuple):
         return AdaGradState(np.zeros(n), np.zeros(n))
 
     def step(self, state: AdaGradState, D: Array) -> AdaGradState:
+        """The state after an AdaGrad step along D (n,). It overwrites the arrays of `state`."""
         state.total[:] += D * D
         state.w[:] += self.rate * D / np.sqrt(state.total + 1e-20)  # where the total is 0, D is 0 too
         return state
@@ -103,11 +104,12 @@ class OnlineConvex(NamedTuple):
         return self.rule.step(state, D)
 
     def weights(self, state: Any) -> Array:
+        """The utility weights w (N,)."""
         w: Array = state.w
         return w
 
 
-def is_rule(cls: Any) -> bool:
+def is_rule(cls: object) -> bool:
     """Whether a class is a rule for `OnlineConvex`: a NamedTuple with `init` and `step` but no `propose`."""
     named = isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
     return (

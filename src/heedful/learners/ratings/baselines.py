@@ -224,9 +224,11 @@ class RandomItem(NamedTuple):
         return RoundCount(state.t + 1)
 
     def without_item(self, state: RoundCount, item: int) -> RoundCount:
+        """The state without the ratings of an item: unchanged, it has none."""
         return state
 
     def without_rating(self, state: RoundCount, user: int, item: int, rating: float, weight: float = 1.0) -> RoundCount:
+        """The state without one rating: unchanged, it has none."""
         return state
 
 
@@ -265,9 +267,12 @@ class UserGreedy(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
+        """The state without the ratings of an item. It may overwrite the arrays of `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
+        """The state without one rating. It may overwrite the arrays of `state`. LookupError where the user never rated
+        the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 
@@ -305,9 +310,12 @@ class ItemMean(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
+        """The state without the ratings of an item. It may overwrite the arrays of `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
+        """The state without one rating. It may overwrite the arrays of `state`. LookupError where the user never rated
+        the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 
@@ -347,9 +355,12 @@ class PairMean(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
+        """The state without the ratings of an item. It may overwrite the arrays of `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
+        """The state without one rating. It may overwrite the arrays of `state`. LookupError where the user never rated
+        the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 
