@@ -115,7 +115,7 @@ def test_it_searches_and_clones() -> None:
 
 
 def test_people_help_one_another() -> None:
-    """Of what each person chose last, a common model foretells more than one for each of them."""
+    """A common model predicts the last choices of the people better than a model for each of them."""
     X, y, _ = choices(60)
     train, test = X[:40], X[120:]
     together = HierarchicalGPClassifier().fit(train, y[:40]).score(test, y[120:])

@@ -147,8 +147,8 @@ def test_switching_at_once_is_algorithm_1() -> None:
 
 
 def test_switching_worked_by_hand() -> None:
-    """One factor, lambda = 1, B_0 = 2, B_1 = -3, C = 5: det V is 1, then 5; a sixth is wanted, so A stays what it was,
-    then 5 (or, with B_0 fitted anew, more)."""
+    """One factor, lambda = 1, B_0 = 2, B_1 = -3, C = 5: det V is 1, then 5; A is due above 6, so it stays as it was.
+    The next rating, when B_0 is 1.5, makes det V 5 + 1.5^2, and A is due."""
     learner = ALB(n_factors=1, sigma=1.0, delta=float(np.exp(-2.0)), switching=5.0)
     state = learner.init(np.random.default_rng(0))
     for j, b in enumerate((2.0, -3.0)):
@@ -161,10 +161,10 @@ def test_switching_worked_by_hand() -> None:
     assert state.inverse[0, 0, 0] == pytest.approx(0.2)
     assert learner.scores(state, x) == pytest.approx([4.5, -9.0])  # A . B: B_0 is 1.5 now
     assert learner.propose(state, x, RNG).tolist() == [0]
-    exactly = learner._replace(switching=4.0)  # five times as much is wanted to be exceeded
+    exactly = learner._replace(switching=4.0)  # det V must grow by more than a factor of 5
     assert exactly.scores(state, x) == pytest.approx([4.5, -9.0])
     state = learner.update(state, x, x.items, one(0, 5.0))
-    assert state.A[0, 0] == pytest.approx(3.0)  # not found anew
+    assert state.A[0, 0] == pytest.approx(3.0)  # not computed again
     assert state.growth[0] == pytest.approx(np.log(5.0 + 1.5**2))
     assert learner.scores(state, x) == pytest.approx(ALB(n_factors=1, sigma=1.0, delta=np.exp(-2.0)).scores(state, x))
 

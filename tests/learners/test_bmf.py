@@ -165,7 +165,7 @@ def test_the_last_rating_taken_out_leaves_nothing() -> None:
     assert not state.pairs.count.any()
 
 
-def test_counts_that_have_become_faint_are_written_anew() -> None:
+def test_counts_that_have_become_faint_are_rescaled() -> None:
     """The scale would vanish, .5 to the power of some 1,000; what was written with it is worth the same after."""
     learner = BMF(n_factors=2, gamma=0.5)
     state, x = learner.init(np.random.default_rng(0)), SlateContext(1, np.arange(4))
@@ -180,7 +180,7 @@ def test_counts_that_have_become_faint_are_written_anew() -> None:
 
 
 def test_what_is_forgotten_gives_way_to_what_is_new() -> None:
-    """An item that everybody liked and then nobody does: with gamma its expected rating follows."""
+    """An item that all users liked and then none does: with gamma below 1 its predicted rating follows."""
     expected = []
     for gamma in (1.0, 0.98):
         learner = BMF(n_factors=2, gamma=gamma)
@@ -223,7 +223,7 @@ def test_what_is_expected_is_the_sum_of_its_parts() -> None:
         ]  # fmt: skip
         np.testing.assert_allclose(sum(part for _, part in parts), ratings)
         assert (learner.deviations(state, x) > 0.0).all()
-    # Nobody knows this person or the last item: they get what all get, and the item's first factors agree with nobody.
+    # The user and the last item have no ratings: the prediction is the mean of all, and first factors add nothing.
     assert parts[1][1][2] == parts[2][1][0] == parts[3][1][2] == parts[4][1][0] == 0.0
     known = learner.deviations(state, SlateContext(2, np.arange(12)))
     assert known.max() < learner.deviations(state, x)[2]
@@ -237,7 +237,7 @@ def test_what_is_expected_is_the_sum_of_its_parts() -> None:
 
 
 def test_factors_show_where_there_are_some_and_not_where_there_are_none() -> None:
-    """The preset that foretells better shows: ratings of rank 3, and ratings of items that all users agree on."""
+    """The model that predicts better decides: ratings of rank 3, and ratings of items that all users agree on."""
     rng = np.random.default_rng(2)
     agree = np.broadcast_to(rng.standard_normal(20), (15, 20))
     for Y, factors in ((rng.standard_normal((15, 3)) @ rng.standard_normal((3, 20)), True), (agree, False)):

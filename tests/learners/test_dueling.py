@@ -21,7 +21,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 class Coins:
-    """A generator of which every draw is known."""
+    """A random generator whose draws are given."""
 
     def __init__(self, *draws: float) -> None:
         self.draws = list(draws)
@@ -40,7 +40,7 @@ def answer(rng: np.random.Generator, k: int, m: int, shown: list[int]) -> np.nda
 
 @pytest.mark.parametrize(("k", "seed"), [(k, seed) for k in (5, 2, 1) for seed in range(6)])
 def test_pseudo_code(k: int, seed: int) -> None:
-    """The very same duels and weights, round for round; whoever answers clicks on anything, in any number."""
+    """The same duels and weights, round for round, for users who click on any number of random entries."""
     ours, theirs, stream = (np.random.default_rng(seed) for _ in range(3))
     learner = DuelingBandit(N, Ranking(k), gamma=0.7, delta=0.3)
     oracle = naive.DuelingBandit(N, naive.Rankings(k), 0.7, 0.3)
@@ -89,14 +89,14 @@ def test_team_draft_by_hand() -> None:
 
 def test_team_draft_of_unequal_lists_by_hand() -> None:
     """The first has 0 alone: coin .1, the second drafts 1; the first is behind: 0; level, coin .9 for the first, who
-    has nobody left: the second drafts 2; the first is behind and has nobody: the second drafts 3."""
+    has no candidate left: the second drafts 2; the first is behind but has none: the second drafts 3."""
     coins = Coins(0.1, 0.9)
     out, teams = team_draft(np.array([0]), np.array([1, 0, 2, 3]), 9, coins)
     assert out.tolist() == [1, 0, 2, 3]
     assert teams.tolist() == [1, 0, 1, 1]
     assert coins.draws == []
     out, teams = team_draft(np.array([1, 0, 2]), np.array([0]), 9, Coins(0.4, 0.4))
-    assert out.tolist() == [0, 1, 2]  # the mirror: 0 by the second, 1, then the second has nobody left
+    assert out.tolist() == [0, 1, 2]  # the mirror: 0 by the second, 1, then the second has no candidate left
     assert teams.tolist() == [1, 0, 0]
 
 
@@ -203,7 +203,7 @@ def moved(k: int, shown: list[int], teams: list[int], ybar: list[int]) -> bool:
         (3, [2], True),  # an order cut short: one click
         (3, [0], False),
         (5, [2, 3, 0, 1], False),  # fewer than k: all clicked, a tie
-        (5, [7, 8, 3], True),  # what was not shown belongs to nobody
+        (5, [7, 8, 3], True),  # clicks on entries that were not shown count for neither team
         (5, [], False),
     ],
 )

@@ -29,7 +29,7 @@ RNG = np.random.default_rng(0)
 
 
 class Coins:
-    """A generator of which every draw is known."""
+    """A random generator whose draws are given."""
 
     def __init__(self, *draws: float) -> None:
         self.draws = list(draws)
@@ -126,7 +126,7 @@ def test_by_hand() -> None:
     assert learner.update(state, x, y, np.array([1, 3])).w == pytest.approx(0.1 * np.sign(fair + 0.5 * implied))
 
 
-# ---------------------------------------------------------------------------- what is shown, and how probable it is
+# ---------------------------------------------------------------------------- proposals and their probabilities
 
 
 @pytest.mark.parametrize("m", range(1, 8))
@@ -343,7 +343,7 @@ THE_OTHERS = [(BIASED, WithBaseScore(Ranking(5))), (Cascade(0.7, 0.1, True), Ran
 
 @pytest.mark.parametrize(("user", "space"), EACH_ONCE + (THE_OTHERS if FACTOR > 1 else []))
 def test_compiled_it_learns_the_same_from_clicks(user: Any, space: Any) -> None:
-    """Also where fewer than k were clicked, or nobody, and on lists shorter than k."""
+    """Also with fewer than k clicks, with none, and on lists shorter than k."""
     rng = np.random.default_rng(3)
     offsets = np.unique(np.concatenate([[0], np.cumsum(rng.integers(1, 9, 30))]))
     X = rng.integers(-1, 2, (int(offsets[-1]), N)).astype(float)
@@ -382,7 +382,7 @@ def regret(world: Any, space: Any, w: np.ndarray) -> float:
     return total / (world.offsets.size - 1)
 
 
-# ---------------------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(
@@ -423,7 +423,7 @@ def test_what_is_logged_is_what_the_docstring_says() -> None:
 
 @pytest.mark.parametrize("swap", [0.0, 0.1, 0.25, 0.5])
 @pytest.mark.parametrize("m", [1, 2, 3, 9, 10, 11, 30])
-def test_whoever_sees_all_that_was_drawn_sees_it_with_the_proposals_own_probability(m: int, swap: float) -> None:
+def test_a_person_who_sees_all_that_was_drawn_sees_it_with_the_proposals_own_probability(m: int, swap: float) -> None:
     """Bit for bit what `chance` says: a loop need not reckon it again."""
     learner = FairPairs(2, Ranking(5), swap=swap)
     x = np.random.default_rng(m).standard_normal((m, 2))

@@ -51,7 +51,7 @@ def fitted(learner: NMFBandit, Y: Any, seen: Any, rounds: int = 1) -> Any:
 
 
 def test_a_non_negative_matrix_comes_back_from_part_of_it() -> None:
-    """Rank 2, two thirds of the entries: what was never rated is foretold, and a fit never makes it worse."""
+    """Rank 2, two thirds of the entries rated: the others are predicted, and no fit increases the error."""
     rng = np.random.default_rng(1)
     Y = rng.random((30, 2)) @ rng.random((2, 25))
     seen = rng.random(Y.shape) < 0.67

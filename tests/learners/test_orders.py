@@ -1,4 +1,4 @@
-"""Orders that nobody learns: each equally likely, or as they come."""
+"""The baselines that learn nothing: a random order, each equally likely, and the order of the candidates."""
 
 from collections import Counter
 from itertools import permutations

@@ -123,7 +123,7 @@ def test_fair_in_exact_expectation(swap: float) -> None:
 
 
 def test_what_a_loop_asks() -> None:
-    """Chances, and an order with its swaps taken back, are those of FairPairs, whose orders it shows."""
+    """Probabilities, and an order without its swaps, are those of FairPairs, whose orders it shows."""
     learner, other = PerturbedPerceptron(N, Ranking(3), 0.25), FairPairs(N, Ranking(3), swap=0.25)
     assert learner.partial
     x, rng = np.random.default_rng(0).standard_normal((7, N)), np.random.default_rng(1)

@@ -262,7 +262,7 @@ def test_items_that_come_later_are_as_if_they_had_always_been_there(cls: Any) ->
 
 
 def test_items_that_come_later_change_nothing_of_the_others() -> None:
-    """Of items without features, and of one whose features lie among those that were there but for the scale."""
+    """For items without features, and for an item whose features lie among those of the earlier ones."""
     bare = PreferenceGP(Choice(7), width=0.3)
     state = replay(bare, log_of(bare), 3)
     before = bare.posterior(state, 1)

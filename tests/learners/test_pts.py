@@ -24,7 +24,7 @@ from heedful.spaces.slate import Slate, SlateContext, SlateRatings
         ({"n_particles": 1}, 1, 20, False),
         ({"sigma": 1.5}, 2, 0, True),
     ],
-    ids=["drawn anew always", "at half, slates, late comers", "never", "one particle", "weights"],
+    ids=["resampled always", "at half, slates, late comers", "never", "one particle", "weights"],
 )
 def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], size: int, late: int, weigh: bool) -> None:
     learner = PTS(Slate(size), **{"n_factors": 3, "n_particles": 4, **options})
@@ -52,7 +52,7 @@ def test_it_is_its_readable_version_round_for_round(options: dict[str, Any], siz
             np.testing.assert_allclose(state.U[d, user], u, rtol=1e-7, atol=1e-9)
 
 
-def test_particles_are_drawn_anew_at_every_step_unless_told_otherwise() -> None:
+def test_particles_are_resampled_at_every_step_unless_the_hyperparameter_says_otherwise() -> None:
     """Kawale et al. resample at every step, and [A18] compares with theirs."""
     rounds = {}
     for name, learner in {"as it is": PTS(n_particles=8), "always": PTS(n_particles=8, resample=1.0)}.items():
@@ -62,7 +62,7 @@ def test_particles_are_drawn_anew_at_every_step_unless_told_otherwise() -> None:
             x = SlateContext(t % 3, np.arange(6))
             shown = learner.propose(state, x, rng)
             state = learner.update(state, x, shown, SlateRatings(shown, np.array([float(shown[0] % 3)])))
-            assert np.abs(state.log_weights).max() < 1e-9  # whoever survived counts as much as any other
+            assert np.abs(state.log_weights).max() < 1e-9  # all particles weigh the same after resampling
         rounds[name] = state.V.tobytes()
     assert rounds["as it is"] == rounds["always"]
 

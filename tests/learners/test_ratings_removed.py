@@ -104,7 +104,7 @@ def test_counts_and_sums_are_at_once_those_without_it(cls: Any) -> None:
         assert wanted != sums(full)
         for pair, (count, total) in wanted.items():
             assert now[pair] == pytest.approx((count, total))
-        if hasattr(state, "counts"):  # what is not by pair
+        if hasattr(state, "counts"):  # the sums that are not kept for each pair
             np.testing.assert_allclose(state.counts, refolded.counts, atol=1e-9)
             np.testing.assert_allclose(state.totals, refolded.totals, atol=1e-9)
             assert (state.n, state.sum) == (pytest.approx(refolded.n), pytest.approx(refolded.sum))

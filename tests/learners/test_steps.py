@@ -50,7 +50,7 @@ def close(a: Any, b: Any) -> bool:
 @examples(10)
 @given(seed=SEEDS)
 def test_update_is_a_step_along_the_direction(learner: Any, seed: int) -> None:
-    """Algorithm 3, round for round; asking for the direction changes nothing, and it is nobody's buffer."""
+    """Algorithm 3, round for round; computing the direction changes nothing, and its array is not a buffer in use."""
     rng = np.random.default_rng(seed)
     state = learner.init(rng)
     inner = learner.space.space if isinstance(learner.space, WithBaseScore) else learner.space

@@ -79,7 +79,7 @@ def test_a_learner_learns_who_belongs_where() -> None:
 
 
 def test_fewer_people_than_slots_are_refused() -> None:
-    """The solver would look for a person there is not; it refuses what is not finite as well."""
+    """With fewer people than slots the solver would look for a person that does not exist; it also rejects NaN."""
     with pytest.raises(ValueError, match=r"^seed: expected a whole number, 0 or more, got -1$"):
         synthetic_assignments(5, 3, 3, 2, StrictAlpha(), seed=-1)
     with pytest.raises(ValueError, match="people: expected a whole number, 3 or more, got 2"):

@@ -136,7 +136,7 @@ def test_simulated_people_click_what_they_are_shown() -> None:
     # who clicks all that is relevant and nothing else makes no ranking worse, however degraded
     for condition in CONDITIONS:
         keen = study(made, condition, clicks=Cascade(0.0, 0.0, highest=1.0))
-        assert keen.worse <= 0.1  # 1, 2 and 4 tie for whoever clicks what is relevant at all
+        assert keen.worse <= 0.1  # grades 1, 2 and 4 tie for a user who clicks everything relevant
         assert keen.better > 0.5
 
 

@@ -1,4 +1,4 @@
-"""People who choose: how utilities are drawn, what is answered, when pairs run out."""
+"""Simulated people who choose: how utilities are drawn, how they answer, when pairs run out."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def test_with_features_they_are_of_a_gaussian_process() -> None:
     f = gaussian_choosers(20_000, 4, features=X, length=1.25, amplitude=2.0).utilities
     squares = [[(a - c) ** 2 + (b - d) ** 2 for c, d in X] for a, b in X]
     np.testing.assert_allclose(np.cov(f.T), 4.0 * np.exp(-np.array(squares) / 3.125), atol=0.12)
-    np.testing.assert_allclose(f[:, 0], f[:, 3], atol=1e-6)  # what is the same is as good
+    np.testing.assert_allclose(f[:, 0], f[:, 3], atol=1e-6)  # items with equal features have equal utilities
 
 
 def test_what_users_share() -> None:
-    """A share s of the variance is in what all have, 1 - s in what is each user's own."""
+    """A share s of the variance is common to all users, 1 - s is each user's own."""
     for share in (0.0, 0.36, 1.0):
         f = gaussian_choosers(60, 3000, shared=share, amplitude=2.0).utilities
         assert f.var(axis=0, ddof=1).mean() == pytest.approx(4.0 * (1.0 - share), rel=0.05, abs=1e-12)

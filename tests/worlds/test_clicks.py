@@ -18,7 +18,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 class Coins:
-    """A generator of which every draw is known."""
+    """A random generator whose draws are given."""
 
     def __init__(self, *draws: float) -> None:
         self.draws = list(draws)
@@ -81,7 +81,7 @@ def test_by_hand() -> None:
 
 @pytest.mark.parametrize("user", [PositionBiased(), PositionBiased(2.0, 0.0, True), Cascade(), Cascade(1.0, 0.1, True)])
 def test_compiled_they_click_the_same(user: Any) -> None:
-    """Also where nobody clicks, and nothing comes back."""
+    """Also without any click, where the feedback is empty."""
     world, _ = synthetic_queries(30, 6, 4, noise=1.0, user=user)
     learner = PairwiseLogistic(4, Ranking(3))
     assert trace(learner, world, 100, 1).tobytes() == trace(learner, world, 100, 1, interpreted=True).tobytes()

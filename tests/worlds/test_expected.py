@@ -20,7 +20,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 class Recorded:
-    """A generator that says what it drew, and whose coin is fixed."""
+    """A random generator that records its draws, and whose coin is fixed."""
 
     def __init__(self, seed: int, coin: float) -> None:
         self.rng, self.coin = np.random.default_rng(seed), coin

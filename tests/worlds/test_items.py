@@ -97,7 +97,7 @@ def test_a_duel_costs_its_mean() -> None:
 
 
 def test_an_item_that_both_rankers_choose_leaves_alone() -> None:
-    """[J15] 6.2.6: of two movies somebody says which is better. Where the two are one, nobody names a third."""
+    """[J15] 6.2.6: the person says which of two movies is better. Where both are the same, the answer is that one."""
     twice = 0
     for seed in range(10):
         world = item_pool(items(60, seed), W_STAR, StrictAlpha(0.5))

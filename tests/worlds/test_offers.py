@@ -1,4 +1,4 @@
-"""Worlds of ratings with something told before, or judged by a list: against what is written out here."""
+"""Rating worlds with a warm start, or measured by a ranked list: compared with definitions written out here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Query streams, [J15] section 6.1.1: who arrives when, what is answered, what it costs."""
+"""Query streams ([J15] section 6.1.1): the order of the queries, the answers, the regret."""
 
 from itertools import pairwise
 from typing import Any

@@ -142,7 +142,7 @@ def test_the_bound_with_what_greed_gives_away() -> None:
     assert failed > 0  # greed is not the argmax, and somewhere here it shows
 
 
-# ---------------------------------------------------------------------------- what is drawn
+# ---------------------------------------------------------------------------- random contexts
 
 
 @pytest.mark.parametrize(

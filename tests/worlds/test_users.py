@@ -241,7 +241,7 @@ def corrected(user: StrictAlpha, u: np.ndarray, best: np.ndarray, y: np.ndarray)
 
 @given(SEEDS, ALPHAS, st.integers(1, 5), st.integers(0, 3))
 def test_strict_alpha_on_assignments(seed: int, alpha: float, slots: int, spare: int) -> None:
-    """Eq. 5, slot after slot, and no further than needed; nobody twice; what was shown is left alone."""
+    """Eq. 5, slot after slot, and no further than needed; no person twice; the object shown is not changed."""
     rng = np.random.default_rng(seed)
     m = slots + spare
     u, y = rng.standard_normal((m, slots)), rng.permutation(m)[:slots]

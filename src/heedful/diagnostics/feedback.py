@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.jit.kernel import visible
+from heedful.core.fold import Round, Y
+from heedful.core.space import Space
+from heedful.jit.kernel import Floats, Ints, visible
 from heedful.spaces.ranking import WithBaseScore
 
 Array = npt.NDArray[np.float64]
@@ -28,7 +30,7 @@ class Utilities(NamedTuple):
     """U(x, y*) of the best object (T,)"""
 
 
-def known_utilities(log: Iterable[Any], space: Any, w_star: Array) -> Utilities:
+def known_utilities(log: Iterable[Round[Floats, Y, Ints]], space: Space, w_star: Array) -> Utilities:
     """Compute the utilities w* . phi(x, .) of the rounds (x, y, feedback) of a log.
 
     y* is the argmax over all objects of x (of a pool, over the items left). In a space that is `approximate`

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from heedful.learners.coactive.second_order import SecondOrderPerceptron
 from heedful.spaces.ranking import is_exact
 
 Array = npt.NDArray[np.float64]
+_WithTheorem: TypeAlias = PreferencePerceptron | ExponentiatedPerceptron | ConvexPerceptron | SecondOrderPerceptron
 
 
 class Facts(NamedTuple):
@@ -64,7 +65,7 @@ class Bound(NamedTuple):
         return tuple(each.says for each in self.hypotheses if not each.holds)
 
 
-def bounds(learner: Any, facts: Facts) -> tuple[Bound, ...]:
+def bounds(learner: object, facts: Facts) -> tuple[Bound, ...]:
     """Evaluate the theorems of [J15] about this learner after each round; empty for a learner without theorems."""
     if isinstance(learner, PreferencePerceptron):
         return (perceptron_bound(learner, facts),)
@@ -174,7 +175,7 @@ def _divisible(facts: Facts) -> Facts:
     return facts if facts.alpha > 0.0 else facts._replace(alpha=math.nan)
 
 
-def _general(learner: Any, facts: Facts) -> tuple[Hypothesis, ...]:
+def _general(learner: _WithTheorem, facts: Facts) -> tuple[Hypothesis, ...]:
     """The hypotheses that all theorems have."""
     return (
         Hypothesis("alpha is above 0 and at most 1", 0.0 < facts.alpha <= 1.0),
@@ -183,7 +184,7 @@ def _general(learner: Any, facts: Facts) -> tuple[Hypothesis, ...]:
     )
 
 
-def _in_the_ball(learner: Any, facts: Facts) -> Hypothesis:
+def _in_the_ball(learner: ConvexPerceptron | SecondOrderPerceptron, facts: Facts) -> Hypothesis:
     inside = _norm(facts.w_star) <= learner.radius
     return Hypothesis(f"w* is in the ball: |w*| = {_norm(facts.w_star):.3g}, radius {learner.radius:.3g}", inside)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from heedful.core.validation import check_count
 from heedful.features.columns import Column, Vector, describe_value, join_names
@@ -21,6 +22,7 @@ from heedful.features.encoding import TEXTS, UNSEEN, Description, Encoding, Feat
 
 if TYPE_CHECKING:
     from heedful.features.inference import encode_names, infer
+    from heedful.jit.kernel import Ints
 
 __all__ = [
     "TEXTS",
@@ -94,7 +96,7 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
         return self.item.size + len(self._places[0])
 
     @cached_property
-    def _places(self) -> tuple[Any, Any]:
+    def _places(self) -> tuple[Ints, Ints]:
         """The indices of the two factors of each product: in the context's features and in the item's (p,)."""
         if self.pairs == "all":
             grids = [np.indices((self.context.size, self.item.size)).reshape(2, -1)]
@@ -107,7 +109,7 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
         both = np.concatenate([np.empty((2, 0), np.int64), *grids], axis=1)
         return both[0], both[1]
 
-    def apply(self, context: Any, X: Any) -> Features:
+    def apply(self, context: npt.ArrayLike, X: npt.ArrayLike) -> Features:
         """The features (m x N', float32) of items X (m x N) in an encoded context (C,). ValueError, naming the
         argument, where a shape is another."""
         context, X = np.asarray(context, np.float32), np.asarray(X, np.float32)

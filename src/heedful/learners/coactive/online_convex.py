@@ -9,7 +9,7 @@ overwrite the arrays of the state. It is compiled where numba can compile it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,8 @@ from heedful.jit.kernel import Floats, Ints
 from heedful.spaces.ranking import difference
 
 Array = npt.NDArray[np.float64]
+RuleState: TypeAlias = Any
+"""The state of an OnlineConvex learner: the state of its rule, a NamedTuple with the weights in a field `w` (n,)."""
 
 
 class Rule(Protocol[S]):
@@ -71,7 +73,7 @@ class OnlineConvex(NamedTuple):
 
     n_features: int
     space: Space
-    rule: Rule[Any] = AdaGrad()
+    rule: Rule[RuleState] = AdaGrad()
 
     @property
     def version(self) -> int:
@@ -83,7 +85,7 @@ class OnlineConvex(NamedTuple):
         """Whether the rule cannot be compiled, by its own property of this name."""
         return bool(getattr(self.rule, "must_interpret", False))
 
-    def init(self, rng: np.random.Generator) -> Any:
+    def init(self, rng: np.random.Generator) -> RuleState:
         check_count("n_features", self.n_features)
         check_space(self.space)
         if not is_rule(type(self.rule)):
@@ -93,17 +95,17 @@ class OnlineConvex(NamedTuple):
             raise ValueError(f"rule: expected a state with weights w of shape ({self.n_features},), got {state!r}")
         return state
 
-    def propose(self, state: Any, x: Floats, rng: np.random.Generator) -> Ints:
+    def propose(self, state: RuleState, x: Floats, rng: np.random.Generator) -> Ints:
         return self.space.argmax(state.w, x)
 
-    def update(self, state: Any, x: Floats, y: Ints, feedback: Ints) -> Any:
+    def update(self, state: RuleState, x: Floats, y: Ints, feedback: Ints) -> RuleState:
         return self.rule.step(state, difference(self.space, self.n_features, x, feedback, y))
 
-    def step(self, state: Any, D: Array) -> Any:
+    def step(self, state: RuleState, D: Array) -> RuleState:
         """The state after an update in direction D (N,). It may overwrite the arrays of `state`."""
         return self.rule.step(state, D)
 
-    def weights(self, state: Any) -> Array:
+    def weights(self, state: RuleState) -> Array:
         """The utility weights w (N,)."""
         w: Array = state.w
         return w

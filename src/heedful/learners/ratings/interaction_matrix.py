@@ -6,7 +6,7 @@ those of an item, are linked lists, the newest first. Users and items are number
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from heedful.jit.kernel import Ints, kernel, noinline
 
 Array = npt.NDArray[np.float64]
+A = TypeVar("A", Ints, Array)
 
 
 class InteractionMatrix(NamedTuple):
@@ -56,7 +57,7 @@ def empty_matrix(users: int, items: int) -> InteractionMatrix:
 
 @noinline
 @kernel
-def grow(a: Any, size: int, fill: Any) -> Any:
+def grow(a: A, size: int, fill: float) -> A:
     """The array a (n,) where it has at least `size` places, else a copy of length 2 `size` padded with `fill`."""
     if a.size >= size:
         return a
