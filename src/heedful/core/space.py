@@ -1,4 +1,4 @@
-"""The protocols of spaces of objects: with them any coactive update rule works with any space ([J15] Algorithm 3).
+"""The protocols of spaces of objects: with them any update rule works with any space ([J15] Algorithm 3).
 
 N is the number of features.
 """

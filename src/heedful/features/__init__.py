@@ -22,7 +22,6 @@ from heedful.features.encoding import TEXTS, UNSEEN, Description, Encoding, Feat
 
 if TYPE_CHECKING:
     from heedful.features.inference import encode_names, infer
-    from heedful.jit.kernel import Ints
 
 __all__ = [
     "TEXTS",
@@ -96,7 +95,7 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
         return self.item.size + len(self._places[0])
 
     @cached_property
-    def _places(self) -> tuple[Ints, Ints]:
+    def _places(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The indices of the two factors of each product: in the context's features and in the item's (p,)."""
         if self.pairs == "all":
             grids = [np.indices((self.context.size, self.item.size)).reshape(2, -1)]
