@@ -124,7 +124,7 @@ def test_features_are_sent_as_they_are(connect: Connected, server: Faulty) -> No
     ("arguments", "told"),
     [
         ({"features": [1.0, 2.0]}, "features: expected rows of numbers"),
-        ({"features": [[1.0]], "candidates": ["a"]}, "features: expected no candidates beside them"),
+        ({"features": [[1.0]], "candidates": ["a"]}, "features: expected no candidates with them"),
         ({"features": [[1.0]], "prior": [1.0, 2.0]}, "prior: expected 1 scores"),
         ({"features": [[1.0]], "prior": {"0": 1.0}}, "prior: expected 1 scores"),
         ({"candidates": "abc"}, "candidates: expected a list"),

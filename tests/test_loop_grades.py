@@ -579,7 +579,7 @@ def test_weights_that_overflow_are_a_caveat(folder: Path) -> None:
         [told] = loop.caveats
         assert told == loop.overflown
         assert told.startswith("the weights have overflown because eta=1e+20 is too large for these features")
-        assert "make the loop anew with a smaller eta and import an export of this one into it" in told
+        assert "make the loop again with a smaller eta and import an export of this one into it" in told
         late, early = loop.explain("d29"), loop.explain("d1")
         assert (late.because, np.isfinite(late.margin)) == (told, False)
         assert late.prediction is not None

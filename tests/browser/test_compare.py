@@ -328,7 +328,7 @@ def test_a_link_is_made_on_the_page_works_and_is_ended(opened: Opened, loop: Ser
     watch.expect("404")
     page.wait_for_timeout(1100)  # what was known of a link holds a second
     page.keyboard.press("1")
-    expect(page.locator("#refused")).to_contain_text("This link has ended. What was answered by it is kept")
+    expect(page.locator("#refused")).to_contain_text("This link has ended. The answers given with it are kept")
     assert len(answers(loop.path)) == 1
 
 
@@ -341,10 +341,10 @@ def test_a_page_to_show_is_made_and_follows_what_is_answered(opened: Opened, loo
     owner.get_by_role("button", name="Make a page to show").click()
     expect(owner.locator("#link")).to_be_in_viewport()
     wall = opened(owner.locator("#link").inner_text())
-    expect(wall.locator("#standing")).to_contain_text("Of 1 answer of 1 person")
+    expect(wall.locator("#standing")).to_contain_text("From 1 answer by 1 person")
     page.keyboard.press("2")
     at(page, 3)
-    expect(wall.locator("#standing")).to_contain_text("Of 2 answers of 1 person")
+    expect(wall.locator("#standing")).to_contain_text("From 2 answers by 1 person")
     expect(wall.locator(".ranking tbody tr")).to_have_count(6)
     expect(wall.locator("button, a, input")).to_have_count(0)
 

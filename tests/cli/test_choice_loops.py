@@ -44,7 +44,7 @@ def test_a_loop_of_choices_is_made_and_says_so() -> None:
     got = done(INIT)
     assert "It asks which of two is better, by hierarchical-gp and eubo, to find which item is the best." in got.out
     assert "Each item is known by its name alone." in got.out
-    assert "Mind: control 0: only what it is least sure of is asked" in got.out
+    assert "Note: control 0: only what it is least sure of is asked" in got.out
     assert "Next: heedful decide covers --person NAME" in got.out
     with Loop.open("covers.heedful") as loop:
         assert (loop.facts.get("choices"), len(loop.items), loop.manifest.encoding.size) == ("best", 6, 0)
@@ -132,15 +132,15 @@ def test_out_and_in_again(covers: str) -> None:
 
 
 WRONG = [
-    ("init x covers.csv --goal best", "--goal: expected --choices beside it, got none"),
-    ("init x covers.csv --features", "--features: expected --choices beside it, got none"),
+    ("init x covers.csv --goal best", "--goal: expected --choices with it, got none"),
+    ("init x covers.csv --features", "--features: expected --choices with it, got none"),
     (
         "init x covers.csv --choices --ratings 1..5",
-        "--ratings: expected none beside --choices",
+        "--ratings: expected none with --choices",
     ),
-    ("init x covers.csv --choices --grades 5", "--grades: expected none beside --choices"),
-    ("init x covers.csv --choices --context covers.csv", "--context: expected none beside --choices"),
-    ("init x covers.csv --choices --kind pages=number", "--kind: expected --features beside it"),
+    ("init x covers.csv --choices --grades 5", "--grades: expected none with --choices"),
+    ("init x covers.csv --choices --context covers.csv", "--context: expected none with --choices"),
+    ("init x covers.csv --choices --kind pages=number", "--kind: expected --features with it"),
     ("init x covers.csv --choices --goal worst", "choices: expected best or ranking, got 'worst'"),
     ("init x covers.csv --choices --learner perceptron", "learner: expected one of choices, such as hierarchical-gp"),
     ("init x covers.csv --choices --people 5", "shrink: expected 0 in a loop of choices"),

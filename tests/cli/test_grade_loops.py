@@ -71,7 +71,7 @@ def test_a_learner_may_be_named(options: str, learner: str) -> None:
         ("--learner prank:n_ranks=4 --grades 5", "learner: expected one that does not say n_ranks itself"),
         (
             "--learner perceptron --grades 5",
-            "--grades: expected a --learner that predicts grades beside it, such as averaged-prank",
+            "--grades: expected a --learner that predicts grades with it, such as averaged-prank",
         ),
         ("--learner multiclass --grades 5 --people 3", "shrink: expected 0 for multiclass:n_ranks=5"),
     ],

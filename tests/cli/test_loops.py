@@ -138,8 +138,8 @@ def test_init_tells_what_columns_became_and_what_is_next() -> None:
     assert rows["make"][1:4] == ["category", "3", "vw"]
     assert rows["name"][1] == "ignored"
     assert "All of this is frozen" in got.out
-    assert "Mind: control 0: nothing keeps the caller's order" in got.out
-    assert "Mind: exploration 0" in got.out
+    assert "Note: control 0: nothing keeps the caller's order" in got.out
+    assert "Note: exploration 0" in got.out
     assert lines[-1] == "Next: heedful decide cars"
     assert "Ignored, though" not in got.out
     assert heedful(lines[-1].split(": heedful ")[1]).code == 0
@@ -283,7 +283,7 @@ def test_init_refuses(line: str, told: str) -> None:
 def test_init_leaves_a_loop_that_is_there_alone(cars: str) -> None:
     before = Path("cars.heedful/log.db").read_bytes()
     told = "cars.heedful: expected a new folder for the loop, got one that is there already: "
-    go_on = "heedful decide cars goes on with it; to begin anew, remove it, with all that it learned"
+    go_on = "heedful decide cars goes on with it; to begin again, remove it, with all that it learned"
     bad(heedful(INIT), told + go_on)
     Path("empty.heedful").mkdir()
     bad(heedful("init empty cars.csv"), f"{told.replace('cars', 'empty')[:-2]}, and no loop: expected another NAME")
@@ -394,7 +394,7 @@ def test_a_long_list_is_cut_in_the_table_and_whole_in_json() -> None:
         ("decide cars --candidates cars.csv", "--candidates: expected JSON, got name,make"),
         ("decide cars --candidates empty.json", "--candidates: expected a list of objects, got []"),
         ("decide cars --candidates names.json", "--candidates: expected a list of objects, got ['mini']"),
-        ("decide cars mini --candidates names.json", "--candidates: expected no ITEM beside it, got one"),
+        ("decide cars mini --candidates names.json", "--candidates: expected no ITEM with it, got one"),
         ("decide cars --candidates odd.json", "candidates[0]: hp: expected"),
         ("decide cars --candidates latin.json", "--candidates: latin.json: expected UTF-8, got other bytes"),
     ],
@@ -767,4 +767,4 @@ def test_init_has_the_options_that_interactions_declare(tmp_path: Path) -> None:
         both = [f"--{of.options[0].name}" + ("" if of.options[0].takes is bool else " 3") for of in (one, other)]
         got = heedful(f"init {tmp_path / 'x'} items.csv {' '.join(both)}")
         assert (got.code, got.out) == (2, "")
-        assert f"--{other.options[0].name}: expected none beside --{one.options[0].name}, got it" in got.err
+        assert f"--{other.options[0].name}: expected none with --{one.options[0].name}, got it" in got.err

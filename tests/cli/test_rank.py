@@ -217,7 +217,7 @@ def test_battles_come_to_scores_votes_and_a_matrix(votes: Path) -> None:
     count = sum(line[2] == "both_bad" for line in lines)
     assert bad["told"] == f"{count} ties are 'both bad': counted as equally good."
     assert opened.bad == count
-    assert f"Mind: {bad['told']}" in heedful("rank {}", votes).out
+    assert f"Note: {bad['told']}" in heedful("rank {}", votes).out
 
 
 def test_who_is_anchored_has_that_score(votes: Path) -> None:
@@ -352,7 +352,7 @@ def test_what_is_printed_for_many_people() -> None:
     row = next(line for line in lines if " assam " in line)
     assert re.search(r"^ +1 +assam +1,\d\d\d +\d+ +\d+ % +\d+ % +1-\d +.*─●─", row)
     assert sum("●" in line for line in lines) == 8
-    assert any(line.startswith("Neighbours of which no two can be told apart (less than 90%): ") for line in lines)
+    assert any(line.startswith("Neighbours that cannot be told apart (less than 90%): ") for line in lines)
     assert any(
         re.match(r"Not sure enough yet \(0.9\): assam is the best with probability 0.89", line) for line in lines
     )
@@ -363,7 +363,7 @@ def test_what_is_printed_for_many_people() -> None:
         re.match(r"Not sure enough yet \(0.97\): assam is the best .*\. Ask somebody new first: ", line)
         for line in surer
     )
-    assert "Mind: 'fay' took the first of the two in 14 of 14 answers" in got.out
+    assert "Note: 'fay' took the first of the two in 14 of 14 answers" in got.out
     assert lines[-1] == "To rank without somebody's answers: --without NAME."
 
 

@@ -102,7 +102,7 @@ def test_an_answer_counts_for_the_pair_that_was_seen_alone(url: str, tmp_path: P
         for scripted in ({"hx-request": "true"}, {}):
             page = client.post(f"{link}/answer", data={**old, "choice": "first"}, headers=scripted)
             assert page.status_code == 409
-            assert "this answer is to another question than is asked here now: load the page anew" in page.text
+            assert "this answer is to another question than is asked here now: load the page again" in page.text
         assert answers(path) == []
         for _ in range(2):  # the second time it is there
             assert client.post(f"{link}/answer", data={**new, "choice": "second"}).status_code == 200

@@ -72,7 +72,7 @@ def ranking(page: object) -> list[str]:
 def found_out(visitor: Visitor, path: str) -> Any:
     """A page of results, when it has them."""
     page = visitor.get(path)
-    while "being worked out" in words(page.one("main")) or "not yet looked at" in words(page.one("main")):
+    while "being computed" in words(page.one("main")) or "not included yet" in words(page.one("main")):
         page = visitor.get(path)
     return page
 
@@ -80,15 +80,24 @@ def found_out(visitor: Visitor, path: str) -> Any:
 def test_results_of_all_and_by_segment(visitor: Visitor) -> None:
     page = found_out(visitor, "/loops/words/results")
     assert page.status == 200
-    assert "Of 24 answers of 3 people" in words(page.one("main"))  # who cannot judge says nothing
+    assert "From 24 answers by 3 people" in words(page.one("main"))  # who cannot judge says nothing
     staff = found_out(visitor, "/loops/words/results?segment=staff")
-    assert "Of 17 answers of 2 people" in words(staff.one("main"))
+    assert "From 17 answers by 2 people" in words(staff.one("main"))
     customers = found_out(visitor, "/loops/words/results?segment=customers")
-    assert "Of 7 answers of 1 person" in words(customers.one("main"))
+    assert "From 7 answers by 1 person" in words(customers.one("main"))
     assert ranking(staff)[0] == ranking(customers)[-1] == "word 0"
     assert ranking(staff)[-1] == ranking(customers)[0] == "word 4"
     assert len(ranking(page)) == 5
     assert visitor.get("/loops/words/results?segment=nobody").status == 404
+
+
+def test_terms_of_the_ranking_explain_themselves(visitor: Visitor) -> None:
+    """The standard terms are the headings; what each means stands in its tooltip."""
+    head = found_out(visitor, "/loops/words/results").one("table[@class='table ranking']/thead")
+    told = {words(each): each.get("title") or "" for each in head.iter("abbr")}
+    assert list(told) == ["Utility", "Probability of being best", "Rank, 90 % interval", "Comparisons"]
+    assert "one standard deviation" in told["Utility"]
+    assert "90 % probability" in told["Rank, 90 % interval"]
 
 
 def test_the_answers_as_files(url: str, path: Path, tmp_path: Path) -> None:
@@ -169,7 +178,7 @@ def test_the_ranking_as_a_picture(url: str, path: Path) -> None:
         told = loop.standing()
     assert [text for text in texts if text.startswith("word")] == [each.item for each in told.ranking]
     assert ASK in texts
-    assert any("24 answers of 3 people" in text for text in texts)
+    assert any("24 answers by 3 people" in text for text in texts)
     # Where each stands, from left to right as from last to first, with its uncertainty around it.
     marks = [each for each in root.iter() if each.get("class") == "at"]
     at = [float(each.attrib["x"]) for each in marks]
@@ -208,11 +217,11 @@ def test_names_are_only_names_in_both(url: str, path: Path) -> None:
 def test_a_link_that_shows_the_ranking(url: str, visitor: Visitor, path: Path) -> None:
     page = visitor.post("/loops/words/links", {"days": "7", "shows": "1", "segment": "staff"})
     link = page.at("link").removeprefix(url)
-    assert "sees the ranking" in words(page.one("main"))
+    assert "sees the current ranking" in words(page.one("main"))
     for looking in (Visitor(url), visitor):
         shown = found_out(looking, link)
         assert words(shown.one("h1")) == ASK
-        assert "Of 17 answers of 2 people" in words(shown.one("main"))
+        assert "From 17 answers by 2 people" in words(shown.one("main"))
         assert ranking(shown) == ranking(found_out(visitor, "/loops/words/results?segment=staff"))
         told = words(shown.tree)
         assert "staff" not in told  # whose answers these are is nobody's business who looks
@@ -224,7 +233,7 @@ def test_a_link_that_shows_the_ranking(url: str, visitor: Visitor, path: Path) -
     assert len(answers(path)) == 25
     assert "word 0" not in visitor.get(link_to(path)).html
     everybody = found_out(visitor, link_to(path, shows=True))
-    assert "Of 24 answers of 3 people" in words(everybody.one("main"))
+    assert "From 24 answers by 3 people" in words(everybody.one("main"))
     handle = visitor.get("/loops/words/results").fields("/loops/words/links/revoke")["handle"]
     assert handle
 
@@ -234,7 +243,7 @@ def test_what_is_strange_about_how_somebody_answered_is_not_shown_to_all(visitor
         for n in range(16):
             loop.decide(person="staff/left", id=f"ask-{n}-staff/left")
             loop.feedback(f"ask-{n}-staff/left", id=f"ask-{n}.0-staff/left", choice="first")
-    assert "Mind:" in words(found_out(visitor, "/loops/words/results").one("main"))
+    assert "Note:" in words(found_out(visitor, "/loops/words/results").one("main"))
     assert "left" not in re.sub(r"questions? left", "", words(found_out(visitor, link_to(path, shows=True)).tree))
 
 
@@ -254,7 +263,7 @@ def test_a_link_that_shows_a_ranking_that_nobody_has_answered_for(visitor: Visit
         loop.feedback("ask-0-you", id="ask-0.0-you", choice="first")
     page = visitor.post("/loops/words/links", {"days": "7", "shows": "1", "segment": "-you"})
     assert "for all but you" in words(page.one("main"))
-    assert "Of 24 answers of 3 people" in words(
+    assert "From 24 answers by 3 people" in words(
         found_out(visitor, page.at("link").removeprefix(visitor.url)).one("main")
     )
     assert visitor.post("/loops/words/links", {"days": "7", "shows": "yes"}).status == 422
@@ -265,9 +274,9 @@ def test_who_sits_here_can_be_left_out(visitor: Visitor, url: str, path: Path) -
     with Loop.open(path) as loop:
         loop.decide(person="you", id="ask-0-you")
         loop.feedback("ask-0-you", id="ask-0.0-you", choice="first")
-    assert "Of 25 answers of 4 people" in words(found_out(visitor, "/loops/words/results").one("main"))
+    assert "From 25 answers by 4 people" in words(found_out(visitor, "/loops/words/results").one("main"))
     assert "All but you" in visitor.get("/loops/words/results").html
-    assert "Of 24 answers of 3 people" in words(found_out(visitor, "/loops/words/results?segment=-you").one("main"))
+    assert "From 24 answers by 3 people" in words(found_out(visitor, "/loops/words/results?segment=-you").one("main"))
     left = httpx.get(f"{url}/loops/words/results/answers.json?segment=-you", verify=NO_TLS)
     assert left.headers["content-disposition"] == 'attachment; filename="words-answers-you.json"'
     assert {each["person"] for each in left.json()["answers"]} == {"staff/a", "staff/b", "customers/c"}
@@ -279,21 +288,21 @@ def test_a_segment_that_is_called_as_who_sits_here_is_not_left_out(visitor: Visi
         for person in ("you", "you/d"):
             loop.decide(person=person, id=f"ask-0-{person}")
             loop.feedback(f"ask-0-{person}", id=f"ask-0.0-{person}", choice="first")
-    assert "Of 26 answers of 5 people" in words(found_out(visitor, "/loops/words/results").one("main"))
-    assert "Of 25 answers of 4 people" in words(found_out(visitor, "/loops/words/results?segment=-you").one("main"))
+    assert "From 26 answers by 5 people" in words(found_out(visitor, "/loops/words/results").one("main"))
+    assert "From 25 answers by 4 people" in words(found_out(visitor, "/loops/words/results?segment=-you").one("main"))
     assert visitor.post("/loops/words/links", {"days": "7", "segment": "you"}).status == 422
 
 
 def test_who_always_presses_the_same_side_is_told_of(visitor: Visitor, path: Path) -> None:
-    assert "Mind:" not in found_out(visitor, "/loops/words/results").html
+    assert "Note:" not in found_out(visitor, "/loops/words/results").html
     with Loop.open(path) as loop:
         for n in range(16):
             loop.decide(person="staff/left", id=f"ask-{n}-staff/left")
             loop.feedback(f"ask-{n}-staff/left", id=f"ask-{n}.0-staff/left", choice="first")
     told = words(found_out(visitor, "/loops/words/results?segment=staff").one("main"))
-    assert "Mind: 'staff/left' took the first of the two in 16 of 16 answers" in told
+    assert "Note: 'staff/left' took the first of the two in 16 of 16 answers" in told
     assert "heedful forget words staff/left takes their answers out." in told
-    assert "Mind:" not in found_out(visitor, "/loops/words/results?segment=customers").html
+    assert "Note:" not in found_out(visitor, "/loops/words/results?segment=customers").html
 
 
 def test_a_study_without_answers_says_so(visitor: Visitor, path: Path) -> None:
@@ -370,24 +379,24 @@ def test_somebody_else_sits_here(visitor: Visitor, path: Path) -> None:
 def test_a_ranking_that_takes_long_is_waited_for_a_while_and_told_later(
     visitor: Visitor, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go, works = threading.Event(), standing.summed
+    go, works = threading.Event(), standing.summarise
     monkeypatch.setattr(standing, "PATIENCE", 0.1)
-    monkeypatch.setattr(standing, "summed", lambda loop, people: go.wait(30) and works(loop, people))
+    monkeypatch.setattr(standing, "summarise", lambda loop, people: go.wait(30) and works(loop, people))
     page = visitor.get("/loops/words/results")
-    assert "The ranking is being worked out." in words(page.one("main"))  # five are not so many
+    assert "The ranking is being computed." in words(page.one("main"))  # five are not so many
     assert page.one("meta[@http-equiv='refresh']") is not None
-    assert "It is being worked out." in visitor.get("/loops/words/compare/so-far").html
+    assert "It is being computed." in visitor.get("/loops/words/compare/so-far").html
     go.set()
     page = until(lambda: (seen := visitor.get("/loops/words/results")).all("table") and seen)
-    assert "Of 24 answers" in words(page.one("main"))
+    assert "From 24 answers" in words(page.one("main"))
     go.clear()
     with Loop.open(path) as loop:
         loop.undo("ask-8.0-staff/a")
     monkeypatch.setattr(standing, "REST", 0.0)
     page = visitor.get("/loops/words/results")
-    assert "Of 24 answers of 3 people; the last ones are not yet looked at." in words(page.one("main"))
+    assert "From 24 answers by 3 people; the latest are not included yet." in words(page.one("main"))
     go.set()
-    until(lambda: "Of 23 answers" in visitor.get("/loops/words/results").html)
+    until(lambda: "From 23 answers" in visitor.get("/loops/words/results").html)
 
 
 def test_with_many_things_it_is_said_that_it_takes_a_while(
@@ -398,7 +407,7 @@ def test_with_many_things_it_is_said_that_it_takes_a_while(
         loop.feedback(loop.decide(person="ann").id, choice="first")
     monkeypatch.setattr(standing, "PATIENCE", 0.0)
     told = words(visitor.get("/loops/many/results").one("main"))
-    assert "The ranking is being worked out: with so many things that takes a while." in told
+    assert "The ranking is being computed: with so many items this takes a while." in told
 
 
 @pytest.mark.parametrize("ratios", [(1.0, 1.0), (4.0, 1.0), (0.2, 5.0), (0.01, 100.0), (100.0, 100.0), (1.5, 1.4)])
@@ -433,7 +442,7 @@ def test_who_comes_meanwhile_does_not_have_it_begun_anew(
     visitor: Visitor, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ranking of a segment to which people come faster than it is found out."""
-    go, works, begun = threading.Event(), standing.summed, list[Any]()
+    go, works, begun = threading.Event(), standing.summarise, list[Any]()
 
     def slow(loop: Loop, people: Any) -> Any:
         begun.append(people)
@@ -447,28 +456,28 @@ def test_who_comes_meanwhile_does_not_have_it_begun_anew(
 
     monkeypatch.setattr(standing, "PATIENCE", 0.1)
     monkeypatch.setattr(standing, "REST", 0.0)
-    monkeypatch.setattr(standing, "summed", slow)
+    monkeypatch.setattr(standing, "summarise", slow)
     staff = "/loops/words/results?segment=staff"
     for person in ("staff/c", "staff/d"):
-        assert "is being worked out" in words(visitor.get(staff).one("main"))
+        assert "is being computed" in words(visitor.get(staff).one("main"))
         comes(person)
     assert begun == [["staff/a", "staff/b"]]
     go.set()
-    page = until(lambda: "Of 19 answers of 4 people" in (seen := visitor.get(staff)).html and seen)
-    assert "not yet looked at" not in words(page.one("main"))
+    page = until(lambda: "From 19 answers by 4 people" in (seen := visitor.get(staff)).html and seen)
+    assert "not included yet" not in words(page.one("main"))
     go.clear()
     comes("staff/e")
-    assert "Of 19 answers of 4 people; the last ones are not yet looked at." in words(visitor.get(staff).one("main"))
-    assert "is being worked out" in words(visitor.get("/loops/words/results").one("main"))
+    assert "From 19 answers by 4 people; the latest are not included yet." in words(visitor.get(staff).one("main"))
+    assert "is being computed" in words(visitor.get("/loops/words/results").one("main"))
     go.set()
 
 
 def test_a_link_that_was_made_stays_to_be_read(visitor: Visitor, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    go, works = threading.Event(), standing.summed
+    go, works = threading.Event(), standing.summarise
     monkeypatch.setattr(standing, "PATIENCE", 0.1)
-    monkeypatch.setattr(standing, "summed", lambda loop, people: go.wait(30) and works(loop, people))
+    monkeypatch.setattr(standing, "summarise", lambda loop, people: go.wait(30) and works(loop, people))
     page = visitor.post("/loops/words/links", {"days": "7"})
-    assert "is being worked out" in words(page.one("main"))
+    assert "is being computed" in words(page.one("main"))
     assert "/s/" in page.at("link")
     assert page.all("meta[@http-equiv='refresh']") == []
     for query in ("", "?segment=staff"):
@@ -483,5 +492,5 @@ def test_how_things_stand_for_some_people_together(path: Path) -> None:
         assert (some.people, some.answers) == (2, 17)
         assert loop.standing(people=["customers/c"]).ranking == loop.standing("customers/c").ranking
         assert loop.standing(people=[]).answers == 0
-        with pytest.raises(ValueError, match=r"^people: expected none beside a person"):
+        with pytest.raises(ValueError, match=r"^people: expected none with a person"):
             loop.standing("staff/a", people=["staff/b"])

@@ -458,8 +458,8 @@ def test_of_too_few_people_the_errors_are_told_and_no_difference(visitor: Visito
 @pytest.mark.parametrize(
     ("learner", "told"),
     [
-        ("multiclass:n_ranks=5", "Its learner, multiclass:n_ranks=5, has no one direction"),
-        ("constant-rank:n_ranks=5", "Its learner, constant-rank:n_ranks=5, has no one direction"),
+        ("multiclass:n_ranks=5", "Its learner, multiclass:n_ranks=5, has no single weight vector"),
+        ("constant-rank:n_ranks=5", "Its learner, constant-rank:n_ranks=5, has no single weight vector"),
         ("widrow-hoff:n_ranks=5", "The longer the bar, the more it counts in the score of an item."),
     ],
 )
@@ -473,7 +473,7 @@ def test_learners_without_thresholds(visitor: Visitor, folder: Path, learner: st
     seen = visitor.get(BASE)
     then = grades(visitor, seen, names(seen)[0], 1, "new")
     assert marks(then)[names(seen)[0]].startswith("You said 1 ")
-    assert ("no one direction" in words(then.tree)) != learner.startswith("widrow")
+    assert ("no single weight vector" in words(then.tree)) != learner.startswith("widrow")
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -114,13 +114,13 @@ def test_persons_are_asked_for_only_where_there_are_some(visitor: Visitor, folde
         loop.feedback(decision.id, clicks=[decision.shown[1]])
     page = visitor.get("/loops/cars/learned")
     assert page.all("input[@id='person']") == []
-    assert "Who" not in page.at("lessons")
+    assert "Person" not in page.at("lessons")
     with Loop.open(folder / "cars.heedful") as loop:
         decision = loop.decide(show=3, person="p1")
         loop.feedback(decision.id, clicks=[decision.shown[1]])
     page = visitor.get("/loops/cars/learned")
     assert len(page.all("input[@id='person']")) == 1
-    assert "Who" in page.at("lessons")
+    assert "Person" in page.at("lessons")
     assert "no name" in page.at("lessons")
 
 
@@ -137,7 +137,7 @@ def test_a_lesson_is_taken_back(visitor: Visitor, folder: Path, scripted: bool) 
     done = visitor.post("/loops/cars/learned/undo", form | {"event": "e1"}, **headers)
     if scripted:
         assert done.status == 200
-        assert done.at("said") == "Undone: it is as if it had never been said."
+        assert done.at("said") == "Undone: it counts as if it had never been given."
         page = done
     else:
         assert (done.status, done.headers["location"]) == (303, "/loops/cars/learned?person=p1#lessons")
@@ -358,7 +358,7 @@ def test_regret_is_told_where_a_simulation_knows_it_and_nowhere_else(visitor: Vi
         loop.close()
     assert visitor.get("/loops/real/learned").at("truth") == ""
     page = visitor.get("/loops/simulated/learned")
-    assert "Only a simulation can know this" in page.at("truth")
+    assert "Only a simulation can measure this" in page.at("truth")
     assert "at most, says the theorem for its learner" in page.at("truth")
     plots = [json.loads(each.attrib["data-plot"]) for each in page.all("div[@data-plot]")]
     [plot] = [each for each in plots if each["y"] == "log"]

@@ -162,7 +162,7 @@ def test_a_loop_without_items_says_what_it_is(folder: Path, url: str) -> None:
     page = Page(url, "texts")
     seen = page.get()
     assert (seen.status, seen.names) == (200, [])
-    assert "comes with each request" in seen.text
+    assert "Each request brings the items" in seen.text
     assert f'href="{page.base}/learned"' in seen.text
     assert "None of these" not in seen.text
 
@@ -537,12 +537,12 @@ def test_bars_are_the_strongest_first_and_leave_out_what_was_not_learned() -> No
 def test_what_moved_most_is_told() -> None:
     told = phrases(infer(rows(4, 3), identifier="id"))
     before = {"f0": 1.0, "f1": 0.0, "f2": 0.0}
-    assert told.moved(before, before | {"f0": 0.0, "f1": 0.5}) == ["less f0", "more f1"]
-    assert told.moved(before, before | {"f0": 0.0, "f1": 0.1}) == ["less f0"]
-    assert told.moved(before, before) == []
+    assert told.describe_changes(before, before | {"f0": 0.0, "f1": 0.5}) == ["less f0", "more f1"]
+    assert told.describe_changes(before, before | {"f0": 0.0, "f1": 0.1}) == ["less f0"]
+    assert told.describe_changes(before, before) == []
     alike = {"f0": 1.1, "f1": -0.1, "f2": 0.1}  # a first lesson moves all that differs by as much
-    assert told.moved(before, alike) == ["more f0", "less f1", "1 other as much"]
-    assert told.moved(before, alike | {"f2": 0.05}) == ["more f0", "less f1"]
+    assert told.describe_changes(before, alike) == ["more f0", "less f1", "1 other as much"]
+    assert told.describe_changes(before, alike | {"f2": 0.05}) == ["more f0", "less f1"]
 
 
 def test_bars_that_are_all_alike_are_none() -> None:

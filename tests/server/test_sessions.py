@@ -127,7 +127,7 @@ def test_as_long_as_there_is_no_key_nobody_signs_in(tmp_path: Path, browsers: Ex
     with served(tmp_path) as url:
         ask = browser(browsers, url)
         assert ask.get("/loops/cars").status_code == 200
-        assert "Nobody needs a key" in ask.get("/sign-in").text
+        assert "No key is needed yet" in ask.get("/sign-in").text
         assert "Sign out" not in ask.get("/loops/cars").text
         for path in ("/", "/loops/cars", "/keys"):
             far = ask.get(path, host="example.org")
@@ -210,7 +210,7 @@ def test_it_may_what_its_key_may(tmp_path: Path, keys: Keys, browsers: ExitStack
             ask.sign_in(may[name])
         form = {"hand": '["i1","i0"]', "event": "e1", "item": "i0"}
         reader = asked["reader"].get("/loops/cars").text
-        assert ("rather have this" in reader, "Your key may look on" in reader, "/keys" in reader) == (
+        assert ("rather have this" in reader, "Your key may only read" in reader, "/keys" in reader) == (
             False,
             True,
             False,

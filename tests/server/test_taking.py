@@ -171,7 +171,7 @@ def test_a_link_ends_with_its_time_its_revocation_and_its_study(url: str, tmp_pa
     study_of_rows(path, 4)
     page = Somebody(url, link).client.get(link)
     assert page.status_code == 404
-    assert "not, or no longer, good" in page.text
+    assert "does not work, or no longer" in page.text
 
 
 def test_who_was_forgotten_stays_so(url: str, tmp_path: Path) -> None:
@@ -429,7 +429,7 @@ def test_who_comes_after_the_end_is_told_that_what_was_said_is_kept(url: str, tm
     page = who.client.get(link)
     assert page.status_code == 404
     assert "This link has ended" in page.text
-    assert "is kept: thank you" in page.text
+    assert "are kept: thank you" in page.text
     assert "has ended" not in who.client.get(f"/s/{'x' * 43}").text
 
 

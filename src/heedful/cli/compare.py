@@ -1,4 +1,4 @@
-"""`heedful compare`: a page that asks which of two is better, for whoever sits here, and for others by a link."""
+"""`heedful compare`: a page that asks which of two is better, for people at this machine, and for others by a link."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 HOST, PORT = "127.0.0.1", 8710
 SECONDS = {"m": 60.0, "h": 3600.0, "d": 86_400.0}
 QUICK = 300
-"""Things of which it is told at the end how they stand, at most: of more it would take long to find out."""
+"""At the end the ranking is printed for at most so many items: for more it would take long to compute."""
 FREE = ("consent", "questions")
 """What of a study may change: no answer depends on it."""
 TOLD = 10
@@ -135,7 +135,7 @@ def compare(
     else:
         given = {"--segment": segment, "--address": address, "--listen": listen, "--share-port": share_port}
         if option := next((option for option, value in given.items() if value), ""):
-            raise BadInput(f"{option}: expected --share beside it, got none")
+            raise BadInput(f"{option}: expected --share with it, got none")
     if share and share_port is not None and share_port == (port or PORT):
         raise BadInput(f"--share-port: expected another port than --port, got {share_port} for both")
     seconds, reached, segments = _seconds(lasts), _address(address), _segments(segment or [""])

@@ -54,7 +54,7 @@ def compile_apart(setting: Setting, names: Sequence[str], jobs: int) -> None:
 
 
 def _ignore_interrupts() -> None:
-    """Whoever is interrupted is the parent."""
+    """Leave an interrupt to the parent process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

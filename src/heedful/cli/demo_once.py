@@ -153,7 +153,7 @@ def _taste(taught: DemoResult) -> Table:
 
 
 def other_way(taught: DemoResult) -> list[str]:
-    """The features of which the opposite was learned, what counts most to her first."""
+    """The features with the opposite of their true weight, the person's strongest first."""
     wrong = [name for name, hidden in taught.hidden.items() if hidden * taught.learned[name] < 0]
     return sorted(wrong, key=lambda name: -abs(taught.hidden[name]))
 

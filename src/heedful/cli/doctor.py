@@ -121,7 +121,7 @@ def _files(folder: Path) -> Iterator[Finding]:
     size = sum(path.stat().st_size for path in files)
     free = shutil.disk_usage(folder).free
     told = f"{_bytes(free)} free, the loop takes {_bytes(size)}"
-    if free < 2 * size:  # forgetting somebody writes the log anew, beside the old one
+    if free < 2 * size:  # forgetting somebody rewrites the log, next to the old one
         yield Finding("disk", "problem", told, "Make room: to forget somebody takes as much again as the loop.")
     elif free < ROOM:
         yield Finding("disk", "warning", told, "Make room before it is full: then nothing can be decided.")
@@ -148,7 +148,9 @@ def _log(loop: Loop) -> Iterator[Finding]:
         yield Finding("log", "ok", "whole, append-only, and refuses to be changed")
     wrong = [problem for problem in loop.verify() if problem not in problems]
     for problem in wrong:
-        yield Finding("model", "problem", problem, f"Remove {loop.path}/snapshot-*: the next start folds the log anew.")
+        yield Finding(
+            "model", "problem", problem, f"Remove {loop.path}/snapshot-*: the next start folds the log again."
+        )
     if not wrong:
         yield Finding("model", "ok", f"version {loop.version}, the fold of the log bit for bit")
     if loop.overflown:
@@ -294,7 +296,7 @@ class _Counts:
         after = f"came more than {self.loop.settings.late_after:g} s after the decision"
         told = f"{self.late:,} of {n:,} feedback {after}"
         if 2 * self.late > n:
-            hint = "It is learned all the same. Is the clock of whoever sends it right, or does it wait in a queue?"
+            hint = "It is learned all the same. Is the clock of its sender right, or does it wait in a queue?"
             yield Finding("late", "warning", told, hint)
         else:
             yield Finding("late", "ok", told)

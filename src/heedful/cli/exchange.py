@@ -112,7 +112,7 @@ def _check_objects(file: Path) -> None:
 
 
 def _unused_files(report: Report, files: Mapping[str, Path]) -> list[str]:
-    """What to say of the files of a UBI log of which no row was used, though there are some."""
+    """What to say of UBI files that have rows but gave no event."""
     named = " and ".join(f"{file.name} the {what}" for what, file in files.items())
     return [
         f"{file.name}: none of its {report.rows[what]:,} rows was used as {what}: is {named}?"

@@ -53,7 +53,7 @@ def figure(
         "figures"
     ),
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time.", show_default="all cores")] = None,
-    csv: Annotated[bool, typer.Option("--csv", help="Also write what is drawn as CSV, beside the pictures.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Also write what is drawn as CSV, next to the pictures.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
 ) -> None:
     """Draw a figure of one of the papers from your data, and say whether the paper's claims hold there.

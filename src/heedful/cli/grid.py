@@ -1,4 +1,4 @@
-"""Grids of runs: a TOML file as cells, each of which is computed once and kept in a file of its own.
+"""Grids of runs: a TOML file as cells. Each is computed once and kept in a file of its own.
 
     data = {letor = ["letor4-mq2008/S*.txt.gz"]}     # the name of an experiment, and what it takes
     users = ["strict:alpha=0.5", "noisy:depth=10"]
@@ -10,7 +10,8 @@
     name = "second-order"
     gamma = [0.1, 1, 10]                             # a list stands for each of its values
 
-What else the table `data` may say, whether there are users, and which learners are run beside is the experiment's.
+The experiment decides what else the table `data` may say, whether there are users, and which learners are run for
+comparison.
 
 A cell is one learner with one person's manner on one seed. Its file is named by a hash of all that decides the
 result: what the grid says of it, the sums of the data files, the source of the learner, the version of heedful.

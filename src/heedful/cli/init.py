@@ -184,11 +184,11 @@ def _kind_made(given: Mapping[str, Any]) -> type[Interaction[Any]] | None:
     made = [each for each in _kinds() if given[each.options[0].name]]
     if len(made) > 1:
         first, second = (each.options[0].name for each in made[:2])
-        raise BadInput(f"--{second}: expected none beside --{first}, got it")
+        raise BadInput(f"--{second}: expected none with --{first}, got it")
     for each in _kinds():
         first, *more = [option.name for option in each.options]
         if each not in made and (option := next((name for name in more if given[name]), "")):
-            raise BadInput(f"--{option}: expected --{first} beside it, got none")
+            raise BadInput(f"--{option}: expected --{first} with it, got none")
     return made[0] if made else None
 
 
@@ -199,11 +199,11 @@ def _check_fit(made: type[Interaction[Any]], others: Mapping[str, object], *, ki
     option = made.options[0].name
     for other, there in others.items():
         if there:
-            raise BadInput(f"{other}: expected none beside --{option}, which knows items by their names alone, got it")
+            raise BadInput(f"{other}: expected none with --{option}, which knows items by their names alone, got it")
     if kind and not made.looks_at_items(features):
-        wanted = f"none beside --{option}, which looks at no features"
+        wanted = f"none with --{option}, which looks at no features"
         if made.item_features == "asked":
-            wanted = "--features beside it, as items are known by their names alone"
+            wanted = "--features with it, as items are known by their names alone"
         raise BadInput(f"--kind: expected {wanted}, got it")
 
 
@@ -256,7 +256,7 @@ def _create(
     except FileExistsError as error:
         if not (folder / "log.db").is_file():
             raise BadInput(f"{folder}: {error.strerror}, and no loop: expected another NAME") from error
-        go_on = f"heedful decide {name} goes on with it; to begin anew, remove it, with all that it learned"
+        go_on = f"heedful decide {name} goes on with it; to begin again, remove it, with all that it learned"
         raise BadInput(f"{folder}: {error.strerror}: {go_on}") from error
     except FileNotFoundError as error:
         raise BadInput(f"{error.filename}: {error.strerror}" if error.strerror else str(error)) from error
@@ -384,9 +384,9 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
         screen.print(told, markup=False, soft_wrap=True)
     if manifest.context is not None and not manifest.crosses:
         told = interaction.context_alone()
-        screen.print(f"Mind: {told}: name what it is crossed with, --cross CONTEXTCOLUMN:ITEMCOLUMN.", markup=False)
+        screen.print(f"Note: {told}: name what it is crossed with, --cross CONTEXTCOLUMN:ITEMCOLUMN.", markup=False)
     for caveat in loop.caveats:
-        screen.print(f"Mind: {caveat}.", markup=False, soft_wrap=True)
+        screen.print(f"Note: {caveat}.", markup=False, soft_wrap=True)
 
 
 def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Mapping[str, object]]) -> None:

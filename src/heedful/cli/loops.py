@@ -61,7 +61,7 @@ def decide(
     Exit codes: 0 decided; 1 the loop cannot be read or written; 2 bad input, such as an item that is not on offer.
     """
     if candidates is not None and items:
-        raise BadInput("--candidates: expected no ITEM beside it, got one")
+        raise BadInput("--candidates: expected no ITEM with it, got one")
     among: Any = items or None
     if candidates is not None:
         among = read_json("--candidates", read_text("--candidates", candidates))

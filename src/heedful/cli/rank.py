@@ -87,7 +87,7 @@ def rank(
     and --person ranks for one, who may have answered little. A column times says how often.
 
     Utilities are in units of the noise of one choice; scores are as in chess, 400 points for odds of 10 to 1, and the
-    average has 1,000; bars hold 90 %. Told are groups of which no two can be told
+    average has 1,000; bars hold 90 %. The output tells which groups cannot be told
     apart, whether it is sure enough to stop asking, about how many questions are left, the next question, and what is
     strange in the answers.
 

@@ -56,7 +56,7 @@ def show(found: PreferenceRanking, top: int) -> None:
     for line in [*_apart(found), *_verdict(found), "", *_how(found)]:
         screen.print(line, markup=False, soft_wrap=True)
     for each in found.remarks:
-        screen.print(f"Mind: {each.message}", markup=False, soft_wrap=True)
+        screen.print(f"Note: {each.message}", markup=False, soft_wrap=True)
     several = len(found.estimate.choices.people) > 1
     if several and any(each.people and each.kind in ("side", "random") for each in found.remarks):
         screen.print("To rank without somebody's answers: --without NAME.", soft_wrap=True)
@@ -136,7 +136,7 @@ def _apart(found: PreferenceRanking) -> list[str]:
         few = names if len(names) <= 6 else [*names[:3], f"{len(names) - 4} more", names[-1]]
         told.append(", ".join(few[:-1]) + f" and {few[-1]}")
     more = f"; and {len(runs) - 8} more such groups" if len(runs) > 8 else ""
-    return [f"Neighbours of which no two can be told apart (less than {found.sure:.0%}): {'; '.join(told)}{more}."]
+    return [f"Neighbours that cannot be told apart (less than {found.sure:.0%}): {'; '.join(told)}{more}."]
 
 
 def _verdict(found: PreferenceRanking) -> list[str]:

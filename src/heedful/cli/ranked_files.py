@@ -49,7 +49,7 @@ def _pairs(found: PreferenceRanking) -> Iterator[list[object]]:
 
 
 def draw(path: Path, found: PreferenceRanking, top: int) -> None:
-    """Utilities with 90 %, the best on top; a line at the right joins those of which no two can be told apart."""
+    """Utilities with 90 %, the best on top; a line at the right joins items that cannot be told apart."""
     from matplotlib.figure import Figure
 
     standing = found.standing

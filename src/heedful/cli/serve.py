@@ -51,7 +51,7 @@ def serve(
 ) -> None:
     """Serve the loops of a folder over HTTP, until it is told to end (Ctrl-C, SIGTERM).
 
-    Until a key was made (`heedful keys create`) it listens on loopback alone, and whoever is on this machine may do
+    Until a key was made (`heedful keys create`) it listens on loopback alone, and anyone on this machine may do
     everything. /openapi.json describes what can be asked.
 
     Exit codes: 1 it cannot listen, or the keys cannot be read; 2 bad input; else those of the signal that ended it.

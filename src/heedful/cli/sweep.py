@@ -141,7 +141,7 @@ sweep.__doc__ = "\n\n".join(
 
 
 def _ignore_interrupts() -> None:
-    """Whoever is interrupted is the parent."""
+    """Leave an interrupt to the parent process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -95,9 +95,9 @@ class DecideRequest:
 
 
 def features_of(features: object, candidates: object = None) -> npt.NDArray[np.float32]:
-    """features as rows of numbers, m x N. ValueError where they are none, or `candidates` come beside them."""
+    """features as rows of numbers, m x N. ValueError where they are none, or `candidates` come with them."""
     if candidates is not None:
-        raise ValueError('features: expected no candidates beside them, got both; their names are "0", "1", ...')
+        raise ValueError('features: expected no candidates with them, got both; their names are "0", "1", ...')
     X = _numbers(features)
     if X.ndim != 2 or not X.size:
         raise ValueError(f"features: expected rows of numbers, got {describe(features)}")

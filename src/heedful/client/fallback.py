@@ -11,7 +11,7 @@ the server what was shown, as a *recorded* decision (arm `imported`) of that id,
 then goes to that one, always. Why not to the decision that the server may have made, where both lists agree?
 
 - They agree by selection. In the control arm the server keeps the caller's order, which is just what is shown
-  instead: there they always agree; in the learned arm rarely. Whoever keeps the feedback where they agree and drops
+  instead: there they always agree; in the learned arm rarely. To keep the feedback where they agree and drop
   the rest takes answers away from one arm only, and the comparison of the two, which is the proof that learning
   helps, is off by as much.
 - A learner that swaps neighbours to let position cancel (`fair-pairs`) would get, of its swaps, only those that came
@@ -22,7 +22,7 @@ With two ids no feedback is lost, none reaches a list that nobody saw, and whate
 late stays what an unseen page is anyway: a decision that nobody answers, in both arms alike. Nothing has to be known
 about the order in which things arrive, and a bare id that travels through a page to another process is safe: it is
 unknown until the list was told, and then feedback on it is refused, not misread. For that the id has to be the
-decision's own, `d.id`; whoever sends feedback under the id that he asked with speaks of the server's list.
+decision's own, `d.id`; feedback under the id of the request is about the server's list.
 
 The digest is of what was asked and shown. The same fallback again, after a reload while the server is still away, has
 the same id, and telling it twice is telling it once; another order has another id. A probability is not told: how
@@ -149,8 +149,8 @@ def fall_back(path: str, asked: str, record: dict[str, Any], reason: str, deferr
 
 
 class Breaker:
-    """Spares a dead server, and whoever would wait for it: after some failures in a row nobody asks for a while, then
-    one request tries again. Threads may share it."""
+    """Spares a dead server, and the callers that would wait for it. After some failures in a row nobody asks for a
+    while, then one request tries again. Threads may share it."""
 
     def __init__(self, failures: int, pause: float, clock: Callable[[], float]) -> None:
         self.failures, self.pause, self.clock = failures, pause, clock

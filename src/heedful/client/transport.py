@@ -40,7 +40,7 @@ def _httpx() -> ModuleType:
 
 def _check_url(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
     """(url without a slash at its end, whether it is this machine). ValueError where it is none, or would show the key
-    to whoever listens; the key is in no message."""
+    to anyone who listens; the key is in no message."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -233,7 +233,7 @@ def _table(
         features[name] = column
     if not features:
         raise ValueError(
-            f"{path.name}: columns: expected one of numbers beside {target}, got {cut_list(left_out) or 'none'}"
+            f"{path.name}: columns: expected one of numbers other than {target}, got {cut_list(left_out) or 'none'}"
         )
     X = np.ascontiguousarray(np.column_stack(list(features.values())))
     return OrdinalData(X, ranks, grades, tuple(features), tuple(left_out), tuple(filled))

@@ -253,7 +253,7 @@ def _one_answer(choices: ComparisonTable) -> list[Remark]:
 
 
 def _subject(choices: ComparisonTable, u: int) -> str:
-    return repr(choices.people[u]) if choices.people[u] else "Whoever answered"
+    return repr(choices.people[u]) if choices.people[u] else "Somebody"
 
 
 def _times(count: float) -> str:

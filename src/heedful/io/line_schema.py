@@ -128,7 +128,7 @@ def predicted(record: Mapping[str, Any], n: int) -> tuple[float, ...] | None:
         return None
     name, given = there[0], record[there[0]]
     if len(there) > 1:
-        raise ValueError(f"{there[1]}: expected none beside {name}, got some")
+        raise ValueError(f"{there[1]}: expected none with {name}, got some")
     if not isinstance(given, list) or len(given) != n:
         raise ValueError(f"{name}: expected {n} of them, one for each that was shown, got {describe(given)}")
     numbers = [records.check_number(f"{name}[{j}]", number) for j, number in enumerate(given)]

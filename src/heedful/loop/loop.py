@@ -390,7 +390,7 @@ class Loop:
         ValueError for a loop that does not, and where there are not two items on offer. Nothing is logged."""
         person = None if person is None else records.check_id("person", person)
         if person is not None and people is not None:
-            raise ValueError("people: expected none beside a person, got some")
+            raise ValueError("people: expected none with a person, got some")
         self.projection.look()
         return self.projection.interaction.standing(self.projection, person, people)
 

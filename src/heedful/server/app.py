@@ -21,7 +21,7 @@ class App:
     def __init__(self, service: Service) -> None:
         self.service = service
         self.sharing: int | None = None
-        """a port for participants: whoever comes there gets what a link opens, and nothing else"""
+        """a port for participants: it serves what a link opens, and nothing else"""
         self.connections: int | None = None
         """how many there may be at once; None for no limit"""
         self.fast = Fast(service)

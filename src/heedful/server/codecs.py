@@ -204,7 +204,8 @@ def with_key(given: dict[str, Any], key: str | None) -> dict[str, Any]:
     id = given.get("id")
     if id is not None and str(id) != key:
         raise ValueError(
-            f"Idempotency-Key: expected none, or the id of the body, got {describe(key)} beside {describe(id)}"
+            f"Idempotency-Key: expected none, or the id of the body, got {describe(key)} "
+            f"where the body has {describe(id)}"
         )
     return given | {"id": key}
 

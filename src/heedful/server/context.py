@@ -54,7 +54,7 @@ class Options(NamedTuple):
     example: str = ""
     """the loop that shows how it is done, as that of the demo does, to which the pages of the others point; "": none"""
     shared: str = ""
-    """where participants reach it, "http://192.0.2.7:8711"; "": wherever whoever makes a link does"""
+    """where participants reach it, "http://192.0.2.7:8711"; "": the address at which the link was made"""
 
 
 class Service:
@@ -72,7 +72,7 @@ class Service:
         self.metrics = Metrics()
         self.pool = ThreadPoolExecutor(options.threads, thread_name_prefix="heedful")
         self.signing = ThreadPoolExecutor(2, thread_name_prefix="heedful-sessions")
-        """for sessions and links alone: whoever comes may make it look one up, which takes no thread of the loops"""
+        """for sessions and links alone: any visitor may make it look one up, which takes no thread of the loops"""
         self.loops = Loops(folder, self.pool, own=options.own, most_open=options.most_open, idle=options.idle)
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="heedful-reading")
         self._rested = 0.0  # when the next one may be read
@@ -132,7 +132,7 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
     """What an error is told as; `lookup` is the kind of what was not found. What is not the caller's fault is logged
     here, and told without a word of what is inside.
 
-    A Problem comes back without its traceback and what it came of. Whoever answers keeps it in a local variable of a
+    A Problem comes back without its traceback and what it came of. The caller keeps it in a local variable of a
     frame that the traceback holds: a cycle for every refusal, which anybody could make the collector look for."""
     if isinstance(error, Problem):
         error.__context__ = error.__cause__ = None
@@ -149,7 +149,7 @@ def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         log.error("the disk is full: %s", error)
         return Problem("unavailable", "the disk is full; nothing was changed", headers={"Retry-After": "60"})
-    if isinstance(error, Moved):  # whoever asks again hears of what is in its place
+    if isinstance(error, Moved):  # the next request gets what is in its place
         log.warning("%s", error)
         told = "the loop's folder was moved or replaced; nothing was changed: send it again"
         return Problem("unavailable", told, headers={"Retry-After": "1"})

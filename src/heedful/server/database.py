@@ -98,7 +98,7 @@ class Database(storage.Database):
             return 0 < self.check(connection) < self.schema.newest
 
     def version(self, connection: Connection) -> int:
-        """How many steps the file has had, whoever counted them."""
+        """How many migration steps the file has had."""
         found = super().version(connection)
         query = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'alembic_version')"
         if found == 0 and connection.execute(query).fetchone() == (1,):
@@ -125,7 +125,7 @@ class Database(storage.Database):
             yield connection if self.is_filled(connection) else None
 
     def is_filled(self, connection: Connection) -> bool:
-        """Whether the tables are there: whoever was about to make the first key may have stopped before. Damaged where
+        """Whether the tables are there: the process that made the first key may have stopped before. Damaged where
         they are older than those of a file that was opened."""
         found = self.check(connection)
         if 0 < found < self.schema.newest:
@@ -138,7 +138,7 @@ class Database(storage.Database):
     def writing(self, create: bool = False) -> Iterator[Connection]:
         """A transaction that writes, on the newest schema: on the disk when the block ends, undone where it raises."""
         if create:
-            with suppress(FileExistsError):  # whoever else makes it just now makes the same
+            with suppress(FileExistsError):  # another process makes the same file
                 self.create()
         # These look at the file, and wait where somebody is writing: who only reads does without.
         durable = ("journal_mode = DELETE", "synchronous = FULL", "fullfsync = ON")

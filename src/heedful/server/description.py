@@ -139,8 +139,8 @@ def _queried(name: str) -> dict[str, Any]:
 
 
 def _beside_numbers(name: str) -> dict[str, Any]:
-    """A parameter beside raw numbers: the other forms of a body have it as a field."""
-    found = _queried(name) | {"description": "beside application/octet-stream alone"}
+    """A parameter that comes with raw numbers: the other forms of a body have it as a field."""
+    found = _queried(name) | {"description": "with application/octet-stream only"}
     if name == "context":
         found["content"] = {"application/json": {"schema": found.pop("schema")}}
     return found

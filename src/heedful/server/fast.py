@@ -23,7 +23,7 @@ FEEDBACK = "feedback"
 DECISIONS = "decisions"
 SCOPES = {DECISIONS: "decide", FEEDBACK: "feedback"}
 PARAMETERS = ("person", "show", "id", "deferred", "context", "prior")
-"""The fields beside candidates that are raw numbers."""
+"""The fields that come with candidates that are raw numbers."""
 
 
 class Fast:

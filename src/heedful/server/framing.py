@@ -45,8 +45,8 @@ def fault(version: str, target: bytes, headers: Lines) -> str | None:
 
 
 def split_target(target: bytes) -> tuple[bytes | None, bytes]:
-    """(the authority of a target that has one, the path and query): RFC 9112, 3.2.2, by which a Host that came beside
-    an authority does not count."""
+    """(the authority of a target that has one, the path and query): by RFC 9112, 3.2.2, a Host header does not count
+    where the target has an authority."""
     if target.startswith(b"/"):
         return None, target
     match = _ABSOLUTE.fullmatch(target)

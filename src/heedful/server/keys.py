@@ -1,8 +1,8 @@
-"""Who may do what: keys, of which only a digest is kept.
+"""Who may do what: keys. The server keeps only their digests.
 
 A key is `hk_<8 characters>_<256 random bits>`. The first eleven characters are its prefix, which may be shown and
-logged; the whole text is told once, to whoever makes it, and never written down: neither in the database nor in a log
-nor in an error.
+logged. The whole text is shown once, to the person who makes it, and never written down: neither in the database nor
+in a log nor in an error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Links that let people answer one study, or see its ranking, without a key: tokens, of which only a digest is kept.
+"""Links that let people answer one study, or see its ranking, without a key.
 
-A link is /s/TOKEN, where TOKEN is 256 random bits. It is told once, to whoever makes it. Whoever has it may answer the
-study it was made for, or see its ranking, until it ends or is revoked, and nothing else.
+A link is /s/TOKEN, where TOKEN is 256 random bits; the server keeps only its digest. It is shown once, to the person
+who makes it. Anyone who has it may answer the study it was made for, or see its ranking, until it ends or is revoked,
+and nothing else.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class LoopWorker:
         self.committed = 0
         """groups and events written by this thread"""
         self.changed = asyncio.Event()
-        """set, and made anew, after every group"""
+        """set, and made again, after every group"""
         self._pool = pool
         self._aio = asyncio.get_running_loop()
         self._waiting: Group = []
@@ -80,7 +80,7 @@ class LoopWorker:
         """when it was last tried to remove what is left of somebody; None where nothing is"""
         self._file = _file(self.log_path)
         self.moved = self._file is None
-        """whether it was found that its file is no longer the one that was opened: it has to be opened anew"""
+        """whether it was found that its file is no longer the one that was opened: it has to be opened again"""
         self.projection.log.leave_write_ahead()
 
     def __enter__(self) -> LoopWorker:
@@ -184,7 +184,9 @@ class LoopWorker:
 
     def _done_here(self, work: Callable[[], T]) -> T:
         if self.gone():
-            raise Moved(f"{self.log_path}: the file was removed or replaced while it was open: the loop is opened anew")
+            raise Moved(
+                f"{self.log_path}: the file was removed or replaced while it was open: the loop is opened again"
+            )
         try:
             return work()
         except Exception:
@@ -300,7 +302,7 @@ class LoopWorker:
         self.changed = asyncio.Event()
 
     def _keep_up(self) -> None:
-        """Move the write-ahead file, and keep a snapshot where one is due, in a thread beside the commits."""
+        """Move the write-ahead file, and keep a snapshot where one is due, in a thread next to the commits."""
         if not self._keeping:
             self._keeping = True
             self._aio.run_in_executor(self._pool, self._kept_up).add_done_callback(self._kept)

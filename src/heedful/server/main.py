@@ -89,7 +89,7 @@ class Server(uvicorn.Server):
                     connection.hang_up_unread()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End: whoever waits for events is let go first."""
+        """End; first release the requests that wait for events."""
         self._app.service.stopping.set()
         self._watching.cancel()
         await super().shutdown(sockets)
@@ -160,7 +160,7 @@ def serve(
     **given: Any,
 ) -> None:
     """Serve until the process is told to end; then every loop is closed in order. `ready` is called when it began.
-    Whoever comes by `sharing` gets what participants may. ValueError where both have one port, by which they are told
+    Visitors at `sharing` get what participants may. ValueError where both have one port, by which they are told
     apart."""
     if sharing is not None:
         app.sharing = sharing.getsockname()[1]

@@ -95,7 +95,7 @@ class Texts:
             aio = asyncio.get_running_loop()
             text = aio.run_in_executor(self._pool, lambda: exposition(*self._about, tenant))
             self._texts[tenant] = now, text
-        return await asyncio.shield(text)  # others wait for it too, whoever goes away
+        return await asyncio.shield(text)  # others wait for it too, even if this request goes away
 
 
 class _Collector:

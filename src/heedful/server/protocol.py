@@ -21,7 +21,7 @@ AHEAD = 32
 SHARED_KEEP_ALIVE, SHARED_UNREAD, SHARED_MOST = 10, 30, 1000
 """Of the port for participants: seconds after which a connection ends on which nothing comes, and after which one ends
 of whose answer nothing is taken (longer, as the system may take a megabyte at a time, and a slow reader needs a while
-for that); and how many there are at most: whoever has a link may not take all the files that the process may open."""
+for that); and how many there are at most: visitors with a link may not take all the files that the process may open."""
 FRAMES = 8
 """How many bytes may come for each of a body: small chunks have large frames."""
 
@@ -89,7 +89,7 @@ class Protocol(HttpToolsProtocol):
             self.refuse(Problem("unavailable", told, headers={"Retry-After": "1"}))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Its end: whoever still answers is told, also where another request came behind it."""
+        """The connection has ended: tell the work that still answers it, also where another request came behind."""
         for cycle in self._cycles:
             cycle.disconnected = True
             cycle.message_event.set()
@@ -290,4 +290,4 @@ class Protocol(HttpToolsProtocol):
         if not unread or unread != self._unread[0]:
             self._unread = unread, now
         elif now - self._unread[1] > self._patience:
-            self.transport.abort()  # a close would wait for whoever does not read
+            self.transport.abort()  # a close would wait for a peer that does not read

@@ -34,7 +34,7 @@ class Bucket:
 
 
 class Buckets:
-    """A bucket for each of many names, of which the last `known` are remembered."""
+    """A bucket for each of many names; the last `known` are remembered."""
 
     def __init__(self, rate: float, most: float, known: int = 10_000) -> None:
         self._rate, self._most, self._known = rate, most, known

@@ -1,4 +1,4 @@
-"""The routes: one table, of which Starlette's routes and the OpenAPI document are made."""
+"""The routes: one table. Starlette's routes and the OpenAPI document are made from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who signed in with a key, on a page: a token in a cookie, of which only a digest is kept."""
+"""Who signed in with a key, on a page: a token in a cookie; the server keeps only its digest."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Seen(NamedTuple):
 
 
 class Sessions:
-    """The sessions of a folder, in its `server.db`, beside the keys that they rest on."""
+    """The sessions of a folder, in its `server.db`, next to the keys that they rest on."""
 
     def __init__(self, folder: Path, *, idle: float = IDLE, clock: Callable[[], float] = time.time) -> None:
         """Damaged, a ValueError, where `server.db` is something else, is damaged, or was written by a newer heedful."""
@@ -70,7 +70,7 @@ class Sessions:
         """Whether a session goes on, as far as the database says by now; it lasts no longer for that."""
         try:
             return self._found(token, _digest(token), HOLDS) is not None
-        except OSError:  # whoever was let in stays until it can be told
+        except OSError:  # sessions stay valid until the file can be read
             return True
 
     def _found(self, token: str, digest: bytes, within: float) -> _Seen | None:
@@ -78,7 +78,7 @@ class Sessions:
         if seen is None or not 0 <= now - seen.at < within:
             try:
                 seen = self._look(token, digest, now)
-            except TimeoutError:  # until whoever is writing is done, what is known holds
+            except TimeoutError:  # another process is writing: use what is known
                 if seen is None:
                     raise
             if seen is None:

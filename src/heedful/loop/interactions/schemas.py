@@ -65,7 +65,7 @@ class Standings(msgspec.Struct):
     ranking: Annotated[list[Standing], Meta(description="best first")]
     alike: Annotated[
         list[list[str]],
-        Meta(description="groups of neighbours of which no two can be told apart, best first; they may overlap"),
+        Meta(description="groups of neighbours that cannot be told apart, best first; they may overlap"),
     ]
 
 

@@ -21,7 +21,7 @@ LOOKED = 5000
 """Answers since a list was shown that are looked at for those to it, the newest first."""
 
 
-class Given(NamedTuple):
+class CardAnswer(NamedTuple):
     """One thing that was said of an item, by its place in the log."""
 
     seq: int
@@ -66,7 +66,7 @@ def count_event(visit: Visit, kind: str, result: str) -> None:
     visit.service.metrics.events[visit.caller.tenant, visit.name, kind, result] += 1
 
 
-def answers_to(loop: Loop, decision: str) -> Iterator[Given]:
+def answers_to(loop: Loop, decision: str) -> Iterator[CardAnswer]:
     """What was said of what is in a list and not taken back, the newest first."""
     known = loop.projection.known(decision) if decision else None
     if known is None:
@@ -83,12 +83,12 @@ def answers_to(loop: Loop, decision: str) -> Iterator[Given]:
         for i, j in enumerate(feedback.chosen):
             value = feedback.values[i] if feedback.values else 0.0
             done = tuple(feedback.done[i]) if feedback.done else ()
-            yield Given(event.seq, event.id, feedback.form, known.names[j], value, done, alone)
+            yield CardAnswer(event.seq, event.id, feedback.form, known.names[j], value, done, alone)
 
 
 def earlier_answers(loop: Loop, decision: str, item: str, event: str) -> list[str]:
     """The answers that a new number for the same card stands in place of: those before it that say nothing
-    else. Actions stand beside each other."""
+    else. Actions add up."""
     found = [each for each in answers_to(loop, decision) if each.item == item and each.alone and each.form != "actions"]
     own = [each for each in found if each.event == event]
     return [each.event for each in found if own and each.seq < own[0].seq]

@@ -18,7 +18,7 @@ class Placement(msgspec.Struct, frozen=True):
     order: tuple[str, ...]
     """as they lay then"""
     cards: tuple[str, ...]
-    """those of them that she moved herself, the last one last"""
+    """the cards that the person moved, the last one last"""
     kind: str
     """pick or order"""
     event: str
@@ -44,12 +44,12 @@ class Hand(NamedTuple):
     dealt: tuple[str, ...]
     """the same in the order in which they were dealt, which is the order where nothing was learned"""
     decision: str = ""
-    """whose list this is, as long as it is as it was decided; "" for one that was ranked anew"""
+    """whose list this is, as long as it is as it was decided; "" for one that was ranked again"""
     arm: str = ""
     ranked: tuple[str, ...] = ()
     """as the model has them"""
     placed: Placement | None = None
-    """what the person said of them, where she did: it stands, and they are shown so"""
+    """what the person said of them, if anything: the cards are shown so"""
 
     def place(self, name: str) -> int:
         """Where the model alone would put one of them, from 1."""

@@ -51,7 +51,7 @@ async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) ->
     if not names:
         return Hand((), ())
     names = random.sample(names, min(POOL if widget.name == "fields" else HAND, len(names)))
-    if not visit.may(*TEACH) or not _asked_by_a_person(visit):
+    if not visit.may(*TEACH) or not _is_by_person(visit):
         return await visit.worker.read(partial(rank_cards, visit, names[:HAND], person))
     decision = await visit.worker.decide({"candidates": names, "person": person})
     count_event(visit, "decision", decision.arm)
@@ -63,8 +63,8 @@ async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) ->
 
 
 async def _select(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
-    """What the loop would show this person now, of all that is on offer; other items than those of
-    `past`, where there are some. Nothing where nobody said who they are."""
+    """What the loop would show this person now, of all items on offer; other items than those in `past`, if there are
+    any. Nothing where the person did not say who they are."""
     assert visit.worker is not None
     past = on_offer(visit.loop, given["past"], "past") if given.get("past") else []
     names = await visit.worker.read(partial(scale_widget.candidates, visit.loop, person, past))
@@ -72,7 +72,7 @@ async def _select(visit: Visit, given: Mapping[str, str], person: str | None) ->
     if not names or (teaching and person is None):
         return Hand((), ())
     show = min(visit.loop.settings.k, SLATE, len(names))
-    if not teaching or not _asked_by_a_person(visit):
+    if not teaching or not _is_by_person(visit):
         best = (await visit.worker.read(partial(rank_cards, visit, names, person))).ranked[:show]
         return Hand(best, best)
     among = {"candidates": names} if past else {}
@@ -101,7 +101,7 @@ def look(visit: Visit) -> None:
     _ = visit.loop.projection.catalogue.current
 
 
-def _asked_by_a_person(visit: Visit) -> bool:
+def _is_by_person(visit: Visit) -> bool:
     """Whether a list counts as shown: not where a page of somebody else asks for it, where a browser fetches it before
     anybody wants to see it, or as a picture."""
     headers = visit.request.headers

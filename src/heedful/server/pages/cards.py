@@ -56,10 +56,10 @@ def with_titles(loop: Loop, lessons: Sequence[LessonTold]) -> list[LessonTold]:
     names = dict.fromkeys(name for told in lessons for name in (*told.chosen, *told.over))
     titles = {card.name: card.title for card in cards(loop, list(names))}
 
-    def called(named: Sequence[str]) -> tuple[str, ...]:
+    def titles_of(named: Sequence[str]) -> tuple[str, ...]:
         return tuple([titles.get(name, name) for name in named])
 
-    return [told._replace(chosen=called(told.chosen), over=called(told.over)) for told in lessons]
+    return [told._replace(chosen=titles_of(told.chosen), over=titles_of(told.over)) for told in lessons]
 
 
 def _card(loop: Loop, name: str, row: Mapping[str, Any]) -> Card:

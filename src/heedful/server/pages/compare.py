@@ -20,7 +20,7 @@ from heedful.studies.study import Study, study_of
 
 
 async def compare(visit: Visit) -> Response:
-    """The question that somebody is at: `person`, or whoever sits here."""
+    """The question that somebody is at: `person`, or the person at this machine."""
     return await _render_question(visit, "compare.html", _who(visit.query))
 
 

@@ -1,4 +1,4 @@
-"""What a loop learned, in words: what a weight says of its feature, and how strong it is beside the others."""
+"""What a loop learned, in words: what a weight says of its feature, and how strong it is next to the others."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Phrases:
         ordered = sorted(there.items(), key=lambda each: -abs(each[1]))
         return [Bar(name, self.of(name, w), w, abs(w) / most) for name, w in ordered]
 
-    def moved(self, before: Mapping[str, float], after: Mapping[str, float], most: int = 2) -> list[str]:
+    def describe_changes(self, before: Mapping[str, float], after: Mapping[str, float], most: int = 2) -> list[str]:
         """What changed most between two sets of weights, and how many others changed as much."""
         change = {name: after[name] - before.get(name, 0.0) for name in after}
         greatest = max(map(abs, change.values()), default=0.0)

@@ -39,13 +39,13 @@ class Field(NamedTuple):
         return self.kind in ("item", "items", "numbers", "texts")
 
     @property
-    def posted(self) -> str:
+    def input_name(self) -> str:
         """The name that a browser posts it by."""
         return f"{PREFIX}{self.name}"
 
-    def posted_of(self, item: str) -> str:
+    def input_name_of(self, item: str) -> str:
         """The same of one card."""
-        return f"{self.posted}:{item}"
+        return f"{self.input_name}:{item}"
 
 
 class Board(NamedTuple):
@@ -123,13 +123,13 @@ def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[st
 def _value(field: Field, names: Sequence[str], given: Mapping[str, str]) -> Any:
     """The value of a field; None where nothing was said."""
     if field.kind == "items":
-        return [name for name in names if given.get(field.posted_of(name))] or None
+        return [name for name in names if given.get(field.input_name_of(name))] or None
     if field.on_cards and field.kind != "item":
-        texts = {name: text for name in names if (text := given.get(field.posted_of(name), "").strip())}
+        texts = {name: text for name in names if (text := given.get(field.input_name_of(name), "").strip())}
         if field.kind == "texts":
             return texts or None
         return {name: _number(f"{field.name}[{describe(name)}]", text) for name, text in texts.items()} or None
-    text = given.get(field.posted, "").strip()
+    text = given.get(field.input_name, "").strip()
     if not text:
         return None
     if field.kind == "tick":

@@ -1,4 +1,4 @@
-"""The page of keys: who may do what; made and revoked here by whoever may `admin`, of the same tenant alone."""
+"""The page of keys: what each key may do. A key that may `admin` makes and revokes those of its own tenant here."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Row(NamedTuple):
     made: Moment
     revoked: Moment | None
     own: bool
-    """whether whoever looks is signed in with it"""
+    """whether this browser is signed in with it"""
     last: bool
     """whether no other may make keys, or see them"""
 
 
-class Given(NamedTuple):
+class KeyForm(NamedTuple):
     """What the form holds."""
 
     name: str = ""
@@ -54,9 +54,9 @@ async def list_keys(visit: Visit) -> Response:
 
 
 async def make(visit: Visit) -> Response:
-    """Make a key, and show it this once; what is wrong with the form is said beside it."""
+    """Make a key, and show it this once; what is wrong with the form is shown next to it."""
     scopes = tuple(scope for scope in SCOPES if f"scope-{scope}" in visit.form)
-    given = Given(visit.form.get("name", "").strip(), scopes, visit.form.get("rate", "").strip())
+    given = KeyForm(visit.form.get("name", "").strip(), scopes, visit.form.get("rate", "").strip())
     try:
         if more := sorted(set(scopes) - visit.caller.scopes):
             raise ValueError(f"scopes: expected what your own key may, got {more[0]} too")
@@ -68,7 +68,7 @@ async def make(visit: Visit) -> Response:
         create = partial(visit.service.keys.create, given.name, tenant=visit.caller.tenant, scopes=scopes, rate=rate)
         made, text = await asyncio.get_running_loop().run_in_executor(visit.service.pool, create)
     except ValueError as error:
-        again = Given(masked(given.name)[:KEPT], scopes, masked(given.rate)[:KEPT])
+        again = KeyForm(masked(given.name)[:KEPT], scopes, masked(given.rate)[:KEPT])
         return await _render(visit, 422, given=again, wrong=masked(str(error)))
     if not first:
         return await _render(visit, secret=text, made=made.name)
@@ -90,7 +90,7 @@ def _rate(text: str, own: float | None, most: float | None) -> float | None:
 
 
 def _limits(visit: Visit, keys: list[Key]) -> tuple[float | None, float | None]:
-    """(the rate of the key of whoever asks, the rate that holds for it); None for none."""
+    """(the rate of the key that asks, the rate that holds for it); None for none."""
     own = next((key.rate for key in keys if key.prefix == visit.caller.prefix), None)
     return own, visit.service.options.rate if own is None else own
 
@@ -125,7 +125,7 @@ async def _render(visit: Visit, status: int = 200, **more: Any) -> Response:
         "folder": folder_for(visit.service, visit.request),
         "first": first,
         "scopes": [(scope, WHAT[scope]) for scope in allowed],
-        "given": Given(scopes=tuple(allowed if first else ("decide", "feedback"))),
+        "given": KeyForm(scopes=tuple(allowed if first else ("decide", "feedback"))),
         "most": "" if most is None else f"{most:g}",
         "wrong": "",
         "secret": "",

@@ -47,7 +47,7 @@ class Lesson(NamedTuple):
     marks: tuple[str, ...]
 
 
-class Happened(NamedTuple):
+class EventLine(NamedTuple):
     """A line of the list of events."""
 
     seq: int
@@ -55,7 +55,7 @@ class Happened(NamedTuple):
     told: str
 
 
-class Asked(NamedTuple):
+class LessonQuery(NamedTuple):
     """Which part of the lessons is looked at."""
 
     person: str | None
@@ -64,7 +64,7 @@ class Asked(NamedTuple):
     """1 where it shall be told why something was shown to that person: it folds the log again"""
 
     @classmethod
-    def of(cls, given: Any) -> Asked:
+    def of(cls, given: Any) -> LessonQuery:
         """Of a query or a form. ValueError, by field, where it is none."""
         person = given.get("person", "").strip()
         before = whole(given, "before", 0, 1) or None
@@ -77,30 +77,30 @@ class Asked(NamedTuple):
         return f"?{urlencode(kept)}" if kept else ""
 
 
-async def learned(visit: Visit) -> Response:
+async def show(visit: Visit) -> Response:
     """The page; where people compare pairs, the results of the study."""
     if widget_of(visit.loop).name == "pairs":
         return back(f"/loops/{quote(visit.name)}/results")
-    return await _render(visit, Asked.of(visit.query))
+    return await _render(visit, LessonQuery.of(visit.query))
 
 
 async def undo(visit: Visit) -> Response:
     """Take a lesson back."""
     assert visit.worker is not None
-    asked = Asked.of(visit.form)
+    asked = LessonQuery.of(visit.form)
     answer = await visit.worker.run(partial(visit.loop.undo, visit.form.get("event", "")))
     visit.service.metrics.events[visit.caller.tenant, visit.name, "undo", outcome(answer)] += 1
     accepted(answer)
     if not visit.scripted:
         return back(f"{_path(visit)}{asked.query()}#lessons")
-    return await _render(visit, asked, said="Undone: it is as if it had never been said.")
+    return await _render(visit, asked, said="Undone: it counts as if it had never been given.")
 
 
 def _path(visit: Visit) -> str:
     return f"/loops/{quote(visit.name)}/learned"
 
 
-async def _render(visit: Visit, asked: Asked, said: str = "") -> Response:
+async def _render(visit: Visit, asked: LessonQuery, said: str = "") -> Response:
     assert visit.worker is not None
     told = await visit.worker.read(partial(_context, visit.loop, asked, visit.service.options.words))
     path = _path(visit)
@@ -122,7 +122,7 @@ async def _render(visit: Visit, asked: Asked, said: str = "") -> Response:
     )
 
 
-def _context(loop: Loop, asked: Asked, words: Any) -> dict[str, Any]:
+def _context(loop: Loop, asked: LessonQuery, words: Any) -> dict[str, Any]:
     """All that the page tells; in a thread, as it reads much."""
     loop.projection.look()  # another process may have taught it
     log = loop.projection.log
@@ -191,17 +191,17 @@ def _lesson(loop: Loop, told: LessonTold) -> Lesson:
     )
 
 
-def _events(loop: Loop, head: int) -> list[Happened]:
+def _events(loop: Loop, head: int) -> list[EventLine]:
     """The last events, the newest first."""
-    exporter, found = Exporter(loop, by_name=True), list[Happened]()
+    exporter, found = Exporter(loop, by_name=True), list[EventLine]()
     for event in islice(loop.projection.log.newest_first(head + 1), 2 * EVENTS):
         line = exporter.line(event)
         if line is not None and len(found) < EVENTS:
-            found.append(Happened(event.seq, moment(event.time), describe_event(loop, line)))
+            found.append(EventLine(event.seq, moment(event.time), describe_event(loop, line)))
     return found
 
 
 PAGES = (
-    Page("GET", "/loops/{loop}/learned", ("read",), learned),
+    Page("GET", "/loops/{loop}/learned", ("read",), show),
     Page("POST", "/loops/{loop}/learned/undo", ("feedback", "read"), undo),
 )

@@ -42,7 +42,7 @@ FORM = 2**20
 """Bytes of a form, at most: what takes most is three lists of a hundred names."""
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 BETWEEN = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
-"""Headers that a proxy adds: whoever is behind it is no neighbour."""
+"""Headers that a proxy adds: who is behind it is not on this machine."""
 _NEARBY = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 AT_ONCE = 2**14
 """Bytes of a form that is read without a thread."""

@@ -39,15 +39,15 @@ SHOWN = ("", "/pictures/{number}")
 """What there is by a link that shows the ranking."""
 FORM = 2**12
 """Bytes of a form, at most."""
-OVER = "This link has ended. What was answered by it is kept: thank you."
-ENDED = "This link is not, or no longer, good: ask whoever sent it for another."
-FULL = "This link was made for {} people, and so many have begun: ask whoever sent it for another."
+OVER = "This link has ended. The answers given with it are kept: thank you."
+ENDED = "This link does not work, or no longer: ask the sender for another."
+FULL = "This link was made for {} people, and that many have begun: ask the sender for another."
 PERSON_RATE, LINK_RATE, BEGIN_RATE, LOOK_RATE = (20.0, 100.0), (100.0, 500.0), (1.0, 50.0), (200.0, 5000.0)
-"""A second, and at once: requests of one participant; by one link, of whoever is none yet; who begin there; and of
-whoever looks at a ranking, with its pictures."""
+"""(requests a second, requests at once): of one participant; by one link, of visitors who have not begun; of those who
+begin there; of visitors who look at a ranking, with its pictures."""
 OWN_RATE, UNDO_RATE = (0.1, 10.0), (1.0, 20.0)
-"""The same of answers that one participant takes back, and all of one link, which is dearer the longer ago they were
-given: one leaves some for the others."""
+"""The same for answers that are taken back: by one participant, and by all of one link. To take back an old answer
+costs more, so one participant leaves some for the others."""
 SINCE = 400
 """Events that may have come to the log after what is taken back."""
 ANSWERS, TAKEN_BACK = 1000, 100
@@ -65,7 +65,7 @@ class Rates(NamedTuple):
     undo: Buckets
 
 
-class Taking(NamedTuple):
+class ParticipantVisit(NamedTuple):
     """One request of a participant, past the link."""
 
     service: Service
@@ -84,7 +84,7 @@ class Taking(NamedTuple):
         return f"/s/{self.token}"
 
 
-Work = Callable[[Taking], Awaitable[Response]]
+Work = Callable[[ParticipantVisit], Awaitable[Response]]
 
 
 def routes(service: Service) -> list[Route]:
@@ -130,7 +130,7 @@ def _endpoint(service: Service, rates: Rates, path: str, work: Work) -> Callable
                 raise (Problem("not-found", ENDED) if problem.kind == "not-found" else problem) from None
             with worker:
                 study = await worker.read(partial(_study, worker, link))
-                response = await work(Taking(service, request, link, worker, study, token, who, rates))
+                response = await work(ParticipantVisit(service, request, link, worker, study, token, who, rates))
         except Exception as error:
             response = _problem(request, as_problem(error))
         label = f"{request.method} /s/{{token}}{path}"
@@ -168,7 +168,7 @@ def _problem(request: Request, problem: Problem) -> Response:
 # ---------------------------------------------------------------------------- the pages
 
 
-async def ask(taking: Taking) -> Response:
+async def ask(taking: ParticipantVisit) -> Response:
     """The question they are at; before the first, what they agree to. By a link that shows it, the ranking."""
     who = taking.who
     if taking.link.shows:
@@ -180,7 +180,7 @@ async def ask(taking: Taking) -> Response:
     return await _render_question(taking, who, "taking.html", more="more" in taking.request.query_params)
 
 
-async def show(taking: Taking) -> Response:
+async def show(taking: ParticipantVisit) -> Response:
     """The ranking, as it stands: who answered what, and who they are, is nobody's business who looks."""
     worker, segment = taking.worker, taking.link.segment
     people = (await worker.read(partial(segments, worker.loop))).get(segment, []) if segment else None
@@ -190,7 +190,7 @@ async def show(taking: Taking) -> Response:
     return page("shown.html", **known)
 
 
-async def agree(taking: Taking) -> Response:
+async def agree(taking: ParticipantVisit) -> Response:
     """Begin: from now on the browser knows who they are."""
     response = back(taking.base)
     if taking.who is None:
@@ -205,7 +205,7 @@ async def agree(taking: Taking) -> Response:
     return response
 
 
-async def answer(taking: Taking) -> Response:
+async def answer(taking: ParticipantVisit) -> Response:
     """One answer; then the next question."""
     form = await form_of(taking.request, taking.service, FORM)
     who = _require_person(taking)
@@ -214,7 +214,7 @@ async def answer(taking: Taking) -> Response:
     return await _respond(taking, who, form, told="That question was answered before." if status == "other" else "")
 
 
-async def undo(taking: Taking) -> Response:
+async def undo(taking: ParticipantVisit) -> Response:
     """Their last answer taken back; then its question again."""
     form = await form_of(taking.request, taking.service, FORM)
     who, event = _require_person(taking), form.get("event", "")
@@ -233,7 +233,7 @@ async def undo(taking: Taking) -> Response:
     return await _respond(taking, who, form, told="Taken back." if gone else "")
 
 
-async def picture(taking: Taking) -> Response:
+async def picture(taking: ParticipantVisit) -> Response:
     """A picture of this study."""
     if not taking.link.shows:
         _require_person(taking)
@@ -246,24 +246,26 @@ def _since(worker: LoopWorker, id: str) -> int:
     return 0 if event is None else worker.projection.log.last()[0] - event.seq
 
 
-def _require_person(taking: Taking) -> str:
+def _require_person(taking: ParticipantVisit) -> str:
     if taking.who is None:
-        raise Problem("rejected", "this browser has not begun here, or keeps no cookies: load the page anew")
+        raise Problem("rejected", "this browser has not begun here, or keeps no cookies: load the page again")
     return taking.who
 
 
-async def _respond(taking: Taking, who: str, form: Mapping[str, str], told: str) -> Response:
+async def _respond(taking: ParticipantVisit, who: str, form: Mapping[str, str], told: str) -> Response:
     more = bool(form.get("more"))
     if "hx-request" not in taking.request.headers:
         return back(taking.base, **({"more": "1"} if more else {}))
     return await _render_question(taking, who, "ask_parts.html", more, told)
 
 
-def _questions(taking: Taking) -> int:
+def _questions(taking: ParticipantVisit) -> int:
     return min(taking.study.questions, comb(len(taking.worker.projection.catalogue.current), 2))
 
 
-async def _render_question(taking: Taking, who: str, template: str, more: bool = False, told: str = "") -> Response:
+async def _render_question(
+    taking: ParticipantVisit, who: str, template: str, more: bool = False, told: str = ""
+) -> Response:
     worker, study = taking.worker, taking.study
     place = await worker.read(partial(question_flow.place_of, worker.loop, who))
     of = _questions(taking)

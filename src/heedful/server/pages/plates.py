@@ -18,7 +18,7 @@ MARGIN = 0.94
 """How much of a plate a picture takes up, at most, in each direction."""
 
 
-class Shown(NamedTuple):
+class PlateSize(NamedTuple):
     """One picture on its plate, in percent of that."""
 
     width: str
@@ -31,7 +31,7 @@ class Plates(NamedTuple):
     shape: str
     """one of SHAPES"""
     wide: bool
-    pictures: tuple[Shown, ...]
+    pictures: tuple[PlateSize, ...]
 
 
 def plates(ratios: Sequence[float]) -> Plates:
@@ -40,5 +40,7 @@ def plates(ratios: Sequence[float]) -> Plates:
     shape = min(SHAPES, key=lambda name: abs(log(SHAPES[name] / middle)))
     across = SHAPES[shape]
     side = MARGIN * min(min(across / sqrt(ratio), sqrt(ratio)) for ratio in ratios)  # the root of the area
-    shown = [Shown(f"{100 * side * sqrt(ratio) / across:.2f}%", f"{100 * side / sqrt(ratio):.2f}%") for ratio in ratios]
+    shown = [
+        PlateSize(f"{100 * side * sqrt(ratio) / across:.2f}%", f"{100 * side / sqrt(ratio):.2f}%") for ratio in ratios
+    ]
     return Plates(shape, across >= WIDE, tuple(shown))

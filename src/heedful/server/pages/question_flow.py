@@ -120,7 +120,7 @@ async def question(worker: LoopWorker, study: Study, who: str) -> Question:
         id = decision_id(who, place.number)
         try:
             decision = await worker.decide({"id": id, "person": who})
-        except LookupError as error:  # whoever was forgotten stays so
+        except LookupError as error:  # a person who was forgotten stays so
             raise Problem("not-found", "the answers given here were erased, so there are no more questions") from error
         shown = await worker.read(partial(things, worker.loop, study, decision.shown))
         if len(shown) == len(decision.shown):
@@ -143,14 +143,14 @@ async def answer(worker: LoopWorker, who: str, form: Mapping[str, str]) -> str:
         raise ValueError(f"choice: expected {', '.join(CHOICES)}, got {describe(choice)}")
     place = await worker.read(partial(place_of, worker.loop, who))
     if number > place.number:
-        raise Problem("rejected", "this question was not asked yet: load the page anew")
+        raise Problem("rejected", "this question was not asked yet: load the page again")
     shown = form.get("shown", "")
     if shown and shown != await worker.read(partial(_mark, worker, decision_id(who, number))):
-        raise Problem("rejected", "this answer is to another question than is asked here now: load the page anew")
+        raise Problem("rejected", "this answer is to another question than is asked here now: load the page again")
     event = event_id(who, number, attempt)
     before = await worker.read(partial(_status_of, worker, event, choice))
     if before or (number, attempt) != (place.number, place.attempt):
-        return before or "other"  # a question has one answer: whoever says more than that meant an older page
+        return before or "other"  # a question has one answer: a second one comes from an older page
     given = await worker.feedback({"decision": decision_id(who, number), "id": event, "choice": choice})
     if given.status == "rejected":
         before = await worker.read(partial(_status_of, worker, event, choice))  # another window was sooner

@@ -56,8 +56,8 @@ def picture(summary: Summary, ask: str) -> bytes:
     top = 40.0 + 28.0 * len(question)
     told = [
         _drawable(f"{summary.verdict} {summary.left.capitalize() + '.' if summary.left else ''}").strip(),
-        f"Of {count(summary.answers, 'answer')} of {count(summary.people, 'person', 'people')}. "
-        "A bar is one standard deviation to either side of how good it seems.",
+        f"From {count(summary.answers, 'answer')} by {count(summary.people, 'person', 'people')}. "
+        "A bar is the utility ± one standard deviation.",
     ]
     if len(summary.ranking) > len(shown):
         told.append(f"And {len(summary.ranking) - len(shown):,} more.")

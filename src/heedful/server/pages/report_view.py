@@ -50,7 +50,7 @@ def wasted_answers(report: Report, late_after: float, contradiction: str) -> lis
     """The answers that teach little, by why; none where none came."""
     given, empty, against, late, undone = report.feedback
     kinds = (
-        ("Empty", empty, "There was nothing in it to learn from, such as none of these."),
+        ("Empty", empty, "They held nothing to learn from, such as none of these."),
         (
             "Contradictory",
             against,
@@ -59,7 +59,9 @@ def wasted_answers(report: Report, late_after: float, contradiction: str) -> lis
         ("Late", late, f"More than {_duration(late_after)} after the list. They teach all the same."),
     )
     told = [Share(name, share(n, given), n, what) for name, n, what in kinds]
-    told.append(Share("Undone", share(undone, given + undone), undone, "Taken back: they count in nothing else here."))
+    told.append(
+        Share("Undone", share(undone, given + undone), undone, "Taken back: nothing else on this page counts them.")
+    )
     return told if given + undone else []
 
 
@@ -79,17 +81,17 @@ def truth(found: Measured) -> Truth:
     if found.regret is None:
         return Truth("No learned list was answered so far.", None)
     after = count(found.lists, "answered list")
-    bound = f"by {found.bound or 0.0:.3g} at most, says the theorem for its learner"
+    bound = f"the theorem for its learner bounds it by {found.bound or 0.0:.3g}"
     told = (
-        f"After {after} the lists shown fall short of the best by {found.regret:.3g} on average; "
-        f"{bound if found.bound is not None else f'no bound: {found.unbound}'}. That is in the units of the hidden "
-        "taste: how much more the best list would have been worth."
+        f"Mean regret after {after}: {found.regret:.3g}; "
+        f"{bound if found.bound is not None else f'no bound holds: {found.unbound}'}. Regret is how much more the best "
+        "list would have been worth than the list shown, in units of the simulated person's utility."
     )
     curve = [(each.t, each.regret if each.regret > 0.0 else None, each.bound) for each in found.curve]
     if len(curve) < 2:
         return Truth(told, None)
     x, regret, limit = zip(*curve)
     lines = [Stroke("regret", regret)] + ([Stroke("bound", limit, True)] if found.bound is not None else [])
-    caption = "Mean regret so far: how far the lists shown fell short of the best. Lower is better; logarithmic axis."
+    caption = "Mean regret so far. Lower is better; logarithmic axis."
     text = f"Mean regret over {after}, now {found.regret:.3g}."
     return Truth(told, chart(findings.Picture(x, "answered lists", "log", tuple(lines), text, caption)))

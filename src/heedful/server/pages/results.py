@@ -51,7 +51,7 @@ class Row(NamedTuple):
     """good, full, ended or revoked"""
 
 
-class Made(NamedTuple):
+class NewLink(NamedTuple):
     """A link that was made just now, shown this once."""
 
     url: str
@@ -111,15 +111,15 @@ def code_of(url: str) -> str:
     return str(segno.make(url, error="m").svg_data_uri(scale=5, border=3, dark="#000", light="#fff"))
 
 
-def _show_once(visit: Visit, link: Link, token: str) -> Made:
+def _show_once(visit: Visit, link: Link, token: str) -> NewLink:
     origin = visit.request.headers.get("origin") or f"http://{visit.request.headers.get('host', 'localhost')}"
     base = visit.service.options.shared or origin
     near = any(name in base for name in ("//127.0.0.1", "//localhost", "//[::1]"))
     url = f"{base}/s/{token}"
-    return Made(url, code_of(url), link.segment, near, link.shows)
+    return NewLink(url, code_of(url), link.segment, near, link.shows)
 
 
-async def _render(visit: Visit, made: Made | None = None) -> Response:
+async def _render(visit: Visit, made: NewLink | None = None) -> Response:
     assert visit.worker is not None
     _check_study(visit)
     worker, loop = visit.worker, visit.loop
@@ -188,7 +188,7 @@ async def export_ranking(visit: Visit) -> Response:
     segment = visit.query.get("segment", "")
     told, fresh = await summary(visit.worker, _people(await _segments(visit), segment), segment)
     if told is None and not fresh:
-        told_so = "the ranking is being worked out: ask for it again in a few seconds"
+        told_so = "the ranking is being computed: ask for it again in a few seconds"
         raise Problem("unavailable", told_so, headers={"Retry-After": "3"})
     if told is None:
         raise ValueError(NO_ANSWER)

@@ -103,7 +103,7 @@ def board(loop: Loop, scale: Scale, hand: Hand, person: str | None, acting: bool
         marks,
         tuple(range(int(low), int(high) + 1)) if whole else (),
         () if scale.hidden and not acting else tuple(scale.actions),
-        0 if person is None else len(current) - len(unused(loop, person)),
+        0 if person is None else len(current) - len(items_left(loop, person)),
     )
 
 
@@ -121,12 +121,12 @@ def _exact(value: float) -> str:
 def candidates(loop: Loop, person: str | None, past: Sequence[str]) -> list[str]:
     """The items on offer that the loop may show this person; without those that were passed over, where there are
     others."""
-    names = list(loop.projection.catalogue.current) if loop.settings.repeats else unused(loop, person)
+    names = list(loop.projection.catalogue.current) if loop.settings.repeats else items_left(loop, person)
     others = [name for name in names if name not in set(past)]
     return others or names
 
 
-def unused(loop: Loop, person: str | None) -> list[str]:
+def items_left(loop: Loop, person: str | None) -> list[str]:
     """The items on offer that a person is not done with."""
     catalogue = loop.projection.catalogue
     state, own = loop.projection.reading(person)
@@ -134,7 +134,7 @@ def unused(loop: Loop, person: str | None) -> list[str]:
     return [name for name in list(catalogue.current) if catalogue.number(name) not in used]
 
 
-def finished(loop: Loop, scale: Scale, hand: Hand) -> bool:
+def is_finished(loop: Loop, scale: Scale, hand: Hand) -> bool:
     """Whether all cards of a list have their answers: a number, or actions that count for as much."""
     weight = dict.fromkeys(hand.names, 0.0)
     for each in answers_to(loop, hand.decision):
@@ -169,7 +169,7 @@ def parse(scale: Scale, given: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     return item, {scale.form: {item: int(value) if scale.whole else value}}
 
 
-def predicted_of(loop: Loop, item: str, person: str | None) -> float | None:
+def prediction_of(loop: Loop, item: str, person: str | None) -> float | None:
     """What is predicted of an item at this moment; None where nothing is, or it is no longer on offer."""
     found = predictions(loop, [item] if item in loop.projection.catalogue.current else [], person).get(item)
     return None if found is None else found.value

@@ -42,7 +42,7 @@ def same_origin(request: Request) -> None:
         if elsewhere and headers.get("sec-fetch-mode") != "navigate":
             raise Problem("wrong-origin", "expected a visit, got what a page of somewhere else asks for by itself")
     elif not _ours(*(headers.get(name) for name in ("host", "origin", "sec-fetch-site"))):
-        told = "expected a form of a page of this server, got one of somewhere else: open the page anew, and try again"
+        told = "expected a form of a page of this server, got one of somewhere else: open the page again, and try again"
         raise Problem("wrong-origin", told)
 
 
@@ -96,7 +96,7 @@ def sign_in(service: Service) -> Work:
 
 
 def sign_out(service: Service) -> Work:
-    """End the session of whoever asks."""
+    """End the session of the browser that asks."""
 
     async def work(request: Request) -> Response:
         same_origin(request)

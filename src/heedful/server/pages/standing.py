@@ -1,7 +1,7 @@
-"""How things stand in a study, as a page tells it: the ranking with its uncertainty, when to stop, who is level.
+"""The ranking of a study, as a page shows it: utilities with their uncertainty, ties, whether to stop.
 
-With a thousand things that takes seconds. So it is kept until the next answer, and where it takes long, an older one is
-told for some time, that says of how many answers it is.
+With a thousand items it takes seconds to compute. So it is cached until the next answer. Where it takes long, the page
+shows an older ranking for some time, and says from how many answers it is.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from heedful.studies.study import study_of
 MOST = 200
 """Places of the ranking that are shown."""
 MANY = 100
-"""Things of which to find out how they stand takes long enough for that to be said."""
+"""With more items than this the page says that the ranking takes a while."""
 REST = 4.0
-"""How many times as long as it took to find out how things stand that holds."""
+"""A ranking is shown for this many times as long as it took to compute."""
 PATIENCE = 2.0
-"""Seconds that a page waits for it."""
+"""Seconds that a page waits for a new ranking."""
 PERCENT = 94
-"""Of the width of a drawing, what is drawn on: a mark has a width, too."""
+"""Percent of the width of a drawing that utilities take; the rest is for the width of a mark."""
 
 
 NOT_OWN = "-you"
-"""What asks for all but who sits here: no segment is called so."""
+"""Stands for everybody but the person at this machine: no segment has this name."""
 
 
 class Row(NamedTuple):
@@ -77,14 +77,14 @@ class Summary(NamedTuple):
     """what is strange about how somebody answered, in sentences"""
 
 
-class _Kept(NamedTuple):
+class _Cached(NamedTuple):
     version: int
     at: float
     took: float
     summary: Summary
 
 
-_kept: WeakKeyDictionary[Loop, dict[str, _Kept]] = WeakKeyDictionary()  # by segment: its people come and go
+_kept: WeakKeyDictionary[Loop, dict[str, _Cached]] = WeakKeyDictionary()  # by segment: its people come and go
 _working: WeakKeyDictionary[Loop, dict[str, asyncio.Task[None]]] = WeakKeyDictionary()
 
 
@@ -100,7 +100,7 @@ async def summary(worker: LoopWorker, people: Sequence[str] | None, segment: str
     if kept is None or (kept.version != version and time.monotonic() - kept.at > REST * kept.took):
         # Two who look at once do not have it found out twice, and who goes away does not end it.
         if segment not in working:
-            working[segment] = asyncio.create_task(_found_out(worker, people, segment, version))
+            working[segment] = asyncio.create_task(_compute(worker, people, segment, version))
             working[segment].add_done_callback(lambda _: working.pop(segment, None))
         task = working[segment]
         await asyncio.wait({task}, timeout=PATIENCE)
@@ -110,12 +110,12 @@ async def summary(worker: LoopWorker, people: Sequence[str] | None, segment: str
     return (None, False) if kept is None else (kept.summary, kept.version == version)
 
 
-async def _found_out(worker: LoopWorker, people: Sequence[str] | None, segment: str, version: int) -> None:
+async def _compute(worker: LoopWorker, people: Sequence[str] | None, segment: str, version: int) -> None:
     with worker:
         began = time.monotonic()
-        found = await worker.read(partial(summed, worker.loop, people))
+        found = await worker.read(partial(summarise, worker.loop, people))
         now = time.monotonic()
-        _kept[worker.loop][segment] = _Kept(version, now, now - began, found)
+        _kept[worker.loop][segment] = _Cached(version, now, now - began, found)
 
 
 def _anybody(loop: Loop, people: Sequence[str] | None) -> bool:
@@ -125,7 +125,7 @@ def _anybody(loop: Loop, people: Sequence[str] | None) -> bool:
 
 
 def people_by_segment(loop: Loop) -> dict[str, list[str]]:
-    """Whoever answered anything, by segment."""
+    """The people who answered anything, by segment."""
     loop.projection.look()  # somebody else may have written
     found: dict[str, list[str]] = {}
     for name in loop.projection.reading(None)[0].people.copy():
@@ -134,14 +134,14 @@ def people_by_segment(loop: Loop) -> dict[str, list[str]]:
 
 
 def segments(loop: Loop) -> dict[str, list[str]]:
-    """Who answered, by segment; and all but who sits here, where they are not alone."""
+    """The people who answered, by segment; also everybody but the person at this machine, if others answered."""
     found = people_by_segment(loop)
     answered = [name for people in found.values() for name in people]
     others = [name for name in answered if name != OWN]  # somebody of a segment of that name is another
     return {NOT_OWN: others, **found} if OWN in answered and others else found
 
 
-def summed(loop: Loop, people: Sequence[str] | None) -> Summary:
+def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
     """How things stand, found out now."""
     told: Any = loop.standing() if people is None else loop.standing(people=people)
     ranking = told.ranking[:MOST]
@@ -176,14 +176,18 @@ def summed(loop: Loop, people: Sequence[str] | None) -> Summary:
 def _verdict(told: Any) -> str:
     sure = percent(told.sure)
     if told.goal == "best":
-        what = f"{told.favourite} is the best, with {sure}"
-        return f"Enough: {what}." if told.stop else f"{told.favourite} is the likeliest best so far, with {sure}."
+        what = f"{told.favourite} is the best with {sure} probability"
+        return (
+            f"Enough: {what}."
+            if told.stop
+            else f"{told.favourite} is the likeliest best so far, with {sure} probability."
+        )
     what = f"{sure} of all pairs are expected to be in the right order"
     return f"Enough: {what}." if told.stop else f"{what[0].upper()}{what[1:]} so far."
 
 
 def _level(groups: Sequence[Sequence[str]], most: int = 3) -> list[str]:
-    """Groups of neighbours of which nobody can yet say, of any two, which is better."""
+    """Groups of neighbours that cannot be told apart, in sentences."""
     told = [f"{join_names(group)} cannot be told apart." for group in groups[:most]]
     return [*told, f"So it is in {count(len(groups) - most, 'more place')}."] if len(groups) > most else told
 

@@ -32,7 +32,7 @@ LONGEST_EVENT = 180
 """Characters of the id of a correction: the list that it is to may be named after it."""
 
 
-class Said(NamedTuple):
+class Reply(NamedTuple):
     """What the page tells of what was just done."""
 
     text: str = ""
@@ -40,7 +40,7 @@ class Said(NamedTuple):
     """the correction, where it tells of one that can be taken back"""
 
 
-NOTHING = Said()
+NOTHING = Reply()
 
 
 # ---------------------------------------------------------------------------- what is shown
@@ -55,8 +55,8 @@ async def teach(visit: Visit) -> Response:
 
 
 async def hand(visit: Visit) -> Response:
-    """The parts of the page that change, for a script: `deal=new` for other items, or those of `hand` as they lie now:
-    ranked anew, around what the person has `placed`."""
+    """The parts of the page that change, for a script: `deal=new` for other items, or the items of `hand`,
+    ranked again around what the person has `placed`."""
     person = person_of(visit.query)
     return await _render(visit, "teach_parts.html", await hand_of(visit, visit.query, person), person)
 
@@ -70,12 +70,12 @@ async def live(visit: Visit) -> Response:
     return stream(visit.service, visit.caller, visit.worker, query, headers, holds)
 
 
-async def _render(visit: Visit, template: str, hand: Hand, person: str | None, said: Said = NOTHING) -> Response:
+async def _render(visit: Visit, template: str, hand: Hand, person: str | None, said: Reply = NOTHING) -> Response:
     assert visit.worker is not None
     return render(visit, template, tab="teach", **await visit.worker.read(partial(_context, visit, hand, person, said)))
 
 
-def _context(visit: Visit, hand: Hand, person: str | None, said: Said) -> dict[str, Any]:
+def _context(visit: Visit, hand: Hand, person: str | None, said: Reply) -> dict[str, Any]:
     """What the templates of this page tell."""
     loop = visit.loop
     control, kind = loop.settings.control, loop.projection.interaction.describe()
@@ -155,9 +155,9 @@ async def _take_order(visit: Visit, names: Sequence[str], event: str, person: st
     )
     if kind == "none":
         told = "None of these: noted, but there is no lesson in it. Here are others."
-        return await _respond(visit, {}, person, Said(told, event))
+        return await _respond(visit, {}, person, Reply(told, event))
     own = Placement(tuple(form["better"]), tuple(moved), kind, event, 0)
-    lie, said = await visit.worker.read(partial(_after_correction, visit, dealt, person, before, answer, own))
+    lie, said = await visit.worker.read(partial(_rank_after, visit, dealt, person, before, answer, own))
     return await _respond(visit, lie, person, said)
 
 
@@ -167,20 +167,20 @@ async def _take_number(visit: Visit, scale: Scale, names: Sequence[str], event: 
     assert visit.worker is not None
     loop, worker = visit.loop, visit.worker
     item, form = scale_widget.parse(scale, visit.form)
-    before = await worker.read(partial(scale_widget.predicted_of, loop, item, person))
-    if not visit.form.get("decision"):  # whoever dealt these cards did not note it
+    before = await worker.read(partial(scale_widget.prediction_of, loop, item, person))
+    if not visit.form.get("decision"):  # the list of these cards was not logged
         _check_there([item], names)
     decision, answer = await write_answer(visit, form, names, names, event, person)
     for earlier in await worker.read(partial(earlier_answers, loop, decision, item, event)):
         await take_back(visit, earlier)
-    after = await worker.read(partial(scale_widget.predicted_of, loop, item, person))
+    after = await worker.read(partial(scale_widget.prediction_of, loop, item, person))
     again = answer.status == "duplicate"
     said = await worker.read(partial(scale_widget.reply, loop, scale, item, form, before, after, again))
     hand = await hand_of(visit, {**visit.form, "decision": decision}, person)
-    if scale.selects and await worker.read(partial(scale_widget.finished, loop, scale, hand)):
+    if scale.selects and await worker.read(partial(scale_widget.is_finished, loop, scale, hand)):
         hand = await hand_of(visit, {}, person)
         said += " That was the last of these; here are the next." if hand.names else " That was the last of all."
-    return await _respond(visit, hand, person, Said(said, event))
+    return await _respond(visit, hand, person, Reply(said, event))
 
 
 async def _take_fields(visit: Visit, names: Sequence[str], event: str, person: str | None) -> Response:
@@ -189,8 +189,8 @@ async def _take_fields(visit: Visit, names: Sequence[str], event: str, person: s
     form = fields_widget.parse(visit.loop, names, visit.form)
     before = visit.loop.weights_of(person)
     _, answer = await write_answer(visit, form, names, names, event, person)
-    told = await visit.worker.read(partial(_what_moved, visit, before, answer, person))
-    return await _respond(visit, await hand_of(visit, {}, person), person, Said(told, event))
+    told = await visit.worker.read(partial(_describe_effect, visit, before, answer, person))
+    return await _respond(visit, await hand_of(visit, {}, person), person, Reply(told, event))
 
 
 def _check_there(items: Sequence[str], names: Sequence[str]) -> None:
@@ -207,7 +207,7 @@ async def undo(visit: Visit) -> Response:
     accepted(await take_back(visit, event))
     hand = await hand_of(visit, visit.form, person)
     told = await visit.worker.read(partial(_lesson, visit, event))
-    return await _respond(visit, hand, person, Said(f"Taken back: “{told}”."))
+    return await _respond(visit, hand, person, Reply(f"Taken back: “{told}”."))
 
 
 def _order(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
@@ -221,8 +221,8 @@ def _order(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
     raise ValueError(f"kind: expected pick, order or none, got {describe(kind)}")
 
 
-async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | None, said: Said) -> Response:
-    """What is shown after a correction: to a script the parts that change, to a browser the page anew."""
+async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | None, said: Reply) -> Response:
+    """What is shown after a correction: to a script the parts that change, to a browser the whole page."""
     if not visit.scripted:
         query: dict[str, str] = {}
         if isinstance(hand, Hand):
@@ -235,27 +235,27 @@ async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | N
     return await _render(visit, "teach_parts.html", shown, person, said)
 
 
-def _after_correction(
+def _rank_after(
     visit: Visit, dealt: Sequence[str], person: str | None, before: Mapping[str, float], answer: Answer, own: Placement
-) -> tuple[Hand, Said]:
+) -> tuple[Hand, Reply]:
     """The cards as they lie after a correction, and what it did, in a sentence."""
     version, hand = visit.loop.version, rank_cards(visit, dealt, person)
     first = [name for name in own.order if name in hand.ranked]
     order = (*first, *[name for name in hand.ranked if name not in first])
     hand = hand._replace(names=order, placed=msgspec.structs.replace(own, order=order, version=version))
-    told = _what_moved(visit, before, answer, person)
+    told = _describe_effect(visit, before, answer, person)
     if answer.status == "applied" and not answer.learned:
-        return hand, Said(told, own.event)
+        return hand, Reply(told, own.event)
     last = cards(visit.loop, [name for name in own.cards[-1:] if name in hand.ranked])
-    return hand, Said(" ".join([told, *[hand.follows(card.name, card.title) for card in last]]), own.event)
+    return hand, Reply(" ".join([told, *[hand.follows(card.name, card.title) for card in last]]), own.event)
 
 
-def _what_moved(visit: Visit, before: Mapping[str, float], answer: Answer, person: str | None) -> str:
+def _describe_effect(visit: Visit, before: Mapping[str, float], answer: Answer, person: str | None) -> str:
     """What an answer did, in a sentence."""
     if answer.status == "applied" and not answer.learned:
         return "Noted, but there was no lesson in it."
     phrases = phrases_of(visit.loop, visit.service.options.words)
-    moved = phrases.moved(before, visit.loop.weights_of(person))
+    moved = phrases.describe_changes(before, visit.loop.weights_of(person))
     return f"Moved towards: {', '.join(moved)}." if moved else "Learned."
 
 

@@ -43,7 +43,7 @@
     const next = told.content.querySelector("#ask");
     refused.hidden = Boolean(next);
     if (!next) {
-      refused.textContent = told.content.textContent.trim() || "That was refused: load the page anew.";
+      refused.textContent = told.content.textContent.trim() || "That was refused: load the page again.";
       return;
     }
     const focused = document.activeElement, at = focused && focused.closest("#ask") ? focused.value || "undo" : null;

@@ -65,7 +65,7 @@ class Ordinal(Interaction[GradingModel]):
         grades, spec = given["grades"], learner or cls.default_learner
         check_count("--grades", grades, least=2, most=MOST_RANKS)
         if not is_grading(learner_class(spec)):
-            expected = f"a --learner that predicts grades beside it, such as {cls.default_learner}"
+            expected = f"a --learner that predicts grades with it, such as {cls.default_learner}"
             raise ValueError(f"--grades: expected {expected}, got {spec}")
         return Chosen(graded_spec(spec, grades))
 

@@ -129,7 +129,7 @@ class GradingModel:
         if eta is not None:
             why, other = f" because eta={eta:g} is too large for these features", "a smaller eta"
         return (
-            f"the weights have overflown{why}, so what is predicted says nothing: make the loop anew with {other} and "
+            f"the weights have overflown{why}, so what is predicted says nothing: make the loop again with {other} and "
             "import an export of this one into it"
         )
 
