@@ -1,7 +1,7 @@
 """Clicks under position bias: the caller's order, clicks at face value, and fair pairs.
 
 `python bench/clicks.py` writes bench/results/clicks.json. Ten thousand queries of 20 documents with 20 features and
-the caller's score, which says little (correlation 0.45 with the utility); whoever clicks looks at position i with
+the caller's score, which says little (correlation 0.45 with the utility); a person looks at position i with
 probability (1/i)^eta, or reads from the top and stops after most clicks. Every learner starts from the caller's order
 (`WithBaseScore`). The learned order is that of the last weights, unperturbed, on 500 fresh queries. All with 95 %
 intervals over the seeds; the difference from pairwise logistic at face value is paired by seed.

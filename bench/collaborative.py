@@ -3,7 +3,7 @@
 One thread, processor time, the best of some runs. (a) CP of 100 and 1,000 people with 20 choices each among 10 items,
 CPU of 100, the evidence, hyper-parameters by held-out pairs, and the baselines; (b) 5,000 people of the Sushi set, 20
 pairs each, test error on the others; (c) how the time of a cycle grows with people and with answers; (d) 100,000 people
-with 20 choices each among 100 items, one pass by streaming: time, what is kept in memory, and its error beside that of
+with 20 choices each among 100 items, one pass by streaming: time, what is kept in memory, and its error next to that of
 a fit of everybody on a part. Without --sushi, (b) is left out. Prints tables; writes bench/results/collaborative.json.
 `--quick` takes a tenth of the people in (b) to (d) and writes nothing.
 """

@@ -74,7 +74,7 @@ def told(times: list[float]) -> dict[str, float]:
 
 
 def measured(browser: Any, items: int, answers: int) -> dict[str, Any]:
-    """One study of so many items, alone and with twenty people beside."""
+    """One study of so many items, alone and with twenty other people."""
     with tempfile.TemporaryDirectory(prefix="heedful-bench-") as folder:
         path = study_of_rows(Path(folder) / "loops" / "words.heedful", items, questions=10_000)
         link, ended = link_to(path), threading.Event()

@@ -86,7 +86,7 @@ def single_commits(folder: Path, seconds: float = 1.0) -> float:
 
 
 def durable(folder: Path, learner: str, threads: int, each: int) -> dict[str, float]:
-    """Feedback a second from many threads, each waiting for its own answer, beside the disk's single commits."""
+    """Feedback a second from many threads, each waiting for its own answer, next to the disk's single commits."""
     loop = new_loop(folder / f"threads-{learner}-{threads}.heedful", learner)
     made = fill(loop, 20_000)
     pace = single_commits(folder)

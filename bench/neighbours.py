@@ -48,7 +48,7 @@ JSON, MSGPACK, FLOAT32 = "application/json", "application/msgpack", "application
 
 
 class Wire:
-    """A connection to the server, opened anew where it was closed."""
+    """A connection to the server, opened again where it was closed."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -151,7 +151,7 @@ def _counts(got: Counter[int], lost: int = 0) -> dict[str, int]:
 
 
 async def again(port: int, until: float, connections: int, request: Callable[[int], bytes]) -> Counter[int]:
-    """So many connections, each of which asks again as soon as it was answered."""
+    """So many connections; each asks again as soon as it was answered."""
     got: Counter[int] = Counter()
 
     async def one(k: int) -> None:
@@ -303,7 +303,7 @@ LOADS: dict[str, Callable[[int, str, float], Awaitable[Counter[int]]]] = {
 
 
 def new_loop(path: Path) -> None:
-    """A loop with decisions named d0, d1, ..., of which the first candidate of d7 is i7."""
+    """A loop with decisions named d0, d1, ...; the first candidate of d7 is i7."""
     path.parent.mkdir(exist_ok=True)
     X = np.random.default_rng(0).standard_normal((ITEMS, FEATURES)).round(4)
     rows = [{"id": f"i{j}", **{f"f{k}": float(v) for k, v in enumerate(row)}} for j, row in enumerate(X)]

@@ -3,7 +3,7 @@
     .venv/bin/python bench/server.py [--quick] [--folder DIR] [--durable]
 
 The load comes from wrk (Debian's package wrk), another process; latencies at a steady rate from a generator of our own
-that keeps to its schedule whether answers come or not, in a third. Beside each figure, from the same run: what a route
+that keeps to its schedule whether answers come or not, in a third. Next to each figure, from the same run: what a route
 that does nothing answers, and the single commits that the disk does.
 """
 

@@ -33,7 +33,7 @@ from heedful.inference.estimation import infer_utilities
 FOLDER = Path(__file__).parent / "results" / "votes"
 SPREAD, STUDIES = 0.6, 20
 SEED = 20261123
-"""Drawn anew after the priors were chosen, so that no study here had a part in choosing them."""
+"""Drawn again after the priors were chosen, so that no study here had a part in choosing them."""
 out = Console(width=120)
 
 
