@@ -58,7 +58,7 @@ COMMANDS = {
     ),
     "forget": CommandEntry(
         "loops:forget",
-        "Erase a person: every decision made for her and every answer to it. This cannot be undone.",
+        "Erase a person: every decision made for them and every answer to it. This cannot be undone.",
         "heedful forget cars ann",
     ),
     "explain": CommandEntry(

@@ -1,7 +1,7 @@
 """Compiling several learners at once, in processes of their own, where none of it was compiled before.
 
-numba compiles one thing at a time, so threads would not help. What a process compiles it keeps on disk; whoever runs
-the learners afterwards finds it there.
+numba compiles one thing at a time, so threads would not help. What a process compiles it keeps on disk, where
+later runs of the learners find it.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def _make_whole(folder: Path, name: str, make: Callable[[Path], None]) -> None:
 
 
 class Person(NamedTuple):
-    """Somebody with a hidden taste: what she thinks of each feature (N,), of length 1, and of each car."""
+    """A simulated person with a hidden taste: what they think of each feature (N,), of length 1, and of each car."""
 
     features: list[str]
     taste: dict[str, float]
@@ -150,7 +150,7 @@ class Person(NamedTuple):
         return cls(encoding.names, dict(zip(encoding.names, w.tolist())), X, worth)
 
     def alike(self, weights: Mapping[str, float]) -> float:
-        """Of all pairs of cars that are worth differently to her, the share that `weights` orders as she would."""
+        """Of all pairs of cars that differ in utility for this person, the share that `weights` orders likewise."""
         import numpy as np
 
         from heedful.experiments.run import pair_agreement
@@ -159,7 +159,7 @@ class Person(NamedTuple):
         return pair_agreement(np.array(list(self.worth.values())), self.X @ w)
 
     def correct(self, shown: Sequence[str], rng: np.random.Generator) -> list[str]:
-        """The order she would rather have: the best few of what she looked at on top, as far down as it takes to gain
+        """The order they would rather have: the best few of what they looked at on top, as far down as it takes to gain
         enough."""
         import numpy as np
 
@@ -171,13 +171,13 @@ class Person(NamedTuple):
         return [shown[j] for j in StrictAlpha(ALPHA).rank(TOP, u, u, best, places, rng).tolist()]
 
     def wish(self, shown: Sequence[str]) -> str:
-        """The car that she would rather have than the others."""
+        """The car that they would rather have than the others."""
         return max(shown, key=self.worth.__getitem__)
 
 
 def _simulate(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     """A loop that somebody has taught. A bound is promised for what it learns from learned lists alone, so of a list
-    of the control she only says which car is the best of it, which teaches nothing."""
+    of the control they only say which car is the best of it, which teaches nothing."""
     import numpy as np
 
     from heedful import Loop, Settings

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from heedful.loop.report import Report
 
 LESSONS = 150
-"""With 60 of them, in some draws, one thing that she likes comes out the other way round."""
+"""With 60 of them, in some draws, one weight is learned with the opposite sign."""
 HAND = 8
 """Cars in a list."""
 CONTROL = 0.25
@@ -128,20 +128,20 @@ def _as_json(taught: DemoResult) -> dict[str, object]:
 def _show(taught: DemoResult) -> None:
     screen = console()
     screen.print(
-        f"Somebody with a hidden taste was shown {HAND} of 406 cars, {LESSONS} times, and told each time which of them "
-        "she would rather have; one time in six it was just any. Each answer went to heedful's server over HTTP and "
-        "was learned before the next list.\n"
+        f"A simulated person with a hidden taste saw {HAND} of 406 cars, {LESSONS} times, and named each time the car "
+        "that they would rather have; one time in six they named any. Each answer went to heedful's server over HTTP "
+        "and was learned before the next list.\n"
     )
     screen.print(_taste(taught))
     screen.print(f"{_around(taught)}\n", markup=False)
-    alike = f"{taught.pairs_alike:.0%} of all pairs of cars are in the order she would put them; guessing gets 50%."
+    alike = f"{taught.pairs_alike:.0%} of all pairs of cars are in the order of the hidden taste; guessing gets 50%."
     screen.print(f"{alike}\n", markup=False)
     screen.print(f"Does learning help? {taught.helped}\n")
     screen.print(NEXT, markup=False, soft_wrap=True)
 
 
 def _taste(taught: DemoResult) -> Table:
-    table = new_table("What she secretly likes, and what was learned")
+    table = new_table("The hidden taste, and what was learned")
     for name in ("hidden taste", "learned"):
         table.add_column(name, no_wrap=True)
     around = other_way(taught)

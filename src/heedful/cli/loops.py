@@ -356,9 +356,9 @@ def forget(
     own: Own = None,
     json: Json = False,
 ) -> None:
-    """Erase a person: every decision made for her and every answer to it. This cannot be undone.
+    """Erase a person: every decision made for them and every answer to it. This cannot be undone.
 
-    The model becomes the one that never saw her, bit for bit. Files that `heedful export` wrote are out of reach; they
+    The model becomes the one that never saw them, bit for bit. Files that `heedful export` wrote are out of reach; they
     are named.
 
     Exit codes: 0 erased, or nothing was there; 1 the loop cannot be read or written; 2 bad input; 130 not agreed to.

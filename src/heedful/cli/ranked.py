@@ -18,7 +18,7 @@ BAR = 1.6448536269514722
 COLUMNS = 40
 """Of a terminal, for a bar: at most."""
 LEAST = (12, 12, 12, 20)
-"""The least, beside no scores; beside scores; also votes; also intervals as figures."""
+"""Least widths: without scores; with scores; with votes too; with intervals as figures too."""
 
 
 def what(found: PreferenceRanking) -> str:

@@ -106,7 +106,7 @@ class FeedbackOperations(DecisionOperations):
 
     @either
     def forget(self, person: str) -> Steps[Forgotten]:
-        """Erase a person: every decision made for her, every answer to it; also what this client showed her while the
+        """Erase a person: every decision made for them, every answer to it; also what this client showed them while the
         server was away, and has not told yet."""
         self._untold.forget(self.name, str(person))
         call = Call("DELETE", self._path("people", str(person)))

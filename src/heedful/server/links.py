@@ -95,7 +95,7 @@ _COLUMNS = ", ".join(Link._fields)
 
 
 class Links:
-    """The links of a folder, in its `server.db`, beside the keys; that is made with the first of either."""
+    """The links of a folder, in its `server.db`, next to the keys; the file is made with the first of either."""
 
     def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
         """Damaged, a ValueError, where `server.db` is something else, is damaged, or was written by a newer heedful."""

@@ -147,7 +147,7 @@
       else mine = mine.filter((event) => event !== next.fields.event);
       keep("mine", mine = mine.slice(-50));
       if (back) listen();
-      if (dragging || held) { waiting = true; stands(html); } // not under the hand of whoever is already at the next one
+      if (dragging || held) { waiting = true; stands(html); } // not under the hand of a person who is already at the next one
       else show(html);
     } else {
       await look();
