@@ -142,7 +142,7 @@ def pages(kind: str, url: str, key: str, folder: Path) -> str:
         for path in PAGES:
             random.seed(0)  # which cards are dealt
             seen, until = visitor.get(f"/loops/{kind}{path}"), time.monotonic() + 60.0
-            while "The ranking is being worked out" in _visible(seen) and time.monotonic() < until:
+            while "The ranking is being computed" in _visible(seen) and time.monotonic() < until:
                 time.sleep(0.2)
                 seen = visitor.get(f"/loops/{kind}{path}")
             told.append(f"GET /loops/{kind}{path} {seen.status}\n{_visible(seen)}\n")
