@@ -359,7 +359,7 @@ def test_regret_is_told_where_a_simulation_knows_it_and_nowhere_else(visitor: Vi
     assert visitor.get("/loops/real/learned").at("truth") == ""
     page = visitor.get("/loops/simulated/learned")
     assert "Only a simulation can measure this" in page.at("truth")
-    assert "at most, says the theorem for its learner" in page.at("truth")
+    assert "the theorem for its learner bounds it by" in page.at("truth")
     plots = [json.loads(each.attrib["data-plot"]) for each in page.all("div[@data-plot]")]
     [plot] = [each for each in plots if each["y"] == "log"]
     regret, bound = (line["values"] for line in plot["lines"])
