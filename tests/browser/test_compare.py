@@ -212,7 +212,7 @@ def test_the_ranking_forms_and_says_who_cannot_be_told_apart(opened: Opened, loo
         at(page, number)
         page.keyboard.press("1" if seen(page)[0] < seen(page)[1] else "2")  # by name
     expect(page.locator("#so-far")).to_contain_text(re.compile(r"questions? left|Enough"))
-    expect(page.locator("#so-far")).to_contain_text(re.compile("Of [1-5] answer"))
+    expect(page.locator("#so-far")).to_contain_text(re.compile("From [1-5] answer"))
     expect(page.locator("#so-far")).not_to_contain_text("logo")
     page.get_by_role("link", name="Results", exact=True).click()
     expect(page.locator("#verdict")).to_contain_text("logo 0")
@@ -359,7 +359,7 @@ def test_every_page_is_readable_by_all_and_fits_a_small_phone(
             at(page, number)
             page.keyboard.press("1")
         at(page, 4)
-        expect(page.locator("#so-far")).to_contain_text(re.compile("Of [123] answer"))
+        expect(page.locator("#so-far")).to_contain_text(re.compile("From [123] answer"))
         page.goto(loop.server.url + link_to(loop.path, shows=True) if place == "shown" else f"{loop.url}/{place}")
         expect(page.locator(".ranking tbody tr")).to_have_count(0 if place == "compare" else 6)
     elif place == "ended":
