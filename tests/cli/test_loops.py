@@ -206,18 +206,25 @@ def test_a_routing_loop_works_at_the_first_try() -> None:
 
 def test_init_settings_and_all_crosses() -> None:
     line = f"{INIT} --context requests.csv --cross all --k 3 --control 0.5 --exploration 0.4 --people 9 --no-text"
+    line += " --durable feedback"
     line += " --only-shown"
     got = heedful(f"{line} --action watch=0.5 --action skip=-1 --learner fair-pairs:rate=0.2 --json")
     assert (got.code, got.json["crosses"]) == (0, "all")
     with Loop.open("cars.heedful") as loop:
         settings = loop.settings
         assert (settings.k, settings.control, settings.exploration, settings.shrink) == (3, 0.5, 0.4, 9.0)
+        assert settings.durable == "feedback"
         assert (settings.store_text, settings.keep_unshown, settings.actions) == (
             False,
             False,
             {"watch": 0.5, "skip": -1},
         )
         assert loop.manifest.learner == "fair-pairs:rate=0.2"
+
+
+def test_init_with_a_durability_that_there_is_not() -> None:
+    bad(heedful(f"{INIT} --durable never"), 'durable: expected "decision" or "feedback", got \'never\'')
+    assert not Path("cars.heedful").exists()
 
 
 def test_a_column_may_have_a_colon_in_its_name() -> None:

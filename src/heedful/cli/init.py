@@ -121,6 +121,12 @@ def init(
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse requests that name an item twice, or one that is not on offer.")
     ] = False,
+    durable: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT", help="What is on the disk before it is answered: each decision, or feedback alone."
+        ),
+    ] = "decision",
     texts: Annotated[
         bool, typer.Option("--texts", help="For bare texts that come with each request: no FILE.")
     ] = False,
@@ -164,7 +170,7 @@ def init(
         if query_features is None
         else read_json("--query-features", read_text("--query-features", query_features)),
         {"k": k, "control": control, "exploration": exploration, "shrink": people, "store_text": not no_text}
-        | {"keep_unshown": not only_shown, "strict": strict}
+        | {"keep_unshown": not only_shown, "strict": strict, "durable": durable}
         | {"repeats": repeats}
         | ({"actions": weights} if weights else {})
         | dict(chosen.settings),
