@@ -73,7 +73,7 @@ def identical(a: object, b: object) -> bool:
 
 
 def arrays_in(value: object) -> Iterator[np.ndarray[Any, Any]]:
-    """Iterate over the arrays in a value, at any depth."""
+    """Iterate over the arrays in a value: itself, or those of nested tuples. Lists and dicts are not searched."""
     if isinstance(value, np.ndarray):
         yield value
     elif isinstance(value, tuple):

@@ -203,7 +203,8 @@ class PreferenceGPClassifier(_Choices):
         return self
 
     def posterior(self) -> Posterior:
-        """The posterior of the utilities (or weights) of the columns; it has `beats`, `ranking`, `best`, `sd`."""
+        """The posterior of the utilities (or weights) of the columns: its `mean` and `sd`, the order of the means
+        (`ranking`), the `best`, and how likely one is better than another (`beats`)."""
         check_is_fitted(self)
         return Posterior(self.coef_, self.covariance_)
 

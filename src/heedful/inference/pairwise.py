@@ -105,8 +105,10 @@ def take_rows(rows: PairRows, at: Selection) -> PairRows:
 
 
 def merge_equal(rows: PairRows) -> PairRows:
-    """The same comparisons with equal rows of a person merged and their times added; items of a tie in rising order.
-    Rows of groups follow unchanged.
+    """The same comparisons, where a person's identical rows are one row whose counts (`times`) are added up.
+
+    The items of a tie stand in rising order, so that a ~ b and b ~ a are identical. Rows of a group of people, not of
+    one person, are kept as they are, at the end.
     """
     alone = rows.group < 0
     pairs = np.where(rows.equal[:, None], np.sort(rows.pairs, axis=1), rows.pairs)[alone]

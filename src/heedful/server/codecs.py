@@ -177,7 +177,8 @@ def once(pairs: Sequence[tuple[str, str]], allowed: Collection[str] | None = Non
 
 
 def matrix(body: bytes | memoryview, columns: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Rows of little-endian float32 numbers, m x columns."""
+    """The body of a request as an array (m x columns): little-endian float32 numbers, row after row. ValueError where
+    the last row is not whole, or there is none."""
     if not body or len(body) % (4 * columns):
         raise ValueError(f"body: expected rows of {columns} float32 numbers, {4 * columns} bytes each, got {len(body)}")
     return np.frombuffer(body, _LITTLE).reshape(-1, columns)

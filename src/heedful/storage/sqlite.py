@@ -89,7 +89,8 @@ class Database:
             raise Damaged(f"{self.path}: {told}")
 
     def connect(self, *pragmas: str, wait: float | None = None) -> Connection:
-        """A connection in autocommit mode, for any thread, to be closed by the caller."""
+        """A connection in autocommit mode with these pragmas, for any thread, to be closed by the caller. It waits
+        `wait` seconds for a lock; None: as long as this store does."""
         timeout = self.wait if wait is None else wait
         with self.errors():
             connection = sqlite3.connect(

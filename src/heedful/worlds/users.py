@@ -131,8 +131,8 @@ class ExpectedAlpha(NamedTuple):
     objects: int = 5
 
     def check(self) -> None:
-        """ValueError unless 0 < alpha <= strict <= 1, since otherwise there may be no such p, or unless `objects` is a
-        whole number from 1 to 1000."""
+        """ValueError unless 0 < alpha <= strict <= 1, as otherwise no share p of random answers may gain alpha on
+        average, or unless `objects` is a whole number from 1 to 1000."""
         StrictAlpha(self.alpha).check()
         if not is_number(self.strict, int, float, np.integer, np.floating) or not self.alpha <= self.strict <= 1.0:
             raise ValueError(f"strict: expected a number from alpha = {self.alpha} to 1, got {self.strict!r}")

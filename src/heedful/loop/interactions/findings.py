@@ -113,7 +113,7 @@ def interval(apart: Difference, hint: str = "") -> str:
 
 
 def examined(report: Report) -> str:
-    """Which lists a report looked at."""
+    """A sentence on what a report looked at: how many lists, all or only the newest, and since when."""
     since = ""
     if report.since is not None:
         since = f", since {datetime.fromtimestamp(report.since // 1_000_000, UTC):%Y-%m-%d %H:%M:%S UTC}"

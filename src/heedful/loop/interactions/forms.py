@@ -478,11 +478,11 @@ class Nothing(Form):
         return {"none": True}
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """That nothing was."""
+        """The answer in words."""
         return "none of these"
 
     def tell(self, lesson: LessonTold) -> str:
-        """That nothing was."""
+        """The lesson in words, for a history."""
         return "Wanted none of these"
 
 

@@ -237,7 +237,7 @@ def test_where_an_error_came_from_is_the_learner_s_own_line() -> None:
     line = failing.__code__.co_firstlineno + 1
     found = {f.promise: f.where for f in check_learner(spoiled(propose=failing, **INTERPRETED), WORLD)}
     first = "learner and state are named tuples of numbers and arrays, one type a field"
-    assert found[first].endswith(f" (test_checks.py, line {line})")
+    assert found[first].endswith(f" (test_promises.py, line {line})")
     built_in = PreferencePerceptron(N + 1, Ranking(5))
     where = next(f.where for f in check_learner(built_in, WORLD) if not f.kept)
     assert re.search(r" \(\w+\.py, line \d+\)$", where)

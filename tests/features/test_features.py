@@ -639,7 +639,7 @@ def test_traits_by_hand(text: str, name: str, value: float) -> None:
 
 
 def test_every_trait_has_its_row_in_the_documentation() -> None:
-    rows = (Path(__file__).resolve().parents[1] / "docs" / "features.md").read_text().splitlines()
+    rows = (Path(__file__).resolve().parents[2] / "docs" / "features.md").read_text().splitlines()
     for trait in TRAITS:
         row = [row for row in rows if row.startswith(f"| {trait.name} | {trait.what}")]
         assert len(row) == 1, trait.name

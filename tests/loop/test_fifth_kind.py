@@ -33,7 +33,7 @@ from heedful.server.context import Options
 from heedful.server.main import served
 from loops import bits, rows
 
-FIFTH = f"{Path(__file__).with_name('fifth.py')}:BestWorst"
+FIFTH = f"{Path(__file__).parents[1] / 'fifth.py'}:BestWorst"
 BestWorst: Any = learner_class(FIFTH)
 fifth: Any = sys.modules[BestWorst.__module__]
 """The module as the loop knows it: heedful imports it from its file."""

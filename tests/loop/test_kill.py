@@ -72,7 +72,7 @@ def killed(path: Path, run: int) -> list[list[str]]:
     """The lines that a worker wrote before it was killed, at a random moment of its life."""
     rng = random.Random(run)
     read, write = os.pipe()
-    command = [sys.executable, "-c", WORKER, str(Path(__file__).parent), str(path), str(write), str(run)]
+    command = [sys.executable, "-c", WORKER, str(Path(__file__).parents[1]), str(path), str(write), str(run)]
     with subprocess.Popen(command, pass_fds=[write], start_new_session=True) as child:
         os.close(write)
         with os.fdopen(read, "rb") as lines:
@@ -236,7 +236,7 @@ def _with_a_person(path: Path) -> dict[str, bytes]:
 
 
 def _steps(act: str, folders: list[Path]) -> list[int]:
-    command = [sys.executable, "-c", STEPS, str(Path(__file__).parent), act, json.dumps([str(f) for f in folders])]
+    command = [sys.executable, "-c", STEPS, str(Path(__file__).parents[1]), act, json.dumps([str(f) for f in folders])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return [int(line) for line in done.stdout.split()]

@@ -108,7 +108,7 @@ def test_full_disk_while_forgetting_and_undoing(tmp_path: Path) -> None:
 
 LIMITED = """
 import json, resource, signal, sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], f"{sys.argv[1]}/loop"]
 from heedful import Loop
 from loops import bits
 from test_faults import everything
@@ -144,7 +144,7 @@ import os; os._exit(0)  # and no tidy end either
 def test_no_room_for_the_file(tmp_path: Path) -> None:
     with small_loop(tmp_path / "loop", control=0.0) as loop:
         loop.decide(id="d")
-    command = [sys.executable, "-c", LIMITED, str(Path(__file__).parent), str(tmp_path / "loop")]
+    command = [sys.executable, "-c", LIMITED, str(Path(__file__).parents[1]), str(tmp_path / "loop")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     told, kept = json.loads(done.stdout)

@@ -20,7 +20,7 @@ from heedful.io import export_lines, import_lines
 from logs.make import MAKERS, answer, seen
 from loops import bits_of
 
-LOGS = Path(__file__).parent / "logs"
+LOGS = Path(__file__).parents[1] / "logs"
 
 
 @pytest.fixture(params=sorted(MAKERS))
