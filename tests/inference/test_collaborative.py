@@ -373,7 +373,7 @@ def test_an_earlier_fit_of_nearly_nothing() -> None:
     [
         ({"D": 0}, "D: expected a whole number, 1 or more, got 0"),
         ({"users": 0}, "users: expected"),
-        ({"crowd": user_covariance(np.eye(3))}, "user_cov: expected features of 6 people, got 3"),
+        ({"user_cov": user_covariance(np.eye(3))}, "user_cov: expected features of 6 people, got 3"),
         ({"pseudo_pairs": 0}, "pseudo_pairs: expected"),
         ({"rows": order_rows([0, 1, 2])}, "rows: expected answers that stand alone"),
         ({"start": fit(SMALL.K, 6, SMALL.rows, D=3)}, "start: expected a fit of 6 people with D 2, got 6, D 3"),
