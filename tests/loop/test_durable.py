@@ -41,8 +41,10 @@ def disk(patch: pytest.MonkeyPatch) -> Iterator[dict[Path, int]]:
     @contextmanager
     def traced(self: Log, *args: Any, **kwargs: Any) -> Iterator[Any]:
         with writing(self, *args, **kwargs) as connection:
+            before = connection.total_changes
             yield connection
-        if self._writer.execute("PRAGMA synchronous").fetchone()[0] >= FULL:
+        # a transaction that wrote nothing waits for nothing
+        if connection.total_changes > before and connection.execute("PRAGMA synchronous").fetchone()[0] >= FULL:
             synced[self.path] = wal(self)
 
     def traced_sync(self: Log) -> None:
@@ -86,6 +88,21 @@ def test_what_a_power_cut_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         answer = loop.feedback("unanswered", id="late", clicks=["i4"])
         assert isinstance(answer, LostDecision) == (durable == "feedback")
         assert answer.status == ("rejected" if durable == "feedback" else "applied")
+
+
+def test_a_repeat_of_what_another_process_still_waits_for_is_on_the_disk_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One process has committed feedback and waits for the disk; another is sent the same again, and says so."""
+    path = tmp_path / "loop"
+    with disk(monkeypatch) as synced, small_loop(path, durable="feedback") as loop, Loop.open(path) as other:
+        loop.decide(id="d")
+        pending = loop.answering.drafted("d", "e", None, {"clicks": ["i3"]})
+        assert loop.projection.attempt([pending], durable=False) is not None
+        assert other.feedback("d", id="e", clicks=["i3"]).status == "duplicate"
+        after = cut(path, tmp_path / "after", synced[path / "log.db"])
+    with Loop.open(after) as loop:
+        assert loop.projection.log.find("feedback", "e") is not None
 
 
 def test_what_was_shown_is_recorded_again(tmp_path: Path) -> None:

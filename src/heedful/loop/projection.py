@@ -307,6 +307,9 @@ class Projection:
                         group[key] = Event(head, *event[1:])
                         fresh.append(i)
                 self.log.append(group.values())
+            if durable and not group and self.settings.durable == "feedback" and self.waits_for_disk(drafts):
+                # Nothing was written, so nothing was waited for; what is repeated may be of a process that still waits.
+                self.log.sync()
             self._stale = True  # until all of it is learned: whatever interrupts, the next one folds anew
             self._learn([(i, event, drafts[i]) for i, event in zip(fresh, group.values())], answers)
             if self._head > head:  # folded anew, the model has what other processes appended meanwhile
