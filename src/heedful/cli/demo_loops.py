@@ -83,7 +83,10 @@ def _spelling(name: str) -> str:
 
 
 def encoding_of(rows: Sequence[dict[str, Any]]) -> Encoding:
-    """What the columns become. The few values that are missing are average ones, not features of their own."""
+    """Infer the encoding of a demo table, whose column `name` holds the items' names.
+
+    No column gets a feature for missing values: the features of a missing value are 0, so it counts as average.
+    """
     import msgspec
 
     from heedful import infer

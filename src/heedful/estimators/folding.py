@@ -42,8 +42,11 @@ def blocks(X: Floats, one: bool, order: Ints | None = None) -> Iterator[tuple[An
 
 
 def compiles(learner: Any, rows: int, lessons: int) -> bool:
-    """Whether to compile a fold of `lessons` rows, `rows` at a time: yes, once this process would otherwise have folded
-    more than PATIENCE rows of this kind of learner interpreted. The answer changes only the time that it takes."""
+    """Decide whether to compile the loop over the training rows (`lessons` in total, `rows` a call) or to interpret it.
+
+    False for fewer than FEW rows a call. True once this process would otherwise have interpreted more than PATIENCE
+    rows for this class of learner; the rows are counted here. This affects only speed, never the result.
+    """
     if rows < FEW:
         return False
     name = type(learner).__name__

@@ -29,7 +29,7 @@ class Share(NamedTuple):
 
 
 class Approval(NamedTuple):
-    """The thumbs of both arms."""
+    """Share of thumbs up in both arms of a loop, learned lists and control lists, with the difference of the shares."""
 
     learned: Share
     control: Share

@@ -153,7 +153,7 @@ class Projection:
         self.rebuild()
 
     def note(self, told: str) -> None:
-        """Say what a person should know."""
+        """Add a warning to `notes`, for the person who runs the loop; one that is there already is not repeated."""
         if told not in self.notes:
             self.notes.append(told)
 
@@ -190,7 +190,10 @@ class Projection:
                 time.sleep(0.0)  # a newer state is published in a moment
 
     def reading_of(self, x: Any, person: str | None) -> tuple[Published, Person | None]:
-        """The same, of a state that knows the candidates x."""
+        """Like `reading`, the published state and the person's offset, but of a state that includes the candidates x.
+
+        Where the published state lacks some of them, it first takes in what other processes appended to the log.
+        """
         person = self.interaction.person(person)
         state, own = self.reading(person)
         if self.interaction.lacks(state.shared, x):
@@ -606,7 +609,10 @@ class Projection:
     # ------------------------------------------------------------------------ what is derived
 
     def stamp(self) -> dict[str, Any]:
-        """What a snapshot's state depends on besides the log."""
+        """What a snapshot's state depends on besides the log: learner, its version, Python, numpy, scipy, machine.
+
+        A snapshot with another stamp is not used: the state is folded again from the log.
+        """
         return snapshots.stamp(self.manifest, self.learner, self.learner_version)
 
     def snapshot(self) -> Path:

@@ -90,7 +90,10 @@ class Measured(NamedTuple):
 
 
 class Said(NamedTuple):
-    """An answer, and what it says where it is read as a whole better order; None where nothing was learned from it."""
+    """One piece of feedback on a simulated decision, and what it says where it is read as a complete better ranking.
+
+    `lesson` is None where nothing was learned from the feedback, or it cannot be read so.
+    """
 
     event: Event
     feedback: FeedbackRecord

@@ -144,7 +144,11 @@ def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Che
 
 
 def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Check:
-    """Each of these lines of one panel ends lower than each of those of another."""
+    """Make a check that every line of one panel has a lower mean regret than every line of another.
+
+    `a` and `b` are (panel, its lines). Means are over rounds, and runs are paired in the tests. The verdict reports
+    the weakest of the comparisons.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         (one, ours), (other, theirs) = a, b

@@ -47,7 +47,7 @@ class Asked(NamedTuple):
         return worker.loop
 
     def note(self, kind: str, result: str, n: int = 1) -> None:
-        """So many more events of a kind."""
+        """Add `n` to the server's count of events of this `kind` and `result`, for this caller's tenant and loop."""
         self.service.metrics.events[self.caller.tenant, self.path["loop"], kind, result] += n
 
 

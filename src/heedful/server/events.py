@@ -48,8 +48,12 @@ def stream(
     headers: Headers,
     holds: Holds = always,
 ) -> StreamingResponse:
-    """The answer that tells the events, for as long as the gate lets the caller in and `holds` says so. ValueError, by
-    name, where the query makes no sense."""
+    """Make the HTTP response that streams the events of a loop as server-sent events.
+
+    It starts after the event `after`, or the header Last-Event-ID, and is limited to `kinds`. With follow=false it
+    ends at the end of the log. It also ends when the caller may no longer read, `holds` returns False, or the server
+    stops. ValueError, beginning with the parameter's name, where a query parameter or the header is invalid.
+    """
     after = _after(query.get("after"), headers.get(b"last-event-id"))
     kinds = _kinds(query.get("kinds"))
     follow = query.get("follow", "true")
@@ -170,7 +174,11 @@ class Feed:
         return feed
 
     def coming(self) -> asyncio.Future[Round | None]:
-        """What is looked at next, perhaps nothing; None where it ends because the log, or the server, does."""
+        """A future for the next batch of events, which may be empty.
+
+        It resolves to None where the feed ends, because the log cannot be read or the server stops. If the feed has
+        ended already, it resolves at once to a batch that makes the caller read the log again.
+        """
         future: asyncio.Future[Round | None] = asyncio.get_running_loop().create_future()
         if self._task.done():
             future.set_result(_MISSED)

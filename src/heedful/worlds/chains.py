@@ -224,10 +224,11 @@ class ChainStream(NamedTuple):
 
 
 def chain_stream(chains: Iterable[QueryChain], features: Sequence[Floats], *, shuffle: int = 0) -> ChainStream:
-    """Make the world of the chains with a click; `features` (m x N each) describe the documents of each chain.
+    """Make a simulated world from logged query chains; chains without any click are left out.
 
-    The documents of each chain are shuffled, by the seed `shuffle`, since they come in the order of their ranks.
-    ValueError where features and chains do not fit together, or there is no click.
+    `features` has one array (m x N) for each chain, with a row for each of its m documents. Documents come in the
+    order of their ranks, so those of each chain are shuffled, with the seed `shuffle`. ValueError where features and
+    chains do not fit together, or no chain has a click.
     """
     check_count("shuffle", shuffle, least=0)
     rng = np.random.default_rng(shuffle)

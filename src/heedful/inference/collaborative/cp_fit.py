@@ -22,8 +22,10 @@ _AT_ONCE = 1 << 13  # choices predicted at a time
 
 
 class Functions(NamedTuple):
-    """Posterior over the D shared functions. Where `kernel` is None: f_d at n items, `mean` (D x n), `cov` (D x n x n).
-    Otherwise FITC over pairs: the same of the m pseudo-inputs z.
+    """Gaussian posterior over the D latent functions that all people share.
+
+    Where `kernel` is None, it is over f_d at the n items: `mean` (D x n), `cov` (D x n x n). Otherwise (FITC), it is
+    over h_d at the m pseudo-inputs, each a pair of items: `mean` (D x m), `cov` (D x m x m).
     """
 
     mean: Array

@@ -111,8 +111,10 @@ class Table(NamedTuple):
 
 
 class Design(NamedTuple):
-    """Rows on d . f with any d (p x n) in place of e_winner - e_loser, each person's together; methods as `Table`. Made
-    by `make_design`.
+    """Preference rows prepared for EP sweeps, like `Table`, but with a likelihood on d . f for any vector d.
+
+    `Table` has only d = e_winner - e_loser. D (p x n) holds one d a row, sorted by person. Has the methods of
+    `Table`. Made by `make_design`.
     """
 
     rows: PairRows

@@ -95,7 +95,11 @@ def place_of(pairs: InteractionMatrix, user: int, item: int) -> int:
 @noinline
 @kernel
 def add_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, weight: float = 1.0) -> InteractionMatrix:
-    """Add one rating of this weight, in the arrays of `pairs` or in longer ones; returns the matrix."""
+    """Add a rating of `item` by `user`, counted `weight` times; returns the updated matrix.
+
+    Writes to the arrays of `pairs` in place. Those that are full are replaced by longer copies, so use what is
+    returned.
+    """
     p = place_of(pairs, user, item)
     if p < 0:
         pairs = with_room(pairs, user, item)

@@ -436,7 +436,11 @@ class Choice(Form):
     }
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """The place of the better one; -1 where neither is."""
+        """Parse a choice: "first", "second", "equal" or "cannot_judge".
+
+        The feedback's value is the place of the better item, 0 or 1, or -1 where neither is better. ValueError for
+        any other text.
+        """
         if not isinstance(value, str) or value not in CHOICES:
             raise ValueError(f"choice: expected {', '.join(CHOICES)}, got {describe(value)}")
         return Feedback("choice", values=(float(CHOICES[value]),), text=value)

@@ -87,8 +87,11 @@ def answers_to(loop: Loop, decision: str) -> Iterator[CardAnswer]:
 
 
 def earlier_answers(loop: Loop, decision: str, item: str, event: str) -> list[str]:
-    """The answers that a new number for the same card stands in place of: those before it that say nothing
-    else. Actions add up."""
+    """The ids of earlier answers that the answer `event` replaces, newest first, so that they can be undone.
+
+    When a person gives a card a new number, the older numbers for that card in the same list no longer count.
+    Answers about several cards are left alone, and so are actions, which add up.
+    """
     found = [each for each in answers_to(loop, decision) if each.item == item and each.alone and each.form != "actions"]
     own = [each for each in found if each.event == event]
     return [each.event for each in found if own and each.seq < own[0].seq]

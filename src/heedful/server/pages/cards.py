@@ -16,7 +16,7 @@ _TITLES = ("title", "name", "label")
 
 
 class Fact(NamedTuple):
-    """One attribute."""
+    """One attribute of an item as its card shows it: a label and a value, both texts."""
 
     label: str
     value: str

@@ -35,7 +35,10 @@ async def answer(visit: Visit) -> Response:
 
 
 async def undo(visit: Visit) -> Response:
-    """The last answer taken back; then its question again."""
+    """Handle "undo": take back the person's last answer, then show its question again.
+
+    Nothing is undone if that answer is no longer the person's last one.
+    """
     assert visit.worker is not None
     await _study(visit)
     who = _who(visit.form)
@@ -50,7 +53,7 @@ async def picture(visit: Visit) -> Response:
 
 
 async def so_far(visit: Visit) -> Response:
-    """What is known so far, for the side of the page."""
+    """Render the side panel of the comparison page: the standing of the items so far, from everybody's answers."""
     assert visit.worker is not None
     await _study(visit)
     standing, fresh = await summary(visit.worker, None)

@@ -102,8 +102,11 @@ class Phrases:
 
 
 def level(bars: Sequence[Bar]) -> bool:
-    """Whether bars, the strongest first, are many and all alike, as after a first lesson: then they say what it may be,
-    and not how much."""
+    """Whether there are more than two bars and all are about equally long; `bars` are sorted, the longest first.
+
+    This is so after a first lesson, when weights cannot be told apart yet. The page then lists the features without
+    strengths.
+    """
     return len(bars) > 2 and bars[-1].share >= LEVEL * bars[0].share
 
 

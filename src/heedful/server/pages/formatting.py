@@ -38,7 +38,11 @@ def size(n: float) -> str:
 
 
 def share(n: int, of: int) -> str:
-    """A part of a whole in percent; what is there is never 0 %, and what is missing never makes 100 %."""
+    """Format n out of `of` as a whole percentage, such as "42 %".
+
+    Small shares read "under 1 %" and nearly full ones "over 99 %", so "0 %" always means none (or `of` is 0), and
+    "100 %" all.
+    """
     if of == 0 or n == 0:
         return "0 %"
     percent = 100 * n / of

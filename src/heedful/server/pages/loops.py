@@ -94,7 +94,8 @@ async def snapshot(visit: Visit) -> Response:
 
 
 def row_of(loop: Loop, name: str) -> Row:
-    """What there is to know of a loop that is open."""
+    """Make the row of an open loop for the page that lists all loops: learner, counts, last event, notes, size on
+    disk."""
     known: dict[str, Any] = about(loop, name)
     log = loop.projection.log
     newest = log.at(log.last()[0])

@@ -131,7 +131,11 @@ def back(to: str, **query: str) -> Response:
 
 
 async def form_of(request: Request, service: Service, most: int = FORM) -> dict[str, str]:
-    """The fields of a form of at most so many bytes. Problem where it is none, ValueError where a field comes twice."""
+    """Read the body of a request as an HTML form (application/x-www-form-urlencoded); returns its fields by name.
+
+    Problem where the body is not such a form, or is longer than `most` bytes (or the server's limit, if that is
+    less). ValueError where a field occurs twice.
+    """
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind != b"application/x-www-form-urlencoded":

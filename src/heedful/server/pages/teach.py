@@ -55,8 +55,11 @@ async def teach(visit: Visit) -> Response:
 
 
 async def hand(visit: Visit) -> Response:
-    """The parts of the page that change, for a script: `deal=new` for other items, or the items of `hand`,
-    ranked again around what the person has `placed`."""
+    """Handle a script's request for new cards: render only the parts of the teaching page that change.
+
+    With `hand` in the query, the same items are shown; where cards are put in order, they are ranked again around
+    those that the person has `placed`. Without it (`deal=new`), other items are chosen.
+    """
     person = person_of(visit.query)
     return await _render(visit, "teach_parts.html", await hand_of(visit, visit.query, person), person)
 

@@ -120,7 +120,7 @@ class Coactive(Interaction[Model]):
         return texts.explanation(told)
 
     def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
-        """The share of comparisons that each ranks as people did."""
+        """Lines for a replay: for each replayed learner, the share of comparisons that it ranks as people did."""
         return telling.agreements(folds, texts.UNKNOWN)
 
     def tell_report(self, found: Report) -> list[telling.Part]:
@@ -234,7 +234,10 @@ class Coactive(Interaction[Model]):
         return _Tally(model, shared, people, order_reader(self.learner))
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """1 / the place of what was preferred."""
+        """Reciprocal rank: 1 / the place, in the list shown, of the item that the first informative answer prefers.
+
+        0 where that item was not shown, or nothing was wanted; None where no answer says.
+        """
         return score_list(decision, answers)
 
     def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:

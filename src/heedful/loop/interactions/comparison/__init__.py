@@ -149,7 +149,8 @@ class Comparison(Interaction[ChoiceModel]):
         return ", but that this was asked" if given else ""
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """What was believed of the two, and from which answers."""
+        """Lines for an explanation: how likely each item shown was to be chosen, and the answers that this came
+        from."""
         if told.prediction is None:
             return super().tell_explanation(told)
         return texts.explanation(told, ChoicePrediction(**told.prediction))
@@ -428,5 +429,6 @@ class _Tally:
         self._compared.take(decision, given)
 
     def report(self) -> PredictionReport:
-        """How often what was predicted was chosen."""
+        """Summary of prediction accuracy: the share of answers that chose the item predicted as likeliest, next to a
+        guess."""
         return self._compared.report()

@@ -176,7 +176,11 @@ class ChoiceModel(Numbered[ChoiceState]):
         return said
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Heard | None:
-        """What a piece of feedback says to the learner; None where it says nothing."""
+        """Convert a piece of feedback to the learner's input: the items shown, and the answer about them.
+
+        None where there is nothing to learn: the answer is empty or "cannot judge", or fewer than two items were
+        shown.
+        """
         heard = heard_of(context, feedback)
         return None if heard is None or _unsure(heard) else heard
 

@@ -19,7 +19,11 @@ from heedful.loop.strangers import Strangers
 
 
 def check_two(asked: Question) -> None:
-    """ValueError where there are not two to choose between, and nothing unknown is in their place."""
+    """Check that a request leaves at least two items to choose between.
+
+    ValueError where the loop knows fewer than two of the candidates, or `show` is less than 2. A request with fewer
+    than two known candidates passes if it also has unknown ones: then these are shown, and no question is asked.
+    """
     m, size = len(asked.request.x), _size(asked)
     if m < 2 and asked.request.strangers is not None:
         return

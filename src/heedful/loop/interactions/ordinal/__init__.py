@@ -130,11 +130,14 @@ class Ordinal(Interaction[GradingModel]):
         return texts.explanation(told)
 
     def tell_replays(self, folds: Sequence[Replayed]) -> list[Part]:
-        """How far off each is."""
+        """Lines for a replay: the mean error |predicted - given| of each replayed learner's grades."""
         return texts.replays(folds)
 
     def tell_report(self, found: Report) -> list[Part]:
-        """How well grades were predicted."""
+        """Lines for a report: the error of predicted grades, next to that of always predicting the median so far.
+
+        The general report where nothing is measured of predictions.
+        """
         return super().tell_report(found) if found.prediction is None else texts.report(found.prediction)
 
     def chart(self, found: Report) -> Chart:
@@ -342,5 +345,6 @@ class _Tally:
         self._compared.take(decision, given)
 
     def report(self) -> PredictionReport:
-        """How far what was predicted lay from what was given."""
+        """Summary of prediction errors |predicted - given| over all grades that were predicted, next to a constant
+        baseline."""
         return self._compared.report()
