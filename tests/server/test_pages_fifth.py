@@ -3,7 +3,7 @@ declares, listed, told and taken back; and fields of any other form."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ import pytest
 from browsing import Seen, Visitor, words
 
 from heedful import Loop, Settings, infer
-from heedful.loop.interactions.forms import ACTIONS, BETTER, CHOICE, CLICKS, EDIT, ITEM, NONE, RATING, Form
+from heedful.loop.interactions.forms import ACTIONS, BETTER, CHOICE, CLICKS, EDIT, ITEM, NONE, RATING, Decided, Form
+from heedful.loop.records import Feedback, FeedbackRecord
 from heedful.server.context import Options
 from heedful.server.main import served
 from heedful.server.pages import fields_widget
@@ -161,6 +162,12 @@ class Survey(Form):
         "remark": {"type": "string"},
         "other": {"anyOf": [{"type": "object"}, {"type": "array"}]},
     }
+
+    def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
+        return Feedback("likes", tuple(value))
+
+    def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
+        return {"likes": [decided.names[j] for j in record.chosen]}
 
 
 @pytest.mark.parametrize(

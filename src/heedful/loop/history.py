@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from heedful.jit.kernel import Floats
 from heedful.loop import records
-from heedful.loop.interactions.forms import Form, known_forms
+from heedful.loop.interactions.forms import NONE, known_forms
 from heedful.loop.interactions.protocol import Folded
 from heedful.loop.log import Event, Log
 from heedful.loop.model import Context
@@ -112,7 +112,7 @@ def _told(projection: Projection, event: Event, decided: Event, undone: bool) ->
     decision, feedback = projection.decision(decided), records.decode_feedback(event.payload)
     record = decision.record
     names = decision.names
-    form = known_forms(projection.interaction).get(feedback.form, Form())
+    form = known_forms(projection.interaction).get(feedback.form, NONE)  # an unknown form: chosen, over nothing
     chosen, over = form.compared(record.shown, feedback)
     context = projection.requests.context(decision)
     lesson = lesson_of(projection, projection.model, event, decision, feedback, context)

@@ -6,6 +6,7 @@ its own: a class with the methods of `Form`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -79,7 +80,7 @@ class Taking(Protocol):
         """By name."""
 
 
-class Form:
+class Form(ABC):
     """One form of feedback."""
 
     name: str
@@ -93,14 +94,14 @@ class Form:
     beside: ClassVar[Mapping[str, Json]] = {}
     """other fields that belong to it, with their JSON schemas"""
 
+    @abstractmethod
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
         """Feedback whose field of this name has this value; `given` has all fields. ValueError, by name, where it
         makes no sense."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
         """The fields as they were given, of what the log keeps."""
-        raise NotImplementedError
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
         """(the candidates that feedback chose, those that it put them before)."""
