@@ -14,22 +14,24 @@ from heedful.core.fold import trace
 from heedful.data.ratings import RatingTable, movielens_ratings
 from heedful.learners.ratings.alb import ALB as Bandits
 from heedful.papers import FIGURES
-from heedful.papers.alternating2018 import (
-    ALB,
+from heedful.papers.alternating2018.figures import (
     FILES,
     FILES_ONCE,
     GRID,
+    RANKED,
+    RANKED_FACTORS,
+    ROWS,
+    SWITCHED,
+    SYNTHETIC,
+)
+from heedful.papers.alternating2018.tuning import (
+    ALB,
     GRIDS,
     HALF,
     NMF,
     PTS,
     PUBLISHED,
-    RANKED,
-    RANKED_FACTORS,
-    ROWS,
     SPECS,
-    SWITCHED,
-    SYNTHETIC,
     TUNED,
     tuned_spec,
 )
@@ -122,9 +124,9 @@ def test_particles_are_drawn_anew_at_every_step_as_in_the_paper() -> None:
 
 
 def test_what_is_tuned_is_in_the_grid_and_so_are_the_paper_s() -> None:
-    for world, features in TUNED:
+    for world, once in TUNED:
         for method in SPECS:
-            assert tuned_spec(world, method, features) in GRIDS[method]
+            assert tuned_spec(world, method, once) in GRIDS[method]
         penalty, sigma = PUBLISHED[world]
         assert f"alb:penalty={penalty:g},sigma={sigma:g}" in GRIDS[ALB]
     assert len(GRID) == 36
@@ -158,7 +160,7 @@ def test_only_jester_is_shifted_and_only_for_ndcg(table: RatingTable) -> None:
         [scene] = scenes(panel, Size(5, 1), lambda world: table)
         assert isinstance(scene.world, NdcgWorld)
         assert scene.world.low == (-10.0 if panel.world == JESTER else 0.0)
-        assert scene.world.begin == (1 if panel.features == "factors" else 0)
+        assert scene.world.begin == (1 if panel.options == ("factors",) else 0)
     assert set(LOW) == {BOOKS, MOVIES_100K, JESTER}
     assert set(scenes(FILES[2], Size(5, 1), lambda world: table)[0].world.values) == set(table.values)
 
@@ -223,7 +225,7 @@ def test_bars_hold_sums_or_seconds_and_cells_sums(table: RatingTable) -> None:
             few(FILES[1], "pair-mean"),
             few(FILES[1], "pair-mean", kind="bars"),
             few(FILES[1], "pair-mean", kind="cells"),
-            few(FILES[1], "pair-mean", kind="bars")._replace(features="seconds"),
+            few(FILES[1], "pair-mean", kind="bars")._replace(options=("seconds",)),
         )
     )
     np.testing.assert_allclose(bars.regrets[:, 0], curve.regrets.sum(axis=1))
@@ -377,7 +379,8 @@ def _named(line: Line, panel: Panel) -> bool:
     """Whether a claim is about this cell."""
     penalty, sigma = PUBLISHED[panel.world]
     of_paper = f"alb:penalty={penalty:g},sigma={sigma:g}"
-    return line.learners[0] in (of_paper, *(tuned_spec(panel.world, method, panel.features) for method in SPECS))
+    once = "once" in panel.options
+    return line.learners[0] in (of_paper, *(tuned_spec(panel.world, method, once) for method in SPECS))
 
 
 @pytest.mark.parametrize("figure", MINE, ids=lambda figure: figure.id)

@@ -29,7 +29,7 @@ from heedful.papers.figure import FAILS, HOLDS, NOT_RUN, OPEN, Line, Size
 from heedful.papers.figure1_toy import BALD, GRID, LABELS, MES, SD
 from heedful.papers.nips2012 import ASKING, CP, CPU, PUBLISHED, SETS, SU, TABLE_1, TABLE_2, TABLE_3
 from heedful.papers.panels import ELECTION, JURA, SUSHI
-from heedful.papers.run_comparison import ASKED, OTHERS, QUERIES, TRAINING, Split, run_panel, set_apart, split
+from heedful.papers.run_comparison import OTHERS, QUERIES, QUESTION_PAIRS, TRAINING, Split, run_panel, set_apart, split
 from heedful.papers.run_figure import Sources
 from papers.invented import ran
 
@@ -79,7 +79,7 @@ def test_sizes_are_the_paper_s() -> None:
             if figure.id in ("nips2012/table3", "nips2012/fig2"):
                 assert panel.full == Size(1000, 25)
     assert list(TRAINING.values()) == [30, 20, 20, 20, 15]
-    assert list(ASKED.values()) == [(5, 35, 5)] * 3 + [(3, 22, 3), (3, 15, 3)]
+    assert list(QUESTION_PAIRS.values()) == [(5, 35, 5)] * 3 + [(3, 22, 3), (3, 15, 3)]
 
 
 def test_each_is_there_with_both_labels() -> None:
@@ -88,8 +88,8 @@ def test_each_is_there_with_both_labels() -> None:
         assert published.id == figure.id
         if figure.id == "nips2012/fig1":
             continue
-        assert {panel.features.split(", ")[0] for panel in figure.panels} == {"right"}
-        assert {panel.features.split(", ")[0] for panel in published.panels} == {"published"}
+        assert {"published" in panel.options for panel in figure.panels} == {False}
+        assert {"published" in panel.options for panel in published.panels} == {True}
     counts = {figure.id: len(with_labels(figure, "published").claims) - len(figure.claims) for figure in MINE}
     assert {name: n for name, n in counts.items() if n} == {"nips2012/table1": 25, "nips2012/table3": 45}
     other = FIGURES["jair2015/fig2"]
@@ -172,7 +172,7 @@ def test_everybody_is_asked_what_the_rule_gives_most(
         return Sure()
 
     monkeypatch.setattr(run_comparison, "model", lambda name: fit)
-    got = run_comparison._asking(data, SUSHI, 12, 5, f"cp by {rule}")
+    got = run_comparison._ask(data, SUSHI, 12, 5, f"cp by {rule}")
     assert got.values.shape == (QUERIES + 1,)
     parts = split(data, 12, 5, 5, 35, 5)
     assert np.ptp(got.values) == 0.0
@@ -189,7 +189,7 @@ def test_everybody_is_asked_what_the_rule_gives_most(
 
 
 def test_random_questions_are_those_of_the_seed(data: PairwiseDataset) -> None:
-    one, again, other = (run_comparison._asking(data, SUSHI, 12, seed, "su by random").values for seed in (1, 1, 2))
+    one, again, other = (run_comparison._ask(data, SUSHI, 12, seed, "su by random").values for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, again)
     assert (one != other).any()
     assert one[-1] < one[0]  # ten answers more
@@ -202,7 +202,7 @@ def test_what_rules_have_in_common_is_fitted_once(
     """And changes nothing; nor does it that SU goes on from where it was, and CPU keeps what is known of people."""
     names = [f"{name} by {rule}" for rule in ("bald", "mes", "random")]
     monkeypatch.setattr(run_comparison, "QUERIES", 3)
-    apart = [run_comparison._asking(data, SUSHI, 12, 3, each) for each in names]
+    apart = [run_comparison._ask(data, SUSHI, 12, 3, each) for each in names]
     fits, whole = [], run_comparison._fit
 
     def counted(fit: Any, parts: Split, learned: Any, earlier: Any) -> Any:
@@ -213,14 +213,14 @@ def test_what_rules_have_in_common_is_fitted_once(
         return whole(fit, parts._replace(problem=parts.problem._replace(kept={})), learned, None)
 
     monkeypatch.setattr(run_comparison, "_fit", counted)
-    together = run_comparison._asking_by_all(data, SUSHI, 12, 3, names)
+    together = run_comparison._ask_by_rules(data, SUSHI, 12, 3, names)
     assert sorted(fits) == sorted([5, *(3 * [6, 7, 8])])
-    for one, other in zip(apart, together):
+    for one, other in zip(apart, together.values()):
         np.testing.assert_array_equal(one.values, other.values)
         assert other.seconds > 0.0
     monkeypatch.setattr(run_comparison, "_fit", afresh)
     for one, each in zip(apart, names):
-        np.testing.assert_array_equal(one.values, run_comparison._asking(data, SUSHI, 12, 3, each).values)
+        np.testing.assert_array_equal(one.values, run_comparison._ask(data, SUSHI, 12, 3, each).values)
 
 
 def test_models_by_name(data: PairwiseDataset) -> None:
@@ -277,7 +277,7 @@ def test_what_two_panels_share_is_run_once(data: PairwiseDataset, monkeypatch: p
     errors = [w.error(model("su")(w.problem, w.rows(w.train), None)) for w in wanted]
     np.testing.assert_array_equal(got["SU"].regrets[:, 0], errors)
     assert got["SU"].seconds.min() > 0.0
-    monkeypatch.setattr(run_comparison, "_learning", lambda *args: pytest.fail("run twice"))
+    monkeypatch.setattr(run_comparison, "_test", lambda *args: pytest.fail("run twice"))
     again = run_panel(panel, Size(30, 3), lambda world, labels: data, kept, 2, silent)
     np.testing.assert_array_equal(got["more"].regrets, again["more"].regrets)
 

@@ -1,8 +1,8 @@
 """The figures of the papers as data: what is run, what is drawn, and what the paper claims.
 
-A `Figure` has panels. A panel has lines: a learner (or several, of which the best in hindsight is drawn) and the person
-who teaches it. A claim is a sentence of the paper in our words, with a function that checks it. Nothing here runs
-anything.
+A `Figure` has panels and claims. A panel has lines; a line is a learner (or several, of which the best in hindsight is
+drawn) with the person who teaches it. A claim is a statement of the paper with a function that checks it. The modules
+`run_...` run figures.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Array = npt.NDArray[np.float64]
 
 
 class Size(NamedTuple):
-    """How much is run: rounds per run, and runs per line.
+    """How much is run: rounds of each run, and runs of each line (0: one for each person).
 
-    Runs on web search are permutations of the queries, runs on movies are people; their scatter gives the standard
-    error. Run i of every line of a panel meets the same arrivals, so that differences are paired. For comparisons: at
-    most `rounds` people, and `runs` random splits of their answers.
+    A run on web search is a permutation of the queries, a run on movies a person; their scatter gives the standard
+    error. Run i of every line of a panel meets the same arrivals, so that differences are paired. In the figures of
+    [H12], `rounds` is the greatest number of people, and a run is a random split of their answers.
     """
 
     rounds: int
@@ -32,12 +32,13 @@ class Size(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One curve: learners and a person as `heedful simulate` names them.
+    """One curve: its label, learners and a person (`user`), both as `heedful simulate` names them.
 
-    `{rounds}` in a learner stands for how many are judged, `{norm}` for |w*| and `{gamma}` for 1 / (3 R |w*|), which
-    Theorem 8 wants at alpha = 1.
+    Of several learners the one with the lowest average regret is drawn: the best in hindsight. Placeholders in a
+    learner stand for numbers of the world: `{rounds}` for the number of judged rounds, `{norm}` for |w*|, `{gamma}` for
+    1 / (3 R |w*|), the gamma of Theorem 8 of [J15] at alpha = 1, `{eta}` and `{etas[i]}` for the steps of Widrow-Hoff.
 
-    Of several learners, the one with the least average regret of what is judged is drawn: the best in hindsight.
+    Other worlds use `user` otherwise: a margin or a stream ([P01]), one of three aspects ([H12] by length-scale).
     """
 
     label: str
@@ -46,24 +47,44 @@ class Line(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """What is drawn against t: the label of the axis, and a function of regrets (runs x T) and M (runs,)."""
+    """What is drawn: the label of the axis, and a function of regrets (runs x T) and M (runs,) to values (runs x T)."""
 
     axis: str
     of: Callable[[Array, Array], Array]
 
 
-class Panel(NamedTuple):
-    """One plot: in which world (`panels.WORLDS`), its lines, its size in full and with --quick.
+Kind = Literal[
+    "curves",  # the measure by round, on a logarithmic axis; below them, theoretical bounds
+    "growth",  # the measure by round, on a linear axis
+    "sweep",  # the average regret after the rounds `at`, by the `values` of a hyperparameter; the last line is dotted
+    "horizons",  # the average regret of a whole run, by the number of its rounds
+    "distribution",  # the distribution function of the values of each line
+    "bars",  # the mean and standard error of the final values of each line
+    "cells",  # the final values by two hyperparameters: a line for each cell of the grid
+    "questions",  # the test error by the number of questions asked
+    "scales",  # evidence, likelihood and error by length-scale
+    "toy",  # a function of one variable, with its labels and two acquisition functions
+]
+"""What a panel draws."""
 
-    `kind`: "curves" draws the measure against rounds, on a logarithmic scale; "growth" on a linear one; "sweep" the
-    average regret after the rounds `at` against `values`, one for each line but the last, which is drawn dotted for
-    comparison; "horizons" the average regret after the last round of a run of every length; "distribution" the
-    distribution function of what the lines hold; "bars" the mean of it; "cells" what lines end with that are cells of a
-    grid of two hyperparameters; "questions" against how many were asked; "scales" against length-scales; "toy" a
-    function over a line. `slack`: where feedback is not alpha-informative, Theorem 1 is drawn with the slack
-    measured. `features`: how those of graded instances are scaled; where items are rated, "once" for each only once,
-    "scores" or "factors" for NDCG by what items are shown by or by what is expected of them, "seconds" for those; where
-    comparisons are predicted, whose labels, "right" or "published".
+Option = Literal[
+    "unit",  # graded instances: each is divided by its length
+    "intercept",  # graded instances: each has another feature, which is 1
+    "once",  # rated items: each is shown at most once to a person
+    "scores",  # rated items: regret is 1 - NDCG of the ranking by the scores that the learner decides by
+    "factors",  # rated items: regret is 1 - NDCG of the ranking by predicted ratings
+    "seconds",  # a line holds the processor time of each run in place of its regret or error
+    "published",  # comparisons: the labels are those that were published, not the right ones
+]
+"""What differs from the usual run of a panel's world."""
+
+
+class Panel(NamedTuple):
+    """One plot: the world (one of `panels.WORLDS`), the lines, the size in full and with --quick, what is measured.
+
+    `values` and `at` belong to a sweep: the value of the hyperparameter for each line but the last, and the rounds
+    after which regret is drawn (0: the last round). With `slack`, where feedback is not alpha-informative, the bound of
+    Theorem 1 is drawn with the slack that was measured.
     """
 
     key: str
@@ -73,25 +94,25 @@ class Panel(NamedTuple):
     full: Size
     quick: Size
     measure: Measure
-    kind: str = "curves"
+    kind: Kind = "curves"
     values: tuple[float, ...] = ()
     at: tuple[int, ...] = ()
     slack: bool = False
-    features: str = ""
+    options: tuple[Option, ...] = ()
 
 
 NOTHING: Array = np.empty(0)
 
 
 class LineResult(NamedTuple):
-    """A line that was run: regrets (runs x T), M = R |w*| of each run (runs,), and the learner that was chosen.
+    """The result of a line: the learner that was chosen, regrets (runs x T), and M = R |w*| of each run (runs,).
 
-    In a distribution, runs are chains, with one column per ranking shown, and M is 1 where the feedback was what was
-    shown, else 0. `once`: the round after which contexts repeat, where they do; claims use the rounds before.
+    In a distribution a run is a query chain, with a column for each ranking shown, and M is 1 where the feedback was
+    the ranking shown, else 0.
 
-    `marks` and `bound`: rounds at which theory bounds what is drawn, and the bounds; `theorem`: its name, or the one
-    whose hypotheses fail for the reason in `lacking`. `seconds` (runs,): processor time of each run; empty where not
-    measured.
+    `seconds` (runs,): processor time of each run; empty if not measured. `marks` and `bound`: the rounds at which a
+    theorem bounds what is drawn, and the bounds. `theorem`: its name; if its hypotheses fail, `lacking` says which, and
+    `bound` is empty. `once`: the round after which contexts repeat, 0 if they do not; claims use the rounds up to it.
     """
 
     line: Line
@@ -142,7 +163,7 @@ Check = Callable[[Outcome], Verdict]
 
 
 class Claim(NamedTuple):
-    """A sentence of the paper in our words, the panels it concerns, and the function that checks it."""
+    """A statement of the paper in our words, the keys of the panels it is about, and the function that checks it."""
 
     says: str
     panels: tuple[str, ...]
@@ -150,7 +171,10 @@ class Claim(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A figure of a paper. `id` is paper/figure; `note` says what replaces what the paper had."""
+    """A figure of a paper: its panels, and the paper's claims about them.
+
+    `id` is paper/figure, such as coactive2012/fig2; `note` says which data and sizes differ from the paper's.
+    """
 
     id: str
     paper: str
@@ -159,7 +183,7 @@ class Figure(NamedTuple):
     claims: tuple[Claim, ...]
     note: str = ""
     beside: tuple[tuple[str, str, float], ...] = ()
-    """What the paper's table has for a panel and a line of it."""
+    """Numbers of the paper's table: (key of the panel, label of the line, number)."""
 
     def _repr_html_(self) -> str:
         claims = [(claim.says, ", ".join(claim.panels)) for claim in self.claims]
@@ -189,9 +213,10 @@ QUADRATIC = Measure("cumulative regret of the quadratic loss", _quadratic)
 
 
 def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
-    """Verdict on each claim of a figure; a claim about a panel that was not run is not judged.
+    """Return the verdict on each claim of a figure, NOT_RUN for a claim about a panel that `outcome` lacks.
 
-    Where contexts repeat, claims see only the rounds before: learning is easy on repeated contexts ([J15] 6.1.1).
+    Where contexts repeat after some round, claims are judged on the rounds before it, because repeated contexts are
+    easy ([J15] 6.1.1).
     """
     seen = {key: {label: first(ran, ran.once) for label, ran in lines.items()} for key, lines in outcome.items()}
     found = []
@@ -202,7 +227,7 @@ def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
 
 
 def first(ran: LineResult, rounds: int) -> LineResult:
-    """The first `rounds` of a line (0: all of them)."""
+    """Return a line with its first `rounds` rounds alone (0: all of them)."""
     if not rounds:
         return ran
     short = ran.marks <= rounds
@@ -211,7 +236,7 @@ def first(ran: LineResult, rounds: int) -> LineResult:
 
 
 def judged_rounds(outcome: Outcome) -> str:
-    """On which rounds claims are judged, in words; empty where on all."""
+    """Say in a sentence on which rounds claims are judged; return "" if on all of them."""
     for lines in outcome.values():
         for ran in lines.values():
             if ran.once:
@@ -223,7 +248,7 @@ def judged_rounds(outcome: Outcome) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Named tuples, arrays and numpy numbers as JSON values; non-finite numbers become null."""
+    """Return named tuples, arrays and numpy numbers as JSON values; numbers that are not finite become None."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {name: plain(part) for name, part in value._asdict().items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
 """[H12] Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*,
 NIPS 2012: Tables 1 to 3, Figures 1 and 2, the evidence by length-scale, and the number of shared functions.
 
-Every figure is there twice, with the labels that were published and with the right ones (`figures`).
+`figures` makes every figure with the labels that were published or with the right ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from heedful.papers.choice_claims import (
     throughout,
     wins,
 )
-from heedful.papers.figure import Claim, Figure, Line, Measure, Panel, Size
+from heedful.papers.figure import Claim, Figure, Kind, Line, Measure, Option, Panel, Size
 from heedful.papers.figure1_toy import BALD, LABELS, MEAN, MES, SD
 from heedful.papers.panels import ELECTION, JURA, MOVIE_CHOICES, SUSHI, SYNTHETIC_CHOICES, TOY
 from heedful.papers.run_comparison import ASPECTS, ERROR, EVIDENCE, LIKELIHOOD
@@ -58,9 +58,9 @@ TABLE_2 = {
     "Election": (13.134, 12.408, 20.880, 120.011, 0.888),
     "Jura": (3.762, 2.404, 15.234, 88.502, 0.628),
 }
-"""Seconds of the same, on the machine that they had."""
+"""Training times of CPU, CP, BI, BO, SU in seconds, on the authors' machine."""
 ASKING = tuple(f"{model}-{rule}" for model in (CPU, CP, SU) for rule in "BER")
-"""A model and how it asks: BALD, maximum entropy sampling (MES), at random."""
+"""A model with the rule that chooses its questions: B for BALD, E for maximum entropy sampling (MES), R for random."""
 RULES = {"B": "bald", "E": "mes", "R": "random"}
 TABLE_3 = {
     "Synthetic": (0.135, 0.135, 0.139, 0.153, 0.160, 0.173, 0.249, 0.259, 0.268),
@@ -83,9 +83,17 @@ AS_PUBLISHED = (
 
 
 def _panel(
-    world: str, lines: tuple[Line, ...], full: Size, quick: Size, measure: Measure, kind: str, features: str
+    world: str,
+    lines: tuple[Line, ...],
+    full: Size,
+    quick: Size,
+    measure: Measure,
+    kind: Kind,
+    labels: str,
+    options: tuple[Option, ...] = (),
 ) -> Panel:
-    return Panel(SETS[world], SETS[world], world, lines, full, quick, measure, kind, features=features)
+    options = ("published", *options) if labels == "published" else options
+    return Panel(SETS[world], SETS[world], world, lines, full, quick, measure, kind, options=options)
 
 
 def _lines(*labels: str) -> tuple[Line, ...]:
@@ -97,7 +105,7 @@ def _beside(table: Mapping[str, tuple[float, ...]], labels: tuple[str, ...]) -> 
 
 
 def _cells(beside: tuple[tuple[str, str, float], ...]) -> list[Claim]:
-    """Claims that each cell of a table equals the paper's within .02."""
+    """Return the claims that each cell of a table equals the paper's within .02."""
     return [Claim(f"{key}, {label}: {value:.3f}.", (key,), near(key, label, value)) for key, label, value in beside]
 
 
@@ -132,8 +140,8 @@ def _table1(labels: str) -> Figure:
 
 def _table2(labels: str) -> Figure:
     lines = (*_lines(*MODELS), Line(FITC, ("cp-fitc",), ""))
-    features = f"{labels}, seconds"
-    panels = tuple(_panel(world, lines, Size(100, 5), Size(100, 1), SECONDS, "bars", features) for world in SETS)
+    full, quick = Size(100, 5), Size(100, 1)
+    panels = tuple(_panel(world, lines, full, quick, SECONDS, "bars", labels, ("seconds",)) for world in SETS)
     said = []
     for key in SETS.values():
         said += [
@@ -258,7 +266,7 @@ def _note(labels: str) -> str:
 
 
 def figures(labels: str = "right") -> tuple[Figure, ...]:
-    """All figures, with labels "right" or "published"."""
+    """Return all figures, with labels "right" or "published"."""
     tables = _table1(labels), _table2(labels), _table3(labels)
     return (*tables, _fig1(), _fig2(labels), _evidence(labels), _functions(labels))
 

@@ -7,7 +7,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from heedful.papers import claims, growth
-from heedful.papers.figure import AVERAGE, CUMULATIVE, Claim, Figure, Line, Measure, Outcome, Panel, Size, Verdict
+from heedful.papers.figure import (
+    AVERAGE,
+    CUMULATIVE,
+    Claim,
+    Figure,
+    Line,
+    Measure,
+    Option,
+    Outcome,
+    Panel,
+    Size,
+    Verdict,
+)
 from heedful.papers.panels import RATERS_100, RATERS_200, SEPARABLE, STREAMS, SYNTHETIC
 from heedful.papers.run_ordinal import STEPS
 from heedful.papers.statistics import fact
@@ -54,13 +66,13 @@ BATCH_LINES = (
 MARGINS = {"margin 0.01": "0.01", "margin 0.03": "0.03", "margin 0.08": "0.08"}
 
 
-def _online(world: str, features: str = "") -> Panel:
+def _online(world: str, *options: Option) -> Panel:
     if world == SYNTHETIC:
         return Panel(world, "synthetic stream", world, LINES, Size(7_000, 100), Size(7_000, 20), LOSS)
     T = 100 if world == RATERS_100 else 200
-    key = f"{world}, {features}" if features else world
-    title = f"people with at least {T} ratings" + (f" ({features})" if features else "")
-    return Panel(key, title, world, LINES, Size(T, 500), Size(T, 60), LOSS, features=features)
+    key = ", ".join((world, *options))
+    title = f"people with at least {T} ratings" + (f" ({', '.join(options)})" if options else "")
+    return Panel(key, title, world, LINES, Size(T, 500), Size(T, 60), LOSS, options=options)
 
 
 def _batch(world: str, measure: Measure) -> Panel:
@@ -83,11 +95,11 @@ def _outperforms(panels: Sequence[Panel]) -> tuple[Claim, ...]:
 
 
 def _where(panel: Panel) -> str:
-    return WHERE[panel.world] + (f", {panel.features}" if panel.features else "")
+    return ", ".join((WHERE[panel.world], *panel.options))
 
 
 def thresholds_in_order(panel: str, labels: Sequence[str]) -> Callable[[Outcome], Verdict]:
-    """After no round are two thresholds out of order."""
+    """Return a check that the thresholds are in order after every round of each line."""
 
     def check(outcome: Outcome) -> Verdict:
         told, holds = [], True
@@ -108,8 +120,9 @@ LEMMA_LINES = (
 )
 
 ONLINE = tuple(_online(world) for world in (SYNTHETIC, RATERS_100, RATERS_200))
-ONLINE_UNIT = tuple(
-    _online(world, features) for features in ("unit", "unit, intercept") for world in (RATERS_100, RATERS_200)
+ONLINE_UNIT = (
+    *(_online(world, "unit") for world in (RATERS_100, RATERS_200)),
+    *(_online(world, "unit", "intercept") for world in (RATERS_100, RATERS_200)),
 )
 
 FIGURES = (

@@ -1,4 +1,7 @@
-"""Runs a figure: all lines of a panel have the same seeds and people, and figures share runs."""
+"""Runs a figure: finds its data, and runs each panel by the runner of its world.
+
+All lines of a panel have the same seeds and people. Figures share data and runs through `Sources`.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ from heedful.papers.run_comparison import run_panel
 from heedful.papers.run_ordinal import People, people_who_rated, run_ordinal
 from heedful.papers.run_ratings import SYNTHETIC as MADE
 from heedful.papers.run_ratings import run_ratings
-from heedful.papers.runner import Group, LearnerRuns, Tell, best_of, run_group
+from heedful.papers.runner import Group, LearnerRuns, Tell, best_of, part_of, run_group
 from heedful.papers.statistics import log_spaced
 from heedful.papers.theory import guaranteed_regret, with_slack
 from heedful.spaces.ranking import Ranking
@@ -54,10 +57,10 @@ Array = npt.NDArray[np.float64]
 
 
 class Sources:
-    """The data of the experiments, read once and when needed, and a cache of runs.
+    """The data of the experiments, each read at its first use, and the cache of runs, `kept`.
 
-    `data`: a folder with the data sets in sub-folders, or one data set; `letor`: files to use for web search instead.
-    ValueError and OSError of the loaders where files are damaged.
+    `data`: a folder with the data sets in sub-folders, or with the files of one; `letor`: files for web search to use
+    in place of those in the folder. Methods raise the ValueError and OSError of the loaders if files are damaged.
     """
 
     def __init__(self, data: Path, letor: Sequence[Path] = ()) -> None:
@@ -73,7 +76,7 @@ class Sources:
         self.kept: dict[Any, Any] = {}
 
     def lacks(self, panel: Panel) -> str:
-        """Why a panel cannot be run, in words; empty where it can."""
+        """Say in words why a panel cannot be run; return "" if it can."""
         world = MOVIES if panel.world in (*RATERS, STREAMS) else panel.world
         machines = {"ranking-svm": "the ranking SVM", "svm": "the multiclass SVM", "svr": "the SVR"}
         if find_spec("sklearn") is None:
@@ -85,7 +88,7 @@ class Sources:
         return missing_files(world, self._data)
 
     def setting(self, world: str, user: Any, runs: int) -> Setting:
-        """The setting in which a panel's learners are compared."""
+        """Return the setting with the queries, or the movies, and `runs` scenes, in which `user` teaches learners."""
         if world == MOVIES:
             from heedful.experiments.movielens import make_movie_world, movie_setting
 
@@ -97,7 +100,7 @@ class Sources:
         return letor_setting(self._queries, user, seeds=range(runs))
 
     def ratings(self) -> Ratings:
-        """The MovieLens ratings."""
+        """Return the ratings of MovieLens 1M."""
         if self._ratings is None:
             from heedful.data.movielens import load_movielens
 
@@ -105,13 +108,15 @@ class Sources:
         return self._ratings
 
     def people(self, least: int) -> People:
-        """People with at least `least` ratings."""
+        """Return the people with at least `least` ratings of MovieLens 1M."""
         if least not in self._people:
             self._people[least] = people_who_rated(self.ratings(), least)
         return self._people[least]
 
     def table(self, world: str) -> RatingTable:
-        """Ratings of a world: of Jester the first 5,000 people, of Book-Crossing 2,000 people and books."""
+        """Return the ratings of a world: of Jester those of the first 5,000 people, of Book-Crossing those of the 2,000
+        people and 2,000 books with the most ratings.
+        """
         if world not in self._tables:
             from heedful.data.ratings import densest, load_book_crossing, load_jester, movielens_ratings
 
@@ -125,14 +130,14 @@ class Sources:
         return self._tables[world]
 
     def choices(self, world: str, labels: str) -> PairwiseDataset:
-        """Everybody's preference on every pair of a world's items."""
+        """Return the preference of each person on each pair of a world's items, with labels "right" or "published"."""
         if (world, labels) not in self._choices:
             ratings = self.ratings() if world == MOVIE_CHOICES else None
             self._choices[world, labels] = load_choices(world, self._files(world)[0].parent, labels, ratings)
         return self._choices[world, labels]
 
     def chains(self) -> Any:
-        """The query chains with clicks and judgments."""
+        """Return the query chains with their clicks and judgments."""
         if self._chains is None:
             from heedful.data.trec import load_sessions
 
@@ -147,21 +152,21 @@ class Sources:
 
 
 def missing_panels(figure: Figure, sources: Sources) -> dict[str, str]:
-    """The panels of a figure that cannot be run, by key, and why."""
+    """Return the reason for each panel of a figure that cannot be run, by the panel's key."""
     return {panel.key: why for panel in figure.panels if (why := sources.lacks(panel))}
 
 
 def run(
     figure: Figure, sources: Sources, *, quick: bool = False, jobs: int = 1, tell: Tell = lambda what, share: None
 ) -> Outcome:
-    """Run every panel of a figure whose data are present: its lines by label."""
+    """Run every panel of a figure whose data are present; return the results of its lines, by panel and by label.
+
+    `quick`: in the panel's quick size; `jobs`: the number of runs at a time; `tell`: reports progress.
+    """
     outcome: dict[str, dict[str, LineResult]] = {}
     panels = [panel for panel in figure.panels if not sources.lacks(panel)]
     for i, panel in enumerate(panels):
-
-        def part(what: str, share: float, i: int = i, panel: Panel = panel) -> None:
-            tell(f"{figure.id}, {panel.title}: {what}", (i + share) / len(panels))
-
+        part = part_of(tell, i, len(panels), f"{figure.id}, {panel.title}: ")
         part("begins", 0.0)
         size = panel.quick if quick else panel.full
         if panel.world in GRADED:
@@ -180,17 +185,15 @@ def run(
 
 
 def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -> dict[str, LineResult]:
+    """Run a panel of [C12] or [J15] with simulated corrections; return its lines by label, all equally long."""
     users = list(dict.fromkeys(line.user for line in panel.lines))
     ran = {}
     for i, user in enumerate(users):
-
-        def part(what: str, share: float, i: int = i) -> None:
-            tell(what, (i + share) / len(users))
-
         lines = [line for line in panel.lines if line.user == user]
         specs = [spec for line in lines for spec in line.learners]
         setting = sources.setting(panel.world, make_user(user), size.runs)
-        found = run_group(_group(panel, size, user, specs, setting), size.rounds, sources.kept, jobs, part)
+        group = _group(panel, size, user, specs, setting)
+        found = run_group(group, size.rounds, sources.kept, jobs, part_of(tell, i, len(users)))
         for line in lines:
             ran[line.label] = _best(line, found, panel, size, setting)
     T = min(one.regrets.shape[1] for one in ran.values())
@@ -198,7 +201,9 @@ def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -
 
 
 def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: Setting) -> Group:
-    """Learners taught by one person. Where one cannot be compiled none is, because their times are compared."""
+    """Return the group of learners that one person teaches. If one of them cannot be compiled, none is, because their
+    times are compared.
+    """
     plain = any(hasattr(learner_class(spec), "must_interpret") for spec in specs)
 
     def make(spec: str, setting: Setting) -> Any:
@@ -208,7 +213,7 @@ def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: S
 
 
 def _best(line: Line, found: dict[str, LearnerRuns], panel: Panel, size: Size, setting: Setting) -> LineResult:
-    """The learner of a line with the lowest average regret on the judged rounds, with its theoretical bound."""
+    """Return the result of a line: the learner with the lowest average regret on the judged rounds, and its bound."""
     judged = _judged_rounds(panel.world, size, setting)
     spec = best_of(line, found, judged)
     regrets, seconds = found[spec]
@@ -226,14 +231,14 @@ def _best(line: Line, found: dict[str, LearnerRuns], panel: Panel, size: Size, s
 
 
 def _complete_spec(spec: str, world: str, size: Size, setting: Setting) -> str:
-    """A learner's spec with the numbers that its world decides."""
+    """Return the spec of a learner with its placeholders (see `Line`) filled in from the setting."""
     norm = float(np.linalg.norm(setting.scenes[0].w_star))
     judged = _judged_rounds(world, size, setting)
     return spec.format(rounds=judged, norm=norm, gamma=1.0 / (3.0 * setting.R * norm))
 
 
 def _judged_rounds(world: str, size: Size, setting: Setting) -> int:
-    """How many rounds are judged: on web search at most one pass through the queries."""
+    """Return the number of judged rounds: all, but on web search at most one pass through the queries."""
     return min(size.rounds, setting.rounds) if world == WEB else size.rounds
 
 
@@ -241,10 +246,10 @@ def _judged_rounds(world: str, size: Size, setting: Setting) -> int:
 
 
 def distribution(panel: Panel, sources: Sources) -> dict[str, LineResult]:
-    """Figure 1: differences in DCG@10, one line per condition (chains x 1), and one of all (chains x conditions).
+    """Run Figure 1 of [C12]: differences in DCG@10 in each condition (chains x 1), and in all (chains x conditions).
 
-    Chains without a click count as equal, as in the paper. Where a ranking was degraded, clicks on it are not on
-    record: a position-biased click model, fitted to the recorded clicks, replaces them.
+    A chain without a click has difference 0, as in the paper. Nobody clicked on the degraded rankings: their clicks are
+    drawn from a position-biased click model that is fitted to the recorded clicks.
     """
     from heedful.worlds.chains import fit_clicks, study
 
@@ -267,7 +272,9 @@ def distribution(panel: Panel, sources: Sources) -> dict[str, LineResult]:
 
 
 def horizons(panel: Panel, size: Size) -> dict[str, LineResult]:
-    """Lemma 3: average regret of a run of T rounds on its stream, for T up to the size's rounds (1 x lengths)."""
+    """Run Lemma 3 of [J15]: the average regret of a run of T rounds on the lemma's stream for T, for about 30 lengths T
+    up to `size.rounds` (1 x lengths), with the bound 2 / sqrt T.
+    """
     ran = {}
     for line in panel.lines:
         lengths = log_spaced(size.rounds, 30)

@@ -8,18 +8,19 @@ person's own rating. A run is a person, with as many of their movies as there ar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.fold import play, trace
+from heedful.core.fold import play
 from heedful.experiments.run import Scene, Setting
 from heedful.learners.registry import make_learner
-from heedful.papers.figure import NOTHING, Line, LineResult, Panel, Size
+from heedful.papers.figure import NOTHING, Line, LineResult, Option, Panel, Size
 from heedful.papers.panels import RATERS, SEPARABLE, STREAMS, SYNTHETIC
-from heedful.papers.runner import Group, Tell, best_of, run_group
+from heedful.papers.runner import Group, Tell, Trial, Trials, best_of, part_of, run_group, run_trials
 from heedful.papers.statistics import log_spaced
 from heedful.spaces.ordinal import Ranks
 from heedful.worlds.instances import InstanceStream, instance_stream, synthetic_instances
@@ -28,36 +29,39 @@ if TYPE_CHECKING:
     from heedful.data.movielens import Ratings
 
 Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 RANKS = 5
 STEPS = (0.001, 0.01, 0.1, 1.0, 1.9)
-"""Widrow-Hoff's eta times R^2, of which the best in hindsight is drawn: it is stable below 2. By rule it is 1."""
-TOGETHER = 50
-"""People whose instances are in memory at once."""
+"""Widrow-Hoff's step eta in units of 1 / R^2, of which the best in hindsight is drawn: it is stable below 2."""
+IN_MEMORY = 50
+"""The number of people whose instances are in memory at a time."""
+DIMENSIONS = 10
+"""Features of the instances of a separable stream."""
 TRAINING = 0.8
-"""Of a person's movies, the share to learn from in the batch comparison."""
+"""The share of a person's movies to train on in the batch comparison; the others are for testing."""
 MACHINES = ("svm", "svr")
 COSTS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
-"""C of the support vector machines, of which three-fold cross-validation on the training part takes the best."""
+"""Values of C of the support vector machines; three-fold cross-validation on the training part chooses one."""
 NOISE = "no rule ranks every instance of a noisy stream right"
 
 
 class People(NamedTuple):
-    """People with enough ratings: their centred ratings, and their ranks."""
+    """The people with enough ratings of M movies: their centred ratings, and their ranks (M x people)."""
 
     centred: npt.NDArray[np.float32]  # M x n; (rating - 3) / 4, 0 where there is none
     ranks: npt.NDArray[np.int8]  # M x n; 0 where there is none
 
 
 class Batch(NamedTuple):
-    """A world in several settings of so many scenes each."""
+    """A world, as settings of a few scenes each, so that not all scenes are in memory at a time."""
 
     parts: Iterator[Setting]
-    R: float  # no instance is longer
+    R: float  # the length of the longest instance
 
 
 def people_who_rated(ratings: Ratings, least: int) -> People:
-    """People with at least `least` ratings."""
+    """Return the people with at least `least` ratings."""
     counts = np.bincount(ratings.users, minlength=ratings.user_ids.size)
     column = np.full(counts.size, -1)
     often = np.flatnonzero(counts >= least)
@@ -68,25 +72,28 @@ def people_who_rated(ratings: Ratings, least: int) -> People:
     return People(np.where(ranks > 0, (ranks.astype(np.float32) - 3.0) / 4.0, 0.0).astype(np.float32), ranks)
 
 
-def instances_of(people: People, person: int, rounds: int, features: str = "") -> tuple[npt.NDArray[Any], Any]:
-    """`rounds` random movies of a person in random order: features (rounds x n, or n + 1) and the person's ranks.
+def instances_of(
+    people: People, person: int, rounds: int, options: Sequence[Option] = ()
+) -> tuple[npt.NDArray[np.floating], Ints]:
+    """Return `rounds` random movies of a person in random order: features (rounds x n, or n + 1) and the person's
+    ranks.
 
-    `features`: "" as they are; "unit": each row divided by its length; "unit, intercept": with an additional 1.
+    `options`: with "unit" each row is divided by its length; with "intercept" each row has another feature, which is 1.
     """
     rated = np.flatnonzero(people.ranks[:, person])
     chosen = np.random.default_rng([person, 4]).permutation(rated)[:rounds]
     X = people.centred[chosen]
     X[:, person] = 0.0  # what is to be predicted
-    if features:
+    if "unit" in options:
         length = np.linalg.norm(X, axis=1, keepdims=True)
         X /= np.where(length > 0.0, length, 1.0)
-    if features == "unit, intercept":
+    if "intercept" in options:
         X = np.hstack([X, np.ones((len(X), 1), np.float32)])
     return X, people.ranks[chosen, person].astype(np.int64)
 
 
 def draw_people(people: People, runs: int) -> list[int]:
-    """`runs` random people for a panel."""
+    """Return the indices of `runs` random people, the same in every panel."""
     return np.random.default_rng(4).permutation(people.ranks.shape[1])[:runs].tolist()  # type: ignore[no-any-return]
 
 
@@ -94,29 +101,33 @@ def draw_people(people: People, runs: int) -> list[int]:
 
 
 def synthetic_batch(size: Size) -> Batch:
-    """One synthetic stream per run."""
+    """Return the batch with one synthetic stream for each run."""
     R = 3.0  # |phi(x)|^2 = (x . x + 1)^2 <= 9 on the unit square
 
     def parts() -> Iterator[Setting]:
-        nothing = np.empty(0)
-        scenes = [Scene(s, 0, s, synthetic_instances(size.rounds, s), nothing) for s in range(size.runs)]
-        yield Setting(6, Ranks(RANKS), R, 2.0, math.nan, size.rounds, tuple(scenes), "ordinal", "rank loss")
+        yield _setting(6, R, 2.0, size.rounds, [synthetic_instances(size.rounds, seed) for seed in range(size.runs)])
 
     return Batch(parts(), R)
 
 
-def ratings_batch(people: People, size: Size, features: str = "") -> Batch:
-    """One person per run."""
+def _setting(N: int, R: float, S: float, rounds: int, streams: Sequence[InstanceStream]) -> Setting:
+    """Return the setting of streams of N features; the index of a stream is the seed of its run."""
+    scenes = tuple(Scene(seed, 0, seed, stream, NOTHING) for seed, stream in enumerate(streams))
+    return Setting(N, Ranks(RANKS), R, S, math.nan, rounds, scenes, "ordinal", "rank loss")
+
+
+def ratings_batch(people: People, size: Size, options: Sequence[Option] = ()) -> Batch:
+    """Return the batch with one person for each run; `options` as those of `instances_of`."""
     chosen = draw_people(people, size.runs)
-    intercept = features == "unit, intercept"
-    longest = 1.0 if features else float((people.centred**2).sum(axis=1).max())
+    intercept = "intercept" in options
+    longest = 1.0 if "unit" in options else float((people.centred**2).sum(axis=1).max())
     R = math.sqrt(longest + intercept)
 
     def parts() -> Iterator[Setting]:
-        for i in range(0, len(chosen), TOGETHER):
+        for i in range(0, len(chosen), IN_MEMORY):
             scenes = []
-            for person in chosen[i : i + TOGETHER]:
-                X, ranks = instances_of(people, person, size.rounds, features)
+            for person in chosen[i : i + IN_MEMORY]:
+                X, ranks = instances_of(people, person, size.rounds, options)
                 scenes.append(Scene(0, person, person, instance_stream(X, ranks, n_ranks=RANKS), np.empty(0)))
             N = people.ranks.shape[1] + intercept
             yield Setting(N, Ranks(RANKS), R, 1.0, math.nan, size.rounds, tuple(scenes), "ordinal", "rank loss")
@@ -125,11 +136,11 @@ def ratings_batch(people: People, size: Size, features: str = "") -> Batch:
 
 
 def separable(rounds: int, seed: int, margin: float) -> tuple[InstanceStream, float, float]:
-    """A stream that a rule of norm 1 ranks correctly with a margin: the stream, max |x|^2, and its smallest margin.
+    """Return a stream that a rule of norm 1 ranks correctly with a margin, max |x|^2, and the smallest margin in it.
 
-    x is uniform in the unit ball of 10 dimensions; points nearer than the margin to a threshold are drawn again.
+    x is uniform in the unit ball of 10 dimensions; points nearer than `margin` to a threshold are drawn again.
     """
-    N, b = 10, np.array([-0.3, -0.1, 0.1, 0.3])
+    N, b = DIMENSIONS, np.array([-0.3, -0.1, 0.1, 0.3])
     rng = np.random.default_rng([seed, 5])
     w = rng.standard_normal(N)
     w /= np.linalg.norm(w)
@@ -152,34 +163,33 @@ def separable(rounds: int, seed: int, margin: float) -> tuple[InstanceStream, fl
 def run_ordinal(
     panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], jobs: int, tell: Tell
 ) -> dict[str, LineResult]:
-    """Run a panel of [P01]: its lines by label. `people` gives those with at least so many ratings; runs of other
-    panels are `kept`.
+    """Run a panel of [P01], and return the results of its lines by label.
+
+    `people`: returns the people with at least so many ratings; `kept`: a cache of runs, which is read and added to.
     """
     if panel.kind == "bars":
-        key = panel.world, panel.lines, size
-        if key not in kept:
-            kept[key] = _batch_learners(panel, size, people(RATERS[panel.world]), tell)
+        found = _run_batch_learners(panel, size, people(RATERS[panel.world]), kept, tell)
         return {
-            line.label: _line_result(line, line.learners[0], panel.measure.of(kept[key][line.label], np.ones(1)))
+            line.label: _line_result(line, line.learners[0], panel.measure.of(found[line.learners[0]], np.ones(1)))
             for line in panel.lines
         }
     if panel.world == STREAMS:
-        return _run_threshold_gaps(panel, size, people, tell)
+        return _run_threshold_gaps(panel, size, people, kept, tell)
     if panel.world == SEPARABLE:
-        return _run_mistake_bound(panel, size, tell)
+        return _run_mistake_bound(panel, size, kept, jobs, tell)
     batch = synthetic_batch(size)
     if panel.world != SYNTHETIC:
-        batch = ratings_batch(people(RATERS[panel.world]), size, panel.features)
+        batch = ratings_batch(people(RATERS[panel.world]), size, panel.options)
     steps = [step / batch.R**2 for step in STEPS]
     specs = {spec: spec.format(eta=1.0 / batch.R**2, etas=steps) for line in panel.lines for spec in line.learners}
 
     def make(spec: str, setting: Setting) -> Any:
         return setting.learner(specs[spec])
 
-    group = Group((panel.world, panel.features, size), list(specs), batch.parts, make, size.runs, "grades")
-    found = run_group(group, size.rounds, kept, jobs, tell)
-    bests = {line: best_of(line, found) for line in panel.lines}
-    return {line.label: _line_result(line, specs[best], *found[best]) for line, best in bests.items()}
+    group = Group((panel.world, panel.options, size), list(specs), batch.parts, make, size.runs, "grades")
+    runs = run_group(group, size.rounds, kept, jobs, tell)
+    bests = {line: best_of(line, runs) for line in panel.lines}
+    return {line.label: _line_result(line, specs[best], *runs[best]) for line, best in bests.items()}
 
 
 def _line_result(line: Line, learner: str, regrets: Array, seconds: Array = NOTHING) -> LineResult:
@@ -189,49 +199,59 @@ def _line_result(line: Line, learner: str, regrets: Array, seconds: Array = NOTH
 # ---------------------------------------------------------------------------- the lemma and the theorem
 
 
-def _run_threshold_gaps(panel: Panel, size: Size, people: Callable[[int], People], tell: Tell) -> dict[str, LineResult]:
-    """Smallest b_{r+1} - b_r of PRank after each round (runs x T), on each stream."""
+def _run_threshold_gaps(
+    panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], tell: Tell
+) -> dict[str, LineResult]:
+    """Return the smallest b_{r+1} - b_r of PRank after each round (runs x T), on each stream. [P01] Lemma 1"""
     ran = {}
     for i, line in enumerate(panel.lines):
-        tell(line.label, i / len(panel.lines))
-        if line.user == SYNTHETIC:
-            batch = synthetic_batch(size)
-        else:
-            least = RATERS[line.user]
-            batch = ratings_batch(people(least), Size(least, size.runs))
-        gaps = []
-        for setting in batch.parts:
-            learner: Any = setting.learner(line.learners[0])
-            for scene in setting.scenes:
+        least = RATERS.get(line.user, 0)
+        batch = ratings_batch(people(least), Size(least, size.runs)) if least else synthetic_batch(size)
+        folds = [(setting, scene) for setting in batch.parts for scene in setting.scenes]
+
+        def measure(run: int, specs: Sequence[str], folds: Sequence[tuple[Setting, Scene]] = folds) -> dict[str, Trial]:
+            setting, scene = folds[run]
+            gaps = {}
+            for spec in specs:
+                learner: Any = setting.learner(spec)
+                began = time.thread_time()
                 played = play(learner, scene.world, setting.rounds, scene.draw)
-                gaps.append([float(np.diff(learner.thresholds(state)).min()) for _, state in played])
-        ran[line.label] = _line_result(line, line.learners[0], np.array(gaps))
+                least_gaps = np.array([float(np.diff(learner.thresholds(state)).min()) for _, state in played])
+                gaps[spec] = Trial(least_gaps, time.thread_time() - began)
+            return gaps
+
+        trials = Trials((panel.world, "gaps", line.user, size), line.learners, measure, len(folds), line.label)
+        runs = run_trials(trials, kept, 1, part_of(tell, i, len(panel.lines)))
+        ran[line.label] = _line_result(line, line.learners[0], runs[line.learners[0]].regrets)
     return ran
 
 
-def _run_mistake_bound(panel: Panel, size: Size, tell: Tell) -> dict[str, LineResult]:
-    """PRank's loss, with the bound (k - 1)(R^2 + 1) / gamma^2 where a margin is known."""
+def _run_mistake_bound(panel: Panel, size: Size, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LineResult]:
+    """Return PRank's loss, with the bound (k - 1)(R^2 + 1) / gamma^2 where the margin gamma is known. [P01] Theorem
+    2"""
     ran = {}
     marks = log_spaced(size.rounds).astype(np.float64)
     for i, line in enumerate(panel.lines):
-        tell(line.label, i / len(panel.lines))
-        margin = float(line.user)
-        worlds, limits = [], []
-        for seed in range(size.runs):
-            if margin > 0.0:
-                stream, R2, gamma = separable(size.rounds, seed, margin)
-                limits.append((RANKS - 1) * (R2 + 1.0) / gamma**2)
-            else:
-                stream = synthetic_instances(size.rounds, seed)
-            worlds.append(stream)
-        learner = make_learner(line.learners[0], n_features=worlds[0].X.shape[1], space=Ranks(RANKS), n_ranks=RANKS)
-        regrets = np.array([trace(learner, world, size.rounds, seed) for seed, world in enumerate(worlds)])
-        one = _line_result(line, line.learners[0], regrets)
-        theorem = "the mistake bound"
+        margin, limits = float(line.user), []
+        parts = synthetic_batch(size).parts
+        if margin > 0.0:
+            made = [separable(size.rounds, seed, margin) for seed in range(size.runs)]
+            limits = [(RANKS - 1) * (R2 + 1.0) / gamma**2 for _, R2, gamma in made]
+            parts = iter([_setting(DIMENSIONS, math.nan, math.nan, size.rounds, [stream for stream, _, _ in made])])
+        group = Group(
+            (panel.world, line.user, size),
+            line.learners,
+            parts,
+            lambda spec, at: at.learner(spec),
+            size.runs,
+            line.label,
+        )
+        runs = run_group(group, size.rounds, kept, jobs, part_of(tell, i, len(panel.lines)))
+        one = _line_result(line, line.learners[0], runs[line.learners[0]].regrets)._replace(theorem="the mistake bound")
         if limits:
-            one = one._replace(marks=marks, bound=np.full(marks.size, np.mean(limits)), theorem=theorem)
+            one = one._replace(marks=marks, bound=np.full(marks.size, np.mean(limits)))
         else:
-            one = one._replace(theorem=theorem, lacking=NOISE)
+            one = one._replace(lacking=NOISE)
         ran[line.label] = one
     return ran
 
@@ -239,46 +259,49 @@ def _run_mistake_bound(panel: Panel, size: Size, tell: Tell) -> dict[str, LineRe
 # ---------------------------------------------------------------------------- batch learners
 
 
-def _batch_learners(panel: Panel, size: Size, people: People, tell: Tell) -> dict[str, Array]:
-    """Rank loss and accuracy on each person's test movies (runs x 2)."""
-    found: dict[str, list[tuple[float, float]]] = {line.label: [] for line in panel.lines}
+def _run_batch_learners(panel: Panel, size: Size, people: People, kept: dict[Any, Any], tell: Tell) -> dict[str, Array]:
+    """Return rank loss and accuracy on the test movies of each person (runs x 2), by learner."""
     chosen = draw_people(people, size.runs)
-    for i, person in enumerate(chosen):
-        tell("batch learners", i / len(chosen))
-        X, ranks = instances_of(people, person, size.rounds)
+
+    def learn(run: int, specs: Sequence[str]) -> dict[str, Trial]:
+        X, ranks = instances_of(people, chosen[run], size.rounds)
         wide = X.astype(np.float64)
         # The machines know inner products alone, which a rotation keeps: N is then the number of movies. Not so for
         # PRank, to which exact ties make a difference.
         values, vectors = np.linalg.eigh(wide @ wide.T)
         rotated = vectors * np.sqrt(np.maximum(values, 0.0))
         n = int(TRAINING * len(ranks))
-        for line in panel.lines:
-            seen = rotated if line.learners[0] in MACHINES else wide
-            missed = np.abs(predict_ranks(line.learners[0], seen[:n], ranks[:n], seen[n:]) - ranks[n:])
-            found[line.label].append((float(missed.mean()), float(np.mean(missed == 0))))
-    return {label: np.array(pairs) for label, pairs in found.items()}
+        tested = {}
+        for spec in specs:
+            rows = rotated if spec in MACHINES else wide
+            began = time.thread_time()
+            missed = np.abs(predict_ranks(spec, rows[:n], ranks[:n], rows[n:]) - ranks[n:])
+            tested[spec] = Trial(np.array([missed.mean(), np.mean(missed == 0)]), time.thread_time() - began)
+        return tested
+
+    specs = [line.learners[0] for line in panel.lines]
+    trials = Trials((panel.world, "batch", size), specs, learn, len(chosen), "batch learners")
+    return {spec: runs.regrets for spec, runs in run_trials(trials, kept, 1, tell).items()}
 
 
-def predict_ranks(spec: str, X: Array, ranks: npt.NDArray[np.int64], unseen: Array) -> npt.NDArray[np.int64]:
-    """Predicted ranks of unseen instances by a learner trained on X (n x N) and ranks (n,).
+def predict_ranks(spec: str, X: Array, ranks: Ints, unseen: Array) -> Ints:
+    """Train a learner on X (n x N) and ranks (n,), and return the ranks (m,) that it predicts for `unseen` (m x N).
 
-    `spec`: `NAME` or `NAME passes=P` for one of our learners with P passes; svm or svr.
+    `spec`: svm, svr, or one of our learners: `NAME` for one pass through the instances, `NAME passes=P` for P.
     """
     if spec in MACHINES:
         best = min(COSTS, key=lambda C: (_cross_validate(spec, C, X, ranks), C))
         return _machine(spec, best, X, ranks, unseen)
     name, _, passes = spec.partition(" passes=")
     learner = make_learner(name, n_features=X.shape[1], space=Ranks(RANKS), n_ranks=RANKS)
+    stream = instance_stream(X, ranks, n_ranks=RANKS, fixed=True)
+    *_, (_, state) = play(learner, stream, int(passes or 1) * len(ranks), 0)
     rng = np.random.default_rng(0)
-    state = learner.init(rng)
-    for _ in range(int(passes or 1)):
-        for x, rank in zip(X, ranks.tolist()):
-            state = learner.update(state, x, learner.propose(state, x, rng), rank)
     return np.array([learner.propose(state, x, rng) for x in unseen], np.int64)
 
 
-def _cross_validate(spec: str, C: float, X: Array, ranks: npt.NDArray[np.int64]) -> float:
-    """Rank loss of a machine in three folds: every third instance is held out once."""
+def _cross_validate(spec: str, C: float, X: Array, ranks: Ints) -> float:
+    """Return the summed rank loss of a machine in three folds: each instance is held out once."""
     fold, loss = np.arange(len(ranks)) % 3, 0.0
     for held in range(3):
         guess = _machine(spec, C, X[fold != held], ranks[fold != held], X[fold == held])
@@ -286,8 +309,11 @@ def _cross_validate(spec: str, C: float, X: Array, ranks: npt.NDArray[np.int64])
     return loss
 
 
-def _machine(spec: str, C: float, X: Array, ranks: npt.NDArray[np.int64], unseen: Array) -> npt.NDArray[np.int64]:
-    """scikit-learn's multiclass SVM (Crammer & Singer's, linear) or its SVR (linear, epsilon 0.1), rounded."""
+def _machine(spec: str, C: float, X: Array, ranks: Ints, unseen: Array) -> Ints:
+    """Train a linear machine of scikit-learn on X (n x N) and ranks (n,); return its ranks for `unseen` (m x N).
+
+    svm: Crammer & Singer's multiclass SVM; svr: regression with epsilon 0.1, rounded to the nearest rank.
+    """
     import warnings
 
     from sklearn.svm import SVR, LinearSVC
@@ -296,7 +322,7 @@ def _machine(spec: str, C: float, X: Array, ranks: npt.NDArray[np.int64], unseen
         return np.full(len(unseen), ranks[0])
     if spec == "svr":
         value: Array = SVR(kernel="linear", C=C).fit(X, ranks).predict(unseen)
-        rounded: npt.NDArray[np.int64] = np.clip(np.floor(value + 0.5), 1, RANKS).astype(np.int64)
+        rounded: Ints = np.clip(np.floor(value + 0.5), 1, RANKS).astype(np.int64)
         return rounded
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what has not converged at a large C is scored like the rest

@@ -13,10 +13,10 @@ import numpy as np
 
 from heedful.experiments.run import Scene, Setting
 from heedful.learners.registry import learner_class
-from heedful.papers.figure import LineResult, Panel, Size
+from heedful.papers.figure import LineResult, Option, Panel, Size
 from heedful.papers.ndcg_world import DEPTH, NdcgWorld, RankByPrediction
 from heedful.papers.panels import BERNOULLI, BOOKS, GAUSSIAN, JESTER, MOVIES_100K, UNIFORM
-from heedful.papers.runner import Group, LearnerRuns, Tell, best_of, run_group
+from heedful.papers.runner import Group, LearnerRuns, Tell, best_of, part_of, run_group
 from heedful.spaces.slate import Slate
 from heedful.worlds.ratings import bernoulli_ratings, gaussian_ratings, replay_ratings, uniform_ratings
 
@@ -37,9 +37,9 @@ RANGES = {
     MOVIES_100K: (1.0, 5.0),
     JESTER: (-10.0, 10.0),
 }
-"""Ratings are known to lie between these."""
+"""The lowest and the highest rating of a world; those of Gaussian worlds have no limits."""
 LOW = {BOOKS: 0.0, MOVIES_100K: 0.0, JESTER: -10.0}
-"""What counts as nothing in NDCG: only Jester's ratings are shifted."""
+"""The rating whose gain in NDCG is 0: only Jester's ratings are shifted."""
 TUNING = 1000
 """The seed of the first run of a grid, so that nothing is tuned on the runs that are drawn."""
 
@@ -47,19 +47,18 @@ TUNING = 1000
 def run_ratings(
     panel: Panel, size: Size, tables: Tables, kept: dict[Any, Any], jobs: int, tell: Tell
 ) -> dict[str, LineResult]:
-    """Run a panel of [A18]: its lines by label. `tables` gives the ratings of a world; earlier runs are `kept`."""
-    timed = panel.features == "seconds"
+    """Run a panel of [A18], and return the results of its lines by label.
+
+    `tables`: returns the ratings of a world by its name; `kept`: a cache of runs, which is read and added to.
+    """
+    timed = "seconds" in panel.options
     found: dict[str, LearnerRuns] = {}
-    by_features: dict[str, list[str]] = {}
+    by_options: dict[tuple[Option, ...], list[str]] = {}
     for spec in (spec for line in panel.lines for spec in line.learners):
-        by_features.setdefault(_features(spec, panel), []).append(spec)
-    for i, (features, some) in enumerate(by_features.items()):
-
-        def part(what: str, share: float, i: int = i) -> None:
-            tell(what, (i + share) / len(by_features))
-
-        group = _group(panel._replace(features=features), size, some, tables)
-        found |= run_group(group, size.rounds, kept, 1 if timed else jobs, part)
+        by_options.setdefault(_options(spec, panel), []).append(spec)
+    for i, (options, some) in enumerate(by_options.items()):
+        group = _group(panel._replace(options=options), size, some, tables)
+        found |= run_group(group, size.rounds, kept, 1 if timed else jobs, part_of(tell, i, len(by_options)))
     ran = {}
     for line in panel.lines:
         best = best_of(line, found)
@@ -71,47 +70,47 @@ def run_ratings(
 
 
 def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
-    """The worlds of a panel's runs; a grid uses other seeds."""
+    """Return the scenes of a panel, one for each run; those of a grid have other seeds, from TUNING on."""
     first = TUNING if panel.kind == "cells" else 0
     seeds = range(first, first + size.runs)
     if panel.world in SYNTHETIC:
         worlds = [SYNTHETIC[panel.world](seed=seed) for seed in seeds]
     else:
         users, items, values = tables(panel.world)[:3]
-        world: Any = replay_ratings(users, items, values, repeats="once" not in panel.features)
-        if "scores" in panel.features:
+        world: Any = replay_ratings(users, items, values, repeats="once" not in panel.options)
+        if "scores" in panel.options:
             world = NdcgWorld(world, LOW[panel.world], 0)
-        elif "factors" in panel.features:
+        elif "factors" in panel.options:
             world = NdcgWorld(world, LOW[panel.world], 1)
         worlds = [world] * size.runs
     return tuple(Scene(seed, 0, seed, world, np.empty(0)) for seed, world in zip(seeds, worlds))
 
 
 def learner(spec: str, panel: Panel) -> Any:
-    """The learner of a line for the panel's world: of one item, or of as many as NDCG needs."""
+    """Make the learner `spec` for the panel's world: one that shows one item or, for NDCG, a ranking of DEPTH items."""
     low, high = RANGES.get(panel.world, (-1e50, 1e50))
     one, best = (
         Setting(0, Slate(n, low, high), math.nan, math.nan, math.nan, 0, (), "rating").learner(spec) for n in (1, DEPTH)
     )
-    if "factors" in panel.features:
+    if "factors" in panel.options:
         return RankByPrediction(one)
-    return best if "scores" in panel.features else one
+    return best if "scores" in panel.options else one
 
 
-def _features(spec: str, panel: Panel) -> str:
-    """The panel's features for a learner: those that show by what they expect are ranked by that in any case."""
-    if "factors" in panel.features and not hasattr(learner_class(spec), "ratings"):
-        return panel.features.replace("factors", "scores")
-    return panel.features
+def _options(spec: str, panel: Panel) -> tuple[Option, ...]:
+    """Return the panel's options for a learner: "scores" for "factors" if its scores are its predicted ratings."""
+    if "factors" in panel.options and not hasattr(learner_class(spec), "ratings"):
+        return tuple("scores" if option == "factors" else option for option in panel.options)
+    return panel.options
 
 
 def _group(panel: Panel, size: Size, specs: Sequence[str], tables: Tables) -> Group:
-    """Learners that meet the same scenes; of a grid only the sum of each run is kept."""
+    """Return the group of these learners; of a grid only the sum of the regrets of each run is kept."""
 
     def settings() -> Iterator[Setting]:
         nan = math.nan
         yield Setting(0, Slate(), nan, nan, nan, size.rounds, scenes(panel, size, tables), "rating", "regret")
 
     grid = panel.kind == "cells"
-    key = panel.world, panel.features, size, grid
+    key = panel.world, panel.options, size, grid
     return Group(key, specs, settings(), lambda spec, _: learner(spec, panel), size.runs, "ratings", sums=grid)

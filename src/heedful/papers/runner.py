@@ -1,12 +1,14 @@
-"""The common runner of learners in figures: learners that are compared meet the same scenes, and runs are cached.
+"""The common runner of figures: whatever is compared meets the same data, and runs are cached.
 
-A `Group` is what depends on the kind of world: which learners run together, in what settings, and how they are made.
+There are two kinds of runs. A `Group` of learners plays the rounds of simulated scenes. `Trials` are anything else that
+is repeated: run i is one call of a function, which fits and tests models or measures something besides regret.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,25 +19,33 @@ from heedful.papers.figure import Line
 
 Array = npt.NDArray[np.float64]
 Tell = Callable[[str, float], None]
-"""Told what is being run, and which share of it is done."""
+"""A function that reports progress: what is being run, and the share of it that is done, from 0 to 1."""
 
 KEPT = 1_000_000_000
 """Bytes of regrets that are kept for the next panel."""
 
 
+def part_of(tell: Tell, i: int, parts: int, title: str = "") -> Tell:
+    """Return a function that reports the progress of part `i` of `parts` equal parts to `tell`, after `title`."""
+    return lambda what, share: tell(f"{title}{what}", (i + share) / parts)
+
+
 class LearnerRuns(NamedTuple):
-    """All runs of one learner, by seed and person: regrets (runs x T), processor time (runs,)."""
+    """All runs of one learner or model: regrets, or other values, (runs x T), and processor time in seconds (runs,).
+
+    Runs are in the order of seeds, then of people.
+    """
 
     regrets: Array
     seconds: Array
 
 
 class Group(NamedTuple):
-    """Learners, as lines name them, that run together.
+    """Learners, as lines name them, that play the same scenes.
 
-    `key`: what decides their runs besides the learner; `make`: the learner of a name in a setting. Settings are used
-    once, in order; `scenes`: number of scenes of all of them; `what`: words for progress. `interpreted`: compile none,
-    so that times compare; `sums`: keep only each run's sum.
+    `key`: what decides their runs besides the learner; `make`: makes the learner of a name for a setting; `settings`
+    are used once, in order; `scenes`: the number of scenes in all of them; `what`: words for progress; `interpreted`:
+    compile no learner, so that times compare; `sums`: keep only the sum of the regrets of each run.
     """
 
     key: tuple[Any, ...]
@@ -48,11 +58,30 @@ class Group(NamedTuple):
     sums: bool = False
 
 
+class Trial(NamedTuple):
+    """Values of one run of one model (T,), or (T x c), and its processor time in seconds."""
+
+    values: Array
+    seconds: float
+
+
+class Trials(NamedTuple):
+    """Models, as lines name them, whose run i is one call `run(i, names)`: the trial of each of these models, by name.
+
+    `key`: what decides the runs besides the model; `runs`: how many there are; `what`: words for progress.
+    """
+
+    key: tuple[Any, ...]
+    models: Sequence[str]
+    run: Callable[[int, Sequence[str]], Mapping[str, Trial]]
+    runs: int
+    what: str
+
+
 def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LearnerRuns]:
-    """Runs of a group by learner; those not in `kept` are run together, and added to it."""
-    keys = {spec: (*group.key, spec) for spec in group.learners}
-    missing = [spec for spec, key in keys.items() if key not in kept]
-    if missing:
+    """Return the runs of a group by learner: those in `kept`; the others are played, and added to it."""
+
+    def play(missing: Sequence[str]) -> dict[str, LearnerRuns]:
         runs: dict[str, list[Run]] = {spec: [] for spec in missing}
         total, done = rounds * group.scenes * len(missing), 0
         for setting in group.settings:
@@ -64,22 +93,59 @@ def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: 
                     done += event.rounds
                     tell(group.what, done / total)
                 elif isinstance(event, InterpretedNotice):
-                    warnings.warn(f"{event.learner} with {group.what} runs interpreted: {event.reason}", stacklevel=2)
-        for spec in missing:
-            kept[keys[spec]] = _collect(runs[spec], group.sums)
-    found = {spec: kept[key] for spec, key in keys.items()}
-    others = [key for key, many in kept.items() if isinstance(many, LearnerRuns) and key not in keys.values()]
+                    warnings.warn(f"{event.learner} with {group.what} runs interpreted: {event.reason}", stacklevel=4)
+        return {spec: _collect(runs[spec], group.sums) for spec in missing}
+
+    return _run_missing(group.key, group.learners, play, kept)
+
+
+def run_trials(trials: Trials, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LearnerRuns]:
+    """Return the runs of trials by model: those in `kept`; the others are run, `jobs` at a time, and added to it."""
+
+    def repeat(missing: Sequence[str]) -> dict[str, LearnerRuns]:
+        tell(trials.what, 0.0)
+        done: list[Mapping[str, Trial]] = []
+        with ThreadPoolExecutor(min(jobs, trials.runs)) as threads:
+            for each in threads.map(lambda i: trials.run(i, missing), range(trials.runs)):
+                done.append(each)
+                tell(trials.what, len(done) / trials.runs)
+        by_model = {name: [each[name] for each in done] for name in missing}
+        return {
+            name: LearnerRuns(np.array([one.values for one in many]), np.array([one.seconds for one in many]))
+            for name, many in by_model.items()
+        }
+
+    return _run_missing(trials.key, trials.models, repeat, kept)
+
+
+def _run_missing(
+    key: tuple[Any, ...],
+    names: Sequence[str],
+    run: Callable[[Sequence[str]], dict[str, LearnerRuns]],
+    kept: dict[Any, Any],
+) -> dict[str, LearnerRuns]:
+    """Return the runs of `names`; those not in `kept` under (*key, name) are run and added to it.
+
+    Runs of other keys leave `kept`, the oldest first, while it holds more than KEPT bytes.
+    """
+    keys = {name: (*key, name) for name in names}
+    missing = [name for name, at in keys.items() if at not in kept]
+    if missing:
+        kept.update({keys[name]: many for name, many in run(missing).items()})
+    found = {name: kept[at] for name, at in keys.items()}
+    others = [at for at, many in kept.items() if isinstance(many, LearnerRuns) and at not in keys.values()]
     while others and sum(many.regrets.nbytes for many in kept.values() if isinstance(many, LearnerRuns)) > KEPT:
         del kept[others.pop(0)]
     return found
 
 
 def best_of(line: Line, found: dict[str, LearnerRuns], judged: int | None = None) -> str:
-    """The learner of a line with the lowest average regret over the first `judged` rounds (None: all)."""
+    """Return the learner of a line with the lowest average regret over the first `judged` rounds (None: all)."""
     return min(line.learners, key=lambda spec: float(found[spec].regrets[:, :judged].mean()))
 
 
 def _collect(runs: Sequence[Run], sums: bool) -> LearnerRuns:
+    """Return the runs of one learner by seed and person, all as long as the shortest; with `sums`, only their sums."""
     ordered = sorted(runs, key=lambda run: (run.seed, run.person))
     T = min(run.regrets.size for run in ordered)
     regrets = np.array([run.regrets[:T] for run in ordered])

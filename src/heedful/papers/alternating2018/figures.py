@@ -1,12 +1,20 @@
-"""[A18] Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018: Figures
-1 to 4, the grid search behind them, the run times of footnote 1, ranks, and rarely switching OFUL."""
+"""The figures of [A18]: panels and claims."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
 
 from heedful.papers import claims
+from heedful.papers.alternating2018.tuning import (
+    ALB,
+    GRIDS,
+    NMF,
+    PTS,
+    PUBLISHED,
+    SPECS,
+    TUNED,
+    tuned_spec,
+)
 from heedful.papers.comparisons import (
     NDCG,
     ahead,
@@ -20,7 +28,7 @@ from heedful.papers.comparisons import (
     smaller_gaps,
     steadier_over,
 )
-from heedful.papers.figure import CUMULATIVE, Check, Claim, Figure, Line, Measure, Panel, Size
+from heedful.papers.figure import CUMULATIVE, Check, Claim, Figure, Kind, Line, Measure, Option, Panel, Size
 from heedful.papers.panels import BERNOULLI, BOOKS, GAUSSIAN, JESTER, MOVIES_100K, UNIFORM
 
 PAPER = "Dadkhahi & Negahban, Alternating Linear Bandits for Online Matrix-Factorization Recommendation, 2018"
@@ -37,95 +45,7 @@ NAMES = {
 FULL, QUICK = Size(25_000, 5), Size(2_500, 3)
 GRID_FULL, GRID_QUICK = Size(25_000, 2), Size(1_000, 1)
 
-ALB, THEIRS, PTS, NMF, BMF = "ALB", "ALB, lambda and sigma of the paper", "PTS", "NMF-Bandit", "BMF (ours)"
-HALF = "PTS, fewer resamplings (ours)"
-"""Particles are drawn anew where fewer than half of them count; in the paper, and in PTS, at every step."""
-PUBLISHED = {
-    GAUSSIAN: (0.01, 0.5),
-    UNIFORM: (0.001, 0.5),
-    BERNOULLI: (1.0, 0.4),
-    BOOKS: (0.1, 0.1),
-    MOVIES_100K: (1.0, 0.4),
-    JESTER: (1.0, 0.9),
-}
-"""What the paper tuned ALB's lambda and sigma to; it does not tell those of the others."""
-GRIDS = {
-    ALB: tuple(
-        f"alb:penalty={penalty:g},sigma={sigma:g}"
-        for penalty, sigma in product((1e-4, 0.001, 0.01, 0.1, 1, 10, 100), (0.004, 0.02, 0.1, 0.4, 0.5, 0.9, 2, 5, 20))
-    ),
-    PTS: tuple(
-        f"pts:n_particles={particles},sigma={sigma:g}"
-        for particles, sigma in product((3, 10, 30), (0.02, 0.1, 0.25, 0.5, 1, 2, 4, 8))
-    ),
-    HALF: tuple(
-        f"pts:resample=0.5,n_particles={particles},sigma={sigma:g}"
-        for particles, sigma in product((3, 10, 30), (0.02, 0.1, 0.25, 0.5, 1, 2, 4, 8))
-    ),
-    NMF: tuple(
-        f"nmf-bandit:theta={theta:g},explored={size}" for theta, size in product((0.001, 0.01, 0.1, 1), (1, 5, 20, 50))
-    ),
-}
-ONCE = "once"
-TUNED = {
-    (GAUSSIAN, ""): (
-        "penalty=0.0001,sigma=0.4",
-        "n_particles=10,sigma=1",
-        "resample=0.5,n_particles=30,sigma=0.5",
-        "theta=0.1,explored=20",
-    ),
-    (UNIFORM, ""): (
-        "penalty=0.01,sigma=0.5",
-        "n_particles=30,sigma=0.02",
-        "resample=0.5,n_particles=3,sigma=0.1",
-        "theta=0.001,explored=50",
-    ),
-    (BERNOULLI, ""): (
-        "penalty=10,sigma=5",
-        "n_particles=30,sigma=0.02",
-        "resample=0.5,n_particles=10,sigma=0.02",
-        "theta=0.001,explored=50",
-    ),
-    (BOOKS, ""): (
-        "penalty=0.0001,sigma=0.02",
-        "n_particles=3,sigma=1",
-        "resample=0.5,n_particles=3,sigma=2",
-        "theta=1,explored=1",
-    ),
-    (MOVIES_100K, ""): (
-        "penalty=0.1,sigma=0.004",
-        "n_particles=10,sigma=0.25",
-        "resample=0.5,n_particles=10,sigma=0.25",
-        "theta=0.01,explored=5",
-    ),
-    (JESTER, ""): (
-        "penalty=1,sigma=0.9",
-        "n_particles=3,sigma=0.25",
-        "resample=0.5,n_particles=3,sigma=1",
-        "theta=0.001,explored=5",
-    ),
-    (BOOKS, ONCE): (
-        "penalty=10,sigma=2",
-        "n_particles=30,sigma=4",
-        "resample=0.5,n_particles=30,sigma=1",
-        "theta=0.1,explored=1",
-    ),
-    (MOVIES_100K, ONCE): (
-        "penalty=10,sigma=0.1",
-        "n_particles=10,sigma=2",
-        "resample=0.5,n_particles=10,sigma=2",
-        "theta=0.001,explored=20",
-    ),
-    (JESTER, ONCE): (
-        "penalty=10,sigma=20",
-        "n_particles=10,sigma=2",
-        "resample=0.5,n_particles=3,sigma=4",
-        "theta=0.001,explored=20",
-    ),
-}
-"""The best cells of the grids for ALB, PTS, PTS with fewer resamplings and NMF-Bandit, as `heedful figure
-alternating2018/grid` finds them."""
-SPECS = {ALB: "alb", PTS: "pts", HALF: "pts", NMF: "nmf-bandit"}
+THEIRS = "ALB, lambda and sigma of the paper"
 ROWS = tuple(
     Line(f"{name} (ours)", (spec,), "")
     for name, spec in (
@@ -136,7 +56,7 @@ ROWS = tuple(
         ("random", "random-item"),
     )
 )
-"""What every table and figure shows besides: what nobody tuned."""
+"""Lines of every figure but the grids: the learners with their defaults, to compare with."""
 
 END = Measure("cumulative regret at the end", CUMULATIVE.of)
 SECONDS = Measure("seconds a run", lambda regrets, M: regrets)
@@ -151,27 +71,21 @@ CHOSEN = (
 )
 
 
-def tuned_spec(world: str, method: str, features: str = "") -> str:
-    """Spec of a method with the hyperparameters that the grid search chose."""
-    return f"{SPECS[method]}:{TUNED[world, features][list(SPECS).index(method)]}"
-
-
-def _lines(world: str, features: str = "") -> tuple[Line, ...]:
-    once = ONCE if ONCE in features else ""
+def _lines(world: str, options: Sequence[Option] = ()) -> tuple[Line, ...]:
     penalty, sigma = PUBLISHED[world]
-    alb, pts, half, nmf = (Line(method, (tuned_spec(world, method, once),), "") for method in SPECS)
+    alb, pts, half, nmf = (Line(method, (tuned_spec(world, method, "once" in options),), "") for method in SPECS)
     return alb, Line(THEIRS, (f"alb:penalty={penalty:g},sigma={sigma:g}",), ""), pts, nmf, half, *ROWS
 
 
-def _panel(world: str, measure: Measure = CUMULATIVE, features: str = "", kind: str = "growth") -> Panel:
-    return Panel(world, NAMES[world], world, _lines(world, features), FULL, QUICK, measure, kind, features=features)
+def _panel(world: str, measure: Measure, *options: Option, kind: Kind = "growth") -> Panel:
+    return Panel(world, NAMES[world], world, _lines(world, options), FULL, QUICK, measure, kind, options=options)
 
 
 # ---------------------------------------------------------------------------- claims
 
 
 def _in_order(panels: Sequence[Panel], better: Callable[[str, str, str], Check]) -> list[Claim]:
-    """Claims, panel by panel, that ALB beats PTS and NMF-Bandit, and PTS beats NMF-Bandit."""
+    """Return the claims, panel by panel, that ALB beats PTS and NMF-Bandit, and that PTS beats NMF-Bandit."""
     return [
         Claim(f"{panel.title}: {a} outperforms {b}.", (panel.key,), better(panel.key, a, b))
         for panel in panels
@@ -182,12 +96,12 @@ def _in_order(panels: Sequence[Panel], better: Callable[[str, str, str], Check])
 # ---------------------------------------------------------------------------- the figures
 
 
-SYNTHETIC = tuple(_panel(world) for world in MADE)
-FILES = tuple(_panel(world) for world in REAL)
-FILES_ONCE = tuple(_panel(world, features=ONCE) for world in REAL)
+SYNTHETIC = tuple(_panel(world, CUMULATIVE) for world in MADE)
+FILES = tuple(_panel(world, CUMULATIVE) for world in REAL)
+FILES_ONCE = tuple(_panel(world, CUMULATIVE, "once") for world in REAL)
 RANKED = tuple(_panel(world, NDCG, "scores") for world in REAL)
 RANKED_FACTORS = tuple(_panel(world, NDCG, "factors") for world in REAL)
-RANKED_ONCE = tuple(_panel(world, NDCG, f"scores, {ONCE}") for world in REAL)
+RANKED_ONCE = tuple(_panel(world, NDCG, "scores", "once") for world in REAL)
 
 
 def _of_ndcg(panels: Sequence[Panel]) -> tuple[Claim, ...]:
@@ -203,7 +117,7 @@ def _of_ndcg(panels: Sequence[Panel]) -> tuple[Claim, ...]:
     return (*_in_order(panels, higher), *steadily, Claim("The gaps are smaller on Book-Crossing.", REAL, gaps))
 
 
-def _ranks(method: str, ranks: Sequence[int], kind: str, world: str = MOVIES_100K, key: str = "") -> Panel:
+def _ranks(method: str, ranks: Sequence[int], kind: Kind, world: str = MOVIES_100K, key: str = "") -> Panel:
     lines = tuple(Line(f"k = {k}", (f"{tuned_spec(world, method)},n_factors={k}",), "") for k in ranks)
     measure = END if kind == "bars" else CUMULATIVE
     return Panel(key or method, f"{method}, {NAMES[world]}", world, (*lines, *ROWS), FULL, QUICK, measure, kind)
@@ -219,15 +133,15 @@ RANK = tuple(
 )
 
 
-def _grid(world: str, features: str, method: str) -> Panel:
-    title = f"{method}, {NAMES[world]}{', each item once' if features else ''}"
+def _grid(world: str, once: bool, method: str) -> Panel:
+    title = f"{method}, {NAMES[world]}{', each item once' if once else ''}"
     lines = tuple(Line(parameters(spec), (spec,), "") for spec in GRIDS[method])
-    return Panel(title, title, world, lines, GRID_FULL, GRID_QUICK, END, "cells", features=features)
+    return Panel(title, title, world, lines, GRID_FULL, GRID_QUICK, END, "cells", options=("once",) if once else ())
 
 
-GRID = tuple(_grid(world, features, method) for world, features in TUNED for method in SPECS)
+GRID = tuple(_grid(world, once, method) for world, once in TUNED for method in SPECS)
 TIMED = tuple(
-    _panel(world, SECONDS, "seconds", "bars")._replace(
+    _panel(world, SECONDS, "seconds", kind="bars")._replace(
         lines=tuple(line for line in _lines(world) if line.label != THEIRS)
     )
     for world in (GAUSSIAN, MOVIES_100K, JESTER)
@@ -237,16 +151,17 @@ STEPS = (0.1, 0.5, 2.0, 10.0)
 EVERY = "in every round"
 
 
-def _switching(world: str, features: str) -> Panel:
+def _switching(world: str, *options: Option) -> Panel:
     base = tuned_spec(world, ALB)
     lines = (Line(EVERY, (base,), ""), *(Line(f"C = {C:g}", (f"{base},switching={C:g}",), "") for C in STEPS))
-    key = f"{NAMES[world]}, seconds" if features else NAMES[world]
-    measure, kind = (SECONDS, "bars") if features else (CUMULATIVE, "growth")
-    return Panel(key, key, world, (*lines, *ROWS), FULL, QUICK, measure, kind, features=features)
+    key = ", ".join((NAMES[world], *options))
+    panel = Panel(key, key, world, (*lines, *ROWS), FULL, QUICK, CUMULATIVE, "growth", options=options)
+    return panel._replace(measure=SECONDS, kind="bars") if "seconds" in options else panel
 
 
-SWITCHED = tuple(
-    _switching(world, features) for features in ("", "seconds") for world in (GAUSSIAN, MOVIES_100K, JESTER)
+SWITCHED = (
+    *(_switching(world) for world in (GAUSSIAN, MOVIES_100K, JESTER)),
+    *(_switching(world, "seconds") for world in (GAUSSIAN, MOVIES_100K, JESTER)),
 )
 
 FIGURES = (
@@ -342,13 +257,13 @@ FIGURES = (
                     best_cell(panel.key, "alb:penalty={:g},sigma={:g}".format(*PUBLISHED[panel.world])),
                 )
                 for panel in GRID
-                if panel.title.startswith(ALB) and not panel.features
+                if panel.title.startswith(ALB) and not panel.options
             ),
             *(
                 Claim(
                     f"{panel.title}: the other figures have the cell that ends lowest here (ours).",
                     (panel.key,),
-                    lowest_cell(panel.key, tuned_spec(panel.world, method, panel.features), GRID_FULL.runs),
+                    lowest_cell(panel.key, tuned_spec(panel.world, method, "once" in panel.options), GRID_FULL.runs),
                 )
                 for panel, method in zip(GRID, list(SPECS) * len(TUNED))
             ),
@@ -394,7 +309,7 @@ FIGURES = (
                     quicker(panel.key, "C = 0.5", EVERY, 0.5),
                 )
                 for panel in SWITCHED
-                if panel.features
+                if panel.options
             ),
             *(
                 Claim(
@@ -403,7 +318,7 @@ FIGURES = (
                     claims.within_factor(panel.key, "C = 0.5", EVERY, 1.1),
                 )
                 for panel in SWITCHED
-                if not panel.features
+                if not panel.options
             ),
         ),
         "The paper's future work, from which it expects much less computation. ALB is as tuned for the other figures.",
