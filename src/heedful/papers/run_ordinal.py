@@ -202,7 +202,7 @@ def _line_result(line: Line, learner: str, regrets: Array, seconds: Array = NOTH
 def _run_threshold_gaps(
     panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], tell: Tell
 ) -> dict[str, LineResult]:
-    """Return the smallest b_{r+1} - b_r of PRank after each round (runs x T), on each stream. [P01] Lemma 1"""
+    """Return the smallest b_{r+1} - b_r of PRank after each round (runs x T), on each stream."""
     ran = {}
     for i, line in enumerate(panel.lines):
         least = RATERS.get(line.user, 0)
