@@ -227,8 +227,7 @@ def _run_threshold_gaps(
 
 
 def _run_mistake_bound(panel: Panel, size: Size, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LineResult]:
-    """Return PRank's loss, with the bound (k - 1)(R^2 + 1) / gamma^2 where the margin gamma is known. [P01] Theorem
-    2"""
+    """Return PRank's loss, with the bound (k - 1)(R^2 + 1) / gamma^2 where the margin gamma is known."""
     ran = {}
     marks = log_spaced(size.rounds).astype(np.float64)
     for i, line in enumerate(panel.lines):
