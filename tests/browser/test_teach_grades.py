@@ -315,7 +315,7 @@ def test_what_was_learned_is_drawn(opened: Opened, loop: Served) -> None:
             graded.feedback(decision.id, grade={name: 1 + len(name) % 5 for name in decision.shown})
     page = opened(f"{loop.url}/learned")
     expect(page.locator("#report canvas")).to_be_visible()
-    expect(page.locator("#report")).to_contain_text("Mean error of the predictions")
+    expect(page.locator("#report")).to_contain_text("Mean |predicted − given|")
     page.goto(f"{loop.server.url}/")
     row = page.locator(f'tr[data-loop="{loop.name}"] th')
     # Rows load as they come into view; this one may be replaced by the loaded one while it is scrolled to.

@@ -106,7 +106,7 @@ def test_what_was_learned_in_words(covers: str) -> None:
     assert "What it comes from: by so much each answer moved the first ahead" in got
     got = done("report covers").out
     assert "how often what was likeliest was chosen" in got
-    assert "over 40 answers; a guess: 0.500" in " ".join(got.split())
+    assert "over 40 answers: predictions" in " ".join(got.split())
     got = done("replay covers --learner preference-gp").out
     assert "Agreement is over 40 comparisons" in got
     assert done("report covers --json").json["prediction"]["answers"] == 40
@@ -117,7 +117,7 @@ def test_the_report_is_drawn(covers: str, folder: Path) -> None:
     pytest.importorskip("matplotlib")
     taught(20)
     done("report covers --plot out.svg")
-    assert "share of answers that were predicted" in (folder / "out.svg").read_text()
+    assert "Share of answers that were predicted" in (folder / "out.svg").read_text()
 
 
 def test_out_and_in_again(covers: str) -> None:

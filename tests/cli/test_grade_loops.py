@@ -157,19 +157,20 @@ def test_replay_compares_mean_errors(films: str) -> None:
 
 
 def test_report_says_how_far_predictions_were_off(films: str, folder: Path) -> None:
-    assert "Whether learning helps cannot be said: no grade was given" in done("report films").out
+    assert "Too early to say. No grade was given" in done("report films").out
     taught(40)
     found = done("report films --json").json["prediction"]
     assert found["answers"] == 160
     assert found["score"] < found["baseline"]
     said = done("report films --plot {}", folder / "grades.png").out
-    assert "how far predictions lay from the grades given" in said
-    assert f"{found['score']:.3f}" in said
-    assert "always the median so far" in said
-    assert "Learned less median: -" in said
+    assert "Mean |predicted − given| over time" in said
+    compared = f"predictions {found['score']:.2f}, the median grade so far {found['baseline']:.2f}."
+    assert f"Mean |predicted − given|, over 160 answers: {compared}" in said
+    assert "Difference: −" in said
     apart = found["difference"]
-    assert f"{apart['by']:+.3f}, from {apart['low']:+.3f} to {apart['high']:+.3f}" in said
-    assert ("learning helps" in said) == (apart["high"] < 0.0)
+    by, low, high = (f"{apart[name]:+.2f}".replace("-", "−") for name in ("by", "low", "high"))
+    assert f"Difference: {by}, below 0 is better (95 % confidence interval: {low} to {high})." in said
+    assert ("Yes: it predicts better" in said) == (apart["high"] < 0.0)
     assert (folder / "grades.png").stat().st_size > 1000
 
 

@@ -140,14 +140,14 @@ def test_explain_replay_and_report_speak_of_ratings(films: str) -> None:
     assert all(fold["predicted"] == 24 for fold in folds)
     said = done("report films").out
     assert "the mean rating of what was shown" in said
-    assert "Predictions: mean |predicted - given|" in said
+    assert "How well does it predict? Mean |predicted − given|, over 24 answers: predictions" in said
     assert done("report films --json").json["prediction"]["answers"] == 24
     assert "0 problems" in done("doctor films").out
 
 
 def test_report_draws_ratings_over_time(films: str, folder: Path) -> None:
     pytest.importorskip("matplotlib")
-    taught(6)
+    taught(20)
     done("report films --plot ratings.png")
     assert (folder / "ratings.png").stat().st_size > 5000
 

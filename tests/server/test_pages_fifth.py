@@ -232,3 +232,21 @@ def test_posted_fields_become_feedback() -> None:
         with pytest.raises(ValueError, match="expected") as raised:
             fields_widget.parse(loop, ["a"], posted | {field: text})
         assert str(raised.value) == told
+
+
+def test_the_report_says_how_well_answers_were_predicted(visitor: Visitor, folder: Path) -> None:
+    """The share of answers in which the likeliest was the best, next to a guess, as the report measures it."""
+    with Loop.open(folder / "cars.heedful", learner=FIFTH) as loop:
+        for i in range(40):
+            shown = loop.decide(id=f"d{i}", person=f"p{i % 8}").shown
+            ranked = sorted(shown, key=lambda name: int(name.strip("abcdefghijklmnopqrstuvwxyz ")))
+            loop.feedback(f"d{i}", best=ranked[-1], worst=ranked[0])
+        found = loop.report().prediction
+    assert found is not None
+    assert found.difference is not None
+    told = visitor.get(f"{BASE}/learned").at("report")
+    assert "How well does it predict? Share of answers in which the likeliest was the best, over 40 answers:" in told
+    assert f"predictions {found.score:.2f}, a guess {found.baseline:.2f}." in told
+    by, low, high = (f"{each:+.2f}".replace("-", "−") for each in found.difference[:3])
+    assert f"Difference: {by}, above 0 is better (95 % confidence interval: {low} to {high})." in told
+    assert "Share of answers in which the likeliest was the best over time. Higher is better." in told

@@ -381,7 +381,7 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
     assert found.difference is not None
     page = visitor.get(f"{BASE}/learned")
     told = page.at("report")
-    for number in (f"|predicted − given|: {found.score:.2f};", f"the median grade so far: {found.baseline:.2f}."):
+    for number in (f"predictions {found.score:.2f}, ", f"the median grade so far {found.baseline:.2f}."):
         assert number in told
     apart = [f"{value:+.2f}".replace("-", "−") for value in found.difference[:3]]
     assert f"Difference: {apart[0]}, below 0 is better" in told
@@ -391,7 +391,7 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
     assert page.all("p[@class='verdict verdict--good']")
     [plot] = [json.loads(each.attrib["data-plot"]) for each in page.all("div[@data-plot]")]
     assert (plot["y"], plot["x"][-1]) == ("error", 160)
-    assert [line["label"] for line in plot["lines"]] == ["predictions", "always the median grade so far"]
+    assert [line["label"] for line in plot["lines"]] == ["predictions", "the median grade so far"]
     for line, mean in zip(plot["lines"], (found.score, found.baseline)):
         steps = [b - a for a, b in zip([0, *plot["x"]], plot["x"])]
         assert sum(n * value for n, value in zip(steps, line["values"])) / 160 == pytest.approx(mean, abs=1e-4)
@@ -451,7 +451,7 @@ def test_of_too_few_people_the_errors_are_told_and_no_difference(visitor: Visito
         loop.decide(["i0", "i1"], id="d")
         loop.feedback("d", grade={"i0": 2, "i1": 5})
     told = visitor.get(f"{BASE}/learned").at("report")
-    assert "Too early to say. Mean error of the predictions, |predicted − given|: 1.50;" in told
+    assert "Too early to say. Mean |predicted − given|, over 2 answers: predictions 1.50, the median grade so far" in told
     assert "Too few people have graded: it takes two at least." in told
 
 
@@ -508,7 +508,7 @@ def test_the_verdict_says_what_the_interval_says() -> None:
     better = told(Difference(-0.52, -0.6, -0.44, 40)).verdict
     assert (better.kind, better.short) == ("good", "Yes: it predicts better than always the median grade.")
     assert better.more == (
-        "Mean error of the predictions, |predicted − given|: 0.41; of always predicting the median grade so far: 0.93.",
+        "Mean error, over 200 answers: predictions 0.41, the median grade so far 0.93.",
         "Difference: −0.52, below 0 is better (95 % confidence interval: −0.60 to −0.44).",
         "Exactly right: 62 % of 200 grades.",
     )

@@ -450,8 +450,8 @@ def test_the_numbers_of_the_page_are_those_of_the_report(visitor: Visitor, folde
     assert f"Mean rating: {means}." in told
     bounds = [f"{value:+.2f}".replace("-", "−") for value in apart[:3]]
     assert f"Difference: {bounds[0]} (95 % confidence interval: {bounds[1]} to {bounds[2]})." in told
-    assert f"|predicted − given|: {predicted.score:.2f};" in told
-    assert f"the item’s mean so far: {predicted.baseline:.2f}." in told
+    assert f"predictions {predicted.score:.2f}, " in told
+    assert f"the item's mean so far {predicted.baseline:.2f}." in told
     shown, off = (json.loads(each.attrib["data-plot"]) for each in page.all("div[@data-plot]"))
     assert (shown["y"], shown["x"][-1]) == ([1, 5], 60)
     assert [line["label"] for line in shown["lines"]] == ["learned choice", "control (your score, or chance)"]

@@ -17,7 +17,7 @@ from heedful.core.formatting import short
 if TYPE_CHECKING:
     from heedful.loop import Loop
     from heedful.loop.approval import Approval
-    from heedful.loop.interactions.telling import Chart
+    from heedful.loop.interactions.findings import Findings, Picture
     from heedful.loop.report import Report
 
 
@@ -25,7 +25,7 @@ def report(
     name: Name,
     last: Annotated[int, typer.Option(min=1, metavar="N", help="Of the newest N decisions.")] = 10_000,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw both kinds of list over time (.png, .pdf, .svg).")
+        Path | None, typer.Option(metavar="FILE", help="Draw what is measured over time (.png, .pdf, .svg).")
     ] = None,
     own: Own = None,
     json: Json = False,
@@ -45,28 +45,30 @@ def report(
         check_extra("matplotlib", "plot", "--plot")
     with open_loop(name, own) as loop, asking():
         found, title = loop.report(last), str(loop.path)
+        told = loop.projection.interaction.findings(found)
         if json:
             from heedful.loop.records import plain
 
             print_json(plain(found))
         else:
-            _show(loop, found, title)
-        chart = loop.projection.interaction.chart(found)
+            _show(loop, found, told, title)
     if plot is not None:
-        if found.series and chart.curves:
-            _plot(plot, chart, title)
+        if picture := next((each for each in (told.picture, *(s.picture for s in told.sections)) if each), None):
+            _plot(plot, picture, title)
         else:
-            note(f"--plot: {chart.nothing}, so there is nothing to draw in {plot}")
+            note(f"--plot: too few answers so far for a line over time, so there is nothing to draw in {plot}")
 
 
 # ---------------------------------------------------------------------------- in words
 
 
-def _show(loop: Loop, found: Report, title: str) -> None:
-    screen, interaction = console(), loop.projection.interaction
-    print_parts(interaction.tell_report(found), title, apart=True)
+def _show(loop: Loop, found: Report, told: Findings, title: str) -> None:
+    from heedful.loop.interactions import telling
+
+    screen, card = console(), loop.projection.interaction.describe()
+    print_parts(telling.report(told, card), title, apart=True)
     if found.thumbs is not None:
-        screen.print(f"{_thumbs(found.thumbs, interaction.describe().arms[1])}\n", soft_wrap=True)
+        screen.print(f"{_thumbs(found.thumbs, card.arms[1])}\n", soft_wrap=True)
     screen.print(f"{_feedback(found)}\n", soft_wrap=True)
     if found.simulation is not None:
         screen.print(f"{_simulation(found)}\n", soft_wrap=True)
@@ -124,24 +126,22 @@ def _views(found: Report) -> str:
     return told + (f"; {found.unknown:,} asked about items that were not on offer" if found.unknown else "")
 
 
-def _plot(path: Path, chart: Chart, title: str) -> None:
-    """What is measured over time, and with it the means of all."""
+def _plot(path: Path, picture: Picture, title: str) -> None:
+    """Draw the lines of `picture` over time into the file `path`; a reference is dashed."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.2, 4.0), dpi=160, layout="constrained")
     axes = figure.subplots()
-    for i, curve in enumerate(chart.curves):
-        axes.plot(*zip(*curve.points), color=f"C{i}", label=curve.label, linewidth=1.6, marker=".")
-        if curve.mean is not None:
-            axes.axhline(curve.mean, color=f"C{i}", linestyle="--", linewidth=1.0)
-    if chart.level is not None:
-        axes.axhline(chart.level, color="0.6", linewidth=1.0)
-    axes.set_ylim(bottom=chart.low, top=chart.high)
-    axes.set_xlabel("event of the log")
-    axes.set_ylabel(chart.axis)
+    for i, line in enumerate(picture.lines):
+        there = [(x, value) for x, value in zip(picture.x, line.values) if value is not None]
+        style = "--" if line.reference else "-"
+        axes.plot(*zip(*there), color=f"C{i}", linestyle=style, label=line.label, linewidth=1.6, marker=".")
+    low, high = picture.axis if isinstance(picture.axis, tuple) else (0.0, 1.05 if picture.axis == "place" else None)
+    axes.set_ylim(bottom=low, top=high)
+    axes.set_xlabel(picture.label)
+    axes.set_ylabel(picture.caption.split(" over time")[0])
     axes.set_title(title, fontsize=10, loc="left")
     axes.grid(which="major", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    if chart.curves:
-        axes.legend(frameon=False, fontsize=9)
+    axes.legend(frameon=False, fontsize=9)
     figure.savefig(path)

@@ -16,7 +16,7 @@ from heedful.data.frames import frame_of
 from heedful.loop import records
 from heedful.loop.approval import Approval, Approved
 from heedful.loop.cluster_robust import Difference, difference
-from heedful.loop.interactions.telling import counted, prediction
+from heedful.loop.interactions.findings import interval, prediction_sentences, sentence
 from heedful.loop.log import Event
 from heedful.loop.prediction_report import PredictionReport
 from heedful.loop.projection import Projection
@@ -104,9 +104,7 @@ class Report(NamedTuple):
     def _repr_html_(self) -> str:
         arms: list[Any] = [("learned", *self.learned), ("left alone", *self.control)]
         title, columns = f"Report on {self.decisions:,} decisions", ["lists", "shown", "answered", "mean"]
-        told = f"Whether learning helps cannot be said: {self.unsaid}."
-        if (by := self.difference) is not None:
-            told = f"Difference {counted(by)} ({by.people:,} people)."
+        told = sentence(self.unsaid) if self.difference is None else interval(self.difference)
         if self.thumbs is not None:
             shares = {"learned": self.thumbs.learned.share, "left alone": self.thumbs.control.share}
             told += f" Thumbs up: {', '.join(f'{name} {x:.0%}' for name, x in shares.items() if x is not None)}."
@@ -114,7 +112,7 @@ class Report(NamedTuple):
         given = f"Feedback: {counts.given:,}, of them {counts.empty:,} with nothing to learn from, "
         given += f"{counts.contradictory:,} against what the model says by now, {counts.late:,} late; "
         given += f"{counts.undone:,} more undone."
-        predicted = [] if self.prediction is None else [prediction(self.prediction).text]
+        predicted = [] if self.prediction is None else [" ".join(prediction_sentences(self.prediction))]
         return table(title, columns, arms, [told, *predicted, given])
 
 

@@ -1,7 +1,7 @@
-"""What a page tells of a report: a verdict, a table, pictures and notes. Data alone, nothing of HTML.
+"""What a report says in words: a verdict, a table, pictures and notes. Data alone, nothing of HTML or of a terminal.
 
-Two comparisons make up all of it: lists of two kinds (`compare_arms`), and the errors of two predictors
-(`compare_errors`).
+A page and a command render the same `Findings`. Two comparisons make up all of it: lists of the two arms
+(`compare_arms`), and predictions next to a baseline (`prediction_section`).
 """
 
 from __future__ import annotations
@@ -27,26 +27,30 @@ MISTAKES = "Look at the lessons below: some may be mistakes. Each can be undone.
 
 
 class Verdict(NamedTuple):
-    """Whether learning helps."""
+    """The answer to the question whether learning helps."""
 
     kind: str
     """good, bad or open"""
     short: str
+    """the answer in one sentence"""
     more: tuple[str, ...]
+    """the sentences that give the numbers, or say what is missing"""
 
 
 class Row(NamedTuple):
-    """One kind of list in the table."""
+    """The row of one arm in the table."""
 
     name: str
     shown: int
     answered: int
     mean: str
-    """how good they were, on average"""
+    """how good the answered lists were, on average"""
+    trend: tuple[float | None, ...] = ()
+    """the mean in each window of time, scaled to 0 to 1; None where nothing was answered"""
 
 
 class Stroke(NamedTuple):
-    """One line of a picture; a `reference` is what the others are compared with."""
+    """One line of a picture; the other lines are compared with a `reference`."""
 
     label: str
     values: tuple[float | None, ...]
@@ -54,7 +58,7 @@ class Stroke(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """Lines over time."""
+    """A picture of lines over time."""
 
     x: tuple[int, ...]
     label: str
@@ -68,7 +72,7 @@ class Picture(NamedTuple):
 
 
 class Section(NamedTuple):
-    """Something else that was measured."""
+    """A part of the findings under a heading of its own."""
 
     title: str
     sentences: tuple[str, ...]
@@ -76,7 +80,7 @@ class Section(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """What a page tells of a report."""
+    """Everything that a page or a command says of a report."""
 
     verdict: Verdict
     rows: tuple[Row, ...] = ()
@@ -92,28 +96,28 @@ class Findings(NamedTuple):
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
-    """So many of something."""
+    """Return `n` with its noun: "1 list", "2,000 lists"."""
     return f"{n:,} {one if n == 1 else many or f'{one}s'}"
 
 
 def number(value: float | None, places: int = 2) -> str:
-    """A number with so many places; – for none."""
+    """Return `value` with `places` decimals and a typographic minus; an en dash for None."""
     return "–" if value is None else f"{value:.{places}f}".replace("-", "−")
 
 
 def sentence(text: str) -> str:
-    """A text as a sentence of its own."""
+    """Return `text` with a capital letter and a full stop."""
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def interval(apart: Difference, hint: str = "") -> str:
-    """A difference with its confidence interval, in a sentence."""
+    """Return a sentence with a difference and its 95 % interval; `hint` follows the difference."""
     by, low, high = (f"{each:+.2f}".replace("-", "−") for each in (apart.by, apart.low, apart.high))
     return f"Difference: {by}{hint} (95 % confidence interval: {low} to {high})."
 
 
 def examined(report: Report) -> str:
-    """A sentence on what a report looked at: how many lists, all or only the newest, and since when."""
+    """Return the sentence that says what a report looked at: how many lists, all or only the newest, since when."""
     since = ""
     if report.since is not None:
         since = f", since {datetime.fromtimestamp(report.since // 1_000_000, UTC):%Y-%m-%d %H:%M:%S UTC}"
@@ -121,7 +125,7 @@ def examined(report: Report) -> str:
 
 
 def clusters(apart: Difference | None, answers: str = "Answers") -> tuple[str, ...]:
-    """What the interval counts."""
+    """Return the sentence that says that an interval counts people; nothing if there is no interval."""
     if apart is None:
         return ()
     people = f"{apart.people:,} here, where a list shown to nobody in particular counts as one"
@@ -129,8 +133,8 @@ def clusters(apart: Difference | None, answers: str = "Answers") -> tuple[str, .
 
 
 def excluded(report: Report, imported: str = BY_THE_PAGE) -> str:
-    """What is in neither kind of list, in a sentence; "" where nothing is. `imported` says what lists are that somebody
-    else made."""
+    """Return the sentence on lists that are in neither arm, "" if there are none; `imported` says what the imported
+    lists are."""
     apart = [(report.imported, imported), (report.waiting, "made ahead and never shown")]
     told = [f"{count(n, 'list')} {what}" for n, what in apart if n]
     told += [f"{count(report.feedback.undone, 'answer')} taken back"] if report.feedback.undone else []
@@ -148,12 +152,15 @@ def compare_arms(
     notes: Sequence[str] = (),
     imported: str = BY_THE_PAGE,
 ) -> Findings:
-    """Lists made from what was learned against those of the control, of which there is one in 1 / `control`; `imported`
-    says what lists are that somebody else made."""
-    rows = [
-        Row(f"{name[:1].upper()}{name[1:]}", arm.shown, arm.answered, number(arm.mean))
-        for name, arm in zip(card.arms, (report.learned, report.control))
-    ]
+    """Return the comparison of learned lists with those of the control, which has the share `control` of all lists.
+
+    `axis` is that of the picture, `notes` say how this is measured, `imported` says what the imported lists are."""
+    low, high = (0.0, 1.0) if isinstance(axis, str) else axis
+    rows = []
+    for name, arm, field in zip(card.arms, (report.learned, report.control), ("learned", "control")):
+        means = [getattr(window, field).mean for window in report.series]
+        trend = tuple([None if mean is None else (mean - low) / (high - low) for mean in means])
+        rows.append(Row(f"{name[:1].upper()}{name[1:]}", arm.shown, arm.answered, number(arm.mean), trend))
     return Findings(
         compare(report, card, control),
         tuple(rows) if any(row.shown for row in rows) else (),
@@ -164,7 +171,7 @@ def compare_arms(
 
 
 def compare(report: Report, card: Card, control: float) -> Verdict:
-    """Whether learned lists are better, as far as that can be said; and where it cannot, what to do."""
+    """Return whether learned lists are better than those of the control; where that is open, why and what to do."""
     apart = report.difference
     if apart is None:
         why = sentence(report.unsaid)
@@ -187,7 +194,7 @@ def compare(report: Report, card: Card, control: float) -> Verdict:
 
 
 def arms_picture(report: Report, card: Card, axis: str | tuple[float, float]) -> Picture | None:
-    """Both kinds over time; None where two points of it cannot be drawn."""
+    """Return a picture of both arms over time; None if it would have fewer than two points."""
     learned = mean_points([window.learned for window in report.series])
     control = mean_points([window.control for window in report.series])
     ends = [mean for mean in learned if mean is not None]
@@ -212,8 +219,9 @@ def arms_picture(report: Report, card: Card, axis: str | tuple[float, float]) ->
 
 
 def mean_points(arms: Sequence[Arm]) -> tuple[float | None, ...]:
-    """The means of one arm over time, window by window: several together, at the last of them, so that no point rests
-    on a handful of lists."""
+    """Return the mean of one arm for each window of time, None for most.
+
+    Neighbouring windows are joined until they hold `EACH` answered lists; their mean stands at the last of them."""
     found: list[float | None] = [None] * len(arms)
     step, began, part = -(-len(arms) // POINTS), 0, list[tuple[int, float]]()
     for i, arm in enumerate(arms):
@@ -225,68 +233,57 @@ def mean_points(arms: Sequence[Arm]) -> tuple[float | None, ...]:
     return tuple(found)
 
 
-# ---------------------------------------------------------------------------- two predictors
+# ---------------------------------------------------------------------------- predictions and a baseline
 
 
-class Errors(NamedTuple):
-    """How far off predictions lay, against a reference that always predicts the same."""
-
-    answer: str
-    """the noun of what was predicted: "grade\""""
-    error: float
-    reference: float
-    name: str
-    """what the reference predicts: "the median grade so far\""""
-    difference: Difference | None
-    unsaid: str
-    """why there is no difference, in words"""
-    series: tuple[tuple[int, float, float], ...]
-    """over time: how many answers, the mean error, that of the reference"""
+def prediction_section(found: PredictionReport, more: Sequence[str] = ()) -> Section:
+    """Return how well answers were predicted, next to the baseline: sentences, then `more` of them, and a picture."""
+    return Section("How well does it predict?", (*prediction_sentences(found), *more), prediction_picture(found))
 
 
-def errors_of(found: PredictionReport, answer: str, name: str = "") -> Errors | None:
-    """Of predictions of such an answer, where there are any; `name` is the baseline's, where a page calls it
-    otherwise."""
+def prediction_sentences(found: PredictionReport) -> tuple[str, ...]:
+    """Return the scores of predictions and baseline, and their difference, in sentences; why where nothing is known."""
     if found.score is None or found.baseline is None:
-        return None
-    series = tuple([(each.answers, each.score, each.baseline) for each in found.series if each.score is not None])
-    name = name or found.compared_with
-    return Errors(answer, found.score, found.baseline, name, found.difference, found.unsaid, series)
-
-
-def compare_errors(found: Errors) -> tuple[str, ...]:
-    """Both errors, and whether they differ, in sentences."""
+        return (sentence(found.unsaid),)
     compared = (
-        f"Mean error of the predictions, |predicted − given|: {number(found.error)}; of always predicting "
-        f"{found.name}: {number(found.reference)}."
+        f"{_measure(found)}, over {count(found.answers, 'answer')}: predictions {number(found.score)}, "
+        f"{found.compared_with} {number(found.baseline)}."
     )
-    apart = found.difference
-    return compared, sentence(found.unsaid) if apart is None else interval(apart, ", below 0 is better")
+    hint = f", {'below' if found.lower_is_better else 'above'} 0 is better"
+    return compared, sentence(found.unsaid) if found.difference is None else interval(found.difference, hint)
 
 
-def errors_picture(found: Errors) -> Picture | None:
-    """Both errors over time; None where two points of it cannot be drawn."""
-    parts = merge_windows(found.series)
+def prediction_picture(found: PredictionReport) -> Picture | None:
+    """Return a picture of the scores of predictions and baseline over time; None if it would have fewer than two
+    points."""
+    parts = merge_windows(
+        [(each.answers, each.score, each.baseline) for each in found.series if each.score is not None]
+    )
     if len(parts) < 2:
         return None
-    _, error, reference = zip(*parts)
-    x = tuple(accumulate(n for n, _, _ in parts))
+    _, ours, reference = zip(*parts)
+    x, measure, name = tuple(accumulate(n for n, _, _ in parts)), _measure(found), found.compared_with
     return Picture(
         x,
-        f"{found.answer}s given",
-        "error",
+        "answers given",
+        "error" if found.lower_is_better else (min(0.0, *ours, *reference), max(1.0, *ours, *reference)),
         (
-            Stroke("predictions", tuple(round(each, 4) for each in error)),
-            Stroke(f"always {found.name}", tuple(round(each, 4) for each in reference), True),
+            Stroke("predictions", tuple(round(each, 4) for each in ours)),
+            Stroke(name, tuple(round(each, 4) for each in reference), True),
         ),
-        f"Over {count(x[-1], found.answer)} the mean error went from {number(error[0])} to {number(error[-1])}; of "
-        f"always predicting {found.name} from {number(reference[0])} to {number(reference[-1])}.",
-        "Mean error of the predictions over time. Lower is better.",
+        f"{measure} over {count(x[-1], 'answer')}: predictions from {number(ours[0])} to {number(ours[-1])}; {name} "
+        f"from {number(reference[0])} to {number(reference[-1])}.",
+        f"{measure} over time. {'Lower' if found.lower_is_better else 'Higher'} is better.",
     )
+
+
+def _measure(found: PredictionReport) -> str:
+    """Return the name of the measure as the beginning of a sentence."""
+    return f"{found.measure[:1].upper()}{found.measure[1:]}".replace(" - ", " − ")
 
 
 def merge_windows(series: Sequence[tuple[int, float, float]]) -> list[tuple[int, float, float]]:
-    """Neighbouring (how many, mean, another mean) as one, so that no more than `POINTS` are left."""
+    """Join neighbours of a series of (how many, mean, another mean), so that at most `POINTS` are left."""
     step, found = -(-len(series) // POINTS) or 1, list[tuple[int, float, float]]()
     for start in range(0, len(series), step):
         part = series[start : start + step]

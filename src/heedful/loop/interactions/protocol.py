@@ -18,11 +18,11 @@ from heedful.learners.registry import make_learner
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card
-from heedful.loop.interactions.findings import Findings, compare_arms
+from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
 from heedful.loop.interactions.forms import Form
 from heedful.loop.interactions.named import loop_learner
 from heedful.loop.interactions.options import Chosen, LoopOption
-from heedful.loop.interactions.telling import Chart, Part
+from heedful.loop.interactions.telling import Part
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import LoggedDecision
@@ -342,17 +342,10 @@ class Interaction(Protocol[M]):
         """What `counterfactual` found of some learners, the loop's own first."""
         return telling.agreements(folds, "nothing was answered so far that it can be compared with")
 
-    def tell_report(self, found: Report) -> list[Part]:
-        """What is measured of a loop of this kind; what feedback was worth is told of every kind."""
-        return telling.report(found, self.describe())
-
-    def chart(self, found: Report) -> Chart:
-        """The same over time."""
-        return telling.chart(found, self.describe())
-
     def findings(self, found: Report) -> Findings:
-        """The same, as a page tells it."""
-        return compare_arms(found, self.describe(), self.manifest.settings.control, self.span())
+        """Return a report in words and pictures, for pages and commands: both arms, and predictions if any."""
+        told = compare_arms(found, self.describe(), self.manifest.settings.control, self.span())
+        return told if found.prediction is None else told._replace(sections=(prediction_section(found.prediction),))
 
     # ------------------------------------------------------------------------ the fold
 

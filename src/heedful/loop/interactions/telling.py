@@ -1,6 +1,6 @@
-"""What an interaction says of an explanation, a replay or a report: lines, tables and curves, for whatever shows them.
+"""What an interaction says of an explanation, a replay or a report: lines and tables, for commands and pages.
 
-Numbers are texts already; who shows them cuts long tables, and knows colours, widths and fonts.
+Numbers are texts already. The command or page cuts long tables, and knows colours, widths and fonts.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.core.formatting import brief, signed
+from heedful.loop.interactions.findings import number
+from heedful.loop.interactions.findings import sentence as as_sentence
 
 if TYPE_CHECKING:
-    from heedful.loop.cluster_robust import Difference
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.card import Card
-    from heedful.loop.prediction_report import PredictionReport
-    from heedful.loop.report import Report
+    from heedful.loop.interactions.findings import Findings, Picture
 
 WEIGHTS = 5
-"""Weights of a replayed learner that are told: the greatest."""
+"""How many weights of a replayed learner are shown: the greatest."""
 
 
 class Line(NamedTuple):
-    """A paragraph."""
+    """A paragraph of plain text."""
 
     text: str
 
 
 class Table(NamedTuple):
-    """Rows of texts under headings."""
+    """A table of texts: rows under headings, and how each row went over time."""
 
     title: str
     columns: tuple[str, ...]
@@ -38,29 +38,7 @@ class Table(NamedTuple):
     texts: tuple[int, ...] = (0,)
     """the columns that hold texts; the others hold numbers"""
     trends: tuple[tuple[float | None, ...], ...] = ()
-    """how each row went over time, from 0 to 1, None where nothing is known; () where nothing did"""
-
-
-class Curve(NamedTuple):
-    """One line of a chart: (place in the log, value), and the mean of all where it is drawn too."""
-
-    label: str
-    points: tuple[tuple[int, float], ...]
-    mean: float | None = None
-
-
-class Chart(NamedTuple):
-    """What a report looks like over time."""
-
-    axis: str
-    """what the values are"""
-    curves: tuple[Curve, ...]
-    low: float | None = None
-    high: float | None = None
-    level: float | None = None
-    """a value to compare with; None for none"""
-    nothing: str = "nothing was shown so far"
-    """why there are no curves, where there are none"""
+    """for each row its course over time, scaled to 0 to 1, None where nothing is known; () for a table without"""
 
 
 Part = Line | Table
@@ -70,42 +48,32 @@ Part = Line | Table
 
 
 def sentence(text: str) -> Line:
-    """A text as a sentence of its own."""
-    return Line(f"{text[0].upper()}{text[1:]}.")
-
-
-def counted(apart: Difference) -> str:
-    """A difference with its interval: "+0.100, from +0.050 to +0.150 with 95 % confidence"."""
-    return f"{apart.by:+.3f}, from {apart.low:+.3f} to {apart.high:+.3f} with 95 % confidence"
-
-
-def verdict(apart: Difference, better: str, worse: str) -> str:
-    """Whether a difference is above 0, below, or may be chance."""
-    return better if apart.low > 0.0 else worse if apart.high < 0.0 else "it may be chance"
+    """Return `text` as a paragraph, with a capital letter and a full stop."""
+    return Line(as_sentence(text))
 
 
 # ---------------------------------------------------------------------------- an explanation
 
 
 def features_table(told: Explanation) -> Table:
-    """What each feature counts for the first and the second."""
+    """Return a table of what each feature adds to the margin of the first over the second."""
     rows = [(p.name, brief(p.weight), brief(p.first), brief(p.second), signed(p.counts)) for p in told.features]
     return Table("What put it there", ("feature", "weight", "first", "second", "counts"), tuple(rows))
 
 
 def lessons_table(told: Explanation, title: str = "What moved it") -> Table:
-    """What each piece of feedback moved."""
+    """Return a table of how far each piece of feedback moved the margin."""
     rows = [(each.event, each.form, f"{each.seq:,}", signed(each.by)) for each in told.lessons]
     return Table(title, ("feedback", "form", "event", "by"), tuple(rows), (0, 1))
 
 
 def there(parts: Iterable[Part]) -> list[Part]:
-    """Lines, and tables that have rows."""
+    """Return `parts` without the tables that have no rows."""
     return [part for part in parts if isinstance(part, Line) or part.rows]
 
 
 def explanation(told: Explanation) -> list[Part]:
-    """The margin of the first, why, and what it comes from."""
+    """Return an explanation as text: the margin of the first, why it was first, its features and its lessons."""
     other = "" if told.second is None else f" before {told.second}"
     head = Line(f"{told.first}{other}, by {signed(told.margin)}")
     return there([head, sentence(told.because), features_table(told), lessons_table(told)])
@@ -115,13 +83,13 @@ def explanation(told: Explanation) -> list[Part]:
 
 
 def greatest(fold: Replayed) -> str:
-    """The greatest weights that a learner ends with."""
+    """Return the greatest weights that a replayed learner ends with, as one text."""
     found = sorted(fold.weights.items(), key=lambda each: (math.isfinite(each[1]), -abs(each[1])))[:WEIGHTS]
     return ", ".join(f"{name} {signed(weight)}" for name, weight in found if weight)
 
 
 def agreements(folds: Sequence[Replayed], unknown: str) -> list[Part]:
-    """The agreement of each learner with what people said; why that is `unknown` where it is."""
+    """Return how far each learner agrees with what people said; `unknown` says why that may be unknown."""
     rows = []
     for fold in folds:
         share = "unknown" if fold.agreement is None else f"{fold.agreement:.1%}"
@@ -134,67 +102,36 @@ def agreements(folds: Sequence[Replayed], unknown: str) -> list[Part]:
 
 
 def replay_table(rows: Sequence[tuple[str, ...]], columns: tuple[str, str], texts: tuple[int, ...] = (0, 3)) -> Table:
-    """Learners with their lessons, and two more columns, the last a text."""
+    """Return a table of replayed learners: name, lessons, and two `columns` more; `texts` are the columns of text."""
     return Table("The same log, by other learners", ("learner", "lessons", *columns), tuple(rows), texts)
 
 
 # ---------------------------------------------------------------------------- a report
 
 
-def arms_table(
-    found: Report, card: Card, columns: tuple[str, ...], low: float = 0.0, high: float = 1.0, form: str = ".3f"
-) -> Table:
-    """Both arms of a report, their means as `form` writes them; trends between `low` and `high`."""
-    rows, trends = [], []
-    for name, arm, field in zip(card.arms, (found.learned, found.control), ("learned", "control")):
-        mean = "" if arm.mean is None else format(arm.mean, form)
-        rows.append((name, f"{arm.shown:,}", f"{arm.answered:,}", mean))
-        means = [getattr(window, field).mean for window in found.series]
-        trends.append(tuple([_share(mean, low, high) for mean in means]))
-    return Table(card.score, columns, tuple(rows), trends=tuple(trends))
+def report(found: Findings, card: Card) -> list[Part]:
+    """Return findings as a command prints them: the table of both arms, the verdict, the sections.
+
+    Pictures that no row of the table stands for become tables with a line over time."""
+    parts: list[Part] = []
+    if found.rows:
+        rows = tuple([(row.name, f"{row.shown:,}", f"{row.answered:,}", row.mean) for row in found.rows])
+        trends = tuple([row.trend for row in found.rows])
+        parts.append(Table(card.score, ("lists", "shown", "answered", "mean"), rows, trends=trends))
+    elif found.picture is not None:
+        parts.append(picture_table(found.picture))
+    parts.append(Line(" ".join((found.verdict.short, *found.verdict.more))))
+    for section in found.sections:
+        parts += [] if section.picture is None else [picture_table(section.picture)]
+        parts.append(Line(" ".join((section.title, *section.sentences))))
+    return parts
 
 
-def _share(mean: float | None, low: float, high: float) -> float | None:
-    """Where a mean lies between these."""
-    return None if mean is None else (mean - low) / (high - low) if high > low else 0.5
-
-
-def difference(found: Report, other: str) -> Line:
-    """Whether learning helps: learned less the `other` arm."""
-    apart = found.difference
-    if apart is None:
-        return Line(f"Whether learning helps cannot be said: {found.unsaid}.")
-    better = verdict(apart, "learning helps", "learning does harm")
-    return Line(f"Learned less {other}: {counted(apart)} ({apart.people:,} people): {better}.")
-
-
-def prediction(found: PredictionReport) -> Line:
-    """How well answers were predicted, next to the baseline, and whether that is better."""
-    if found.score is None or found.baseline is None:
-        return Line(f"How well answers are predicted cannot be said: {found.unsaid}.")
-    told = f"Predictions: {found.measure} {found.score:.3f} over {found.answers:,} answers; {found.compared_with}: "
-    told += f"{found.baseline:.3f}"
-    apart = found.difference
-    if apart is None:
-        return Line(f"{told}. Which is better cannot be said: {found.unsaid}.")
-    better = verdict(apart, *(("worse", "better") if found.lower_is_better else ("better", "worse")))
-    return Line(f"{told}; difference {counted(apart)} ({apart.people:,} people): {better}.")
-
-
-def report(found: Report, card: Card) -> list[Part]:
-    """Both arms, whether they differ, and how well answers were predicted."""
-    parts: list[Part] = [arms_table(found, card, ("lists", "shown", "answered", "mean")), difference(found, "control")]
-    return parts if found.prediction is None else [*parts, prediction(found.prediction)]
-
-
-def chart(
-    found: Report, card: Card, low: float | None = 0.0, high: float | None = 1.05, level: float | None = None
-) -> Chart:
-    """Both arms over time, and with them the means of all."""
-    curves = []
-    for name, arm, field in zip(card.arms, (found.learned, found.control), ("learned", "control")):
-        points = [(window.seq, getattr(window, field).mean) for window in found.series]
-        told = tuple([(seq, mean) for seq, mean in points if mean is not None])
-        if told and arm.mean is not None:
-            curves.append(Curve(f"{name} ({arm.mean:.3f})", told, arm.mean))
-    return Chart(card.score, tuple(curves), low, high, level)
+def picture_table(picture: Picture) -> Table:
+    """Return a picture as a table: each line with its first and last value, and how it went in between."""
+    known = [[value for value in line.values if value is not None] for line in picture.lines]
+    low, high = picture.axis if isinstance(picture.axis, tuple) else (0.0, max(max(values) for values in known))
+    span = high - low or 1.0
+    rows = [(line.label, number(values[0]), number(values[-1])) for line, values in zip(picture.lines, known)]
+    trends = [tuple([None if v is None else (v - low) / span for v in line.values]) for line in picture.lines]
+    return Table(picture.caption.rstrip("."), ("", "first", "last"), tuple(rows), trends=tuple(trends))

@@ -123,11 +123,6 @@ class Coactive(Interaction[Model]):
         """Lines for a replay: for each replayed learner, the share of comparisons that it ranks as people did."""
         return telling.agreements(folds, texts.UNKNOWN)
 
-    def tell_report(self, found: Report) -> list[telling.Part]:
-        """How high what was preferred stood in learned lists, and in those left alone."""
-        table = telling.arms_table(found, self.describe(), ("lists", "shown", "answered", "how high"))
-        return [table, telling.difference(found, "own order")]
-
     def findings(self, found: Report) -> Findings:
         """The reciprocal ranks of what people picked."""
         return texts.findings(found, self.describe(), self.manifest.settings.control)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.comparison.standing import Standings
+    from heedful.loop.interactions.findings import Findings
     from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.projection import Projection
     from heedful.loop.report import Arm, Report
@@ -126,6 +127,8 @@ class Comparison(Interaction[ChoiceModel]):
             forms=tuple(self.forms.values()),
             prediction=Prediction("chance", "how likely each is to be chosen", 0, 1),
             score="how often what was likeliest was chosen",
+            measure="Share of answers that were predicted",
+            measure_help="How often the item that was likeliest to be chosen was chosen.",
             arms=("of the rule, the least certain", "of chance"),
             compares_arms=self.compares_arms,
             widget=Widget("pairs"),
@@ -159,17 +162,10 @@ class Comparison(Interaction[ChoiceModel]):
         """How often each had what was chosen ahead."""
         return telling.agreements(folds, "nothing was chosen so far")
 
-    def tell_report(self, found: Report) -> list[telling.Part]:
-        """How often what was likeliest was chosen."""
-        if found.prediction is None:
-            return super().tell_report(found)
-        return texts.report(found, found.prediction, self.describe())
-
-    def chart(self, found: Report) -> telling.Chart:
-        """The same over time, next to a guess."""
-        guess = None if found.prediction is None else found.prediction.baseline
-        drawn = telling.chart(found, self.describe(), level=0.5 if guess is None else guess)
-        return drawn._replace(axis="share of answers that were predicted")
+    def findings(self, found: Report) -> Findings:
+        """Return a report in words: how often the likeliest item was chosen, and how many answers chose nothing."""
+        told = super().findings(found)
+        return told if found.prediction is None else told._replace(sections=(texts.section(found.prediction),))
 
     # ------------------------------------------------------------------------ the fold
 

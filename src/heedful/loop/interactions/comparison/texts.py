@@ -1,30 +1,27 @@
-"""What a loop of choices says of an explanation and a report."""
+"""Texts of a loop of choices: an explanation, and the predictions of a report."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from heedful.core.formatting import signed
+from heedful.loop.interactions.findings import Section, prediction_section
 from heedful.loop.interactions.telling import (
     Line,
     Part,
-    arms_table,
     lessons_table,
-    prediction,
     sentence,
     there,
 )
 
 if TYPE_CHECKING:
     from heedful.loop.explain import Explanation
-    from heedful.loop.interactions.card import Card
     from heedful.loop.interactions.comparison import ChoicePrediction
     from heedful.loop.prediction_report import PredictionReport
-    from heedful.loop.report import Report
 
 
 def explanation(told: Explanation, choice: ChoicePrediction) -> list[Part]:
-    """What was believed of two items, and from which answers."""
+    """Return an explanation as text: what the model said of the two items asked about, and which answers made it so."""
     ahead = f"{told.first} was {signed(told.margin)} ahead, give or take {choice.spread:.2f}"
     sure = f"the better one with {choice.better:.0%} probability, and chosen with {choice.chosen:.0%}"
     known = f"{choice.answers:,} answers of the person before it; pairs asked with the first in it: "
@@ -38,9 +35,7 @@ def explanation(told: Explanation, choice: ChoicePrediction) -> list[Part]:
     )
 
 
-def report(found: Report, measured: PredictionReport, card: Card) -> list[Part]:
-    """How often what was likeliest was chosen, against guessing."""
-    columns = ("questions", "asked", "answered", "predicted")
-    equal, unsure = measured.details["equal"], measured.details["unsure"]
-    answers = f"Equally good: {equal:,}; could not judge, or chose nothing: {unsure:,}."
-    return [arms_table(found, card, columns, form=".1%"), prediction(measured), Line(answers)]
+def section(found: PredictionReport) -> Section:
+    """Return how often the likeliest item was chosen, next to guessing, and how many answers chose nothing."""
+    equal, unsure = found.details["equal"], found.details["unsure"]
+    return prediction_section(found, (f"Equally good: {equal:,}; could not judge, or chose nothing: {unsure:,}.",))

@@ -22,7 +22,7 @@ from heedful.loop.interactions.ordinal import texts
 from heedful.loop.interactions.ordinal.learners import graded_spec, grader, is_grading
 from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
-from heedful.loop.interactions.telling import Chart, Part
+from heedful.loop.interactions.telling import Part
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import LoggedDecision
@@ -133,19 +133,8 @@ class Ordinal(Interaction[GradingModel]):
         """Lines for a replay: the mean error |predicted - given| of each replayed learner's grades."""
         return texts.replays(folds)
 
-    def tell_report(self, found: Report) -> list[Part]:
-        """Lines for a report: the error of predicted grades, next to that of always predicting the median so far.
-
-        The general report where nothing is measured of predictions.
-        """
-        return super().tell_report(found) if found.prediction is None else texts.report(found.prediction)
-
-    def chart(self, found: Report) -> Chart:
-        """How well grades were predicted, over time."""
-        return super().chart(found) if found.prediction is None else texts.chart(found.prediction)
-
     def findings(self, found: Report) -> Findings:
-        """How far predictions lay from the grades."""
+        """Return how far predicted grades lay from those given, next to the median so far."""
         return super().findings(found) if found.prediction is None else texts.findings(found, found.prediction)
 
     # ------------------------------------------------------------------------ the fold

@@ -180,16 +180,6 @@ class Rating(Interaction[RatingModel]):
         """How far off each is, and how much of the order it has right."""
         return texts.replays(folds)
 
-    def tell_report(self, found: Report) -> list[telling.Part]:
-        """How what was shown was rated, and how well that was predicted."""
-        if found.prediction is None:
-            return super().tell_report(found)
-        return texts.report(found, found.prediction, self.describe())
-
-    def chart(self, found: Report) -> telling.Chart:
-        """How what was shown was rated, over time."""
-        return telling.chart(found, self.describe(), None, None)
-
     def findings(self, found: Report) -> Findings:
         """How what was shown was rated, and how well that was predicted."""
         if found.prediction is None:

@@ -1,4 +1,4 @@
-"""What a loop of ratings says of an explanation, a replay and a report."""
+"""Texts of a loop of ratings: an explanation, a replay and a report."""
 
 from __future__ import annotations
 
@@ -7,31 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.core.formatting import short, signed
 from heedful.loop.cluster_robust import Difference
-from heedful.loop.interactions.findings import (
-    Findings,
-    Section,
-    compare_arms,
-    compare_errors,
-    count,
-    errors_of,
-    errors_picture,
-    number,
-)
-from heedful.loop.interactions.findings import sentence as as_sentence
-from heedful.loop.interactions.telling import (
-    Line,
-    Part,
-    Table,
-    arms_table,
-    counted,
-    difference,
-    lessons_table,
-    prediction,
-    replay_table,
-    sentence,
-    there,
-    verdict,
-)
+from heedful.loop.interactions.findings import Findings, compare_arms, count, interval, number, prediction_section
+from heedful.loop.interactions.telling import Line, Part, Table, lessons_table, replay_table, sentence, there
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
@@ -43,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def explanation(told: Explanation, rating: RatingPrediction) -> list[Part]:
-    """A rating that was expected: how much, how certain, from what."""
+    """Return an explanation as text: the expected rating, its uncertainty, and the ratings that it comes from."""
     of = told.first if rating.expected is None else f"{told.first}: a rating of {rating.expected:.2f} was expected"
     certain = "" if rating.spread is None else f", give or take {rating.spread:.2f}"
     known = [
@@ -67,7 +44,7 @@ def explanation(told: Explanation, rating: RatingPrediction) -> list[Part]:
 
 
 def replays(folds: Sequence[Replayed]) -> list[Part]:
-    """How far what each learner predicted lay from the ratings, and how much of their order it had right."""
+    """Return a replay as text: for each learner the mean error of its ratings, and the share of pairs in order."""
     rows = []
     for fold in folds:
         error = "unknown" if fold.error is None else f"{fold.error:.3f}"
@@ -83,32 +60,18 @@ def replays(folds: Sequence[Replayed]) -> list[Part]:
     ]
 
 
-def report(found: Report, measured: PredictionReport, card: Card) -> list[Part]:
-    """How what was shown was rated, and how far off what was expected was."""
-    means = [arm.mean for window in found.series for arm in (window.learned, window.control) if arm.mean is not None]
-    low, high = min(means, default=0.0), max(means, default=1.0)
-    parts: list[Part] = [
-        arms_table(found, card, ("lists", "shown", "answered", "rating"), low, high),
-        difference(found, "the other"),
-        prediction(measured),
-    ]
-    picked = measured.details["picked"]
-    return parts if picked is None else [*parts, Line(_picked(picked))]
-
-
 def _picked(picked: dict[str, Any]) -> str:
-    """The model next to what is most popular."""
-    told = f"Of {picked['lists']:,} lists that were not chosen by it, what it expected most of was rated "
-    told += f"{picked['learned']:.3f}, the most popular {picked['popular']:.3f}, any of them {picked['chance']:.3f}"
+    """Return sentences that compare what the model expected most of with what is most popular."""
+    told = f"Of {count(picked['lists'], 'list')} that were not chosen by it, what it expected most of was rated "
+    told += f"{number(picked['learned'])}, the most popular {number(picked['popular'])}, any of them "
+    told += f"{number(picked['chance'])}."
     if picked["difference"] is None:
-        return f"{told}. Whether it is better than the most popular cannot be said yet."
-    apart = Difference(**picked["difference"])
-    better = verdict(apart, "better than the most popular", "worse")
-    return f"{told}; learned less most popular: {counted(apart)} ({apart.people:,} people): {better}."
+        return f"{told} Whether it is better than the most popular cannot be said yet."
+    return f"{told} {interval(Difference(**picked['difference']), ', above 0 is better than the most popular')}"
 
 
 def findings(report: Report, found: PredictionReport, card: Card, control: float) -> Findings:
-    """How what was shown was rated, and how far off predictions lay."""
+    """Return how what was shown was rated in both arms, and how far off predictions lay."""
     said = card.prediction
     low, high = (said.low or 0.0, said.high or 0.0) if said is not None else (0.0, 0.0)
     notes = (
@@ -126,12 +89,5 @@ def findings(report: Report, found: PredictionReport, card: Card, control: float
         by = count(found.answers, "rating")
         mean = f"What was shown is rated {number(found.details['mean'])} on average, on a scale from {scale}, by {by}."
         told = told._replace(verdict=told.verdict._replace(more=(mean, *told.verdict.more)))
-    return told._replace(sections=(_section(found),) if found.answers else ())
-
-
-def _section(found: PredictionReport) -> Section:
-    """How far off predictions lay, next to the item's mean so far."""
-    title, errors = "How well does it predict?", errors_of(found, "rating", "the item’s mean so far")
-    if errors is None:
-        return Section(title, (as_sentence(found.unsaid),))
-    return Section(title, compare_errors(errors), errors_picture(errors))
+    picked = () if found.details["picked"] is None else (_picked(found.details["picked"]),)
+    return told._replace(sections=(prediction_section(found, picked),) if found.answers else ())
