@@ -451,7 +451,9 @@ def test_of_too_few_people_the_errors_are_told_and_no_difference(visitor: Visito
         loop.decide(["i0", "i1"], id="d")
         loop.feedback("d", grade={"i0": 2, "i1": 5})
     told = visitor.get(f"{BASE}/learned").at("report")
-    assert "Too early to say. Mean |predicted − given|, over 2 answers: predictions 1.50, the median grade so far" in told
+    assert (
+        "Too early to say. Mean |predicted − given|, over 2 answers: predictions 1.50, the median grade so far" in told
+    )
     assert "Too few people have graded: it takes two at least." in told
 
 
