@@ -29,9 +29,8 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.data.sushi import load_sushi
-from heedful.inference.pairwise import PairRows, pair_rows
+from heedful.inference.pairwise import PairRows, pair_rows, take_rows
 from heedful.inference.collaborative.baselines import fit_birlutiu, fit_single
-from heedful.inference.collaborative.sparse_cells import take_part
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.user_covariance import user_covariance
 from heedful.inference.collaborative.distances import half_median
@@ -167,7 +166,7 @@ def streaming(users: int) -> dict[str, Any]:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     took, model = seconds(lambda: fit_streaming(K, users, rows), 1)
     part = users // 20
-    some = fit(K, part, take_part(rows, rows.user < part))
+    some = fit(K, part, take_rows(rows, rows.user < part))
     got = {
         "people": users,
         "pairs": rows.size,

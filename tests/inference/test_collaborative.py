@@ -14,7 +14,7 @@ from heedful.inference.collaborative import cp, vb_product
 from heedful.inference.collaborative import sparse_cells as cells_module
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.user_covariance import UserCovariance, user_covariance
-from heedful.inference.pairwise import concatenate, order_rows, pair_rows
+from heedful.inference.pairwise import concatenate, order_rows, pair_rows, take_rows
 from naive_collaborative import EPVB
 
 Array = npt.NDArray[np.float64]
@@ -331,14 +331,14 @@ def test_what_is_known_of_people_helps_where_it_matters() -> None:
 
 
 def part(world: Crowded, count: int) -> Any:
-    return cells_module.take_part(world.rows, slice(0, count))
+    return take_rows(world.rows, slice(0, count))
 
 
 def test_going_on_from_an_earlier_fit() -> None:
     """New answers about old and new pairs: where a fit from nothing ends, in fewer cycles."""
     world = crowded(60, 8, 30, seed=4)
     order = np.random.default_rng(0).permutation(world.rows.size)
-    world = world._replace(rows=cells_module.take_part(world.rows, order))
+    world = world._replace(rows=take_rows(world.rows, order))
     before = fit(world.K, 60, part(world, 1700), D=5)
     after = fit(world.K, 60, world.rows, D=5, start=before)
     again = fit(world.K, 60, world.rows, D=5)
@@ -378,7 +378,7 @@ def test_an_earlier_fit_of_nearly_nothing() -> None:
         ({"rows": order_rows([0, 1, 2])}, "rows: expected answers that stand alone"),
         ({"start": fit(SMALL.K, 6, SMALL.rows, D=3)}, "start: expected a fit of 6 people with D 2, got 6, D 3"),
         (
-            {"start": fit(SMALL.K, 6, cells_module.take_part(SMALL.rows, slice(3, None)), D=2)},
+            {"start": fit(SMALL.K, 6, take_rows(SMALL.rows, slice(3, None)), D=2)},
             "start: expected a fit of the",
         ),
     ],

@@ -11,9 +11,8 @@ from crowded import covariance, crowded, error, queries, triples
 
 from heedful.inference.collaborative.baselines import fit_birlutiu, fit_single
 from heedful.inference.collaborative.joint_gp import MOST, Scales, evidence, fit_joint, tune_joint
-from heedful.inference.collaborative.sparse_cells import take_part
 from heedful.inference.gp.ep import infer
-from heedful.inference.pairwise import pair_rows
+from heedful.inference.pairwise import pair_rows, take_rows
 from naive_collaborative import birlutiu
 from naive_preferences import ep_over_pairs, predict_pair
 
@@ -129,7 +128,7 @@ def test_one_process_is_inference_over_people_times_items() -> None:
 
 def test_one_process_without_answers_is_its_prior() -> None:
     _, _, K_items, K_users, rows, _ = people_and_items(3, 4, 4)
-    got = fit_joint(K_items, K_users, take_part(rows, rows.user < 0))
+    got = fit_joint(K_items, K_users, take_rows(rows, rows.user < 0))
     np.testing.assert_allclose(got.posterior(1).cov, K_users[1, 1] * K_items, atol=1e-9)
     assert got.log_evidence == pytest.approx(0.0, abs=1e-9)
     assert (got.cycles, got.moved) == (0, 0.0)
@@ -164,7 +163,7 @@ def test_relevance_is_determined_and_helps() -> None:
     got = fit_joint(K_items, K_users, rows)
     assert error(got, f) < error(fit_single(K_items, 20, rows), f) - 0.02
     median = Scales(np.full(2, 1.0), np.ones(1), 1.0, 0.1)
-    some = take_part(rows, rows.user < 8)
+    some = take_rows(rows, rows.user < 8)
     assert evidence(tuned, X, Z[:8], some)[0] > evidence(median, X, Z[:8], some)[0] + 1.0
 
 

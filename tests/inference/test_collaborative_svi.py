@@ -11,9 +11,9 @@ from crowded import crowded, error, queries
 
 from heedful.inference.collaborative import svi as module
 from heedful.inference.collaborative.cp import fit
-from heedful.inference.collaborative.sparse_cells import cells, take_part
+from heedful.inference.collaborative.sparse_cells import cells
 from heedful.inference.collaborative.svi import fit_streaming, user_weights
-from heedful.inference.pairwise import concatenate, pair_rows
+from heedful.inference.pairwise import concatenate, pair_rows, take_rows
 
 Array = npt.NDArray[np.float64]
 
@@ -59,7 +59,7 @@ def test_a_part_of_a_step_is_on_the_way() -> None:
 def test_one_pass_is_nearly_the_fit_of_all() -> None:
     world = crowded(1500, 12, 15, D=3, seed=2, amplitude=1.5)
     whole = error(fit(world.K, 1500, world.rows, D=6), world.f)
-    first = error(fit(world.K, 30, take_part(world.rows, world.rows.user < 30), D=6), world.f[:30])
+    first = error(fit(world.K, 30, take_rows(world.rows, world.rows.user < 30), D=6), world.f[:30])
     once = fit_streaming(world.K, 1500, world.rows, D=6, batch=30)
     assert first > whole + 0.02  # one batch alone is not enough
     assert error(once, world.f) < whole + 0.012
@@ -81,8 +81,8 @@ def test_what_is_told_of_people_is_as_of_a_fit() -> None:
 def test_going_on_with_new_people_and_new_items() -> None:
     world = crowded(400, 8, 15, seed=5)
     old = (world.rows.user < 300) & (world.rows.pairs < 7).all(axis=1)
-    before = fit_streaming(world.K, 300, take_part(world.rows, old), D=4, batch=100)
-    after = fit_streaming(world.K, 400, take_part(world.rows, ~old), D=4, batch=100, start=before)
+    before = fit_streaming(world.K, 300, take_rows(world.rows, old), D=4, batch=100)
+    after = fit_streaming(world.K, 400, take_rows(world.rows, ~old), D=4, batch=100, start=before)
     assert after.steps > before.steps
     assert set(zip(after.items.first.tolist(), after.items.second.tolist())) == set(zip(*np.triu_indices(8, 1)))
     new = np.arange(300, 400)
@@ -103,13 +103,13 @@ def test_ties_lapses_and_times() -> None:
     tied = pair_rows([[0, 1], [2, 3]], None, True, [3, 8])
     rows = concatenate([world.rows, tied])
     order = np.random.default_rng(0).permutation(rows.size)
-    rows = take_part(rows, order)
+    rows = take_rows(rows, order)
     of = cells(rows, 12, 5)
     rng = np.random.default_rng(1)
     mh, vh = rng.normal(size=(of.P, 3)), rng.random((of.P, 3))
     mw, vw, _ = user_weights(of, mh, vh, rows, width=0.4, lapse=0.1)
     for u in (3, 8, 0):
-        own = take_part(rows, rows.user == u)
+        own = take_rows(rows, rows.user == u)
         alone = cells(own._replace(user=np.zeros(own.size, np.int64)), 1, 5, (of.first, of.second))
         m, v, _ = user_weights(alone, mh, vh, own._replace(user=np.zeros(own.size, np.int64)), width=0.4, lapse=0.1)
         np.testing.assert_allclose(mw[u], m[0], atol=1e-12)

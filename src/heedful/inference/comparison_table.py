@@ -19,9 +19,10 @@ MOST_ROWS = 400
 
 
 def pairwise_rows(choices: ComparisonTable) -> PairRows:
-    """The table as rows of pairwise comparisons. Equal answers of a person are one row, whichever item stood first.
+    """Return the table as rows of pairwise comparisons.
 
-    ValueError where one answer would have more than MOST_ROWS rows.
+    Equal answers of a person are one row, whichever item stood first. Raise ValueError if one answer would have more
+    than MOST_ROWS rows.
     """
     (whose, pairs, equal, counts, _), rest = _of_two(choices)
     alone = pair_rows(np.empty((0, 2)))
@@ -50,7 +51,9 @@ def pairwise_rows(choices: ComparisonTable) -> PairRows:
 
 
 def _of_two(choices: ComparisonTable) -> tuple[PairRows, list[Comparison[int]]]:
-    """The judged answers about two items as rows, one per entry; and the judged answers about more."""
+    """Return the judged answers about two items as rows, one for each entry, and the judged answers about more
+    items.
+    """
     rows, rest = [], []
     for each in choices.comparisons:
         if each.judged:
@@ -66,7 +69,7 @@ def _of_two(choices: ComparisonTable) -> tuple[PairRows, list[Comparison[int]]]:
 
 
 def win_counts(choices: ComparisonTable, tie: float = 0.5) -> Array:
-    """How often item i was placed above item j (n x n); a tie of two counts as `tie` wins of each."""
+    """Return how often item i was placed above item j (n x n); a tie of two counts as `tie` wins of each."""
     n = len(choices.items)
     (_, pairs, equal, times, _), rest = _of_two(choices)
     better, worse = pairs.T
@@ -86,7 +89,7 @@ def win_counts(choices: ComparisonTable, tie: float = 0.5) -> Array:
 
 
 def answer_counts(choices: ComparisonTable) -> Array:
-    """How many answers compare each item with others (n,)."""
+    """Return how many answers compare each item with others (n,)."""
     n = len(choices.items)
     (_, pairs, _, times, _), rest = _of_two(choices)
     better, worse = pairs.T
@@ -99,7 +102,8 @@ def answer_counts(choices: ComparisonTable) -> Array:
 
 
 def connected_parts(compared: npt.NDArray[np.bool_]) -> Ints:
-    """The connected component of each item (n,) in the graph of comparisons (n x n), numbered by its first item.
+    """Return the connected component of each item (n,) in the graph of comparisons (n x n), numbered by its first
+    item.
 
     Items in different components were never compared, not even by way of others.
     """
@@ -113,8 +117,9 @@ def connected_parts(compared: npt.NDArray[np.bool_]) -> Ints:
 
 
 def shortest_cycle(beats: npt.NDArray[np.bool_]) -> list[int]:
-    """A shortest cycle of items in which each beats the next and the last beats the first; empty where there is none.
-    `beats` (n x n): whether row beats column.
+    """Return a shortest cycle of items in which each beats the next and the last beats the first, or [].
+
+    `beats` (n x n): whether the row's item beats the column's.
     """
     from scipy.sparse.csgraph import connected_components
 

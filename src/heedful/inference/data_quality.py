@@ -42,8 +42,9 @@ class Remark(NamedTuple):
 
 
 def remarks(found: Estimate, X: Array | None = None, person: int | None = None) -> list[Remark]:
-    """All warnings about the answers of `found`, and about items with features X (n x d). `person`: only this one's
-    answers.
+    """Return all warnings about the answers of `found`, and about items with features X (n x d).
+
+    With `person`, those about the answers of this person alone.
     """
     choices = found.choices
     of_all = win_counts(choices)
@@ -104,7 +105,7 @@ def _alike(choices: ComparisonTable, X: Array | None) -> list[Remark]:
 
 
 def _round(choices: ComparisonTable, of_all: Array) -> list[Remark]:
-    """Cycles of majorities, each of which is significant."""
+    """Warn of a cycle of majorities, each of which is significant."""
     from scipy.special import bdtrc
 
     met = of_all + of_all.T
@@ -125,8 +126,9 @@ def _round(choices: ComparisonTable, of_all: Array) -> list[Remark]:
 
 
 def sides(choices: ComparisonTable, person: int | None = None) -> list[Remark]:
-    """Who chooses the left or the right side more often than chance allows, from plain choices whose sides are known.
-    `person`: only this one.
+    """Warn of people who choose the left or the right side more often than chance allows.
+
+    Only plain choices whose sides are known count. With `person`, only this person is looked at.
     """
     people = len(choices.people)
     firsts, sided = np.zeros(people, np.int64), np.zeros(people, np.int64)
@@ -156,14 +158,14 @@ def sides(choices: ComparisonTable, person: int | None = None) -> list[Remark]:
 
 
 def _two_sided_p(k: int, n: int) -> float:
-    """Two-sided binomial p-value of k heads in n tosses of a fair coin."""
+    """Return two-sided binomial p-value of k heads in n tosses of a fair coin."""
     from scipy.stats import binom
 
     return 1.0 if n == 0 else min(1.0, 2.0 * float(binom.cdf(min(k, n - k), n, 0.5)))
 
 
 def _random(found: Estimate, person: int | None) -> list[Remark]:
-    """Who seems to answer at random; without names, whether the answers seem random as a whole."""
+    """Warn of people who seem to answer at random; if nobody is named, of answers that seem random as a whole."""
     from scipy.special import logit
 
     choices, random = found.choices, found.belief.noise.random
@@ -185,7 +187,7 @@ def _random(found: Estimate, person: int | None) -> list[Remark]:
 
 
 def _against_themselves(choices: ComparisonTable, person: int | None) -> list[Remark]:
-    """Who contradicts themselves, by opposite answers or by a cycle."""
+    """Warn of people who contradict themselves, by opposite answers or by a cycle."""
     both, rounds, example = [], [], ""
     mine: dict[int, list[int]] = {}
     for at, each in enumerate(choices.comparisons):
@@ -218,12 +220,14 @@ def _against_themselves(choices: ComparisonTable, person: int | None) -> list[Re
 
 
 def _voices(choices: ComparisonTable) -> bool:
-    """Whether nobody is named and the answers are orders: then they are from many people, who may differ."""
+    """Return whether the answers of a nameless person are orders of more than two items: then they are from many
+    people, who may differ.
+    """
     return any(sum(map(len, each.tiers)) > 2 for each in choices.comparisons)
 
 
 def _wins_of(choices: ComparisonTable, given: Sequence[int]) -> tuple[list[int], Array]:
-    """The items of some answers, and how often each was placed above each other."""
+    """Return the items of some answers, and how often each was placed above each other."""
     chosen = [choices.comparisons[at] for at in given]
     items = sorted({item for each in chosen for tier in each.tiers for item in tier})
     place = {item: i for i, item in enumerate(items)}
@@ -232,7 +236,7 @@ def _wins_of(choices: ComparisonTable, given: Sequence[int]) -> tuple[list[int],
 
 
 def _one_answer(choices: ComparisonTable) -> list[Remark]:
-    """Who never could judge, and who finds everything equally good."""
+    """Warn of answers that cannot judge, and of answers that nearly all find everything equally good."""
     unsure = sum(each.times for each in choices.comparisons if not each.judged)
     equal = sum(each.times for each in choices.comparisons if each.judged and len(each.tiers) == 1)
     out = []

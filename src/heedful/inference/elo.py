@@ -34,10 +34,10 @@ class Scores(NamedTuple):
 
 
 def scores(posterior: Posterior | Mixture, anchor: tuple[int, float] | None = None) -> Scores:
-    """Elo scores of items from a posterior over their utilities.
+    """Return the Elo scores of items from a posterior over their utilities.
 
-    Utilities are centred on their mean, which gets the score MIDDLE; or, with `anchor` (item, score), on that item,
-    whose score then has no uncertainty while the others are as uncertain as their difference from it.
+    Utilities are centred on their mean, which gets the score MIDDLE. With `anchor` (item, score) they are centred on
+    this item, whose score then has no uncertainty; the others are as uncertain as their difference from it.
     """
     whole = posterior.whole()
     if anchor is None:

@@ -69,19 +69,23 @@ class Belief(NamedTuple):
         return self.nodes[0].sites
 
     def average(self, people: Ints | None = None) -> Posterior | Mixture:
-        """Posterior over the mean utilities (n,) of the people with these numbers (distinct), or of all."""
+        """Return the posterior over the mean utilities (n,) of the people with these numbers (distinct), or of all
+        people.
+        """
         few = None if people is None or people.size == self.users else np.sort(people)
         count = self.users if few is None else few.size
         return self._mixture([self._average(node, few) for node in self.nodes], 1.0 / count)
 
     def of(self, person: int) -> Posterior | Mixture:
-        """Posterior over one person's utilities (n,); for a person without answers, that of somebody new."""
+        """Return the posterior over one person's utilities (n,); for a person without answers, that of a new person."""
         if self.users > 1 and not (self.rows.user == person).any():
             return self.new()
         return self._mixture([self._person(node, person) for node in self.nodes], 1.0)
 
     def new(self) -> Posterior | Mixture:
-        """Posterior over the utilities (n,) of somebody who has not answered; with one person, of that person."""
+        """Return the posterior over the utilities (n,) of a person who has not answered; if one person answers,
+        that of this person.
+        """
         parts = [Posterior(node.joint.mean, node.joint.cov + node.joint.own) for node in self.nodes if node.joint]
         return self._mixture(parts, 1.0) if parts else self.average()
 
@@ -110,14 +114,17 @@ class Belief(NamedTuple):
         return many.of(0)
 
     def _mixture(self, parts: list[Posterior], apart: float) -> Posterior | Mixture:
-        """Posteriors over the items mentioned, extended to all items and mixed; `apart`: the share in them of what is
-        personal.
+        """Extend posteriors over the items that answers mention to all items, and mix them.
+
+        `apart`: the share in the variance of each that is personal.
         """
         whole = [self._of_all(node, part, apart) for node, part in zip(self.nodes, parts)]
         return mixture([node.weight for node in self.nodes], whole)
 
     def _of_all(self, node: QuadratureNode, part: Posterior, apart: float) -> Posterior:
-        """Extend to items that no answer mentions: given the others they are as K has them."""
+        """Extend a posterior over the items that answers mention to all items, which given those are distributed as
+        K says.
+        """
         n, met = len(self.K), self.met
         if met.size == n:
             return part
@@ -136,8 +143,8 @@ class Belief(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """The result of `estimate`: the table, what was inferred, and the posterior of everybody's mean, or of the one
-    person.
+    """The result of `estimate`: the table, what was inferred, and the posterior of the one person, or of the mean
+    of all people.
     """
 
     choices: ComparisonTable
@@ -166,10 +173,11 @@ def infer_utilities(X: Array, users: int, rows: PairRows) -> Belief:
 
 
 def estimate(choices: ComparisonTable, X: npt.ArrayLike | None = None) -> Estimate:
-    """Posterior over utilities given a comparison table: of the one person who answered, or of the mean and each of
-    several.
+    """Estimate the utilities of a comparison table: those of the one person who answered, or the mean and each of
+    several people.
 
-    `X` (n x d): features of the items. ValueError with fewer than two items, with too many, or without a judged answer.
+    `X` (n x d): features of the items. Raise ValueError with fewer than two items, with too many, or without a judged
+    answer.
     """
     n, U = len(choices.items), len(choices.people)
     most = MOST_ITEMS if U == 1 else MOST_ITEMS_OF_MANY

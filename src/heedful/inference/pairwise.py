@@ -19,10 +19,10 @@ Selection = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice
 
 
 class PairRows(NamedTuple):
-    """Pairwise comparisons of people, as columns of p rows. "Cannot judge" has no row.
+    """Pairwise comparisons of people, as columns of p rows. An answer "cannot judge" has no row.
 
-    Rows with one `group` number (from 0) came in one answer, such as a ranking: each item's utility was perceived once
-    in it, with noise of variance 1/2, which its rows share. Rows of group -1 stand alone.
+    Rows with one `group` number (from 0) came in one answer, such as a ranking: the utility of each item was perceived
+    once in it, with noise of variance 1/2, which its rows share. Rows of group -1 stand alone.
     """
 
     user: Ints
@@ -44,9 +44,9 @@ class PairRows(NamedTuple):
 def pair_rows(
     pairs: npt.ArrayLike, times: npt.ArrayLike | None = None, equal: npt.ArrayLike = False, user: npt.ArrayLike = 0
 ) -> PairRows:
-    """Independent rows (group -1) from pairs (p x 2), winner first; `times`, `equal`, `user` (p,) or one for all.
+    """Return independent rows (group -1) from pairs (p x 2), winner first.
 
-    ValueError where an item is compared with itself.
+    `times`, `equal`, `user`: (p,), or one for all. Raise ValueError if an item is compared with itself.
     """
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
     p, same = len(pairs), pairs[:, 0] == pairs[:, 1]
@@ -62,20 +62,23 @@ def pair_rows(
 
 
 def one_answer(pairs: npt.ArrayLike, times: float = 1.0, user: int = 0, equal: npt.ArrayLike = False) -> PairRows:
-    """Rows of one answer that compares more than two items, which share noise. A single row is a choice."""
+    """Return the rows of one answer that compares more than two items: they share noise. A single row is a choice."""
     alone = pair_rows(pairs, times, equal, user)
     return alone if alone.size < 2 else alone._replace(group=np.zeros(alone.size, np.int64))
 
 
 def best_of(items: Sequence[int], best: int, times: float = 1.0, user: int = 0) -> PairRows:
-    """Rows of the answer that `best` is the best of `items`: it beats each other item; these are not compared."""
+    """Return the rows of the answer that `best` is the best of `items`: it beats each other item; those are not
+    compared.
+    """
     return one_answer([(best, i) for i in items if i != best], times, user)
 
 
 def order_rows(
     tiers: Sequence[int | Sequence[int]], times: float = 1.0, user: int = 0, *, equal: bool = False
 ) -> PairRows:
-    """Rows of a ranking, best first: each tier beats the next. Items of a tier are not compared or, with `equal`, tie.
+    """Return the rows of a ranking, best first: each tier beats the next. Items of a tier are not compared or, with
+    `equal`, tie.
 
     order_rows([3, 1, 2]) is a whole ranking, order_rows([3, [1, 2]]) the best of three, order_rows([[3, 1], [2]]) the
     worst.
@@ -87,7 +90,7 @@ def order_rows(
 
 
 def concatenate(parts: Sequence[PairRows]) -> PairRows:
-    """Several tables in this order as one; groups are renumbered so that they stay distinct."""
+    """Return several tables as one, in this order; groups are renumbered so that they stay distinct."""
     groups, free = [], 0
     for part in parts:
         groups.append(np.where(part.group >= 0, part.group + free, -1))
@@ -99,16 +102,16 @@ def concatenate(parts: Sequence[PairRows]) -> PairRows:
 
 
 def take_rows(rows: PairRows, at: Selection) -> PairRows:
-    """The rows `at` (an index array, slice or mask), in that order."""
+    """Return the rows `at` (an index array, slice or mask), in that order."""
     user, pairs, equal, times, group = rows
     return PairRows(user[at], pairs[at], equal[at], times[at], group[at])
 
 
 def merge_equal(rows: PairRows) -> PairRows:
-    """The same comparisons, where a person's identical rows are one row whose counts (`times`) are added up.
+    """Merge the identical rows of each person into one row, whose `times` is their sum.
 
-    The items of a tie stand in rising order, so that a ~ b and b ~ a are identical. Rows of a group of people, not of
-    one person, are kept as they are, at the end.
+    The items of a tie stand in rising order, so that a ~ b and b ~ a are identical. Rows of a group are kept unchanged,
+    at the end.
     """
     alone = rows.group < 0
     pairs = np.where(rows.equal[:, None], np.sort(rows.pairs, axis=1), rows.pairs)[alone]

@@ -101,12 +101,14 @@ class PreferenceRanking(NamedTuple):
         return tuple(self.names[i] for i in self.standing.order.tolist())
 
     def alike(self) -> list[list[str]]:
-        """Groups of items of which no two can be told apart, best first."""
+        """Return the groups of items of which no two can be told apart, best first."""
         return [list(self.items[a : b + 1]) for a, b in self.standing.alike]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per item, best first: utility with standard deviation, score with its 90 % interval, answers,
-        P(best), the places that hold 90 %, and P(it is better than the next).
+        """Return one row for each item, best first.
+
+        A row has utility with standard deviation, score with its 90 % interval, answers, P(best), the places that hold
+        90 %, and P(it is better than the next item).
         """
         now, better = self.standing, [*self.standing.better.tolist(), None]
         return [
@@ -128,15 +130,18 @@ class PreferenceRanking(NamedTuple):
         ]
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """The ranking as a data frame of this package: pandas, polars, or pyarrow for a table. A row for each item,
-        best first; `low` and `high` are the places that hold 90 %. ModuleNotFoundError where it is not installed."""
+        """Return the ranking as a data frame of `package`: pandas, polars, or pyarrow for a table.
+
+        There is a row for each item, best first; `low` and `high` are the places that hold 90 %. Raise
+        ModuleNotFoundError if the package is not installed.
+        """
         rows = self.rows()
         columns = {name: [row[name] for row in rows] for name in rows[0] if name != "places"}
         columns |= {name: [row["places"][at] for row in rows] for at, name in enumerate(("low", "high"))}
         return frame_of(columns, package)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON objects, as `heedful rank --json` prints it."""
+        """Return the whole result as JSON objects, as `heedful rank --json` prints it."""
         choices, belief, verdict = self.estimate.choices, self.estimate.belief, self.verdict
         noise, many = belief.noise, len(choices.people) > 1
         one = choices.people.index(self.person) if self.person is not None else 0
@@ -178,7 +183,9 @@ class PreferenceRanking(NamedTuple):
         }
 
     def _matrix(self) -> dict[str, Any] | None:
-        """Who beat whom how often, and the probability next time: rows and columns best first."""
+        """Return who beat whom how often, and the probability next time, with rows and columns best first; None for
+        many items.
+        """
         order, n = self.standing.order, len(self.names)
         if n > MATRIX:
             return None
@@ -235,7 +242,8 @@ def rank(
     known, best or ranking; `sure`: how sure is sure enough, 0.5 to 0.999. `anchor`: an item and the score that it has;
     without, the average has 1,000.
 
-    ValueError, naming what is wrong, for input that makes no sense; FileNotFoundError where a file is not there.
+    Raise ValueError, naming what is wrong, for input that makes no sense; Raise FileNotFoundError if a file is not
+    there.
     """
     return ranking_of(
         rank_request(
@@ -295,7 +303,7 @@ def rank_request(
 
 
 def ranking_of(asked: RankRequest) -> PreferenceRanking:
-    """Rank comparisons that were read. ValueError as `estimate`."""
+    """Rank comparisons that were read. Raise ValueError as `estimate`."""
     choices, X, person, goal, sure = asked.choices, asked.X, asked.person, asked.goal, asked.sure
     whole = estimate(choices, X)
     posterior, new, whose = whole.posterior, None, choices
@@ -336,7 +344,7 @@ def ranking_of(asked: RankRequest) -> PreferenceRanking:
 
 
 def _whose(choices: ComparisonTable, pool: bool | None, without: Sequence[str], person: str | None) -> ComparisonTable:
-    """The comparisons by person, or as one person's."""
+    """Return the comparisons by person, or as those of one person."""
     if pool is False and "" in choices.people:
         choices = comparisons.split_nameless(choices)
     if without:
@@ -356,7 +364,7 @@ def _whose(choices: ComparisonTable, pool: bool | None, without: Sequence[str], 
 
 
 def _with_features(choices: ComparisonTable, items: Any, identifier: str | None) -> tuple[ComparisonTable, Any]:
-    """The comparisons with all items of a table, and the items' features."""
+    """Return the comparisons with all items of a table, and the features of the items."""
     if items is None:
         if identifier is not None:
             raise ValueError("identifier: expected items, whose column it is, got none")
@@ -376,7 +384,7 @@ def _with_features(choices: ComparisonTable, items: Any, identifier: str | None)
 
 
 def _anchor_item(choices: ComparisonTable, anchor: Any) -> tuple[int, float] | None:
-    """The number of the anchor item, and its score."""
+    """Return the number of the anchor item and its score; None without an anchor."""
     if anchor is None:
         return None
     if not isinstance(anchor, tuple | list) or len(anchor) != 2:

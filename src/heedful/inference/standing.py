@@ -46,11 +46,11 @@ class Verdict(NamedTuple):
 
 
 def standing(posterior: Posterior | Mixture, seed: int = 0, *, at: float = 0.9) -> Standing:
-    """The order of items under a posterior, with uncertainty.
+    """Return the order of items under a posterior, with the uncertainty of their places.
 
     P(best) and places are shares of seeded draws, with standard errors up to .004; .008 with more than 100 items, .016
     with more than 1000. The order, means, standard deviations and pairwise probabilities are exact. Two items cannot be
-    told apart where neither is better with probability `at`.
+    told apart if neither is better with probability `at`.
     """
     n = posterior.mean.size
     f = posterior.draws(16_000 if n <= 100 else 4_000 if n <= 1_000 else 1_000, seed)
@@ -70,7 +70,7 @@ def standing(posterior: Posterior | Mixture, seed: int = 0, *, at: float = 0.9) 
 
 
 def _descending(f: Array) -> Ints:
-    """Columns of f (d x n) by value in each row, highest first, ties by number; overwrites f."""
+    """Return the columns of f (d x n) by value in each row, highest first, ties by number; f is overwritten."""
     order = np.negative(f, out=f).argsort(axis=1)  # several times as fast as a stable one, where nothing ties
     rising = np.take_along_axis(f, order, axis=1)
     tied = (rising[:, 1:] == rising[:, :-1]).any(axis=1)
@@ -81,8 +81,11 @@ def _descending(f: Array) -> Ints:
 def verdict(
     posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9, ask: bool = True
 ) -> Verdict:
-    """Whether the goal is reached at level `at`, given the standing `found`; where one person answers (`ask`), about
-    how many questions are left; and the next question by the goal's rule. ValueError, naming the argument.
+    """Decide whether the goal is reached at level `at`, given the standing `found`, and choose the next question by
+    the goal's rule.
+
+    With `ask`, for one person who answers, also estimate how many questions are left. Raise ValueError, naming the
+    argument.
     """
     stop = stop_at(posterior, goal, found, at=at)
     left = estimate_remaining(posterior.whole(), goal, at=at, stop=stop) if ask else None
@@ -90,8 +93,8 @@ def verdict(
 
 
 def stop_at(posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9) -> Stop:
-    """Whether to stop, as `stopping`, given the standing `found`. The favourite's probability is that of its row; where
-    it is high enough, other draws have to confirm it.
+    """Decide whether to stop as `stopping` does, with P(best) from the standing `found`; if that is high enough,
+    other draws have to confirm it.
     """
     if goal != "best":
         return stopping(posterior, goal, at=at)
@@ -101,8 +104,9 @@ def stop_at(posterior: Posterior | Mixture, goal: str, found: Standing, *, at: f
 
 
 def alike(posterior: Posterior | Mixture, order: Ints, at: float = 0.9) -> tuple[tuple[int, int], ...]:
-    """Runs of places in `order`, best first, in which no two items can be told apart: (from, to), 0 the first, none
-    inside another. No first item of a pair there is better with probability `at`, so runs may overlap.
+    """Return the runs of places (from, to) in `order`, 0 the first, in which no two items can be told apart.
+
+    In a run no item is better than a later one with probability `at`. No run lies inside another, but runs may overlap.
     """
     runs, start = [], 0
     for place in range(order.size):

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from heedful.inference.collaborative.baselines import fit_birlutiu, fit_single
 from heedful.inference.collaborative.cp import fit as fit_cp
-from heedful.inference.collaborative.cp_fit import choice_probability
 from heedful.inference.collaborative.distances import half_median, standardise
 from heedful.inference.collaborative.joint_gp import fit_joint, tune_joint
 from heedful.inference.collaborative.model_selection import tune, tune_cp
@@ -19,6 +18,7 @@ from heedful.inference.collaborative.user_covariance import user_covariance
 from heedful.inference.gp.hierarchical import HierarchicalFit, Population
 from heedful.inference.gp.hierarchical import fit as fit_hierarchical
 from heedful.inference.gp.kernels import kernel_for
+from heedful.inference.gp.posterior import choice_probability, user_gap
 from heedful.inference.pairwise import Index, PairRows
 from heedful.jit.kernel import Ints
 
@@ -76,9 +76,8 @@ class HierarchicalModel(NamedTuple):
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
         """Mean and variance of f_u(a) - f_u(b); arrays of one shape."""
-        people: Any = self.fitted.people  # of so few items, all at once
-        v = people.cov[user, a, a] + people.cov[user, b, b] - people.cov[user, a, b] - people.cov[user, b, a]
-        return people.mean[user, a] - people.mean[user, b], np.maximum(v, 0.0)
+        people = self.fitted.people  # of so few items, all at once
+        return user_gap(people.mean, people.cov, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
         """P(user prefers a to b), noise included; arrays of one shape."""

@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.collaborative.cp_fit import choice_probability
 from heedful.inference.gp.ep import UserPosteriors, infer_users
 from heedful.inference.gp.hierarchical import Population, maximise_population
-from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.posterior import Posterior, choice_probability, user_gap
 from heedful.inference.gp.sites import Sites, make_table
 from heedful.inference.pairwise import Index, PairRows
 
@@ -29,20 +28,17 @@ class IndividualFit(NamedTuple):
     moved: float
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Mean and variance of f_u(a) - f_u(b). `user`, `a`, `b`: numbers, or arrays of one shape, which the results
-        have.
+        """Return mean and variance of f_u(a) - f_u(b). `user`, `a`, `b`: numbers, or arrays of one shape, which the
+        results have.
         """
-        user, a, b = (np.asarray(x, np.int64) for x in (user, a, b))
-        mean, cov = self.people.mean, self.people.cov
-        v = (cov[user, a, a] - cov[user, a, b]) + (cov[user, b, b] - cov[user, b, a])
-        return mean[user, a] - mean[user, b], np.maximum(v, 0.0)
+        return user_gap(self.people.mean, self.people.cov, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
+        """Return P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
         return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
-        """Posterior over the utilities (n,) of one user, with its covariance."""
+        """Return the posterior over the utilities (n,) of one user, with its covariance."""
         return self.people.of(user)
 
     @property
@@ -63,7 +59,7 @@ def fit_single(
     """Fit SU ([H12] section 6.1): each person alone, with the prior f_u ~ N(0, K).
 
     K (n x n): covariance of the items. `users`: how many people. `width` and `lapse` as in `infer_users`. `sites`:
-    where an earlier fit of the first rows ended, to start from. ValueError as `infer_users`.
+    where an earlier fit of the first rows ended, to start from. Raise ValueError as `infer_users`.
     """
     none = np.zeros(len(K))
     people = infer_users(K, none, users, rows, sites, width=width, lapse=lapse, tolerance=1e-6)
@@ -103,13 +99,13 @@ def fit_birlutiu(
 
 
 def _span(m: Array) -> float:
-    """Largest change of a difference of two means."""
+    """Return the largest difference of two entries of m: the largest change of a difference of two means."""
     return float(m.max() - m.min())
 
 
 def _widest(S: Array) -> float:
-    """Largest change of a covariance of two differences, max |S_ac - S_ad - S_bc + S_bd|; with many items, of a
-    variance.
+    """Return max |S_ac - S_ad - S_bc + S_bd|, the largest change of a covariance of two differences; with many
+    items, the largest change of a variance of a difference.
     """
     n = len(S)
     if n > 60:

@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe
-from heedful.inference.collaborative.cp_fit import choice_probability
 from heedful.inference.gp.acquisition import bald, mes
 from heedful.inference.gp.ep import infer_rows
-from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.posterior import Posterior, choice_probability
 from heedful.inference.gp.sites import Sites
 
 Array = npt.NDArray[np.float64]
@@ -33,15 +32,15 @@ class LabelPosterior(NamedTuple):
     log_evidence: float
 
     def predict(self, across: Array, variance: Array) -> tuple[Array, Array]:
-        """Mean and variance of f (m,) at m new inputs. `across` (m x n): their covariances with the labelled inputs;
-        `variance` (m,): their prior variances.
+        """Return the mean and variance of f (m,) at m new inputs. `across` (m x n): their covariances with the labelled
+        inputs; `variance` (m,): their prior variances.
         """
         T, r = np.diag(self.sites.tau), self.signs * self.sites.nu
         hold = np.linalg.solve(np.eye(len(T)) + T @ self.K, np.column_stack([T, r]))
         return across @ hold[:, -1], np.maximum(variance - np.einsum("mi,ij,mj->m", across, hold[:, :-1], across), 0.0)
 
     def predict_proba(self, across: Array, variance: Array) -> Array:
-        """P(y = 1) (m,) at m new inputs; arguments as in `predict`."""
+        """Return P(y = 1) (m,) at m new inputs; arguments as in `predict`."""
         return choice_probability(*self.predict(across, variance))
 
 
@@ -59,7 +58,8 @@ def fit_labels(K: Array, y: npt.ArrayLike, times: npt.ArrayLike | None = None) -
 
 
 def label_acquisition(mean: Array, var: Array, rule: str, rng: np.random.Generator | None = None) -> Array:
-    """Score of asking for the label at each of m inputs, where f has means `mean` (m,) and variances `var` (m,).
+    """Return the score of asking for the label at each of m inputs, where f has means `mean` (m,) and variances `var`
+    (m,).
 
     "bald" and "mes" are in bits ([H12] Eq. 11 and its first term); "random" draws scores from `rng`. Ask for the input
     with the highest score, the first of equals.

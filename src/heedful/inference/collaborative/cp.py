@@ -39,8 +39,8 @@ they begin from still show in what is certain and what is not, and questions are
 
 
 class Messages(NamedTuple):
-    """Natural parameters (precision, precision times mean) that the factors send: of g by row (R,), of w (U x D), of h
-    (D x P).
+    """Messages of the factors to g by row (R,), to W (U x D) and to H (D x P), as natural parameters: precision,
+    precision times mean.
     """
 
     to_g1: tuple[Array, Array]
@@ -75,7 +75,8 @@ def fit(
     many of the pairs, drawn with `seed`, as the paper did to save time; for comparison only. `width`, `lapse` as in
     `infer_users`. `start`: an earlier fit to continue, with the same D and people, whose rows are the first of `rows`.
     Iteration ends when the means of g move by less than `tolerance` (root mean square), or after `cycles`. Cost: R D^2
-    + D n^3 per cycle, R the number of rows. ValueError, naming the argument, for arguments that do not fit together.
+    + D n^3 per cycle, R the number of rows. Raise ValueError, naming the argument, for arguments that do not fit
+    together.
     """
     check_count("D", D)
     check_count("users", users)
@@ -146,15 +147,17 @@ def _cycle(
 
 
 def _damp(t: Array, n: Array, to_t: Array, to_n: Array, share: float) -> tuple[Array, Array]:
-    """A message moved towards another by a share. Where the other has no positive precision, the message stays as it
-    was: a lapse can make a surprising answer widen the posterior, and so can the coupling of h.
+    """Move a message (t, n) towards another (to_t, to_n) by a share, and return it.
+
+    Where the other has no positive precision the message stays: a lapse can make a surprising answer widen the
+    posterior, and so can the coupling of h.
     """
     step = np.where(to_t > 0.0, share, 0.0)
     return t + step * (to_t - t), n + step * (to_n - n)
 
 
 def _fresh(of: Cells, items: Items | Shared, people: Shared | None, D: int) -> tuple[Messages, None]:
-    """Messages before any answer: those of the priors."""
+    """Return the messages before any answer, which are those of the priors, and None for the factors."""
     R, U, P = of.user.size, of.U, of.P
     vh, vw = items.variance(), np.ones(U) if people is None else people.variance()
     none = np.zeros(R)
@@ -170,7 +173,9 @@ def _fresh(of: Cells, items: Items | Shared, people: Shared | None, D: int) -> t
 
 
 def _warm(of: Cells, items: Items | Shared, people: Shared | None, before: CPFit) -> tuple[Messages, Factors]:
-    """Messages to continue an earlier fit; new pairs start from its functions, new answers from W H."""
+    """Return the messages and factors to continue an earlier fit from; new pairs start from its functions, new
+    answers from W H.
+    """
     old = before.messages
     more = of.P - before.cells.P
     t2h, n2h = (np.pad(x, ((0, 0), (0, more))) for x in old.to_h2)

@@ -12,7 +12,7 @@ from heedful.inference.collaborative.priors import Items, Shared
 from heedful.inference.collaborative.sparse_cells import Cells
 from heedful.inference.collaborative.vb_product import Factors
 from heedful.inference.gp.ep import Likelihood
-from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.posterior import Posterior, choice_probability
 from heedful.inference.pairwise import Index
 from heedful.jit.kernel import Ints
 
@@ -33,7 +33,7 @@ class Functions(NamedTuple):
     kernel: PairKernel | None
 
     def at(self, a: Ints, b: Ints) -> tuple[Array, Array]:
-        """Means and variances (k x D) of h_d(a, b), a and b (k,)."""
+        """Return means and variances (k x D) of h_d(a, b), a and b (k,)."""
         if self.kernel is not None:
             prior = self.kernel.over(a, b)
             v = np.einsum("ki,dij,kj->kd", prior.R, self.cov, prior.R, optimize=True)
@@ -62,15 +62,15 @@ class CPFit(NamedTuple):
     """by how much the last cycle moved the means of g, root of the mean square"""
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Mean and variance of g_u(a, b), Eq. 7. `user`, `a`, `b`: numbers, or arrays of one shape."""
+        """Return mean and variance of g_u(a, b), Eq. 7. `user`, `a`, `b`: numbers, or arrays of one shape."""
         return gap(self.functions, self.mw, self.vw, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
+        """Return P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
         return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
-        """Posterior over one user's utilities of all items (n,): mean and covariance of sum_d w_d f_d."""
+        """Return the posterior over one user's utilities of all items (n,): mean and covariance of sum_d w_d f_d."""
         return utilities(self.functions, self.mw[user], self.vw[user])
 
     @property
@@ -82,7 +82,10 @@ class CPFit(NamedTuple):
 
 
 def gap(of: Functions, mw: Array, vw: Array, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-    """Mean and variance of sum_d w_ud h_d(a, b), for weights with means mw and variances vw (U x D)."""
+    """Return mean and variance of sum_d w_ud h_d(a, b), for weights with means mw and variances vw (U x D).
+
+    `user`, `a`, `b`: numbers, or arrays of one shape, which the results have.
+    """
     user, a, b = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in (user, a, b)))
     shape, (user, a, b) = user.shape, (x.ravel() for x in (user, a, b))
     mean, var = np.empty(a.size), np.empty(a.size)
@@ -95,17 +98,8 @@ def gap(of: Functions, mw: Array, vw: Array, user: Index, a: Index, b: Index) ->
     return mean.reshape(shape), var.reshape(shape)
 
 
-def choice_probability(mean: Array, var: Array) -> Array:
-    """Probability of choosing the first of two whose difference in utility is N(mean, var): Phi(mean / sqrt(1
-    + var)).
-    """
-    from scipy.special import ndtr
-
-    return ndtr(mean / np.sqrt(1.0 + var))  # type: ignore[no-any-return]
-
-
 def utilities(of: Functions, mw: Array, vw: Array) -> Posterior:
-    """Posterior over utilities sum_d w_d f_d (n,), for the weights (D,) of one person."""
+    """Return the posterior over utilities sum_d w_d f_d (n,), for the weights (D,) of one person."""
     if of.kernel is not None:
         raise ValueError("pseudo_pairs: expected None for utilities of items, got FITC over pairs, which has none")
     cov = np.tensordot(mw * mw + vw, of.cov, axes=1) + (of.mean.T * vw) @ of.mean
@@ -113,12 +107,12 @@ def utilities(of: Functions, mw: Array, vw: Array) -> Posterior:
 
 
 def functions_of_items(items: Items, to_h: tuple[Array, Array]) -> Functions:
-    """Posterior of the shared functions at the items, from messages to h (D x P)."""
+    """Return the posterior of the shared functions at the items, from messages to h (D x P)."""
     mean, cov, _ = items.utilities(*to_h)
     return Functions(mean, cov, None)
 
 
 def functions_of_pairs(prior: Shared, to_h: tuple[Array, Array], kernel: PairKernel | None) -> Functions:
-    """Posterior of the shared functions at the pseudo-inputs of FITC, from messages to h (D x P)."""
+    """Return the posterior of the shared functions at the pseudo-inputs of FITC, from messages to h (D x P)."""
     mean, cov, _ = prior.inner(*to_h)
     return Functions(mean, cov, kernel)

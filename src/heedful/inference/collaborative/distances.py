@@ -9,7 +9,9 @@ Array = npt.NDArray[np.float64]
 
 
 def standardise(X: npt.ArrayLike) -> Array:
-    """Columns of X (n x d) less their means, in units of their standard deviations; constant columns become 0."""
+    """Return the columns of X (n x d) less their means, in units of their standard deviations; constant columns
+    become 0.
+    """
     X = np.asarray(X, np.float64)
     spread = X.std(axis=0)
     constant = spread <= 1e-12 * np.abs(X).max(axis=0, initial=0.0)
@@ -17,9 +19,9 @@ def standardise(X: npt.ArrayLike) -> Array:
 
 
 def half_median(X: npt.ArrayLike) -> float:
-    """Length-scale l with l^2 = median(d^2) / 2, d the distances between different rows of X (n x d), standardised.
+    """Return the length-scale l with l^2 = median(d^2) / 2, d the distances of two rows of X (n x d), standardised.
 
-    The paper writes median(d); its tables were made with this one. 1 where all rows are the same.
+    The paper writes median(d); its tables were made with this one. 1 if all rows are the same.
     """
     from scipy.spatial.distance import pdist
 

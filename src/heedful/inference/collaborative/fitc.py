@@ -24,7 +24,7 @@ class PairKernel(NamedTuple):
     second: Ints
 
     def over(self, a: Ints, b: Ints) -> Shared:
-        """FITC prior of h at pairs (a, b), a and b (P,)."""
+        """Return the FITC prior of h at the pairs (a, b), for items a and b (P,)."""
         gap = self.K[a] - self.K[b]
         own = self.K[self.first] - self.K[self.second]
         among = own[:, self.first] - own[:, self.second]
@@ -33,7 +33,9 @@ class PairKernel(NamedTuple):
 
 
 def pseudo_pairs_of(K: Array, first: Ints, second: Ints, count: int, seed: int) -> PairKernel:
-    """A kernel with `count` of the pairs as pseudo-inputs, drawn with `seed`; all pairs where there are fewer."""
+    """Make a kernel with `count` of the pairs as pseudo-inputs, drawn with `seed`; with all pairs if there are
+    fewer.
+    """
     check_count("pseudo_pairs", count)
     P = first.size
     some = np.arange(P) if count >= P else np.sort(np.random.default_rng(seed).choice(P, count, replace=False))

@@ -8,15 +8,22 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_count
-from heedful.inference.collaborative.cp_fit import choice_probability
 from heedful.inference.collaborative.distances import half_median, standardise
 from heedful.inference.collaborative.priors import triangle
-from heedful.inference.collaborative.sparse_cells import take_part
 from heedful.inference.collaborative.user_covariance import features
 from heedful.inference.gp.ep import likelihood_of, moments
-from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.sites import Sites, make_table, root
-from heedful.inference.pairwise import Index, PairRows
+from heedful.inference.gp.posterior import Posterior, choice_probability, user_gap
+from heedful.inference.gp.sites import (
+    Sites,
+    cavities,
+    initial_sites,
+    log_scales,
+    make_table,
+    root,
+    site_changes,
+    site_steps,
+)
+from heedful.inference.pairwise import Index, PairRows, take_rows
 
 Array = npt.NDArray[np.float64]
 
@@ -39,17 +46,15 @@ class JointGPFit(NamedTuple):
     log_evidence: float
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Mean and variance of f(u, a) - f(u, b). `user`, `a`, `b`: numbers, or arrays of one shape."""
-        user, a, b = (np.asarray(x, np.int64) for x in (user, a, b))
-        v = (self.cov[user, a, a] - self.cov[user, a, b]) + (self.cov[user, b, b] - self.cov[user, b, a])
-        return self.mean[user, a] - self.mean[user, b], np.maximum(v, 0.0)
+        """Return mean and variance of f(u, a) - f(u, b). `user`, `a`, `b`: numbers, or arrays of one shape."""
+        return user_gap(self.mean, self.cov, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
+        """Return P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
         return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
-        """Posterior over the utilities (n,) of one user, with its covariance."""
+        """Return the posterior over the utilities (n,) of one user, with its covariance."""
         return Posterior(self.mean[user], self.cov[user])
 
     @property
@@ -77,30 +82,24 @@ def fit_joint(
     check_count("people times items", U * n, most=MOST)
     table, p = make_table(rows, U, n), rows.size
     likelihood, both = likelihood_of(rows, np.zeros(U), np.zeros(U)), _Product(root(K_users), root(K_items))
-    tau, nu = np.zeros(p), np.zeros(p)
-    if sites is not None:
-        had = min(sites.tau.size, p)
-        tau[:had], nu[:had] = np.maximum(sites.tau[:had], 0.0), sites.nu[:had]
+    tau, nu = initial_sites(sites, p)
+    tau = np.maximum(tau, 0.0)
     step, last, moved, done = 1.0, np.inf, np.inf, 0
     while True:
         T, h = table.natural(tau, nu)
         mean, cov, log_det = both.under(T, h)
         m, v = table.site_marginals(mean, cov, tau, nu)
-        left = np.maximum(1.0 - v * tau, 1e-10)
-        m, v = (m - v * nu) / left, v / left  # the cavity: one copy of the site taken out
+        m, v = cavities(m, v, tau, nu)
         log_z, slope, bend = moments(likelihood, m, v)
         if p == 0 or moved <= tolerance or done >= SWEEPS:
             break
-        ends = 1.0 - v * bend
-        to_tau, to_nu = bend / ends - tau, (slope + m * bend) / ends - nu
-        moved = float(np.maximum(np.abs(to_tau) / (1.0 + np.abs(tau)), np.abs(to_nu) / (1.0 + np.abs(nu))).max())
+        to_tau, to_nu = site_steps(m, v, slope, bend, tau, nu)
+        moved = float(site_changes(to_tau, to_nu, tau, nu).max())
         least = 0.5 if done < PATIENCE else 0.05
         step = max(0.5 * step, least) if moved > 0.95 * last else min(1.05 * step, 1.0)
         last = moved
         tau, nu, done = tau + step * to_tau, nu + step * to_nu, done + 1
-    grown = 1.0 + v * tau
-    scale = log_z + 0.5 * np.log(grown) - 0.5 * (nu * (2.0 * m + v * nu) - m * m * tau) / grown
-    evidence = float(rows.times @ scale) + 0.5 * float((h * mean).sum()) - 0.5 * log_det
+    evidence = float(rows.times @ log_scales(log_z, m, v, tau, nu)) + 0.5 * float((h * mean).sum()) - 0.5 * log_det
     evidence += float(table.noise_evidence(tau, nu).sum())
     return JointGPFit(mean, cov, Sites(tau, nu, done, moved if p else 0.0), evidence)
 
@@ -112,8 +111,10 @@ class _Product(NamedTuple):
     B: Array
 
     def under(self, T: Array, h: Array) -> tuple[Array, Array, float]:
-        """Means (U x n) and covariances (U x n x n) of f under exp(-f_u' T_u f_u / 2 + h_u' f_u) for all u, T (U x n x
-        n), h (U x n); and the log determinant of the precision of Z.
+        """Return the posterior of f under exp(-f_u' T_u f_u / 2 + h_u' f_u) for all u: means (U x n) and
+        covariances (U x n x n); and the log determinant of the precision of Z.
+
+        T (U x n x n), h (U x n): the products of each person's sites.
         """
         from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
@@ -150,17 +151,17 @@ class Scales(NamedTuple):
     nugget: float
 
     def kernels(self, X: Array, Z: Array) -> tuple[Array, Array]:
-        """K_items (n x n) and K_users (U x U) for standardised features X (n x d) and Z (U x q)."""
+        """Return K_items (n x n) and K_users (U x U) for standardised features X (n x d) and Z (U x q)."""
         K_items = self.amplitude**2 * np.exp(-0.5 * _squares(X / self.items))
         return K_items, np.exp(-0.5 * _squares(Z / self.users)) + self.nugget * np.eye(len(Z))
 
 
 def tune_joint(X: npt.ArrayLike, Z: npt.ArrayLike, rows: PairRows, *, people: int = 25, steps: int = 30) -> Scales:
-    """Hyperparameters of BO with the highest evidence (automatic relevance determination), from the answers of the
-    first `people`.
+    """Tune the hyperparameters of BO: those with the highest evidence of the answers of the first `people`
+    (automatic relevance determination).
 
     L-BFGS on the logarithms from the median length-scales, with the exact gradient of EP's evidence, at most `steps`. X
-    (n x d) and Z (U x q): features of the items and of all people, standardised here; standardise them for
+    (n x d) and Z (U x q): features of the items and of all people, which are standardised here. Standardise them for
     `Scales.kernels`, too.
     """
     from scipy.optimize import minimize
@@ -169,7 +170,7 @@ def tune_joint(X: npt.ArrayLike, Z: npt.ArrayLike, rows: PairRows, *, people: in
     check_count("people", people)
     d, q = X.shape[1], Z.shape[1]
     some = rows.user < people
-    part = take_part(rows, some)
+    part = take_rows(rows, some)
     own = Z[:people]
     held: dict[str, Sites | None] = {"sites": None}
 
@@ -187,7 +188,7 @@ def tune_joint(X: npt.ArrayLike, Z: npt.ArrayLike, rows: PairRows, *, people: in
 def evidence(
     scales: Scales, X: Array, Z: Array, rows: PairRows, sites: Sites | None = None
 ) -> tuple[float, Array, Sites]:
-    """Log evidence of BO, its gradient by the logarithms of the scales (d + q + 2,), and the sites of EP."""
+    """Return the log evidence of BO, its gradient by the logarithms of the scales (d + q + 2,), and the sites of EP."""
     K_items, K_users = scales.kernels(X, Z)
     fit = fit_joint(K_items, K_users, rows, sites=sites, tolerance=1e-6)
     U, n = len(Z), len(X)

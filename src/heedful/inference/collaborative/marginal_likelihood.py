@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 
 
 def log_evidence(fit: CPFit) -> float:
-    """Log evidence of all answers, in nats; only as accurate as the fit has converged."""
+    """Return the log evidence of all answers, in nats; only as accurate as the fit has converged."""
     of, q = fit.cells, fit.factors
     (t1, n1), (t2, n2), (t2w, n2w), (t2h, n2h), (t3, n3), (t4, n4) = fit.messages
     # f1: the answers against what f2 says; g with both messages
@@ -36,13 +36,13 @@ def log_evidence(fit: CPFit) -> float:
 
 
 def _overlap(t0: Array, n0: Array, t: Array, n: Array) -> Array:
-    """log of the integral of N(n0 / t0, 1 / t0) times exp(-t x^2 / 2 + n x), elementwise."""
+    """Return the log of the integral of N(n0 / t0, 1 / t0) times exp(-t x^2 / 2 + n x), elementwise."""
     m, v = n0 / t0, 1.0 / t0
     more = 1.0 + v * t
     return -0.5 * np.log(more) + 0.5 * (n * (2.0 * m + v * n) - t * m * m) / more
 
 
 def _divergence(m: Array, v: Array, t: Array, n: Array) -> float:
-    """KL(N(m, v) || N(n / t, 1 / t)), summed."""
+    """Return the sum of KL(N(m, v) || N(n / t, 1 / t)) over all entries."""
     apart = m - n / t
     return 0.5 * float((t * (v + apart * apart) - 1.0 - np.log(v * t)).sum())

@@ -16,11 +16,10 @@ from heedful.core.validation import check_count, describe, is_number
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.cp_fit import CPFit
 from heedful.inference.collaborative.distances import half_median
-from heedful.inference.collaborative.sparse_cells import take_part
 from heedful.inference.collaborative.user_covariance import features, user_covariance
 from heedful.inference.gp.kernels import kernel_for
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.pairwise import Index, PairRows
+from heedful.inference.pairwise import Index, PairRows, take_rows
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -38,8 +37,10 @@ class CPHyperparameters(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """How one candidate did: the mean log probability of the held-out answers, in nats; their error rate, counting a
-    probability of one half as half an error; and the mean log evidence of an answer of the rest.
+    """How one candidate did: the mean log probability of the held-out answers in nats, their error rate, and the
+    mean log evidence of one of the other answers.
+
+    A probability of one half counts as half an error.
     """
 
     choice: Any
@@ -57,10 +58,11 @@ def tune(
     folds: int = 1,
     seed: int = 0,
 ) -> list[Trial]:
-    """Trials of all candidates, best first: `fit_part` fits a candidate to part of the rows, which predicts the others.
+    """Try all candidates on held-out answers, and return their trials, best first.
 
-    `held`: the share of each person's answers that is held out, rounded down, ties excepted; `folds`: how many random
-    splits, drawn with `seed`, the same for all candidates.
+    `fitted(candidate, part)` fits a candidate to part of the rows; the fit then predicts the held-out rows. `held`: the
+    share of each person's answers that is held out, rounded down, ties excepted; `folds`: the number of random splits,
+    drawn with `seed`, the same for all candidates.
     """
     if not is_number(held, int, float) or not 0.0 < held < 1.0:
         raise ValueError(f"held: expected a share between 0 and 1, got {describe(held)}")
@@ -69,7 +71,7 @@ def tune(
     scores = np.zeros((len(candidates), folds, 3))
     for k in range(folds):
         out = _holdout_mask(rows, held, np.random.default_rng([seed, k]))
-        kept = take_part(rows, ~out)
+        kept = take_rows(rows, ~out)
         if not out.any():
             raise ValueError("rows: expected at least two answers of somebody, to hold one back, got none")
         user, (a, b), times = rows.user[out], rows.pairs[out].T, rows.times[out]
@@ -87,7 +89,7 @@ def tune(
 
 
 def _holdout_mask(rows: PairRows, share: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Which rows are held out: of each person's rows that are no ties, the share, rounded down."""
+    """Return which rows are held out (p,): `share` of each person's rows that are no ties, rounded down."""
     draw = np.where(rows.equal, 2.0, rng.random(rows.size))
     order = np.lexsort((draw, rows.user))
     have = np.bincount(rows.user)
@@ -105,20 +107,20 @@ class ModelSelection(NamedTuple):
     trials: tuple[Trial, ...]
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """As `CPFit.gap`."""
+        """Return mean and variance of g_u(a, b) by the best fit, as `CPFit.gap` does."""
         return self.fit.gap(user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """As `CPFit.predict_proba`."""
+        """Return the probability that the user prefers a to b by the best fit, noise included."""
         return self.fit.predict_proba(user, a, b)
 
     def posterior(self, user: int) -> Posterior:
-        """As `CPFit.posterior`."""
+        """Return the posterior over one user's utilities of all items (n,) by the best fit."""
         return self.fit.posterior(user)
 
     @property
     def log_evidence(self) -> float:
-        """As `CPFit.log_evidence`."""
+        """Approximate log marginal likelihood of all answers by the best fit, in nats."""
         return self.fit.log_evidence
 
 

@@ -21,8 +21,9 @@ _PRODUCTS = 1 << 20  # of two of the values z, in all, that are made at once
 
 
 class Items(NamedTuple):
-    """Prior of h = f_a - f_b at P pairs (a, b), with f ~ N(0, L L') over n items: the preference kernel without its
-    matrix.
+    """The prior of h = f_a - f_b at P pairs (a, b), with f ~ N(0, L L') over n items.
+
+    This is the preference kernel of [H12], without its P x P matrix.
     """
 
     L: Array
@@ -31,13 +32,13 @@ class Items(NamedTuple):
     second: Ints
 
     def variance(self) -> Array:
-        """Prior variances (P,)."""
+        """Return the prior variances (P,)."""
         gap = self.L[self.first] - self.L[self.second]
         return np.maximum(np.einsum("pi,pi->p", gap, gap), LEAST)  # type: ignore[no-any-return]
 
     def utilities(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Means (D x n) and covariances (D x n x n) of f under sites of the pairs (D x P), and the log integral of
-        prior times sites (D,).
+        """Return means (D x n) and covariances (D x n x n) of f under sites of the pairs (D x P), and the log integral
+        of prior times sites (D,).
         """
         B, r = self._natural(tau, nu)
         C = np.linalg.inv(B)
@@ -47,14 +48,14 @@ class Items(NamedTuple):
         return half @ self.L.T, 0.5 * (cov + cov.transpose(0, 2, 1)), log_z
 
     def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Means and variances (D x P) of h under its sites (D x P)."""
+        """Return means and variances (D x P) of h under its sites (D x P)."""
         B, r = self._natural(tau, nu)
         C = np.linalg.inv(B)
         mean = (C @ r[:, :, None])[:, :, 0] @ self.L.T
         return gaps(mean, self.L @ C @ self.L.T, self.first, self.second)
 
     def _natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """I + L' T L (D x m x m) and L' r (D x m) of sites exp(-f'T f / 2 + r'f)."""
+        """Return I + L' T L (D x m x m) and L' r (D x m) for sites exp(-f'T f / 2 + r'f) of the pairs (D x P)."""
         D, n = len(tau), len(self.L)
         a, b = self.first, self.second
         T = np.zeros((D, n, n))
@@ -66,7 +67,7 @@ class Items(NamedTuple):
         return np.eye(self.L.shape[1]) + self.L.T @ T @ self.L, pull.sum(axis=2) @ self.L
 
     def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Means and variances (D x P) of h under its sites (D x P), and the log of the integral (D,)."""
+        """Return means and variances (D x P) of h under its sites (D x P), and the log of the integral (D,)."""
         mean, cov, log_z = self.utilities(tau, nu)
         m, v = gaps(mean, cov, self.first, self.second)
         return m, v, log_z
@@ -83,11 +84,11 @@ class Shared(NamedTuple):
     """(N,)"""
 
     def variance(self) -> Array:
-        """Prior variances (N,)."""
+        """Return the prior variances (N,)."""
         return np.maximum(np.einsum("ni,ni->n", self.R, self.R) + self.own, LEAST)  # type: ignore[no-any-return]
 
     def inner(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Means (D x m) and covariances (D x m x m) of z under sites of x (D x N), and the log integral (D,)."""
+        """Return means (D x m) and covariances (D x m x m) of z under sites of x (D x N), and the log integral (D,)."""
         more = 1.0 + self.own * tau
         B = np.eye(self.R.shape[1]) + np.matmul(self.R.T, (tau / more)[:, :, None] * self.R)
         C = np.linalg.inv(B)
@@ -98,7 +99,7 @@ class Shared(NamedTuple):
         return mean, 0.5 * (C + C.transpose(0, 2, 1)), log_z
 
     def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Means and variances (D x N) of x under its sites (D x N)."""
+        """Return means and variances (D x N) of x under its sites (D x N)."""
         N, m = self.R.shape
         if N * m * (m + 1) // 2 > _PRODUCTS:
             return self.tilted(tau, nu)[:2]
@@ -116,7 +117,7 @@ class Shared(NamedTuple):
         return (z @ Rt + self.own * nu) / more, np.maximum(self.own / more + v / (more * more), LEAST)
 
     def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Means and variances (D x N) of x under its sites (D x N), and the log of the integral (D,)."""
+        """Return means and variances (D x N) of x under its sites (D x N), and the log of the integral (D,)."""
         z, C, log_z = self.inner(tau, nu)
         more = 1.0 + self.own * tau
         v = np.einsum("dni,ni->dn", self.R @ C, self.R)
@@ -135,22 +136,26 @@ def triangle(rows: Array, out: Array) -> None:
 
 
 def gaps(mean: Array, cov: Array, a: Ints, b: Ints) -> tuple[Array, Array]:
-    """Means and variances (D x P) of f_a - f_b, for utilities with means (D x n) and covariances (D x n x n)."""
+    """Return means and variances (D x P) of f_a - f_b, for utilities with means (D x n) and covariances (D x n x n)."""
     var = np.diagonal(cov, axis1=1, axis2=2)
     v = (var[:, a] - cov[:, a, b]) + (var[:, b] - cov[:, b, a])
     return mean[:, a] - mean[:, b], np.maximum(v, LEAST)
 
 
 def whitening(among: Array) -> Array:
-    """B (m x k) with B B' the inverse of a covariance (m x m); directions with almost no variance are left out."""
+    """Return B (m x k) with B B' the inverse of a covariance (m x m), without directions that have almost no
+    variance.
+    """
     values, vectors = np.linalg.eigh(among)
     kept = values > 1e-9 * max(float(values[-1]), 1e-300)
     return vectors[:, kept] / np.sqrt(values[kept])  # type: ignore[no-any-return]
 
 
 def fitc(across: Array, among: Array, diagonal: Array) -> Shared:
-    """FITC prior, [H12] section 5.1: `across` (N x m) covariances of N points with m pseudo-inputs, `among` (m x m) of
-    the pseudo-inputs, `diagonal` (N,) variances of the points.
+    """Return the FITC prior, [H12] section 5.1, of N points.
+
+    `across` (N x m): covariances of the points with m pseudo-inputs; `among` (m x m): of the pseudo-inputs; `diagonal`
+    (N,): variances of the points.
     """
     R = across @ whitening(among)
     return Shared(R, np.maximum(diagonal - np.einsum("ni,ni->n", R, R), 0.0))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.gp.sites import sum_by
-from heedful.inference.pairwise import PairRows, Selection
+from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -57,8 +57,8 @@ class Cells(NamedTuple):
         return self.first.size
 
     def site_sums(self, t: Array, n: Array) -> SiteSums:
-        """The natural parameters t and n (R,) of the rows, each times how often the answer was given, ready to be
-        summed.
+        """Return the natural parameters t and n (R,) of the rows, each times how often the answer was given, ready
+        to be summed.
         """
         t, n = self.times * t, self.times * n
         if self.lists:
@@ -67,7 +67,7 @@ class Cells(NamedTuple):
         return SiteSums(self, sum_by(where, t, size).reshape(self.U, -1), sum_by(where, n, size).reshape(self.U, -1))
 
     def at_rows(self, *products: tuple[Array, Array]) -> Array:
-        """The sum of products (U x D)(D x P), evaluated at the rows (R,)."""
+        """Return the sum of products (U x D)(D x P), evaluated at the rows (R,)."""
         if not self.lists:
             whole = products[0][0] @ products[0][1]
             for A, B in products[1:]:
@@ -91,11 +91,11 @@ class SiteSums(NamedTuple):
     n: Array
 
     def by_user(self, m: Array, v: Array) -> Iterator[Sums]:
-        """Sums over the rows of each person, m and v (P x D)."""
+        """Yield sums over the rows of each person, for means m and variances v (P x D) of the pairs' values."""
         return self._batch_sums(0, self.of.pair, m, v) if self.of.lists else _whole(self.t, self.n, m, v)
 
     def by_pair(self, m: Array, v: Array) -> Iterator[Sums]:
-        """Sums over the rows of each pair, m and v (U x D)."""
+        """Yield sums over the rows of each pair, for means m and variances v (U x D) of the people's weights."""
         return self._batch_sums(1, self.of.user, m, v) if self.of.lists else _whole(self.t.T, self.n.T, m, v)
 
     def _batch_sums(self, side: int, other: Ints, m: Array, v: Array) -> Iterator[Sums]:
@@ -108,14 +108,16 @@ class SiteSums(NamedTuple):
             yield who, cross, (t[:, None] @ v.take(at, axis=0))[:, 0], (self.n[rows][:, None] @ M)[:, 0]
 
     def score(self, n: int) -> Array:
-        """Means of g, n over t, added to the winning item and subtracted from the losing one (U x n)."""
+        """Return for each person and item the sum of the means of g, n over t, of pairs whose first item it is,
+        less that of pairs whose second item it is (U x n).
+        """
         of = self.of
         u, p, g = self.means()
         won, lost = (sum_by(u * n + ends[p], g, of.U * n) for ends in (of.first, of.second))
         return (won - lost).reshape(of.U, n)
 
     def means(self) -> tuple[Ints, Ints, Array]:
-        """The cells that have rows: person, pair, and the mean of g, n over t."""
+        """Return the cells that have rows: their people, their pairs, and the means of g, n over t."""
         P = self.of.P
         if self.of.lists:
             cell, where = np.unique(self.of.user * P + self.of.pair, return_inverse=True)
@@ -127,7 +129,7 @@ class SiteSums(NamedTuple):
 
 
 def _whole(T: Array, N: Array, m: Array, v: Array) -> Iterator[Sums]:
-    """Sums over the rows of a table (A x B), some at a time, m and v (B x D)."""
+    """Yield sums over the rows of a table (A x B), some rows at a time, for m and v (B x D)."""
     D = m.shape[1]
     size = max(_AT_ONCE // (2 * D), 1)
     squares = (m[:, :, None] * m[:, None, :]).reshape(-1, D * D)
@@ -137,8 +139,9 @@ def _whole(T: Array, N: Array, m: Array, v: Array) -> Iterator[Sums]:
 
 
 def group_lists(by: Ints, count: int) -> tuple[Lists, ...]:
-    """The rows of `count` things, where `by` (R,) is the thing of each row; things with about as many rows are
-    together.
+    """Return the rows of each of `count` things (people or pairs), things with about as many rows together.
+
+    `by` (R,): the thing of each row.
     """
     order = np.argsort(by, kind="stable")
     have = np.bincount(by, minlength=count)
@@ -159,16 +162,11 @@ def group_lists(by: Ints, count: int) -> tuple[Lists, ...]:
     return tuple(out)
 
 
-def take_part(rows: PairRows, at: Selection) -> PairRows:
-    """The rows at `at` (an index array, slice or mask)."""
-    return PairRows(rows.user[at], rows.pairs[at], rows.equal[at], rows.times[at], rows.group[at])
-
-
 def cells(rows: PairRows, users: int, n: int, pairs: tuple[Ints, Ints] | None = None) -> Cells:
-    """The table of the answers of `users` people about n items.
+    """Return the table of the answers of `users` people about n items.
 
-    `pairs`: first and second items of pairs that are to come first, in this order, answered or not. ValueError where
-    rows share noise.
+    `pairs`: first and second items of pairs that come first, in this order, whether or not they are answered. Raise
+    ValueError if rows share noise.
     """
     if (rows.group >= 0).any():
         raise ValueError("rows: expected answers that stand alone, got some of a ranking or a best of several")

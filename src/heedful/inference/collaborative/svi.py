@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 from heedful.core.validation import check_count, describe, is_number
 from heedful.inference.collaborative.cp import fit
-from heedful.inference.collaborative.cp_fit import Functions, choice_probability, functions_of_items, gap, utilities
+from heedful.inference.collaborative.cp_fit import Functions, functions_of_items, gap, utilities
 from heedful.inference.collaborative.priors import Items, gaps
-from heedful.inference.collaborative.sparse_cells import Cells, SiteSums, cells, group_lists, take_part
+from heedful.inference.collaborative.sparse_cells import Cells, SiteSums, cells, group_lists
 from heedful.inference.collaborative.vb_product import coordinate_ascent
 from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
-from heedful.inference.gp.posterior import Posterior
+from heedful.inference.gp.posterior import Posterior, choice_probability
 from heedful.inference.gp.sites import root
-from heedful.inference.pairwise import Index, PairRows
+from heedful.inference.pairwise import Index, PairRows, take_rows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -37,7 +37,7 @@ FIRST = 1000
 
 
 class StreamingFit(NamedTuple):
-    """The shared functions, everybody's weights (U x D), and the sites (D x P) of pairs that define the functions."""
+    """The shared functions, each person's weights (U x D), and the sites (D x P) of pairs that define the functions."""
 
     functions: Functions
     mw: Array
@@ -48,15 +48,15 @@ class StreamingFit(NamedTuple):
     """natural-gradient steps so far"""
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Mean and variance of g_u(a, b). `user`, `a`, `b`: numbers, or arrays of one shape."""
+        """Return mean and variance of g_u(a, b). `user`, `a`, `b`: numbers, or arrays of one shape."""
         return gap(self.functions, self.mw, self.vw, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
+        """Return P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
         return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
-        """Posterior over the utilities (n,) of one user, with its covariance."""
+        """Return the posterior over the utilities (n,) of one user, with its covariance."""
         return utilities(self.functions, self.mw[user], self.vw[user])
 
 
@@ -78,8 +78,8 @@ def fit_streaming(
 
     People are shuffled with `seed` and come `batch` at a time. `cp.fit` fits the first batch, at most FIRST of it: step
     1; step t moves the functions by t^-slower of the way. `start`: earlier functions and weights, of as many people or
-    fewer, to continue from; then no batch is fitted first. `width`, `lapse` as in `infer_users`. ValueError, naming the
-    argument.
+    fewer, to continue from; then no batch is fitted first. `width`, `lapse` as in `infer_users`. Raise ValueError,
+    naming the argument.
     """
     for name, value in (("D", D), ("batch", batch), ("passes", passes), ("users", users)):
         check_count(name, value)
@@ -91,7 +91,7 @@ def fit_streaming(
     mw, vw = np.zeros((users, D)), np.ones((users, D))
     parts = list(_batches(rows, users, batch, seed))
     if start is None:
-        some = take_part(parts[0][1], parts[0][1].user < FIRST)
+        some = take_rows(parts[0][1], parts[0][1].user < FIRST)
         known = min(parts[0][0].size, FIRST)
         first = fit(K, known, some, D=D, width=width, lapse=lapse, cycles=20)
         at = _places(of, first.cells, len(K))
@@ -127,9 +127,10 @@ def user_weights(
     start: Array | None = None,
     rounds: int = INNER,
 ) -> tuple[Array, Array, SiteSums]:
-    """Means and variances of people's weights (U x D), with the functions fixed at mh, vh (P x D); and the sites of g.
+    """Find people's weights with the functions fixed at means mh and variances vh (P x D).
 
-    Messages of f1 and f2 alternate for `rounds`, as in `cp`. `start` (U x D): means to begin from.
+    Return means and variances of the weights (U x D), and the sites of g. Messages of f1 and f2 alternate for `rounds`,
+    as in `cp`. `start` (U x D): means to begin from.
     """
     U, D = of.U, mh.shape[1]
     whole = likelihood_of(rows, np.full(U, width), np.full(U, lapse))
@@ -165,7 +166,7 @@ def user_weights(
 
 
 def _some(of: Likelihood, rows: Ints, R: int) -> Likelihood:
-    """The likelihood of some rows, with repetition; R stands for a missing row, whose value is never used."""
+    """Return the likelihood of some rows, with repetition; R stands for a missing row, whose value is never used."""
     tied, lapsing = np.zeros(R + 1, bool), np.full(R + 1, -1)
     tied[of.tied], lapsing[of.lapsing] = True, np.arange(of.lapsing.size)
     which = lapsing[rows]
@@ -202,7 +203,7 @@ def _step(
 
 
 def _pairs_of(rows: PairRows, n: int, start: StreamingFit | None) -> tuple[Ints, Ints]:
-    """All pairs that were answered, those of an earlier fit first."""
+    """Return all pairs that were answered, those of an earlier fit first."""
     low, high = rows.pairs.min(axis=1, initial=n), rows.pairs.max(axis=1, initial=0)
     key = np.flatnonzero(np.bincount(low * n + high, minlength=n * n))
     if start is not None:
@@ -225,4 +226,4 @@ def _batches(rows: PairRows, users: int, size: int, seed: int) -> Iterator[tuple
     ends = np.searchsorted(at[by], np.arange(0, users + size, size))
     for lo, hi, k in zip(ends[:-1], ends[1:], range(0, users, size)):
         part = by[lo:hi]
-        yield order[k : k + size], take_part(rows, part)._replace(user=at[part] - k)
+        yield order[k : k + size], take_rows(rows, part)._replace(user=at[part] - k)

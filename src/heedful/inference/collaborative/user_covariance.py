@@ -15,7 +15,10 @@ Array = npt.NDArray[np.float64]
 
 
 class UserCovariance(NamedTuple):
-    """`shared`: the prior of one function's weights over the U people. The other fields serve people who come later."""
+    """The prior of people's weights by their features.
+
+    `shared`: the prior of one function's weights over the U people. The other fields serve people who come later.
+    """
 
     shared: Shared
     centre: Array
@@ -29,7 +32,7 @@ class UserCovariance(NamedTuple):
     alone: float
 
     def of(self, Z: npt.ArrayLike) -> Shared:
-        """The prior of people with features Z (v x q), given the same z as the others'."""
+        """Return the prior of people with features Z (v x q), given the same z as that of the U people."""
         Z = features("Z", Z)
         if Z.shape[1] != self.unit.size:
             raise ValueError(f"Z: expected {self.unit.size} features of each person, got {Z.shape[1]}")
@@ -46,13 +49,14 @@ def user_covariance(
     pseudo: int | None = None,
     seed: int = 0,
 ) -> UserCovariance:
-    """Covariance of the weights of people with features Z (U x q): an RBF kernel of the standardised features.
+    """Return the covariance of the weights of people with features Z (U x q): an RBF kernel of the standardised
+    features.
 
-    `lengthscale`: one for all features, in standard deviations; `half_median` where None. With `rho`, from 0 to 1, the
+    `lengthscale`: one for all features, in standard deviations; `half_median` if None. With `rho`, from 0 to 1, the
     covariance is rho RBF + (1 - rho) I: at 0 the features say nothing and CPU is CP. Where `rho` is None it is RBF +
     nugget I, as in the paper's experiments. `pseudo`: FITC with this many people as pseudo-inputs, drawn with `seed`;
     None is exact. Costs U m^2 per function and cycle, m the pseudo-inputs or, where exact, the rank of the RBF, at most
-    U. ValueError, naming the argument.
+    U. Raise ValueError, naming the argument.
     """
     Z = features("Z", Z)
     U = len(Z)
@@ -76,7 +80,7 @@ def user_covariance(
 
 
 def features(name: str, value: Any) -> Array:
-    """Rows of finite numbers. ValueError, under `name`, for anything else."""
+    """Return `value` as rows of finite numbers; raise ValueError, under `name`, if it is none."""
     X = numbers(name, value, "rows of numbers").astype(np.float64)
     if X.ndim != 2 or not len(X) or not np.isfinite(X).all():
         raise ValueError(f"{name}: expected rows of finite numbers, at least one, got {describe(value)}")

@@ -31,8 +31,8 @@ class Factors(NamedTuple):
 
 
 def initial_factors(told: SiteSums, t3: Array, t4: Array) -> Factors:
-    """Starting point: means from the singular vectors of the table of means of g, 0 where a cell has no answer; prior
-    variances.
+    """Return the factors to start from: prior variances, and means from the singular vectors of the table of means
+    of g (0 for a cell without answers).
 
     A start at zero would leave no direction to move in. `t3`, `t4`: prior precisions of W and H.
     """
@@ -58,10 +58,9 @@ def initial_factors(told: SiteSums, t3: Array, t4: Array) -> Factors:
 
 
 def sweep(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
-    """One pass of coordinate ascent: each person's weights, one function after the other, then each pair's values
-    likewise.
+    """Do one pass of coordinate ascent: each person's weights, one function after the other, then each pair's values.
 
-    to_w, to_h: natural parameters of the priors, (U x D) and (D x P). Each step is optimal with all others fixed.
+    to_w, to_h: natural parameters of the priors, (U x D) and (D x P). Each step is optimal with everything else fixed.
     """
     if not told.of.lists:
         return _sweep_dense(q, told, to_w, to_h)
@@ -72,8 +71,9 @@ def sweep(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Arr
 
 
 def _half(sums: Iterable[Sums], x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """New means and variances (A x D) of one side, from its means x so far; t0, n0 (A x D): natural parameters of its
-    prior.
+    """Return the new means and variances (A x D) of one side, from its means x so far.
+
+    t0, n0 (A x D): natural parameters of its prior.
     """
     mean, var = n0 / t0, 1.0 / t0  # of who has no row
     for who, cross, spread, pull in sums:
@@ -82,8 +82,11 @@ def _half(sums: Iterable[Sums], x: Array, t0: Array, n0: Array) -> tuple[Array, 
 
 
 def coordinate_ascent(cross: Array, spread: Array, pull: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """Means, one function after the other starting from x, and variances (A x D), from sums over rows; overwrites
-    `cross`.
+    """Return means (A x D), updated one function after the other from x, and variances (A x D), from sums over
+    rows.
+
+    `cross` (A x D x D), `spread` and `pull` (A x D): the sums of t m m', t v and n m; `cross` is overwritten. t0, n0 (A
+    x D): the prior.
     """
     i = np.arange(x.shape[1])
     cross[:, i, i] += t0 + spread
@@ -99,15 +102,16 @@ def coordinate_ascent(cross: Array, spread: Array, pull: Array, x: Array, t0: Ar
 
 
 def _sweep_dense(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
-    """`sweep` of a dense table: functions are rows, and only the upper triangle of t m m' is summed."""
+    """Do the pass of `sweep` on a dense table: functions are rows, and only the upper triangle of t m m' is summed."""
     mw, vw = _side(told.t.T, told.n.T, q.mh, q.vh, q.mw.T, to_w[0].T, to_w[1].T)
     mh, vh = _side(told.t, told.n, mw, vw, q.mh, *to_h)
     return Factors(np.ascontiguousarray(mw.T), np.ascontiguousarray(vw.T), mh, vh)
 
 
 def _side(T: Array, N: Array, m: Array, v: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """New means and variances (D x A) of one side from its means x; t0, n0: its prior; m and v (D x B): the other side;
-    T and N (B x A): the table.
+    """Return the new means and variances (D x A) of one side from its means x (D x A).
+
+    t0, n0: its prior; m and v (D x B): the other side; T and N (B x A): the table.
     """
     D, (B, A) = len(m), T.shape
     starts = np.cumsum(np.arange(D + 1, 1, -1)) - D - 1  # of the rows of the triangle: d with d, d + 1, ...

@@ -45,8 +45,10 @@ class Question(NamedTuple):
 
 
 def mes(mean: npt.ArrayLike, var: npt.ArrayLike) -> Array:
-    """Maximum entropy sampling: entropy of the answer in bits, h[Phi(mean / sqrt(var + 1))], the first term of [H12]
-    Eq. 11. Elementwise, for mean and variance of f_a - f_b.
+    """Return the score of maximum entropy sampling: the entropy of the answer in bits, h[Phi(mean / sqrt(var +
+    1))], the first term of [H12] Eq. 11.
+
+    Elementwise, for mean and variance of f_a - f_b.
     """
     from scipy.special import ndtr
 
@@ -58,10 +60,11 @@ def mes(mean: npt.ArrayLike, var: npt.ArrayLike) -> Array:
 
 
 def bald(mean: npt.ArrayLike, var: npt.ArrayLike) -> Array:
-    """Mutual information of the answer and the utilities in bits, [H12] Eq. 11, elementwise, at least 0.
+    """Return the mutual information of the answer and the utilities in bits, [H12] Eq. 11; at least 0.
 
-    h[Phi(mean / sqrt(var + 1))] - C / sqrt(var + C^2) exp(-mean^2 / (2 (var + C^2))). The second term is the paper's
-    closed form of an integral, within .003 bit of it; where that makes the difference negative, it is 0.
+    Elementwise, for mean and variance of f_a - f_b: h[Phi(mean / sqrt(var + 1))] - C / sqrt(var + C^2) exp(-mean^2 / (2
+    (var + C^2))). The second term is the paper's closed form of an integral, within .003 bit of it; a negative
+    difference is returned as 0.
     """
     m, v = np.asarray(mean, np.float64), np.asarray(var, np.float64)
     wide = v + C * C
@@ -70,11 +73,11 @@ def bald(mean: npt.ArrayLike, var: npt.ArrayLike) -> Array:
 
 
 def eubo(first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Array:
-    """Expected utility of the better of two, E max(f_a, f_b), elementwise, from their means and the variance of f_a -
-    f_b.
+    """Return the expected utility of the better of two items, E max(f_a, f_b).
 
-    With s = sqrt(var) and z = |first - second| / s: max(first, second) + s (phi(z) - z Phi(-z)). The noise of a choice
-    does not matter here, only which utility is higher.
+    Elementwise, from the means `first` and `second` and the variance of f_a - f_b. With s = sqrt(var) and z = |first -
+    second| / s it is max(first, second) + s (phi(z) - z Phi(-z)). The noise of a choice does not matter here, only
+    which utility is higher.
     """
     from scipy.special import ndtr
 
@@ -87,8 +90,8 @@ def eubo(first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Arr
 
 
 def acquisition_score(rule: str, first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Array:
-    """Scores of pairs under a rule ("bald", "mes", "eubo"), elementwise: `first`, `second` are the means of the two
-    utilities, `var` is the variance of f_a - f_b.
+    """Return scores of pairs under a rule ("bald", "mes", "eubo"), elementwise: `first`, `second` are the means of the
+    two utilities, `var` is the variance of f_a - f_b.
     """
     if rule == "eubo":
         return eubo(first, second, var)
@@ -107,11 +110,10 @@ def next_question(
     skip: npt.ArrayLike = (),
     rng: np.random.Generator | None = None,
 ) -> Question:
-    """The pair with the highest score, among `pairs` (p x 2) or, where None, all pairs of items; never one of `skip` (q
-    x 2, in either order).
+    """Return the pair with the highest score among `pairs` (p x 2) or, if None, among all pairs of items.
 
-    "random" draws evenly with `rng`. ValueError, naming the argument, for an unknown rule, malformed pairs, and where
-    no pair is left.
+    Pairs in `skip` (q x 2, in either order) are never returned. The rule "random" draws a pair uniformly with `rng`.
+    Raise ValueError, naming the argument, for an unknown rule or malformed pairs, and if no pair is left.
     """
     n = posterior.mean.size
     check_rule(rule, rng)
@@ -159,8 +161,9 @@ def _of_all(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> Q
 
 
 def _threshold(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> float:
-    """The best score among some pairs, which every other pair has to reach: those of the item with the highest mean or,
-    where the rule measures uncertainty, with the highest variance.
+    """Return the best score among the pairs of one item, as a lower bound of the best score of all.
+
+    The item is the one with the highest mean or, if the rule measures uncertainty, with the highest variance.
     """
     mean, var = posterior.mean, posterior.var
     i = int(mean.argmax() if rule == "eubo" else var.argmax())
@@ -172,11 +175,11 @@ def _threshold(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -
 
 
 def _worth_a_look(rule: str, first: Array, second: Array, v: Array, least: float, known: tuple[float, float]) -> Ints:
-    """Flat indices into v (r x c), the variances of f_a - f_b (negative: no pair), of all pairs whose score may reach
-    `least`.
+    """Return the flat indices into v (r x c) of all pairs whose score may reach `least`.
 
-    first (r x 1), second (c,): their means. Pairs with the gap and variance of one already scored (`known`) are left
-    out: they score the same and come later.
+    v: variances of f_a - f_b, negative where there is no pair; first (r x 1), second (c,): the means of f_a and f_b.
+    Pairs with the same gap and variance as one that is already scored (`known`) are left out: they score the same and
+    come later.
 
     eubo: psi(z) = phi(z) - z Phi(-z) is log-concave, so psi(z) psi(-z) <= psi(0)^2: the score less a, times the score
     less b, is at most v / (2 pi). bald rises with the variance and is largest for equal means, where it is 1 - C /
@@ -214,8 +217,9 @@ def _of_pool(posterior: Posterior, rule: str, pairs: Ints, skip: Ints, rng: np.r
 
 
 def random_pair(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]:
-    """A pair of n items outside skip (q x 2, the lower first, each once), drawn uniformly: its number among the pairs
-    that are left is drawn, in the order (0, 1), (0, 2), ...
+    """Draw a pair of n items uniformly, outside `skip` (q x 2, the lower item first, each pair once).
+
+    The number of the pair is drawn among the pairs that are left, in the order (0, 1), (0, 2), ...
     """
     before = np.concatenate(([0], np.cumsum(np.arange(n - 1, 0, -1))))  # pairs whose first item is lower
     k = int(rng.integers(before[-1] - len(skip)))
@@ -231,8 +235,10 @@ def random_pair(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]
 
 
 def posterior_after(posterior: Posterior, winner: int, loser: int) -> Posterior:
-    """The posterior after one more choice, winner over loser: the Gaussian with the exact mean and covariance of
-    posterior times Phi(f_winner - f_loser). One site of EP; the others are not refined.
+    """Return the posterior after one more choice, `winner` over `loser`.
+
+    It is the Gaussian with the exact mean and covariance of posterior times Phi(f_winner - f_loser): one site of EP,
+    without refining the others.
     """
     mean, cov = posterior
     along = cov[:, winner] - cov[:, loser]
@@ -243,9 +249,10 @@ def posterior_after(posterior: Posterior, winner: int, loser: int) -> Posterior:
 
 
 def expected_change(gap: npt.ArrayLike, var: npt.ArrayLike) -> tuple[Array, Array]:
-    """How one choice moves a Gaussian, elementwise, from mean and variance of f_winner - f_loser. With c the
-    covariances of the utilities with f_winner - f_loser: the mean moves by c times the first result, the covariance by
-    -c c' times the second.
+    """Return how one choice moves a Gaussian, from mean and variance of f_winner - f_loser. Elementwise.
+
+    With c the covariances of the utilities with f_winner - f_loser, the mean moves by c times the first result, and the
+    covariance by -c c' times the second.
     """
     from scipy.special import log_ndtr
 
@@ -264,10 +271,11 @@ def next_batch(
     skip: npt.ArrayLike = (),
     rng: np.random.Generator | None = None,
 ) -> list[Question]:
-    """Distinct questions to ask together: each is the next question, supposing the likelier answer to those before it.
+    """Return `size` distinct questions to ask together.
 
-    A greedy approximation of the best batch, at the cost of `size` questions. Arguments and errors as in
-    `next_question`; ValueError also where fewer than `size` pairs are left.
+    Each is the next question if those before it got the likelier answer: a greedy approximation of the best batch, at
+    the cost of `size` questions. Arguments and errors are those of `next_question`; raise ValueError also if fewer than
+    `size` pairs are left.
     """
     check_count("size", size)
     n = posterior.mean.size
@@ -287,7 +295,7 @@ def next_batch(
 
 
 def check_rule(rule: str, rng: np.random.Generator | None) -> None:
-    """Check a rule's name, and that "random" has a generator. ValueError otherwise."""
+    """Raise ValueError unless `rule` is one of RULES and, for "random", `rng` is a generator."""
     if rule not in RULES:
         raise ValueError(f"rule: expected one of {', '.join(RULES)}, got {describe(rule)}")
     if rule == "random" and not isinstance(rng, np.random.Generator):
@@ -295,7 +303,9 @@ def check_rule(rule: str, rng: np.random.Generator | None) -> None:
 
 
 def _pairs(name: str, value: Any, n: int) -> Ints:
-    """Pairs of two items each (p x 2), none, of n items."""
+    """Return `value` as pairs (p x 2) of different items from 0 to n - 1; raise ValueError, under `name`, if it is
+    none.
+    """
     expected = f"pairs of two different items, each 0 to {n - 1}"
     array = numbers(name, value, expected)
     if array.size == 0:

@@ -42,26 +42,26 @@ class AnswerBuffer(NamedTuple):
         return True
 
     def own(self) -> AnswerBuffer:
-        """A copy that shares no array with this one."""
+        """Return A copy that shares no array with this one."""
         columns: Any = (part.copy() for part in self[:-1])
         return self._replace(**dict(zip(self._fields, columns)))
 
     def of(self, user: int) -> Ints:
-        """Indices of a user's rows."""
+        """Return the indices of a user's rows."""
         return np.flatnonzero(self.user[: self.n] == user)
 
     def rows(self, at: Selection) -> PairRows:
-        """The rows at `at` (an index array, slice or mask) as `PairRows`."""
+        """Return the rows at `at` (an index array, slice or mask) as `PairRows`."""
         user = self.user[at]
         return PairRows(user, self.pairs[at], self.equal[at], np.ones(user.size), self.group[at])
 
     def sites(self, at: Selection) -> Sites:
-        """The sites of the rows at `at`."""
+        """Return the sites of the rows at `at`."""
         return Sites(self.tau[at], self.nu[at])
 
 
 def empty_buffer() -> AnswerBuffer:
-    """A buffer without rows."""
+    """Return A buffer without rows."""
     whole, real = np.zeros(ROOM, np.int64), np.zeros(ROOM)
     pairs = np.zeros((ROOM, 2), np.int64)
     return AnswerBuffer(
@@ -70,7 +70,9 @@ def empty_buffer() -> AnswerBuffer:
 
 
 def append_answer(said: AnswerBuffer, user: int, pairs: Ints, equal: Any, width: float, lapse: float) -> AnswerBuffer:
-    """The buffer with one more answer, pairs (r x 2), whose sites are 0; takes over the arrays of `said`."""
+    """Append an answer, pairs (r x 2) with sites 0, to the buffer `said`, whose arrays are taken over; return the
+    buffer.
+    """
     n, r = said.n, len(pairs)
     while n + r > said.user.size:
         said = double_capacity(said)
@@ -82,13 +84,15 @@ def append_answer(said: AnswerBuffer, user: int, pairs: Ints, equal: Any, width:
 
 
 def double_capacity(said: AnswerBuffer) -> AnswerBuffer:
-    """The buffer with twice the capacity."""
+    """Return the buffer with twice the capacity."""
     columns: Any = (np.concatenate([part, np.zeros_like(part)]) for part in said[:-1])
     return said._replace(**dict(zip(said._fields, columns)))
 
 
 def drop_rows(said: AnswerBuffer, at: Ints) -> AnswerBuffer:
-    """The buffer without the rows `at`: whole answers, or rows of an answer whose others no longer share noise."""
+    """Return the buffer without the rows `at`: whole answers, or rows of an answer whose other rows no longer share
+    noise.
+    """
     kept = np.delete(np.arange(said.n), at)
     out = empty_buffer()
     while out.user.size < kept.size:
@@ -102,14 +106,16 @@ def drop_rows(said: AnswerBuffer, at: Ints) -> AnswerBuffer:
 
 
 def rows_about(said: AnswerBuffer, item: int) -> Ints:
-    """Indices of the rows of all answers that mention an item."""
+    """Return the indices of all rows of the answers that mention an item."""
     rows, group = (said.pairs[: said.n] == item).any(axis=1), said.group[: said.n]
     return np.flatnonzero(rows | ((group >= 0) & np.isin(group, group[rows])))
 
 
 def order_comparisons(shown: Ints, order: Ints) -> Ints:
-    """Pairs (r x 2), winner first, of an answer that orders `shown` (k,): `order` lists places from the best on. Those
-    it does not list come after, without an order among them.
+    """Return the pairs (r x 2), winner first, of an answer that orders `shown` (k,).
+
+    `order` lists places in `shown`, best first; items that it does not list come after those, without an order among
+    them.
     """
     named = shown[order]
     rest = np.delete(shown, order)
@@ -118,13 +124,14 @@ def order_comparisons(shown: Ints, order: Ints) -> Ints:
 
 
 def tie_comparisons(shown: Ints) -> Ints:
-    """Pairs (r x 2) of an answer that all of `shown` are equally good."""
+    """Return the pairs (r x 2) of an answer that all of `shown` are equally good."""
     return np.array(list(combinations(shown.tolist(), 2)), np.int64)
 
 
 def item_posterior(cov: Array, mean: Array, said: AnswerBuffer, user: int, items: Ints) -> Posterior:
-    """Posterior over a user's utilities of distinct items (i,), with prior N(mean (n,), cov (n x n)), from the current
-    sites.
+    """Return the posterior over a user's utilities of distinct items (i,), from the current sites.
+
+    The prior is N(mean (n,), cov (n x n)).
     """
     met, T, r = natural_parameters(mean, said, user)
     every = items.size == len(cov) and bool((items == np.arange(items.size)).all())
@@ -134,7 +141,7 @@ def item_posterior(cov: Array, mean: Array, said: AnswerBuffer, user: int, items
 
 
 def low_rank_posterior(cov: Array, mean: Array, said: AnswerBuffer, user: int, items: Ints) -> LowRankPosterior:
-    """`item_posterior` of items in rising order, without forming an i x i matrix."""
+    """Return what `item_posterior` returns, for items in rising order, without forming an i x i matrix."""
     met, T, r = natural_parameters(mean, said, user)
     across = cov[np.ix_(items, met)]
     hold = np.linalg.solve(np.eye(met.size) + T @ cov[np.ix_(met, met)], np.column_stack([T, r]))
@@ -144,8 +151,10 @@ def low_rank_posterior(cov: Array, mean: Array, said: AnswerBuffer, user: int, i
 
 
 def natural_parameters(mean: Array, said: AnswerBuffer, user: int) -> tuple[Ints, Array, Array]:
-    """What a user's answers say: the items they mention (q,), rising, and T (q x q) and r (q,) over these, as in
-    `UserPosteriors`.
+    """Return the items that a user's answers mention (q,), rising, and T (q x q), r (q,) of the product of their
+    sites.
+
+    T and r are those of `UserPosteriors`, over these items.
     """
     at = said.of(user)
     met, inverse = np.unique(said.pairs[at], return_inverse=True)

@@ -18,7 +18,21 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.sites import Design, Table, inverses, is_diagonal, make_design, make_table, root, sum_by
+from heedful.inference.gp.sites import (
+    Design,
+    Table,
+    cavities,
+    initial_sites,
+    inverses,
+    is_diagonal,
+    log_scales,
+    make_design,
+    make_table,
+    root,
+    site_changes,
+    site_steps,
+    sum_by,
+)
 from heedful.inference.gp.sites import Sites as Sites
 from heedful.inference.gp.tilted_moments import choice_moments, lapse_moments, tie_moments
 from heedful.inference.pairwise import PairRows, pair_rows
@@ -35,7 +49,7 @@ LEAST = 1e-2
 
 
 class EPResult(NamedTuple):
-    """The posterior, the sites to start from next time, and the log evidence, log P(answers)."""
+    """The posterior of one person, the sites to start the next run from, and the log evidence, log P(answers)."""
 
     posterior: Posterior
     sites: Sites
@@ -58,7 +72,7 @@ class UserPosteriors(NamedTuple):
     cavities: tuple[Array, Array]
 
     def of(self, user: int) -> Posterior:
-        """The posterior of one user."""
+        """Return the posterior of one user."""
         return Posterior(self.mean[user], self.cov[user])
 
 
@@ -74,25 +88,25 @@ def infer_users(
     tolerance: float = 1e-9,
     sweeps: int = 500,
 ) -> UserPosteriors:
-    """Posteriors of `users` people by EP, with a common prior N(prior_mean (n,), K (n x n)) and their own answers; or
-    each with a prior of their own over items of their own (U x n, U x n x n).
+    """Infer the posteriors of `users` people by EP, from their answers `rows` and a prior N(prior_mean (n,), K (n x
+    n)) that they share.
 
-    width, lapse: one for all, or one per person (U,). `width` is how much better an item must be perceived to be called
-    better, where ties are allowed; otherwise 0. `lapse` is the probability of a random answer (a ranking or best-of-k
-    has no lapses: its noise is shared). `sites` of fewer rows are those of the first rows. Sweeps end when no site
-    moves by more than `tolerance` as a share. ValueError where there are ties and width is 0. With lapses and
-    contradicting answers the posterior may have several modes: the result is a Gaussian around one of them, or over
-    them.
+    Alternatively each person has a prior and items of their own: prior_mean (U x n), K (U x n x n).
+
+    `width`, `lapse`: one for all, or one for each person (U,). `width` is how much better an item must be perceived to
+    be called better if ties are allowed, else 0. `lapse` is the probability of a random answer; rankings and best-of-k
+    answers have no lapses, because their noise is shared. `sites`: where an earlier run on the first of these rows
+    ended. Sweeps end when no site moves by more than `tolerance`, as a share, or after `sweeps`.
+
+    With lapses and contradicting answers the posterior may have several modes: the result is a Gaussian around one of
+    them, or over them. Raise ValueError if there are ties and `width` is 0.
     """
     table = make_table(rows, users, K.shape[-1]) if isinstance(rows, PairRows) else rows
     rows, U = table.rows, table.U
     likelihood = likelihood_of(rows, np.broadcast_to(width, (U,)), np.broadcast_to(lapse, (U,)))
     L, user, p = root(K), rows.user, rows.size
     where = np.broadcast_to(prior_mean, (U, K.shape[-1]))
-    tau, nu = np.zeros(p), np.zeros(p)
-    if sites is not None:
-        had = min(sites.tau.size, p)
-        tau[:had], nu[:had] = sites.tau[:had], sites.nu[:had]
+    tau, nu = initial_sites(sites, p)
     step, last, moved, done = np.ones(U), np.full(U, np.inf), np.zeros(U), 0
     wide = np.zeros(U, bool)
     if U == 1 and (tau < 0.0).any() and sweeps >= WIDENING:  # where it stood, sites had widened: go on from there
@@ -103,7 +117,7 @@ def infer_users(
         if done >= sweeps or (done > 0 and (moved <= tolerance).all()) or p == 0:
             break
         # A lapse can make a surprising answer widen the posterior; a site may not: then it moves the mean alone
-        to_tau, to_nu = _towards(at, tau, nu, np.maximum(at.bend, 0.0))
+        to_tau, to_nu = site_steps(at.m, at.v, at.slope, np.maximum(at.bend, 0.0), tau, nu)
         moved = _largest_change(to_tau, to_nu, tau, nu, user, U)
         step = np.where(moved > 0.95 * last, np.maximum(0.5 * step, 0.05), np.minimum(1.05 * step, 1.0))
         last = moved
@@ -117,8 +131,7 @@ def infer_users(
 
     # log Z = sum of log (Z_p / what its site integrates to) + log of what the product of all sites integrates to
     m, v = at.m, at.v
-    grown = 1.0 + v * tau
-    scale = at.log_z + 0.5 * np.log(grown) - 0.5 * (nu * (2.0 * m + v * nu) - m * m * tau) / grown
+    scale = log_scales(at.log_z, m, v, tau, nu)
     whole = np.vecdot(0.5 * (at.h + at.r), where) + 0.5 * np.einsum("ui,uij,uj->u", at.r, at.cov, at.r)
     whole += table.noise_evidence(tau, nu) - 0.5 * np.linalg.slogdet(at.B)[1]
     evidence = sum_by(user, rows.times * scale, U) + whole
@@ -127,7 +140,9 @@ def infer_users(
 
 
 class _At(NamedTuple):
-    """The Gaussian of the current sites, and each row's likelihood against its cavity."""
+    """The Gaussian that the current sites define, and the moments of each row's likelihood against its cavity N(m,
+    v).
+    """
 
     T: Array
     h: Array
@@ -156,21 +171,13 @@ def _gaussian(table: Table | Design, likelihood: Likelihood, L: Array, prior_mea
     r = h - (T @ prior_mean[:, :, None])[:, :, 0]
     mean = prior_mean + (cov @ r[:, :, None])[:, :, 0]
     m, v = table.site_marginals(mean, cov, tau, nu)
-    left = np.maximum(1.0 - v * tau, 1e-10)
-    m, v = (m - v * nu) / left, v / left  # the cavity: one copy of the site taken out
+    m, v = cavities(m, v, tau, nu)
     return _At(T, h, B, cov, r, mean, m, v, *moments(likelihood, m, v))
-
-
-def _towards(at: _At, tau: Array, nu: Array, bend: Array) -> tuple[Array, Array]:
-    """How far each site is from the one that matches the moments of its row."""
-    ends = 1.0 - at.v * bend
-    return bend / ends - tau, (at.slope + at.m * bend) / ends - nu
 
 
 def _largest_change(to_tau: Array, to_nu: Array, tau: Array, nu: Array, user: Ints, U: int) -> Array:
     moved = np.zeros(U)
-    share = np.maximum(np.abs(to_tau) / (1.0 + np.abs(tau)), np.abs(to_nu) / (1.0 + np.abs(nu)))
-    np.maximum.at(moved, user, share)
+    np.maximum.at(moved, user, site_changes(to_tau, to_nu, tau, nu))
     return moved
 
 
@@ -185,9 +192,10 @@ def _widen(
     people: npt.NDArray[np.bool_],
     tolerance: float,
 ) -> tuple[Array, Array, _At, Array, npt.NDArray[np.bool_]]:
-    """Continue from where sites with tau >= 0 converged: the sites of these people may now have negative tau. The
-    result is more accurate where it converges; people for whom it does not keep their sites. The last value says who
-    converged.
+    """Continue EP with sites that may have negative precision tau, from where it converged with tau >= 0.
+
+    The result is more accurate for people whose sites converge; the others keep the sites that they had. Only `people`
+    (U,) are continued. Return tau, nu, the Gaussian, the size of the last step of each person, and who converged (U,).
     """
     user, U = table.rows.user, table.U
     Lt, one = L.swapaxes(-1, -2), np.eye(L.shape[-1])
@@ -198,7 +206,7 @@ def _widen(
     going &= np.linalg.eigvalsh(at.B)[:, 0] >= LEAST
     for _ in range(MOST_WIDENING):
         left = 1.0 - np.where(at.v > 0.0, tau * at.v / (1.0 + tau * at.v), 0.0)
-        to_tau, to_nu = _towards(at, tau, nu, at.bend)
+        to_tau, to_nu = site_steps(at.m, at.v, at.slope, at.bend, tau, nu)
         now = _largest_change(to_tau, to_nu, tau, nu, user, U)
         improper = np.zeros(U, bool)
         improper[user[~((left > 0.0) & np.isfinite(to_tau) & np.isfinite(to_nu))]] = True
@@ -241,7 +249,9 @@ class Likelihood(NamedTuple):
 
 
 def likelihood_of(rows: PairRows, width: Array, lapse: Array) -> Likelihood:
-    """The likelihood of rows, given each person's width and lapse rate (U,). ValueError for ties without a width."""
+    """Return the likelihood of rows, given each person's width and lapse rate (U,). Raise ValueError for ties without
+    a width.
+    """
     grouped = rows.group >= 0
     # Of several compared at once the order is kept, whether or not two of them could have been called equally good
     each = np.where(grouped & ~rows.equal, 0.0, width[rows.user])
@@ -254,7 +264,9 @@ def likelihood_of(rows: PairRows, width: Array, lapse: Array) -> Likelihood:
 
 
 def moments(of: Likelihood, m: Array, v: Array) -> tuple[Array, Array, Array]:
-    """log Z, its first derivative and minus its second derivative (p,) of the rows, against cavities N(m, v) (p,)."""
+    """Return log Z (p,) of each row against its cavity N(m, v) (p,), its first derivative by m, and minus its
+    second.
+    """
     s = np.sqrt(v + of.noise)
     out = choice_moments(m, s, of.width)
     if of.tied.size:
@@ -280,11 +292,11 @@ def infer(
     tolerance: float = 1e-9,
     sweeps: int = 500,
 ) -> EPResult:
-    """Posterior of one person by EP, with prior N(prior_mean (n,), K (n x n)).
+    """Infer the posterior of one person by EP, with the prior N(prior_mean (n,), K (n x n)).
 
-    Answers are pairs (p x 2), winner first, with `counts` (p,) of how often each was given, once where None; or
-    `PairRows` (counts None). Items that were never compared enter only at the end, so a thousand items with twenty
-    answers are quick. The other arguments and errors are those of `infer_users`.
+    Answers are pairs (p x 2), winner first, each given `counts` (p,) times (once if None), or `PairRows`, with counts
+    None. Items that were never compared enter only at the end, so a thousand items with twenty answers are quick. The
+    other arguments and errors are those of `infer_users`.
     """
     rows = pairs if isinstance(pairs, PairRows) else pair_rows(pairs, counts)
     met = np.unique(rows.pairs)
@@ -305,7 +317,9 @@ def infer(
 
 
 def extend_to_items(many: UserPosteriors, K: Array, prior_mean: Array, met: Ints) -> EPResult:
-    """One person's posterior over all n items, from `many` over the items that answers mention, `met` (q,), rising."""
+    """Return the posterior of one person over all n items, from `many`, theirs over the items `met` (q,), which
+    rise.
+    """
     posterior = many.of(0)
     if met.size < len(prior_mean):
         posterior = extend_posterior(K, prior_mean, K[:, met], K[np.ix_(met, met)], many.T[0], many.r[0])
@@ -315,10 +329,11 @@ def extend_to_items(many: UserPosteriors, K: Array, prior_mean: Array, met: Ints
 def infer_rows(
     K: Array, D: Array, times: Array, *, lapse: float = 0.0, tolerance: float = 1e-9, sweeps: int = 500
 ) -> EPResult:
-    """Posterior of f ~ N(0, K (n x n)) from rows d of D (p x n) that won, with P = Phi(d . f), each `times` (p,) times.
+    """Infer the posterior of f ~ N(0, K (n x n)) from rows d of D (p x n) that won, with P = Phi(d . f), each
+    `times` (p,) times.
 
-    With rows e_a - e_b it is `infer`; otherwise f are weights of features and d is the difference of two things'
-    features.
+    With rows e_a - e_b this is `infer`. Otherwise f are weights of features, and d is the difference of the features of
+    two items.
     """
     p, n = D.shape
     design = make_design(D, times, np.zeros(p, np.int64), 1, np.zeros(p, bool))
@@ -327,8 +342,10 @@ def infer_rows(
 
 
 def extend_posterior(K: Array, prior_mean: Array, across: Array, among: Array, T: Array, r: Array) -> Posterior:
-    """Posterior over n items with prior N(prior_mean, K), given answers about q other items: `across` (n x q) prior
-    covariances with these, `among` (q x q) of these, T (q x q) and r (q,) as in `UserPosteriors`.
+    """Return the posterior over n items with the prior N(prior_mean, K), given answers about q items.
+
+    `across` (n x q): prior covariances of the n items with the q; `among` (q x q): those of the q items; T (q x q), r
+    (q,): the product of the sites, as in `UserPosteriors`.
     """
     hold = np.linalg.solve(np.eye(len(T)) + T @ among, np.column_stack([T, r]))  # among may be singular
     cov = K - across @ hold[:, :-1] @ across.T

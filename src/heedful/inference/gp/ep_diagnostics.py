@@ -28,10 +28,11 @@ _AGAIN = 1_000_003  # between the seeds of both halves of the draws
 
 
 class EPDiagnostics(NamedTuple):
-    """Whether choice probabilities are accurate to WITHIN, the largest error, and the effective number of draws.
+    """Whether EP's choice probabilities are accurate to WITHIN, the largest error, and the effective number of
+    draws.
 
-    With fewer than 200 effective draws nothing can be said: `reliable` is False and `max_error` 1. Where answers share
-    noise nothing is checked: `effective_draws` and `max_error` are 0.
+    With fewer than 200 effective draws `reliable` is False and `max_error` 1. If answers share noise nothing is
+    checked: `reliable` is True, and `effective_draws` and `max_error` are 0.
     """
 
     reliable: bool
@@ -42,11 +43,11 @@ class EPDiagnostics(NamedTuple):
 def diagnose_ep(
     prior: Posterior, posterior: Posterior, seen: AnswerSites, *, draws: int = 20_000, seed: int = 0
 ) -> EPDiagnostics:
-    """Compare the posterior of one person (of `infer`, or of a learner) with importance sampling, from the prior and
-    from the answers and sites in `seen`.
+    """Compare the posterior of one person with importance sampling of the exact one.
 
-    Looks at choices between items that were compared; of more than MOST_ITEMS, those compared most often. `draws` are
-    seeded with `seed`.
+    `prior`: the prior of this person; `posterior`: the result of `infer`, or of a learner; `seen`: the answers and
+    their sites. Choices between items that were compared are checked; of more than MOST_ITEMS, those compared most
+    often. `draws` are seeded with `seed`.
     """
     from scipy.special import ndtr
 
@@ -78,7 +79,7 @@ def diagnose_ep(
 
 
 def _log_scale(before: Posterior, seen: AnswerSites) -> float:
-    """Log integral of the product of the sites against the prior."""
+    """Return the log integral of the product of the sites against the prior."""
     table = make_table(seen.rows, 1, before.mean.size)
     [T], [h] = table.natural(seen.sites.tau, seen.sites.nu)
     r = h - T @ before.mean

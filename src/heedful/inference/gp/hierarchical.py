@@ -79,15 +79,17 @@ def fit(
             S = (nu0 K + sum (Sigma_u + d d') + kappa0 m m') / (U + nu0),  d = mu_u - m
 
     nu0 = 0, kappa0 = 0 is maximum likelihood, as in Birlutiu et al. 2010. nu0 > 0 is maximum a posteriori with an
-    inverse-Wishart prior on S worth nu0 people (n where None). kappa0 > 0 shrinks m to 0, as kappa0 indifferent people
-    would: a few people who all agree have no finite maximum otherwise. With `noise`, each person's lapse rate is
-    learned, too, and one tie width where `width` is above 0 or a tie occurs; from `width` and `lapse` where above 0,
-    else from the mode of the prior. EM ends when m and the standard deviations of S move by less than `tolerance` and
-    the evidence no longer rises, or after `steps`. `start` and `sites`: where an earlier fit ended. With a `Design`, f
-    are weights of features.
+    inverse-Wishart prior on S that counts as nu0 people (n if None). kappa0 > 0 shrinks m to 0, as kappa0 indifferent
+    people would; without it, a few people who all agree have no finite maximum.
 
-    Costs users x q^3 per sweep, q the number of items a person meets, and n^3 per step, n the number of items anybody
-    met: the other items, given those, are as K has them, which is where EM over all items ends.
+    With `noise`, the lapse rate of each person is learned as well, and one tie width if `width` is above 0 or a tie
+    occurs. Learning starts from `width` and `lapse` where these are above 0, else from the mode of the prior. EM ends
+    when m and the standard deviations of S move by less than `tolerance` and the evidence no longer rises, or after
+    `steps`. `start` and `sites`: where an earlier fit ended. With a `Design`, f are weights of features.
+
+    Costs users x q^3 per sweep, q the number of items that a person meets, and n^3 per step, n the number of items that
+    anybody met. All other items, given those, are distributed as K says, so EM over all items would end at the same
+    place.
     """
     n = len(K)
     nu0 = float(n) if nu0 is None else float(nu0)
@@ -175,7 +177,9 @@ def _fit(
 
 
 def _inference(rows: PairRows | Design, users: int, n: int) -> Callable[..., Any]:
-    """The EP to use: of everybody over all n items, or, where that is cheaper, of each over the items they met."""
+    """Return the EP to use: of each person over all n items, or over only the items that they met if that is
+    cheaper.
+    """
     parts = batches_of_users(rows, users) if isinstance(rows, PairRows) and n > SMALL else ()
     if (
         isinstance(rows, PairRows)
@@ -205,7 +209,7 @@ def _inference(rows: PairRows | Design, users: int, n: int) -> Callable[..., Any
 
 
 def _extrapolate(cov: Array, new: Array, ahead: float) -> Array:
-    """cov + ahead (new - cov) where that is safely positive definite, else `new`."""
+    """Return cov + ahead (new - cov) if that is safely positive definite, else `new`."""
     if ahead == 1.0:
         return new
     further = cov + ahead * (new - cov)
@@ -219,7 +223,10 @@ def _extrapolate(cov: Array, new: Array, ahead: float) -> Array:
 def maximise_population(
     K: Array, people: UserPosteriors | PerUserPosteriors, nu0: float, kappa0: float = 0.0
 ) -> tuple[Array, Array]:
-    """One M step: m (n,) and S (n x n) from the posteriors of people. At least one person, or nu0 > 0."""
+    """Do one M step: return m (n,) and S (n x n) from the posteriors of people.
+
+    There must be at least one person, or nu0 > 0.
+    """
     if isinstance(people, PerUserPosteriors):
         return _maximise_from_sums(K, people, nu0, kappa0)
     U = len(people.mean)
@@ -230,8 +237,11 @@ def maximise_population(
 
 
 def _maximise_from_sums(K: Array, people: PerUserPosteriors, nu0: float, kappa0: float) -> tuple[Array, Array]:
-    """The same M step from sums: Sigma_u + d d' = S - S W_u S + (S a_u - e) (S a_u - e)' with e = the new m - m; with p
-    = S sum a_u the terms next to S A S are - p e' - e p' + U e e', and kappa0 m m' with the new m.
+    """Do the M step of `maximise_population` from sums over people, each of whom has a posterior over the items
+    they met.
+
+    With e = the new m - m, Sigma_u + d d' = S - S W_u S + (S a_u - e) (S a_u - e)'. With p = S sum a_u, the terms next
+    to S A S are - p e' - e p' + U e e', and kappa0 m m' with the new m.
     """
     U, S, m = len(people.place), people.prior_cov, people.prior_mean
     a, A = pull_sums(people)
@@ -249,8 +259,9 @@ def _maximise_from_sums(K: Array, people: PerUserPosteriors, nu0: float, kappa0:
 
 
 def extend_population(population: Population, K: Array, met: Ints) -> Population:
-    """The population over all n items, from one over the items `met` (q,); the others given those are as K (n x n) has
-    them.
+    """Return the population over all n items, from one over the items `met` (q,).
+
+    The other items, given these, are distributed as K (n x n) says.
     """
     among = np.ix_(met, met)
     if K[met].astype(bool).sum() == met.size:  # each item for itself
@@ -266,8 +277,10 @@ def extend_population(population: Population, K: Array, met: Ints) -> Population
 
 
 def add_items(population: Population, K: Array, across: Array, own: Array) -> Population:
-    """The population with q new items appended. K (n x n): of the old items, `across` (n x q): old with new, `own` (q x
-    q): of the new. New items given the old follow the kernel; without features each is independent.
+    """Return the population with q new items appended.
+
+    K (n x n): covariances of the old items; `across` (n x q): of old with new; `own` (q x q): of the new. New items,
+    given the old, follow the kernel; without features each is independent.
     """
     n, q = across.shape
     A = _solve(K, across).T  # K_new,known K^-1
@@ -280,7 +293,7 @@ def add_items(population: Population, K: Array, across: Array, own: Array) -> Po
 
 
 def _solve(K: Array, across: Array) -> Array:
-    """K^-1 across, for symmetric K, which may be singular."""
+    """Return K^-1 `across` for a symmetric K, which may be singular."""
     if not across.any():
         return np.zeros(across.shape)
     values, vectors = np.linalg.eigh(K)

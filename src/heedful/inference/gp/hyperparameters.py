@@ -68,8 +68,10 @@ APART, LEAST = 0.1, 0.25
 
 
 class Hyperparameters(NamedTuple):
-    """Spread of utilities in units of the noise of one choice, share of its square in which people differ, and the
-    response noise of U people.
+    """Hyperparameters of the utilities of U people: spread, share and response noise.
+
+    `spread`: the standard deviation of a utility, in units of the noise of one choice; `share`: the share of its
+    variance in which people differ.
     """
 
     spread: float
@@ -99,7 +101,9 @@ class MarginalLikelihood:
     """
 
     def __init__(self, K: Array, users: int, rows: PairRows, prior: NoisePrior) -> None:
-        """K (q x q): correlations of the items that answers mention; `rows` are over these items."""
+        """Prepare for `rows` of `users` people over q items with correlations K (q x q): the items that answers
+        mention.
+        """
         self.K, self.R, self.users, self.rows, self.prior = K, K, users, rows, prior
         self.parts: tuple[UserBatch, ...] = user_batches(rows, users) if users > 1 else ()
         self.table: Table | None = make_table(rows, 1, len(K)) if users == 1 else None
@@ -112,13 +116,13 @@ class MarginalLikelihood:
         self.start = np.array([np.log(MEDIAN), -1.0, -4.0, np.log(prior.width)])
 
     def noise_at(self, x: Array) -> ResponseNoise:
-        """Response noise of everybody at x (4,)."""
+        """Return the response noise of everybody at x (4,)."""
         lapse = np.where(self.random > RANDOM, MOST_LAPSES, _expit(x[2])) if 2 in self.free else np.zeros(self.users)
         width = np.full(self.users, np.exp(x[3]) if 3 in self.free else 0.0)
         return ResponseNoise(width, lapse, self.random)
 
     def at(self, x: Array) -> tuple[float, Array, QuadratureNode]:
-        """Log of evidence times prior at x (4,), its gradient (4,), and the posterior there."""
+        """Return log evidence plus log prior at x (4,), its gradient (4,), and the posterior there."""
         c2, share = float(np.exp(2.0 * x[0])), _expit(x[1])
         noise = self.noise_at(x)
         slope = np.zeros(4)
@@ -146,7 +150,7 @@ class MarginalLikelihood:
         return value + self._log_prior(x, slope), slope, node
 
     def _log_prior(self, x: Array, slope: Array) -> float:
-        """Log prior at x; adds its gradient to `slope`."""
+        """Return the log prior at x (4,), and add its gradient to `slope` (4,)."""
         prior, rate, share = self.prior, _expit(x[2]), _expit(x[1])
         off = (x[0] - np.log(MEDIAN)) / LOG_SD
         out = -0.5 * off * off
@@ -162,7 +166,10 @@ class MarginalLikelihood:
         return float(out)
 
     def likeliest(self, x: Array, H: Array | None = None) -> Array:
-        """Maximum a posteriori hyperparameters (4,), starting from x; H (4 x 4): approximate curvature there."""
+        """Return the maximum a posteriori hyperparameters (4,), searched from x (4,).
+
+        H (4 x 4): approximate curvature at x, for the length of the first step.
+        """
         from scipy.optimize import minimize
 
         free = self.free
@@ -187,7 +194,9 @@ class MarginalLikelihood:
         return spread_nodes(got.x)
 
     def curvature(self, x: Array) -> Array:
-        """Minus the Hessian at x (4,), over all four (4 x 4); 0 for those that are not learned."""
+        """Return minus the Hessian at x (4,) of what `at` returns (4 x 4), with 0 for hyperparameters that are not
+        learned.
+        """
         H = np.zeros((4, 4))
         for k in self.free:
             ends = []
@@ -199,8 +208,9 @@ class MarginalLikelihood:
         return 0.5 * (H + H.T)
 
     def find_random(self, x: Array) -> bool:
-        """Find people who answer entirely at random, and how many do; return whether there are any. From then on their
-        answers have almost no weight.
+        """Find the people who answer entirely at random, and how many do; return whether there are any.
+
+        From then on their answers have almost no weight.
         """
         from scipy.special import expit, logit
 
@@ -216,8 +226,10 @@ class MarginalLikelihood:
         return bool((self.random > RANDOM).any())
 
     def learn_shape(self, x: Array, steps: int = 30, tolerance: float = 1e-2) -> None:
-        """Learn R from everybody by EM, with an inverse-Wishart prior around K worth NU0 people per item: R = (nu0 K +
-        sum E[d_u d_u'] / (spread^2 share)) / (nu0 + U).
+        """Learn R, the correlations of what people differ in, by EM from the answers of all people.
+
+        The prior is inverse-Wishart around K and counts as NU0 people for each item: R = (nu0 K + sum E[d_u d_u'] /
+        (spread^2 share)) / (nu0 + U).
         """
         nu0, U = NU0 * len(self.K), self.users
         for _ in range(steps):
@@ -235,8 +247,9 @@ class MarginalLikelihood:
 def infer_hyperparameters(
     K: Array, users: int, rows: PairRows, prior: NoisePrior
 ) -> tuple[MarginalLikelihood, tuple[QuadratureNode, ...]]:
-    """Posteriors over the items that rows mention, with correlations K (q x q), on quadrature nodes, most probable
-    first.
+    """Infer the hyperparameters from `rows` of `users` people over q items with correlations K (q x q).
+
+    Return the marginal likelihood, and posteriors over these items on quadrature nodes, most probable first.
     """
     problem = MarginalLikelihood(K, users, rows, prior)
     some, size = sample_people(rows, users, ENOUGH) if users > 1 else (sample_items(rows), 1)
@@ -262,8 +275,10 @@ def infer_hyperparameters(
 
 
 def integrate(problem: MarginalLikelihood, x: Array, H: Array) -> tuple[QuadratureNode, ...]:
-    """Quadrature nodes around the mode x (4,), most probable first: Gauss-Hermite nodes of the curvature H (4 x 4),
-    weighted by the actual density, along the directions that matter.
+    """Return quadrature nodes around the mode x (4,), most probable first.
+
+    They are Gauss-Hermite nodes of the curvature H (4 x 4), weighted by the actual density, along the directions that
+    matter.
     """
     value, _, node = problem.at(x)
     values, Q = np.linalg.eigh(H[np.ix_(problem.free, problem.free)])
@@ -293,8 +308,10 @@ def integrate(problem: MarginalLikelihood, x: Array, H: Array) -> tuple[Quadratu
 
 
 def _moves(node: QuadratureNode, k: int, sd: float) -> float:
-    """Roughly how far utilities move, relative to their uncertainty, with one standard deviation of a hyperparameter:
-    the spread shrinks them, the other two scale them.
+    """Return roughly how far utilities move, relative to their uncertainty, with one standard deviation of
+    hyperparameter k.
+
+    The spread shrinks utilities; share and lapse rate scale them.
     """
     spread, share, noise = node.hyper
     if node.joint is None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from heedful.inference.gp.ep import infer_users
 from heedful.inference.gp.per_user_ep import UserBatch, batches_of_users
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.sites import Sites, root
+from heedful.inference.gp.sites import Sites, initial_sites, root, site_changes
 from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
 
@@ -36,14 +36,16 @@ DAMPED, LEAST_STEP = 0.95, 0.1
 
 
 class Message(NamedTuple):
-    """What answers say about m, exp(-m' A m / 2 + b' m): of one person, or summed over several."""
+    """What answers say about m: the factor exp(-m' A m / 2 + b' m), of one person or multiplied over several (A and
+    b added).
+    """
 
     A: Array
     b: Array
 
 
 class JointPosterior(NamedTuple):
-    """The Gaussian over m and everybody's utilities of n items at which EP ends."""
+    """The Gaussian over m and the utilities of n items of U people, at which joint EP ends."""
 
     mean: Array
     """(n,) of m"""
@@ -66,8 +68,9 @@ class JointPosterior(NamedTuple):
     """(n x n) sum over people of E[g g'] - A_u with g = b_u - A_u m: S + S apart S / U is the next S of EM"""
 
     def average(self, users: int, message: Message | None = None) -> Posterior:
-        """Posterior over the mean utilities (n,) of `users` people, whose messages sum to `message` (everybody's where
-        None).
+        """Return the posterior over the mean utilities (n,) of `users` people.
+
+        `message`: the sum of the messages of these people; None means everybody.
         """
         A, b = self.message if message is None else message
         S = self.own
@@ -90,15 +93,17 @@ def infer_joint(
     tolerance: float = 1e-3,
     sweeps: int = 100,
 ) -> JointPosterior:
-    """EP of `users` people with answers `rows` about n items; prior P and own S (n x n); width, lapse (U,); `parts`
-    from `user_batches`.
+    """Run joint EP for `users` people with answers `rows` about n items, with prior covariances P (`prior`) of m
+    and S (`own`) of f_u - m (n x n).
 
-    Sweeps end when no site moves by more than `tolerance` as a share, or after `sweeps`. `sites`: where an earlier run
-    on the same rows ended.
+    `width`, `lapse` (U,) as in `infer_users`; `parts`: the people in batches, from `user_batches`; `sites`: where an
+    earlier run on the same rows ended. Sweeps end when no site moves by more than `tolerance`, as a share, or after
+    `sweeps`.
     """
     n, p = len(prior), rows.size
     L = root(prior)
-    tau, nu = (np.zeros(p), np.zeros(p)) if sites is None else (np.maximum(sites.tau, 0.0), sites.nu)
+    tau, nu = initial_sites(sites, p)
+    tau = np.maximum(tau, 0.0)
     step, last, moved, done = 1.0, np.inf, np.inf, 0
     centre, spread, each = np.zeros(p), np.ones(p), np.zeros(users)
     keep = sum(few.who.size * few.items.shape[1] ** 2 for few in parts) <= HELD
@@ -118,8 +123,7 @@ def infer_joint(
             )  # fmt: skip
             new_tau[few.at], new_nu[few.at] = many.sites.tau, many.sites.nu
         to_tau, to_nu = new_tau - tau, new_nu - nu
-        share = np.maximum(np.abs(to_tau) / (1.0 + np.abs(tau)), np.abs(to_nu) / (1.0 + np.abs(nu)))
-        moved = float(share.max(initial=0.0))
+        moved = float(site_changes(to_tau, to_nu, tau, nu).max(initial=0.0))
         step = max(0.5 * step, LEAST_STEP) if moved > DAMPED * last else min(1.05 * step, 1.0)
         last = moved
         tau, nu = tau + step * to_tau, nu + step * to_nu
@@ -151,7 +155,7 @@ def infer_joint(
 
 
 def user_batches(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
-    """The batches of `batches_of_users`, split so that each fits into AT_ONCE."""
+    """Return the batches of `batches_of_users`, split so that the covariances of each have at most AT_ONCE numbers."""
     out: list[UserBatch] = []
     for few in batches_of_users(rows, users):
         out += few.split(max(AT_ONCE // few.items.shape[1] ** 2, 1))
@@ -159,7 +163,7 @@ def user_batches(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
 
 
 def message_of(own: Array, parts: tuple[UserBatch, ...], tau: Array, nu: Array) -> Message:
-    """Summed message of all these people's answers about m (n x n, n)."""
+    """Return the sum of the messages about m of all people in `parts`: A (n x n), b (n,), for sites tau, nu (p,)."""
     return _sum_messages(len(own), parts, (_messages(few, own, tau, nu) for few in parts))
 
 
@@ -172,7 +176,11 @@ def _sum_messages(n: int, parts: tuple[UserBatch, ...], messages: Iterable[Messa
 
 
 def person_prior(joint: JointPosterior, few: UserBatch, tau: Array, nu: Array) -> Posterior:
-    """Prior of the single person in `few` before they answered (n items): S, and m given all others' answers."""
+    """Return the prior over the n items of the single person in `few`, before their own answers.
+
+    It is N(m, S) with the posterior of m given the answers of all others, which is `joint` without this person's
+    message.
+    """
     message = _messages(few, joint.own, tau, nu)
     there = few.there[0]
     met, A, b = few.items[0][there], message.A[0][np.ix_(there, there)], message.b[0][there]
@@ -186,7 +194,7 @@ def person_prior(joint: JointPosterior, few: UserBatch, tau: Array, nu: Array) -
 
 
 def _messages(few: UserBatch, own: Array, tau: Array, nu: Array) -> Message:
-    """Each person's message about m, over the items they met: A (u x q x q), b (u x q)."""
+    """Return each person's message about m, over the items they met: A (u x q x q), b (u x q)."""
     T, h = few.table.natural(tau[few.at], nu[few.at])
     S = few.prior(np.zeros(len(own)), own)[1]
     both = np.linalg.solve(np.eye(T.shape[-1]) + T @ S, np.concatenate([T, h[:, :, None]], axis=2))
@@ -195,7 +203,7 @@ def _messages(few: UserBatch, own: Array, tau: Array, nu: Array) -> Message:
 
 
 def _cavity_priors(few: UserBatch, m: Array, V: Array, own: Array, message: Message) -> tuple[Array, Array]:
-    """Prior of each person's utilities given all others' answers: means (u x q), covariances (u x q x q)."""
+    """Return the prior of each person's utilities given all others' answers: means (u x q), covariances (u x q x q)."""
     mean, S = few.prior(m, own)
     cov = _of_mean(few, V)
     right = np.concatenate([cov, (mean - (cov @ message.b[:, :, None])[:, :, 0])[:, :, None]], axis=2)
@@ -205,7 +213,7 @@ def _cavity_priors(few: UserBatch, m: Array, V: Array, own: Array, message: Mess
 
 
 def _of_mean(few: UserBatch, V: Array) -> Array:
-    """V of the items each person met (u x q x q), 0 where they met fewer."""
+    """Return the part of V (n x n) for the items each person met (u x q x q), with 0 in the padding."""
     there = few.there[:, :, None] & few.there[:, None, :]
     return np.where(there, V[few.items[:, :, None], few.items[:, None, :]], 0.0)
 
@@ -215,14 +223,14 @@ def _places(few: UserBatch, n: int) -> Ints:
 
 
 def _mean_of(L: Array, message: Message) -> tuple[Array, Array]:
-    """Covariance V and mean of m, with the prior N(0, L L')."""
+    """Return the covariance V and mean of m, with the prior N(0, L L')."""
     V = L @ np.linalg.solve(np.eye(L.shape[1]) + L.T @ message.A @ L, L.T)
     V = 0.5 * (V + V.T)
     return V, V @ message.b
 
 
 def _integral(cov: Array, mean: Array, message: Message) -> Array:
-    """Log integral of N(m; mean, cov) exp(-m' A m / 2 + b' m) (u,)."""
+    """Return the log integral of N(m; mean, cov) exp(-m' A m / 2 + b' m) (u,)."""
     A, b = message
     pull = (A @ mean[:, :, None])[:, :, 0]
     hold = np.eye(cov.shape[-1]) + cov @ A

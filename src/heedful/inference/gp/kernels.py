@@ -20,10 +20,11 @@ _BLOCK = 1 << 14
 
 
 class Kernel(NamedTuple):
-    """k(x, x') = amplitude^2 exp(-1/2 sum_d ((x_d - x'_d) / (scale_d l_d))^2); of no features, amplitude^2 [same item].
+    """The covariance k(x, x') = amplitude^2 exp(-1/2 sum_d ((x_d - x'_d) / (scale_d l_d))^2); without features,
+    amplitude^2 for an item with itself and 0 for two items.
 
-    `scale` (d,) standardises: the standard deviations of the features where it was made, inf for a constant one, which
-    says nothing. `lengthscale` (d,) is in standardised units, one for each feature (ARD) or d times the same.
+    `scale` (d,): the standard deviations of the features of the items it was made for, inf for a constant feature.
+    `lengthscale` (d,): one for each feature, in these units.
     """
 
     scale: Array
@@ -31,7 +32,7 @@ class Kernel(NamedTuple):
     amplitude: float = 1.0
 
     def between(self, X: Array, Z: Array) -> Array:
-        """Covariances (n x m) of items with features X (n x d) and others with features Z (m x d); 0 without
+        """Return the covariances (n x m) of items with features X (n x d) and others with features Z (m x d); 0 without
         features.
         """
         if X.shape[1] == 0:
@@ -52,7 +53,7 @@ class Kernel(NamedTuple):
         return out
 
     def over(self, X: Array) -> Array:
-        """Covariances (n x n) of items with features X (n x d)."""
+        """Return the covariances (n x n) of items with features X (n x d)."""
         if X.shape[1] == 0:
             return self.amplitude**2 * np.eye(len(X))
         out, rows = np.empty((len(X), len(X))), max(1, _BLOCK // max(len(X), 1))
@@ -64,19 +65,17 @@ class Kernel(NamedTuple):
 
 
 def check_amplitude(value: Any) -> None:
-    """Check that a value is a standard deviation of utilities within the numerical range of inference. ValueError
-    otherwise.
-    """
+    """Raise ValueError unless `value` is a standard deviation of utilities above 0 and at most MOST."""
     check_positive("amplitude", value)
     if value > MOST:
         raise ValueError(f"amplitude: expected a number above 0, at most {MOST:.0f}, got {describe(value)}")
 
 
 def kernel_for(X: Array, lengthscale: Any = "median", amplitude: float = 1.0) -> Kernel:
-    """The kernel for items with features X (n x d), d = 0 without features.
+    """Make the kernel for items with features X (n x d), d = 0 without features.
 
-    `lengthscale`: "median", the median distance of two distinct items, as in [H12]; a number; or one per feature, in
-    standard deviations. ValueError for anything else.
+    `lengthscale`: "median", the median distance of two distinct items, as in [H12]; a number; or one for each feature,
+    in standard deviations. Raise ValueError for anything else.
     """
     check_amplitude(amplitude)
     d = X.shape[1]
@@ -112,7 +111,7 @@ _medians: dict[tuple[tuple[int, ...], bytes], float] = {}
 
 
 def median_distance(Z: Array) -> float:
-    """Median distance of two different rows of Z (n x d) that are not equal; 1 where there are none."""
+    """Return the median distance of two different rows of Z (n x d) that are not equal; 1 if there are none."""
     a, b = np.triu_indices(len(Z), 1)
     if a.size > 100_000:  # enough for a median
         chosen = np.random.default_rng(0).choice(a.size, 100_000, replace=False)

@@ -24,7 +24,7 @@ TRIED = 5_000
 
 
 class Kernel(NamedTuple):
-    """Share of the variance of utilities that features explain, and their length-scale in median distances; both 0
+    """How much of the variance of utilities features explain, and their length-scale in median distances; both 0
     without features.
     """
 
@@ -33,8 +33,8 @@ class Kernel(NamedTuple):
 
 
 def covariance(X: Array, kernel: Kernel) -> Array:
-    """Correlations K (n x n) of items with features X (n x d): the explained share by an RBF, the rest independent per
-    item.
+    """Return correlations K (n x n) of items with features X (n x d): an RBF for the explained share, and for the
+    rest the identity.
     """
     n = len(X)
     if X.shape[1] == 0 or kernel.explained == 0.0:
@@ -45,9 +45,10 @@ def covariance(X: Array, kernel: Kernel) -> Array:
 
 
 def choose_kernel(X: Array, met: Ints, users: int, rows: PairRows) -> Kernel:
-    """The kernel with the highest marginal likelihood for items with features X (n x d), from `rows` of `users` people
-    over the items `met` (q,). Uses a sample of many people, each with all answers, or of one person's many items, with
-    all answers among them.
+    """Choose the kernel with the highest marginal likelihood for items with features X (n x d).
+
+    `rows`: answers of `users` people over the items `met` (q,). Of many rows a sample decides: some people with all
+    their answers or, of one person, some items with all answers among them.
     """
     if not X.shape[1]:
         return Kernel()

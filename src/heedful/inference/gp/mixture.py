@@ -16,8 +16,10 @@ Array = npt.NDArray[np.float64]
 
 
 class Mixture(NamedTuple):
-    """A posterior with the mean (n,) and covariance (n x n) of the mixture; probabilities of orders and places are
-    those of the mixture itself, whose tails are heavier.
+    """A posterior over n utilities that is a mixture of Gaussians.
+
+    `mean` (n,) and `cov` (n x n) are those of the mixture. Probabilities of orders and places are those of the mixture
+    itself, whose tails are heavier than a Gaussian's.
     """
 
     mean: Array
@@ -33,43 +35,44 @@ class Mixture(NamedTuple):
         return self.cov.diagonal()
 
     def better(self, a: Index, b: Index) -> Array:
-        """P(f_a > f_b), as `Posterior.better`."""
+        """Return P(f_a > f_b), as `Posterior.better`."""
         return self.weights @ np.array([part.better(a, b) for part in self.parts])  # type: ignore[no-any-return]
 
     def beats(self, a: Index, b: Index) -> Array:
-        """P(a beats b) in the next choice, as `Posterior.beats`."""
+        """Return P(a beats b) in the next choice, as `Posterior.beats`."""
         return self.weights @ np.array([part.beats(a, b) for part in self.parts])  # type: ignore[no-any-return]
 
     def ranking(self) -> Ints:
-        """The items (n,), the highest mean first, ties to the lowest number."""
+        """Return the items (n,), the highest mean first, ties to the lowest number."""
         return self.whole().ranking()
 
     def sd(self) -> Array:
-        """Standard deviation of each utility (n,), less the part that all items share: that of f_i - mean f."""
+        """Return the standard deviation of each utility (n,), less the part that all items share: that of f_i - mean
+        f."""
         return self.whole().sd()
 
     def draws(self, count: int, seed: int = 0) -> Array:
-        """Draws from the mixture (count x n), from each Gaussian in proportion to its weight, rounded."""
+        """Return the draws from the mixture (count x n), from each Gaussian in proportion to its weight, rounded."""
         ends = np.rint(np.cumsum(self.weights) * count).astype(np.int64)
         sizes = np.diff(ends, prepend=0).tolist()
         return np.concatenate([part.draws(k, seed + i) for i, (k, part) in enumerate(zip(sizes, self.parts)) if k])
 
     def of_items(self, items: Any) -> Mixture:
-        """The marginal over these items (k,)."""
+        """Return the marginal over these items (k,)."""
         parts = [part.of_items(items) for part in self.parts]
         return Mixture(self.mean[items], self.cov[np.ix_(items, items)], self.weights, tuple(parts))
 
     def weighted(self) -> list[tuple[float, Posterior]]:
-        """The Gaussians with their weights."""
+        """Return the Gaussians with their weights."""
         return list(zip(self.weights.tolist(), self.parts))
 
     def whole(self) -> Posterior:
-        """One Gaussian with the same mean and covariance."""
+        """Return one Gaussian with the same mean and covariance."""
         return Posterior(self.mean, self.cov)
 
 
 def mixture(weights: Sequence[float], parts: Sequence[Posterior]) -> Posterior | Mixture:
-    """Mixture of these Gaussians; a single one is returned as it is."""
+    """Mix Gaussians with these weights, which need not sum to 1; a single Gaussian is returned unchanged."""
     if len(parts) == 1:
         return parts[0]
     share = np.asarray(weights, np.float64) / np.sum(weights)

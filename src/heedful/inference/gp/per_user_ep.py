@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from heedful.inference.gp.ep import UserPosteriors, extend_posterior, infer_users
 from heedful.inference.gp.posterior import Posterior
-from heedful.inference.gp.sites import Sites, Table, make_table
+from heedful.inference.gp.sites import Sites, Table, initial_sites, make_table
 from heedful.inference.pairwise import PairRows, take_rows
 from heedful.jit.kernel import Ints
 
@@ -22,8 +22,10 @@ STEP = 4
 
 
 class UserBatch(NamedTuple):
-    """People who met up to q items each: `who` (u,), `items` (u x q), the indices `at` (p,) of their rows, and those
-    rows over their own items. Where somebody met fewer items, padding repeats item 0, without effect.
+    """People who met up to q items each, with their rows over their own items.
+
+    `who` (u,): the people; `items` (u x q): the items that each met; `at` (p,): the indices of their rows. Someone who
+    met fewer than q items has item 0 as padding, which has no effect.
     """
 
     who: Ints
@@ -34,13 +36,13 @@ class UserBatch(NamedTuple):
     table: Table
 
     def prior(self, mean: Array, cov: Array) -> tuple[Array, Array]:
-        """Prior means (u x q) and covariances (u x q x q) of their own items."""
+        """Return the prior means (u x q) and covariances (u x q x q) of their own items."""
         own = cov[self.items[:, :, None], self.items[:, None, :]]
         both = self.there[:, :, None] & self.there[:, None, :]
         return np.where(self.there, mean[self.items], 0.0), np.where(both, own, np.eye(self.items.shape[1]))
 
     def split(self, most: int) -> list[UserBatch]:
-        """The batch in parts of at most `most` people."""
+        """Return the batch in parts of at most `most` people."""
         if self.who.size <= most:
             return [self]
         rows, out = self.table.rows, []
@@ -68,7 +70,7 @@ class PerUserPosteriors(NamedTuple):
     """(U x 2) the part of each person, and where in it; -1 who said nothing"""
 
     def of(self, user: int) -> Posterior:
-        """The posterior of one user over all items."""
+        """Return the posterior of one user over all items."""
         part, i = self.place[user]
         if part < 0:
             return Posterior(self.prior_mean, self.prior_cov)
@@ -80,18 +82,18 @@ class PerUserPosteriors(NamedTuple):
 
     @property
     def mean(self) -> Array:
-        """Everybody's means (U x n), computed on access."""
+        """Each person's means (U x n), computed on access."""
         return np.array([self.of(u).mean for u in range(len(self.place))]).reshape(len(self.place), -1)
 
     @property
     def cov(self) -> Array:
-        """Everybody's covariances (U x n x n), computed on access."""
+        """Each person's covariances (U x n x n), computed on access."""
         n = self.prior_mean.size
         return np.array([self.of(u).cov for u in range(len(self.place))]).reshape(len(self.place), n, n)
 
 
 def batches_of_users(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
-    """People grouped by how many items they met; people without answers are left out."""
+    """Return people grouped by how many items they met; people without answers are left out."""
     order = rows.user.argsort(kind="stable")
     who, starts = np.unique(rows.user[order], return_index=True)
     own = np.split(order, starts[1:])
@@ -125,14 +127,13 @@ def infer_per_user(
     tolerance: float = 1e-9,
     sweeps: int = 500,
 ) -> PerUserPosteriors:
-    """As `infer_users`, with the same arguments, over the items each person met; `parts` from `batches_of_users`;
-    width, lapse (U,).
+    """Run `infer_users` with each person over only the items that they met.
+
+    `cov` (n x n), `mean` (n,): the prior of each person; `parts`: from `batches_of_users`; `width`, `lapse` (U,); the
+    other arguments are those of `infer_users`.
     """
     p = rows.size
-    tau, nu, m, v = np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(p)
-    if sites is not None:
-        had = min(sites.tau.size, p)
-        tau[:had], nu[:had] = sites.tau[:had], sites.nu[:had]
+    (tau, nu), m, v = initial_sites(sites, p), np.zeros(p), np.zeros(p)
     evidence, place, done, moved = np.zeros(users), np.full((users, 2), -1), 0, 0.0
     inferred = []
     for k, few in enumerate(parts):
@@ -151,8 +152,8 @@ def infer_per_user(
 
 
 def pull_sums(people: PerUserPosteriors) -> tuple[Array, Array]:
-    """a (n,) and A (n x n): sums over people of a_u, and of a_u a_u' - W_u, where posteriors are N(m + S a_u, S - S W_u
-    S).
+    """Return the sums over people of a_u (n,) and of a_u a_u' - W_u (n x n), where the posterior of a person is N(m
+    + S a_u, S - S W_u S).
     """
     n = people.prior_mean.size
     a, A = np.zeros(n), np.zeros((n, n))

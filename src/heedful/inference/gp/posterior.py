@@ -30,41 +30,40 @@ class Posterior(NamedTuple):
         return self.cov.diagonal()
 
     def row(self, i: int) -> Array:
-        """Covariances of utility i with all (n,)."""
+        """Return the covariances of utility i with all (n,)."""
         return self.cov[i]  # type: ignore[no-any-return]
 
     def block(self, low: int, high: int) -> Array:
-        """Covariances of utilities low to high - 1 with all from low + 1 on, as a copy."""
+        """Return the covariances of utilities low to high - 1 with all from low + 1 on, as a copy."""
         return self.cov[low:high, low + 1 :].copy()
 
     def of_items(self, items: Any) -> Posterior:
-        """The marginal over these items (k,)."""
+        """Return the marginal over these items (k,)."""
         return Posterior(self.mean[items], self.cov[np.ix_(items, items)])
 
     def whole(self) -> Posterior:
-        """The posterior itself (other classes return one Gaussian)."""
+        """Return the posterior as one Gaussian: here itself."""
         return self
 
     def weighted(self) -> list[tuple[float, Posterior]]:
-        """The Gaussians it mixes, with weights: only itself."""
+        """Return the Gaussians that the posterior mixes, with their weights: here only itself."""
         return [(1.0, self)]
 
     def gap(self, a: Index, b: Index) -> tuple[Array, Array]:
-        """Mean and variance of f_a - f_b, for items or arrays of items a and b (one shape)."""
+        """Return mean and variance of f_a - f_b, for items or arrays of items a and b (one shape)."""
         cov = self.cov
         v = (cov[a, a] - cov[a, b]) + (cov[b, b] - cov[b, a])  # so grouped, it is the same for b and a
         return self.mean[a] - self.mean[b], np.maximum(v, 0.0)
 
     def beats(self, a: Index, b: Index) -> Array:
-        """P(a is chosen over b) next time, noise included: Phi(m / sqrt(1 + v)). For items, or arrays of one shape."""
-        from scipy.special import ndtr
-
-        m, v = self.gap(a, b)
-        return ndtr(m / np.sqrt(1.0 + v))  # type: ignore[no-any-return]
+        """Return P(a is chosen over b) next time, noise included: Phi(m / sqrt(1 + v)). For items, or arrays of one
+        shape.
+        """
+        return choice_probability(*self.gap(a, b))
 
     def better(self, a: Index, b: Index) -> Array:
-        """P(f_a > f_b), without the noise of a choice; 1/2 for two identical items. For items, or arrays of
-        one shape.
+        """Return P(f_a > f_b), without the noise of a choice; 1/2 for two identical items. For items, or arrays of one
+        shape.
         """
         from scipy.special import ndtr
 
@@ -73,17 +72,18 @@ class Posterior(NamedTuple):
         return ndtr(m / np.sqrt(np.maximum(v, floor)))  # type: ignore[no-any-return]
 
     def ranking(self) -> Ints:
-        """Items by posterior mean (n,), best first, ties by number."""
+        """Return items by posterior mean (n,), best first, ties by number."""
         return (-self.mean).argsort(kind="stable")
 
     def sd(self) -> Array:
-        """Standard deviation of each utility (n,), less the part that all items share: that of f_i - mean f."""
+        """Return the standard deviation of each utility (n,), less the part that all items share: that of f_i - mean
+        f."""
         cov = self.cov - self.cov.mean(axis=0)
         centred = cov - cov.mean(axis=1, keepdims=True)
         return np.sqrt(np.maximum(centred.diagonal(), 0.0))  # type: ignore[no-any-return]
 
     def draws(self, count: int, seed: int = 0) -> Array:
-        """Draws from the posterior (count x n), seeded; the covariance may be singular."""
+        """Return the draws from the posterior (count x n), seeded; the covariance may be singular."""
         n = self.mean.size
         out: Array = np.random.default_rng(seed).standard_normal((count, n))
         tied = np.count_nonzero(self.cov, axis=1) > (self.cov.diagonal() != 0.0)
@@ -95,8 +95,8 @@ class Posterior(NamedTuple):
         return out
 
     def best(self, count: int = 4000, seed: int = 0) -> Array:
-        """P(each item is the best) (n,), which sums to 1: shares of `count` seeded draws, with standard error at most
-        .5 / sqrt(count), .008 by default. Identical items share.
+        """Return P(each item is the best) (n,), which sums to 1: shares of `count` seeded draws, with standard error
+        at most .5 / sqrt(count), .008 by default. Identical items share.
         """
         f = self.draws(count, seed)
         spread = float(np.sqrt(max(self.cov.diagonal().max(initial=0.0), 0.0)))
@@ -104,13 +104,34 @@ class Posterior(NamedTuple):
         return (top / top.sum(axis=1, keepdims=True)).mean(axis=0)  # type: ignore[no-any-return]
 
     def positions(self, count: int = 4000, seed: int = 0) -> Array:
-        """P(item i has position j) (n x n), the first position 0, from seeded draws; rows and columns sum to 1."""
+        """Return P(item i has position j) (n x n), the first position 0, from seeded draws; rows and columns sum to
+        1.
+        """
         f = self.draws(count, seed)
         n = self.mean.size
         places = np.empty_like(f, dtype=np.int64)
         np.put_along_axis(places, (-f).argsort(axis=1, kind="stable"), np.arange(n)[None], axis=1)
         flat = (np.arange(n) * n + places).ravel()
         return np.bincount(flat, minlength=n * n).reshape(n, n) / count
+
+
+def choice_probability(mean: Array, var: Array) -> Array:
+    """Return the probability Phi(mean / sqrt(1 + var)) of choosing the first of two items, noise included, where the
+    difference of their utilities is N(mean, var). Elementwise.
+    """
+    from scipy.special import ndtr
+
+    return ndtr(mean / np.sqrt(1.0 + var))  # type: ignore[no-any-return]
+
+
+def user_gap(mean: Array, cov: Array, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
+    """Return mean and variance of f_u(a) - f_u(b), from the means (U x n) and covariances (U x n x n) of U people.
+
+    `user`, `a`, `b`: numbers, or arrays of one shape, which the results have.
+    """
+    user, a, b = (np.asarray(x, np.int64) for x in (user, a, b))
+    v = (cov[user, a, a] - cov[user, a, b]) + (cov[user, b, b] - cov[user, b, a])
+    return mean[user, a] - mean[user, b], np.maximum(v, 0.0)
 
 
 def _correlate(z: Array, cov: Array, items: Ints) -> None:
@@ -149,17 +170,17 @@ class LowRankPosterior(NamedTuple):
         return self.prior.diagonal()[self.items] - np.vecdot(self.left, self.right)  # type: ignore[no-any-return]
 
     def row(self, i: int) -> Array:
-        """Covariances of utility i with all (n,)."""
+        """Return the covariances of utility i with all (n,)."""
         found: Array = self.prior[self.items[i]][self.items] - np.vecdot(self.right, self.left[i])
         return found
 
     def block(self, low: int, high: int) -> Array:
-        """Covariances of utilities low to high - 1 with all from low + 1 on, as a copy."""
+        """Return the covariances of utilities low to high - 1 with all from low + 1 on, as a copy."""
         found = product(self.left[low:high], self.right[low + 1 :])
         return np.subtract(self._prior(self.items[low:high], self.items[low + 1 :]), found, out=found)
 
     def whole(self) -> Posterior:
-        """The `Posterior` with all covariances (n x n)."""
+        """Return the `Posterior` with all covariances (n x n)."""
         cov = self._prior(self.items, self.items) - self.left @ self.right.T
         return Posterior(self.mean, 0.5 * (cov + cov.T))
 
@@ -174,8 +195,9 @@ _SMALL = 1 << 18
 
 
 def product(a: Array, b: Array) -> Array:
-    """a b' (h x n) for a (h x q), b (n x q), in parts so small that BLAS stays in this thread: on a busy machine,
-    waiting for other threads costs many times the product.
+    """Return a b' (h x n) for a (h x q) and b (n x q), multiplied in parts so small that BLAS stays in this thread.
+
+    On a busy machine, waiting for other threads costs many times the product.
     """
     h, q, n = len(a), a.shape[1], len(b)
     w = max(1, _SMALL // max(h * q, 1))

@@ -69,14 +69,15 @@ def estimate_remaining(
     seed: int = 0,
     stop: Stop | None = None,
 ) -> RemainingQuestions:
-    """About how many questions remain until `stopping` is satisfied, asked by `rule` (the goal's own where empty).
+    """Estimate how many questions remain until `stopping` is satisfied, if asked by `rule` (the goal's own rule if
+    empty).
 
     Simulates `futures` rollouts: utilities drawn from the posterior answer the rule's questions with noise, and each
-    answer moves the Gaussian as `posterior_after` does, until it stops or `most` were asked. Approximate: P(best) in a
-    rollout uses DRAWS draws, is checked less often the longer it takes, and uses the answers in `seen` only where all
-    are plain choices between items in play. Of more than PLAYED items, those likeliest to be best are in play (for
-    "ranking": PLAYED evenly spread ones, and the count is scaled up). `stop`: the result of `stopping`, where known.
-    ValueError, naming the argument.
+    answer moves the Gaussian as `posterior_after` does, until the goal is reached or `most` questions were asked. The
+    result is approximate: P(best) in a rollout is from DRAWS draws, is checked less often the longer the rollout takes,
+    and uses the answers in `seen` only if all are plain choices between items in play. Of more than PLAYED items, those
+    likeliest to be best are in play; for "ranking" PLAYED evenly spread ones, and the count is scaled up. `stop`: the
+    result of `stopping`, if known. Raise ValueError, naming the argument.
     """
     rule = rule or GOALS.get(goal, "")
     check_goal(posterior, goal, at)
@@ -99,7 +100,7 @@ def estimate_remaining(
 
 
 def _playing(posterior: Posterior, goal: str, seed: int) -> tuple[Ints, float]:
-    """The items in play (rising), and how many real questions one of their questions stands for."""
+    """Return the items in play (rising), and the number of real questions that one question among them stands for."""
     n = posterior.mean.size
     if n <= PLAYED:
         return np.arange(n), 1.0
@@ -114,7 +115,9 @@ def _playing(posterior: Posterior, goal: str, seed: int) -> tuple[Ints, float]:
 
 
 def _plain(seen: AnswerSites | None, items: Ints) -> AnswerSites | None:
-    """The answers over these items by place, where all are plain choices among them, else None."""
+    """Return the answers with items numbered by their place in `items`, or None unless all are plain choices among
+    them.
+    """
     if seen is None or seen.rows.size == 0 or seen.lapse > 0.0 or seen.width > 0.0:
         return None
     rows = seen.rows
@@ -124,7 +127,10 @@ def _plain(seen: AnswerSites | None, items: Ints) -> AnswerSites | None:
 
 
 def _start(posterior: Posterior, seen: AnswerSites | None, futures: int, rng: np.random.Generator) -> _Rollouts:
-    """Rollouts before their first question; their truth is from the exact posterior where the answers are known."""
+    """Return the rollouts before their first question.
+
+    Their true utilities are from the exact posterior if the answers are known, else from the Gaussian.
+    """
     truth = posterior.draws(futures if seen is None else 2000, int(rng.integers(2**31)))
     pairs, tau, nu = np.empty((0, 2), np.int64), np.empty(0), np.empty(0)
     if seen is not None:
@@ -136,7 +142,7 @@ def _start(posterior: Posterior, seen: AnswerSites | None, futures: int, rng: np
 
 
 def _counts(played: _Rollouts, goal: str, rule: str, at: float, most: int, rng: np.random.Generator) -> Ints:
-    """How many questions each rollout takes, at most `most`: halfway between the last two checks."""
+    """Return the number of questions that each rollout takes, at most `most`: halfway between the last two checks."""
     n = played.mean.shape[1]
     a, b = np.triu_indices(n, 1)
     normal = rng.standard_normal((DRAWS, n))
@@ -153,7 +159,7 @@ def _counts(played: _Rollouts, goal: str, rule: str, at: float, most: int, rng: 
 
 
 def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generator) -> _Rollouts:
-    """The rollouts after one more question and answer each."""
+    """Return the rollouts after one more question and answer each."""
     number, truth, mean, cov = played[:4]
     n, every = mean.shape[1], np.arange(number.size)
     if rule == "random":
@@ -182,7 +188,9 @@ def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generato
 
 
 def _best(played: _Rollouts, normal: Array) -> Array:
-    """P(the likeliest item is the best) in each rollout (F,), from common random numbers, weighted by the answers."""
+    """Return P(the likeliest item is the best) in each rollout (F,), from common random numbers, weighted by the
+    answers.
+    """
     from scipy.special import ndtr
 
     mean, cov = played.mean, played.cov

@@ -26,8 +26,10 @@ MOVES = 1e-3
 
 
 class NoisePrior(NamedTuple):
-    """Prior of response noise: Beta(a, b) of the lapse rate, a log-normal of the tie width by its median `width` and
-    the standard deviation `spread` of its log, and the probability `random` that somebody always answers at random.
+    """The prior of response noise.
+
+    Lapse rates have the distribution Beta(a, b). Tie widths are log-normal, with median `width` and standard deviation
+    `spread` of the logarithm. With probability `random` a person always answers at random.
     """
 
     a: float = 1.2
@@ -37,7 +39,7 @@ class NoisePrior(NamedTuple):
     random: float = 0.05
 
     def check(self) -> None:
-        """Check the parameters. ValueError, naming the field."""
+        """Check the parameters. Raise ValueError, naming the field."""
         for name, value, least, most in (
             ("a", self.a, 1.0, 1e6), ("b", self.b, 1.0, 1e6), ("width", self.width, 1e-6, 1e6),
             ("spread", self.spread, 1e-3, 1e3), ("random", self.random, 1e-12, 0.999),
@@ -74,7 +76,7 @@ class ResponseNoise(NamedTuple):
     random: Array
 
     def of(self, user: int) -> UserNoise:
-        """The response noise of one user."""
+        """Return the response noise of one user."""
         return UserNoise(*(float(part[user]) for part in self))
 
 
@@ -88,10 +90,10 @@ def infer_with_noise(
     rounds: int = 30,
     tolerance: float = 1e-9,
 ) -> tuple[EPResult, ResponseNoise]:
-    """`infer` for one person, learning the lapse rate and, where `ties` are allowed (None: where one occurs), the tie
-    width.
+    """Infer the posterior of one person as `infer` does, and learn their lapse rate and tie width.
 
-    At most `rounds` of EP and `improve_noise` in turn. ValueError as `NoisePrior.check`.
+    The width is learned if `ties` are allowed (None: if a tie occurs), else it is 0. EP and `improve_noise` alternate
+    at most `rounds` times. Raise ValueError as `NoisePrior.check` does.
     """
     told = rows.rows if isinstance(rows, Design) else rows._replace(user=np.zeros(rows.size, np.int64))
     noise = initial_noise(told, 1, prior, ties)
@@ -114,7 +116,10 @@ def infer_with_noise(
 
 
 def initial_noise(rows: PairRows, users: int, prior: NoisePrior, ties: bool | None = None) -> ResponseNoise:
-    """Response noise of `users` people before anything is learned: the prior's modes."""
+    """Return the response noise of `users` people before anything is learned: the modes of the prior.
+
+    Widths are 0 unless `ties` are allowed (None: if a tie occurs).
+    """
     prior.check()
     width = prior.width if (rows.equal.any() if ties is None else ties) else 0.0
     each = np.ones(users)
@@ -124,11 +129,12 @@ def initial_noise(rows: PairRows, users: int, prior: NoisePrior, ties: bool | No
 def improve_noise(
     rows: PairRows, people: UserPosteriors, noise: ResponseNoise, prior: NoisePrior, *, shared: bool = False
 ) -> tuple[ResponseNoise, float]:
-    """One step towards the maximum a posteriori, from the cavities of EP with `noise`; and how far it moved.
+    """Do one step towards the maximum a posteriori, from the cavities of EP with `noise`; return the new noise, and
+    how far it moved.
 
-    `shared`: one tie width for all. The derivative of EP's evidence is the derivative of each row's log Z with its
-    cavity fixed, so a step that no longer moves is a maximum. People who only give rankings keep the prior's rate: EP
-    has no lapses in rankings.
+    `shared`: one tie width for all people. The derivative of EP's evidence is the derivative of each row's log Z with
+    its cavity fixed, so a step that no longer moves is at a maximum. People who only give rankings keep the lapse rate
+    of the prior, because EP has no lapses in rankings.
     """
     alone = rows.group < 0
     lapse = _lapses(rows, people.cavities, noise, prior)
@@ -140,7 +146,7 @@ def improve_noise(
 
 
 def _lapses(rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, prior: NoisePrior) -> Array:
-    """Most probable lapse rates (U,): the root of the falling derivative of sum log((1 - l) z + l / kinds) +
+    """Return the most probable lapse rates (U,): the roots of the derivative of sum log((1 - l) z + l / kinds) +
     log Beta.
     """
     alone = rows.group < 0
@@ -160,7 +166,7 @@ def _lapses(rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise,
 def _widths(
     rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, prior: NoisePrior, alone: Any, shared: bool
 ) -> Array:
-    """Most probable tie widths (U,): the root of the derivative by bisection on their logarithm."""
+    """Return the most probable tie widths (U,): the roots of the derivative, by bisection on their logarithms."""
     from scipy.special import expit, log_ndtr
 
     at = np.flatnonzero(alone | rows.equal)
@@ -196,8 +202,10 @@ def _density(z: Array, log_z: Array) -> Array:
 def noise_slopes(
     rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, lapsing: Any
 ) -> tuple[float, float]:
-    """Derivatives of the log evidence of all answers by the logit of the lapse rate of the rows `lapsing` (p,) and by
-    the log of the tie width, at cavities (p,), (p,), each cavity fixed.
+    """Return the derivatives of the log evidence of all answers by the logit of the lapse rate and by the log of
+    the tie width.
+
+    The lapse rate is that of the rows `lapsing` (p,). `cavities`: their means and variances (p,), which are held fixed.
     """
     alone = rows.group < 0
     log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
@@ -220,8 +228,8 @@ def noise_slopes(
 
 
 def random_probabilities(rows: PairRows, log_evidence: Array, noise: ResponseNoise, prior: NoisePrior) -> Array:
-    """P(each person always answers at random) (U,), by Bayes' rule with `prior.random`, from the log evidence (U,) of
-    their answers if they do not. People without answers have the prior.
+    """Return P(each person always answers at random) (U,), by Bayes' rule with `prior.random`, from the log evidence
+    (U,) of their answers if they do not. People without answers have the prior.
     """
     from scipy.special import expit
 
@@ -231,7 +239,7 @@ def random_probabilities(rows: PairRows, log_evidence: Array, noise: ResponseNoi
 
 
 def random_log_odds(rows: PairRows, log_evidence: Array, noise: ResponseNoise) -> Array:
-    """Log likelihood ratio (U,) of random answers against the model, whose log evidence is (U,)."""
+    """Return the log likelihood ratio (U,) of random answers against the model, whose log evidence is (U,)."""
     from scipy.special import betaln
 
     alone, U = rows.group < 0, noise.lapse.size
@@ -259,8 +267,9 @@ def _groups(rows: PairRows) -> list[Ints]:
 
 
 def _log_orders(pairs: Ints, tied: npt.NDArray[np.bool_]) -> float:
-    """Log of the number of possible answers of this shape: orders of the items in tiers of these sizes; of one tier
-    alone, which item is best, or none.
+    """Return the log of the number of possible answers of this shape: orders of the items in tiers of these sizes.
+
+    Where all items tie, the possible answers are which item is best, or none.
     """
     n = int(pairs.max()) + 1
     level = np.zeros(n, np.int64)

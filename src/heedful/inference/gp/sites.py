@@ -19,10 +19,11 @@ LARGE = 200
 
 
 class Sites(NamedTuple):
-    """Each row's factor of the log posterior, -tau g^2 / 2 + nu g with g = f_winner - f_loser: tau, nu (p,).
+    """The site of each row: its factor exp(-tau g^2 / 2 + nu g) of the posterior, with g = f_winner - f_loser; tau,
+    nu (p,).
 
-    `sweeps`: how many EP took; `moved`: by how much the last one moved a site, as a share: above the tolerance, EP did
-    not converge.
+    `sweeps`: the number of sweeps that EP took. `moved`: the size of the last step of a site, as a share of it; EP did
+    not converge if that is above the tolerance.
     """
 
     tau: Array
@@ -31,8 +32,43 @@ class Sites(NamedTuple):
     moved: float = 0.0
 
 
+def initial_sites(sites: Sites | None, count: int) -> tuple[Array, Array]:
+    """Return tau and nu (count,) that EP starts from: those of `sites` for the first rows, 0 for all others."""
+    tau, nu = np.zeros(count), np.zeros(count)
+    if sites is not None:
+        had = min(sites.tau.size, count)
+        tau[:had], nu[:had] = sites.tau[:had], sites.nu[:had]
+    return tau, nu
+
+
+def cavities(m: Array, v: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
+    """Return mean and variance (p,) of each row's quantity without one copy of its site, from those with it."""
+    left = np.maximum(1.0 - v * tau, 1e-10)
+    return (m - v * nu) / left, v / left
+
+
+def site_steps(m: Array, v: Array, slope: Array, bend: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
+    """Return how far tau and nu (p,) are from the sites that match the moments of their rows.
+
+    m, v (p,): mean and variance of the cavities; slope, bend (p,): first and minus the second derivative of log Z by m.
+    """
+    ends = 1.0 - v * bend
+    return bend / ends - tau, (slope + m * bend) / ends - nu
+
+
+def site_changes(to_tau: Array, to_nu: Array, tau: Array, nu: Array) -> Array:
+    """Return the size (p,) of steps of sites: as a share of the site, or as it is where the site is small."""
+    return np.maximum(np.abs(to_tau) / (1.0 + np.abs(tau)), np.abs(to_nu) / (1.0 + np.abs(nu)))
+
+
+def log_scales(log_z: Array, m: Array, v: Array, tau: Array, nu: Array) -> Array:
+    """Return the log Z (p,) of each row less the log integral of its site, both against the cavity N(m, v)."""
+    grown = 1.0 + v * tau
+    return log_z + 0.5 * np.log(grown) - 0.5 * (nu * (2.0 * m + v * nu) - m * m * tau) / grown
+
+
 class Group(NamedTuple):
-    """Rows that share noise, from o answers of r rows each, and where they act."""
+    """The rows of o answers with r rows each, whose noise is shared, and where their sites act."""
 
     at: Ints
     """(o x r) the rows"""
@@ -59,8 +95,9 @@ class Table(NamedTuple):
     groups: tuple[Group, ...]
 
     def natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """T (U x n x n), h (U x n) of exp(-f'Tf / 2 + h'f), the product of the sites, with the noise of groups
-        integrated out.
+        """Return T (U x n x n) and h (U x n) of exp(-f'Tf / 2 + h'f), the product of the sites of each person.
+
+        The noise that rows of a group share is integrated out.
         """
         times = self.rows.times
         at = self.alone
@@ -82,7 +119,9 @@ class Table(NamedTuple):
         return T.reshape(U, n, n), sum_by(np.concatenate(ends), np.concatenate(pulls), U * n).reshape(U, n)
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
-        """Log of the constant (U,) left by integrating out the noise of groups, |I + N T|^(-1/2) e^(nu' C nu / 2)."""
+        """Return log |I + N T|^(-1/2) e^(nu' C nu / 2), summed over the groups of each person (U,): the constant
+        that integrating out the noise of groups leaves.
+        """
         out = np.zeros(self.U)
         for group in self.groups:
             t, v = tau[group.at], nu[group.at]
@@ -94,7 +133,11 @@ class Table(NamedTuple):
         return out
 
     def site_marginals(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Mean and variance (p,) of the quantity each site is on: g for rows alone, y for rows in groups."""
+        """Return mean and variance (p,) of the quantity that each site is on, from those of f: means (U x n),
+        covariances (U x n x n).
+
+        The quantity is g = f_a - f_b for a row alone, and y, the difference as perceived, for a row of a group.
+        """
         m, v = np.empty(tau.size), np.empty(tau.size)
         at = self.alone
         v[at] = np.maximum(_gap_covariances(cov, self.where, at.size), 0.0)
@@ -111,10 +154,10 @@ class Table(NamedTuple):
 
 
 class Design(NamedTuple):
-    """Preference rows prepared for EP sweeps, like `Table`, but with a likelihood on d . f for any vector d.
+    """Preference rows with a likelihood on d . f for any vector d, prepared for EP sweeps.
 
-    `Table` has only d = e_winner - e_loser. D (p x n) holds one d a row, sorted by person. Has the methods of
-    `Table`. Made by `make_design`.
+    It has the methods of `Table`, which is the case d = e_winner - e_loser. D (p x n) holds the d of each row; rows are
+    sorted by person. Made by `make_design`.
     """
 
     rows: PairRows
@@ -125,7 +168,7 @@ class Design(NamedTuple):
     """the rows of each person"""
 
     def natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """As `Table.natural`."""
+        """Return T (U x n x n) and h (U x n) of exp(-f'Tf / 2 + h'f), the product of the sites of each person."""
         t, v = self.rows.times * tau, self.rows.times * nu
         T, h = np.empty((self.U, self.n, self.n)), np.empty((self.U, self.n))
         for u, at in enumerate(self.own):
@@ -134,11 +177,13 @@ class Design(NamedTuple):
         return T, h
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
-        """Zeros (U,): rows of a design share no noise."""
+        """Return zeros (U,), because rows of a design share no noise."""
         return np.zeros(self.U)
 
     def site_marginals(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """As `Table.site_marginals`."""
+        """Return mean and variance (p,) of d . f of each row, from those of f: means (U x n), covariances (U x n x
+        n).
+        """
         m, v = np.empty(len(self.D)), np.empty(len(self.D))
         for u, at in enumerate(self.own):
             D = self.D[at]
@@ -147,8 +192,9 @@ class Design(NamedTuple):
 
 
 def make_design(D: Array, times: Array, user: Ints, users: int, equal: npt.NDArray[np.bool_]) -> Design:
-    """A design from rows d of D (p x n) that won or, where `equal`, tied, each `times` (p,) times; `user` (p,)
-    rises.
+    """Make a design of rows d of D (p x n), each of which won or, where `equal` (p,), tied, `times` (p,) times.
+
+    `user` (p,), the person of each row, must rise.
     """
     p, n = D.shape
     alone = PairRows(user, np.zeros((p, 2), np.int64), equal, times, np.full(p, -1))
@@ -157,7 +203,7 @@ def make_design(D: Array, times: Array, user: Ints, users: int, equal: npt.NDArr
 
 
 def make_table(rows: PairRows, U: int, n: int) -> Table:
-    """Prepare the rows of U people over n items: rows of a group together, groups of one size together."""
+    """Prepare rows of U people over n items for EP sweeps: rows of a group together, groups of one size together."""
     [alone] = (rows.group < 0).nonzero()
     [shared] = (rows.group >= 0).nonzero()
     shared = shared[rows.group[shared].argsort(kind="stable")]
@@ -181,7 +227,7 @@ def _meet(x: Ints, y: Ints) -> Array:
 
 
 def _four(u: Ints, a: Ints, b: Ints, c: Ints, d: Ints, n: int) -> Ints:
-    """Flat indices of (a, c), (b, d), (a, d), (b, c) in arrays (U x n x n)."""
+    """Return flat indices of (a, c), (b, d), (a, d), (b, c) in arrays (U x n x n)."""
     base = u * (n * n)
     return np.concatenate([base + a * n + c, base + b * n + d, base + a * n + d, base + b * n + c])
 
@@ -191,31 +237,38 @@ def _two(u: Ints, a: Ints, b: Ints, n: int) -> Ints:
 
 
 def perception_covariance(tau: Array, N: Array) -> tuple[Array, Array]:
-    """G = (I + N T)^-1 and C = G N (o x r x r), with T = diag(tau) of tau (o x r): C is the covariance of y given f."""
+    """Return G = (I + N T)^-1 and C = G N (o x r x r), with T = diag(tau) for tau (o x r).
+
+    C is the covariance of the perceived differences y given f.
+    """
     G = np.linalg.inv(np.eye(N.shape[1]) + N * tau[:, None, :]).astype(np.float64, copy=False)
     C = G @ N
     return G, 0.5 * (C + C.transpose(0, 2, 1))
 
 
 def sum_by(where: Ints, values: Array, size: int) -> Array:
-    """Sums of the values at each index (size,)."""
+    """Return the sums of the values at each index (size,)."""
     return np.bincount(where, values, size).astype(np.float64, copy=False)  # of no values, whole numbers
 
 
 def _gap_covariances(cov: Array, where: Ints, count: int) -> Array:
-    """Covariances (count,) of f_a - f_b with f_c - f_d, from the indices of `_four`; (a, b) and (b, a) agree."""
+    """Return the covariances (count,) of f_a - f_b with f_c - f_d, from the indices of `_four`; (a, b) and (b, a)
+    agree."""
     ac, bd, ad, bc = cov.take(where).reshape(4, count)
     return (ac - ad) + (bd - bc)
 
 
 def is_diagonal(K: Array) -> bool:
-    """Whether K is a single (n x n) diagonal matrix."""
+    """Return whether K is a single (n x n) diagonal matrix."""
     square = K.ndim == 2 and K.shape[0] == K.shape[1]
     return square and bool(np.count_nonzero(K) <= len(K) and (K.diagonal() != 0.0).all())
 
 
 def inverses(B: Array) -> Array:
-    """Inverses of symmetric matrices (U x n x n); a large positive definite one by Cholesky, in half the time."""
+    """Return the inverses of symmetric matrices (U x n x n).
+
+    A single large matrix that is positive definite is inverted by Cholesky, in half the time.
+    """
     if len(B) == 1 and B.shape[-1] >= LARGE:
         from scipy.linalg.lapack import dpotrf, dpotri
 
@@ -228,7 +281,10 @@ def inverses(B: Array) -> Array:
 
 
 def root(K: Array) -> Array:
-    """L with L L' = K, K (n x n) or a stack of them; K may be singular, as with identical items."""
+    """Return L with L L' = K, for K (n x n) or a stack of such matrices.
+
+    K may be singular, as with identical items; then L has fewer columns.
+    """
     if is_diagonal(K):
         return np.diag(np.sqrt(K.diagonal()))
     try:

@@ -46,9 +46,10 @@ class AnswerSites(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """The decision of `stopping`: whether to stop; `sure`, P(item is the best) or the expected share of pairs in order;
-    `item`, the likeliest best item or the first of the ranking; `draws`, the effective number of draws, 0 for
-    "ranking".
+    """The decision of `stopping`.
+
+    `stop`: whether to stop. `sure`: P(`item` is the best), or the expected share of pairs in order. `item`: the
+    likeliest best item, or the first of the ranking. `draws`: the effective number of draws, 0 for "ranking".
     """
 
     stop: bool
@@ -70,10 +71,12 @@ def stopping(
 
     P(best) is a share of seeded draws among the possible best items: its standard error at .9 is .005 for 4000 draws,
     plus at most NEGLIGIBLE for items left out. Checking after every answer would stop at the first lucky draws, so a
-    probability that is high enough has to be so again in four times as many other draws; that one is reported. With
-    `seen` P(best) is that of the exact posterior; where fewer than FEW effective draws are left, or answers share noise
-    (rankings, best of several), that of the Gaussian. The ranking's is exact for the Gaussian. Identical items, whose
-    difference is the same in every draw, count as best together, and as in order. ValueError, naming the argument.
+    probability that is high enough has to be so again in four times as many other draws; that one is reported.
+
+    With `seen`, P(best) is that of the exact posterior; it is that of the Gaussian if fewer than FEW effective draws
+    are left, or if answers share noise (rankings, best of several). The probability of "ranking" is exact for the
+    Gaussian. Identical items, whose difference is the same in every draw, count as best together, and as in order.
+    Raise ValueError, naming the argument.
     """
     check_goal(posterior, goal, at)
     check_count("draws", draws)
@@ -104,8 +107,9 @@ def stopping(
 
 
 def weights(f: Array, seen: AnswerSites) -> Array:
-    """Importance weights (d,), summing to 1, of draws f (d x n) from EP's Gaussian: the likelihood of the answers, none
-    of which share noise, over the product of their sites.
+    """Return the importance weights (d,), summing to 1, of draws f (d x n) from EP's Gaussian.
+
+    They are the likelihood of the answers, none of which may share noise, over the product of their sites.
     """
     said, assumed = log_likelihoods(f, seen)
     log_w = said - assumed
@@ -114,8 +118,10 @@ def weights(f: Array, seen: AnswerSites) -> Array:
 
 
 def log_likelihoods(f: Array, seen: AnswerSites) -> tuple[Array, Array]:
-    """Log likelihood (d,) of the answers, none of which share noise, at utilities f (d x n); and the log of their
-    sites.
+    """Return the log likelihood (d,) of the answers at utilities f (d x n), and the log of the product of their
+    sites (d,).
+
+    No answers may share noise.
     """
     from scipy.special import ndtr
 
@@ -136,10 +142,11 @@ def log_likelihoods(f: Array, seen: AnswerSites) -> tuple[Array, Array]:
 
 
 def contenders(posterior: Posterior | Mixture) -> Ints:
-    """The items that may be the best (rising): all but those that together are best with probability below NEGLIGIBLE.
+    """Return the items that may be the best (rising): all but those that together are best with probability below
+    NEGLIGIBLE.
 
-    P(an item is the best) is at most P(it is better than the item with the highest mean); the lowest are dropped while
-    the sum of these bounds stays below.
+    P(an item is the best) is at most P(it is better than the item with the highest mean); the items with the lowest
+    bounds are dropped while the sum of their bounds stays below.
     """
     top = int(posterior.mean.argmax())
     bound = posterior.better(np.arange(posterior.mean.size), np.full(posterior.mean.size, top))
@@ -151,7 +158,9 @@ def contenders(posterior: Posterior | Mixture) -> Ints:
 
 
 def in_order(mean: Array, cov: Array) -> Array:
-    """Expected share of pairs in the right order (F,) of Gaussians with means (F x n) and covariances (F x n x n)."""
+    """Return the expected share of pairs in the right order (F,) of Gaussians with means (F x n) and covariances (F x n
+    x n).
+    """
     from scipy.special import ndtr
 
     n = mean.shape[1]
@@ -164,7 +173,9 @@ def in_order(mean: Array, cov: Array) -> Array:
 
 
 def check_goal(posterior: Posterior | Mixture, goal: str, at: float) -> None:
-    """Check a goal and its level. ValueError, naming the argument."""
+    """Raise ValueError, naming the argument, unless `goal` is one of GOALS, `at` lies between 0 and 1, and there
+    are two items.
+    """
     if goal not in GOALS:
         raise ValueError(f"goal: expected one of {', '.join(GOALS)}, got {describe(goal)}")
     if not is_number(at, int, float) or not 0.0 < at < 1.0:

@@ -15,8 +15,10 @@ NEAR = 150
 
 
 def sample_people(rows: PairRows, users: int, most: int) -> tuple[PairRows, int]:
-    """All rows of randomly drawn people, up to `most` rows but at least one person, renumbered; and how many people.
-    Everything where there are no more rows.
+    """Sample people at random with all their rows, up to `most` rows but at least one person; return their rows,
+    and how many people.
+
+    People are renumbered. If there are no more than `most` rows, all are returned.
     """
     if rows.size <= most:
         return rows, users
@@ -29,7 +31,7 @@ def sample_people(rows: PairRows, users: int, most: int) -> tuple[PairRows, int]
 
 
 def sample_items(rows: PairRows) -> PairRows:
-    """Answers about NEAR items that were often compared with one another; everything where there are no more items."""
+    """Return the answers about NEAR items that were often compared with one another; all if there are no more items."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order
 

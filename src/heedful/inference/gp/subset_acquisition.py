@@ -34,8 +34,9 @@ WEIGHTS: Array = _weights / _weights.sum()
 
 
 def best_probabilities(posterior: Posterior, items: npt.ArrayLike, *, draws: int = BEST_DRAWS, seed: int = 0) -> Array:
-    """P(each of k items is called the best of them) (k,), noise included, summing to 1. For two items it is `beats`,
-    exactly; for more, from seeded draws with a standard error below .005.
+    """Return the probability that each of k items is called the best of them (k,), noise included; the sum is 1.
+
+    For two items it is exact, `Posterior.beats`; for more it is from seeded draws, with a standard error below .005.
     """
     at = np.asarray(items, np.int64)
     if at.size == 2:
@@ -46,8 +47,10 @@ def best_probabilities(posterior: Posterior, items: npt.ArrayLike, *, draws: int
 
 
 def subset_scores(posterior: Posterior, rule: str, sets: Ints, *, draws: int = DRAWS, seed: int = 0) -> Array:
-    """Scores (p,) of sets of k items (p x k) under a rule ("bald", "mes", "eubo"): bits, or the expected utility of the
-    best. Exact for pairs.
+    """Return the scores (p,) of sets of k items (p x k) under a rule: bits for "bald" and "mes", expected utility
+    of the best for "eubo".
+
+    Scores of pairs are exact.
     """
     if sets.shape[1] == 2:
         a, b = sets.T
@@ -76,11 +79,12 @@ def next_set(
     skip: npt.ArrayLike = (),
     rng: np.random.Generator | None = None,
 ) -> Ints:
-    """The items to show together (size,), rising. For two, the pair with the highest score; for more, that pair
-    extended one item at a time by the item with the highest score of the set.
+    """Choose the items to show together (size,), rising.
 
-    `items`: the candidates, all where None. Never a set of `skip` (q x size); where no grown set is left, the first
-    possible one. "random" draws evenly with `rng`. ValueError, naming the argument; also where no set is left.
+    Of two, the pair with the highest score; of more, this pair is extended one item at a time by the item that gives
+    the set the highest score. `items`: the candidates, all if None. A set of `skip` (q x size) is never returned; if no
+    extended set is left, the first possible set is. "random" draws uniformly with `rng`. Raise ValueError, naming the
+    argument; also if no set is left.
     """
     check_rule(rule, rng)
     check_count("size", size, least=2)
@@ -123,7 +127,7 @@ def _next_pair(
 
 
 def _greedy_sets(posterior: Posterior, rule: str, size: int, gone: set[tuple[int, ...]]) -> Iterator[Ints]:
-    """Sets grown from the best pair, then from the next one, and so on, that are not in `gone`."""
+    """Yield sets that are extended from the best pair, then from the next one, and so on, without those in `gone`."""
     n = posterior.mean.size
     asked: list[tuple[int, int]] = []
     while len(asked) < n * (n - 1) // 2:
@@ -153,7 +157,9 @@ def _greedy_sets(posterior: Posterior, rule: str, size: int, gone: set[tuple[int
 
 
 def _best_given_utilities(f: Array) -> Array:
-    """P(each is called the best of its k) of utilities (.. x k), each perceived with noise of variance 1/2."""
+    """Return the probability that each item is called the best of its set, for utilities f (.. x k), each perceived
+    with noise of variance 1/2.
+    """
     from scipy.special import ndtr
 
     k = f.shape[-1]
@@ -169,7 +175,7 @@ def _best_given_utilities(f: Array) -> Array:
 
 
 def _bits(p: Array) -> Array:
-    """Entropy of distributions (.. x k) in bits."""
+    """Return the entropy of distributions (.. x k) in bits."""
     kept = np.maximum(p, np.finfo(np.float64).tiny)
     return -(p * np.log2(kept)).sum(axis=-1)  # type: ignore[no-any-return]
 
