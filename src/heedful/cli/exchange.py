@@ -96,12 +96,12 @@ def _check_objects(file: Path) -> None:
     One line alone may be torn, as the first of a log is that was cut up; where neither of the first two begins an
     object, it is a file of another kind. What comes through a pipe can be looked at but once, and is not.
     """
-    from heedful.data.files import GZIP_ERRORS, cut_repr, open_uncompressed
+    from heedful.data.files import cut_repr, open_uncompressed
 
     if not file.is_file():
         return
     first = list[str]()
-    with suppress(*GZIP_ERRORS), open_uncompressed(file) as text:  # that it is cut off is said where it is read
+    with suppress(ValueError), open_uncompressed(file) as text:  # that it is cut off is said where it is read
         while len(first) < 2 and (line := text.readline(2**16)):
             if told := line.decode(errors="replace").removeprefix("\ufeff").strip():
                 first.append(told)

@@ -120,7 +120,9 @@ class _Rows(NamedTuple):
         return cls(columns[order], values[order], ends, times)
 
     def best(self, Q: Array, regularisation: float) -> tuple[Array, float]:
-        """The P (rows x k) that minimises sum (r - p . q)^2 + regularisation sum times |p|^2, and the minimum."""
+        """Return the P (rows x k) that minimises sum (r - p . q)^2 + regularisation sum times |p|^2, and the
+        minimum.
+        """
         n, k = self.ends.size - 1, Q.shape[1]
         A, b = np.empty((n, k, k)), np.empty((n, k))
         for r in range(n):

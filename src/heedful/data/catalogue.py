@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import cut_repr, number_in
+from heedful.data.files import cut_list, cut_repr, number_in
 from heedful.data.table import csv_table
 
 
@@ -26,14 +26,14 @@ class Catalogue(NamedTuple):
 def load_catalogue(path: str | PathLike[str]) -> Catalogue:
     """Load a CSV of items with a header: UTF-8, plain or gzip, separated by comma, semicolon or tab.
 
-    A column is numeric when every cell that is not missing (empty, NA, NaN, null in any case) is a finite
-    number with a decimal point; those that vary are the features. The first column with some text gives the
-    names; an item it leaves out, or every item where there is no such column, is "item 3" by its place.
-    Other columns are ignored, as are blank lines.
+    A column is numeric when every cell that is not missing (empty, NA, NaN, null in any case) is a finite number with a
+    decimal point; those that vary are the features. The first column with some text gives the names; an item it leaves
+    out, or every item where there is no such column, is "item 3" by its place. Other columns are ignored, as are blank
+    lines.
 
-    FileNotFoundError for a path that does not exist. ValueError, as `NAME:LINE: ...` where one line is to
-    blame, for a file without header, rows or a numeric column that varies, a row with more or fewer cells
-    than the header, a column named twice, an infinite number, and text that is not UTF-8 or not CSV.
+    Raise FileNotFoundError for a path that does not exist. Raise ValueError, as `NAME:LINE: ...` where one line is to
+    blame, for a file without header, rows or a numeric column that varies, a row with more or fewer cells than the
+    header, a column named twice, an infinite number, and text that is not UTF-8 or not CSV.
     """
     path = Path(path)
     header, rows = csv_table(path)
@@ -52,8 +52,7 @@ def load_catalogue(path: str | PathLike[str]) -> Catalogue:
             numeric[name] = column
     if not numeric:
         seen = [f"{name} ({_example(cells)})" for name, cells in columns.items()]
-        got = ", ".join(seen[:8]) + (f" and {len(seen) - 8} more" if len(seen) > 8 else "")
-        raise ValueError(f"{path.name}: columns: expected at least one of finite numbers, got {got}")
+        raise ValueError(f"{path.name}: columns: expected at least one of finite numbers, got {cut_list(seen)}")
 
     standard = {name: _standardise(column) for name, column in numeric.items()}
     features = [name for name, (_, _, scale) in standard.items() if scale > 0]
@@ -70,12 +69,14 @@ def load_catalogue(path: str | PathLike[str]) -> Catalogue:
 
 
 def _example(cells: Sequence[str]) -> str:
-    """A cell that keeps a column from being numeric."""
+    """Return, for a message, a cell that keeps a column from being numeric."""
     return next((cut_repr(cell) for cell in cells if number_in(cell.strip()) is None), "nothing in it")
 
 
 def _standardise(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
-    """(standardised column, mean, scale) of numbers with NaN in places; a constant has scale 0."""
+    """Return the standardised column, its mean and its scale, from numbers that may be NaN; a constant column has
+    scale 0.
+    """
     there = column[~np.isnan(column)]
     if there.min() == there.max():  # the standard deviation of equal numbers may be a rounding error
         return column, float(there[0]), 0.0
@@ -85,7 +86,10 @@ def _standardise(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], floa
 
 
 def scaled_moments(values: NDArray[np.float64]) -> tuple[int, float, float]:
-    """(p, mean, standard deviation) of finite values / 2^p: dividing is exact, and then no square overflows."""
+    """Return p, and mean and standard deviation of values / 2^p, for finite values.
+
+    Dividing by 2^p is exact, and then no square overflows.
+    """
     power = int(np.frexp(np.abs(values).max())[1])
     scaled = np.ldexp(values, -power)
     return power, float(scaled.mean()), float(scaled.std())

@@ -30,13 +30,15 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 
 def plain(name: str) -> str:
-    """A column name without case, blanks, `_`, `.` and `-`: personid for "Person ID"."""
+    """Return a column name without case, blanks, `_`, `.` and `-`: personid for "Person ID"."""
     return re.sub(r"[\s_.\-]", "", name.casefold())
 
 
 def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The columns of each role: those of one form of table, and person, times and ballot where present. `named`: roles
-    given by the caller. ValueError for an unknown role or column, and for a column with two roles.
+    """Find the columns of each role: those of one form of table, and person, times and ballot if there are such.
+
+    `named`: the columns of roles that the caller gives. Raise ValueError for an unknown role or column, and for a
+    column with two roles.
     """
     for role, names in named.items():
         if role not in NAMES:
@@ -53,7 +55,7 @@ def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> d
     left = [name for name in header if name not in every]
 
     def look(*roles: str) -> dict[str, list[str]] | None:
-        """These roles by what is named and what columns are called; None where one is not there."""
+        """Return the columns of these roles, as given or by their names; None if a role has no column."""
         got: dict[str, list[str]] = {}
         for role in roles:
             fit = [name for name in left if _plain_role(name) in NAMES[role] and [name] not in got.values()]
@@ -92,7 +94,9 @@ def _plain_role(name: str) -> str:
 
 
 def _rank_columns(header: Sequence[str]) -> dict[str, list[str]] | None:
-    """Columns named 1, 2, ... or first, second, third, ..., with or without rank, place or choice."""
+    """Return the columns named 1, 2, ... or first, second, third, ..., with or without rank, place or choice; None
+    if there are none.
+    """
     numbered: dict[int, str] = {}
     for name in header:
         match = _RANKED.fullmatch(plain(name).removeprefix("#"))

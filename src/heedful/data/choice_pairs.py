@@ -22,7 +22,7 @@ class _Column:
     """A column of names: for each row (r,) the number of its name, and whether it is invalid."""
 
     def __init__(self, coded: CodedColumn, field: str, numbers: dict[str, int], empty: str | None = None) -> None:
-        """`empty`: the name of a cell with nothing in it, where that is one."""
+        """Number the names of a column; `empty`: the name of a cell with nothing in it, if it may be empty."""
         self.texts, self.field, self.values, self.codes = [], field, coded.values, coded.codes
         wrong = np.zeros(len(coded.values), bool)
         for k, value in enumerate(coded.values):
@@ -40,7 +40,7 @@ class _Column:
 
 
 def winners(table: Table, at: Mapping[str, list[str]]) -> ComparisonTable:
-    """Comparisons from columns winner and loser. ValueError for the first malformed row."""
+    """Read comparisons from columns winner and loser. Raise ValueError for the first malformed row."""
     got = _columns(table, at, "winner", "loser")
     items: dict[str, int] = {}
     winner, loser = (_Column(got[role], at[role][0], items) for role in ("winner", "loser"))
@@ -58,9 +58,10 @@ def winners(table: Table, at: Mapping[str, list[str]]) -> ComparisonTable:
 
 
 def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -> tuple[ComparisonTable, int]:
-    """Comparisons from pairs as shown and an answer each; and how many ties called both items bad.
+    """Read comparisons from pairs as shown with an answer each; return them, and how many ties called both items
+    bad.
 
-    `words`: further answers, as `word` gives them, next to `WORDS`. ValueError for the first malformed row.
+    `words`: further answers, as `word` gives them, next to `WORDS`. Raise ValueError for the first malformed row.
     """
     got = _columns(table, at, "first", "second", "answer")
     column = at["answer"][0]
@@ -114,7 +115,7 @@ def _columns(table: Table, at: Mapping[str, list[str]], *roles: str) -> dict[str
 
 
 def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: int) -> tuple[Ints, list[str], Check]:
-    """The number of each row's person, the names of people, and which rows lack one."""
+    """Return the number of each row's person, the names of people, and which rows lack a person."""
     numbers: dict[str, int] = {}
     if "person" not in got:
         return np.zeros(rows, np.int64), [""], (np.zeros(rows, bool), lambda where, i: None)
@@ -123,7 +124,7 @@ def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: i
 
 
 def _times(got: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
-    """How often each row was given, and where that is no count."""
+    """Return how often each row was given, and which rows have no count."""
     if "times" not in got:
         rows = next(iter(got.values())).codes.size
         return np.ones(rows, np.int64), (np.zeros(rows, bool), lambda where, i: None)

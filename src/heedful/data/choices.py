@@ -1,6 +1,5 @@
 """Loads comparisons from a table: pairs with a winner, pairs with an answer, or orders in columns or rows."""
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,9 +14,9 @@ from heedful.data.choice_cells import MOST_TIMES, WORDS, name_in, number_of, per
 from heedful.data.choice_columns import find_columns
 from heedful.data.choice_pairs import pairs, winners
 from heedful.data.comparisons import Comparison, ComparisonTable, by_name, comparison_of, tabulate
-from heedful.data.files import GZIP_ERRORS, MISSING, cut_repr, open_uncompressed
+from heedful.data.files import MISSING, cut_repr, open_uncompressed
 from heedful.data.preflib import SUFFIXES, load_preflib
-from heedful.data.spreadsheet import plain_row
+from heedful.data.spreadsheet import write_table
 from heedful.data.table import Table, open_table, table_of
 
 
@@ -39,8 +38,10 @@ def open_choices(
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LoadedChoices:
-    """Load comparisons from a table (`load_choices`), PrefLib (`load_preflib`), or the JSON that a study's page of
-    results exports; the name's ending or the content decides. Errors as of these loaders.
+    """Load comparisons from a table (`load_choices`), from PrefLib (`load_preflib`), or from the JSON that a
+    study's page of results exports.
+
+    The ending of the name or the content decides. Errors are those of these loaders.
     """
     path = Path(path)
     study = _study(path)
@@ -68,16 +69,14 @@ class _Document(msgspec.Struct):
 
 
 def _study(path: Path) -> ComparisonTable | None:
-    """The comparisons in a study's JSON document; None where the file is not one. ValueError, naming the field, where
-    it is damaged.
+    """Return the comparisons in a study's JSON document; None if the file is no such document.
+
+    Raise ValueError, naming the field, if it is damaged.
     """
     with open_uncompressed(path) as file:
-        try:
-            if not re.match(rb'(\xef\xbb\xbf)?\s*\{\s*"study"\s*:', file.peek(200)[:200]):
-                return None
-            text = file.read().removeprefix(b"\xef\xbb\xbf")
-        except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
+        if not re.match(rb'(\xef\xbb\xbf)?\s*\{\s*"study"\s*:', file.peek(200)[:200]):
+            return None
+        text = file.read().removeprefix(b"\xef\xbb\xbf")
     try:
         document = decoder(_Document).decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -102,10 +101,7 @@ def _is_preflib(path: Path) -> bool:
     if path.name.removesuffix(".gz").endswith(SUFFIXES):
         return True
     with open_uncompressed(path) as file:
-        try:
-            line = next((line for line in file if line.strip()), b"").removeprefix(b"\xef\xbb\xbf").strip()
-        except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
+        line = next((line for line in file if line.strip()), b"").removeprefix(b"\xef\xbb\xbf").strip()
     return line.startswith(b"# ") or line.isdigit()
 
 
@@ -114,7 +110,8 @@ def load_choices(
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LoadedChoices:
-    """Load a table with a header (CSV, JSON lines, Parquet; `read_table`) in one of these forms, told by its columns:
+    """Load a table with a header (CSV, JSON lines, Parquet; `read_table`) in one of these forms, told by its
+    columns:
 
     winner, loser               a choice
     first, second, answer       a pair as shown and what was said: `WORDS`, or the name of one of the two; also the
@@ -129,8 +126,8 @@ def load_choices(
     is none of `WORDS`: {"0": "first", "1": "second"}; where a number is among them, 1 and 2 mean nothing else. An
     answer about fewer than two items says nothing.
 
-    FileNotFoundError where the file is not there. ValueError, as `NAME:LINE: field: expected ..., got ...`, for a table
-    in none of the forms, a malformed row, an item twice in one answer, and where nothing was answered.
+    Raise FileNotFoundError if the file is not there. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
+    for a table in none of the forms, a malformed row, an item twice in one answer, and where nothing was answered.
     """
     path = Path(path)
     return _read_choices(path.name, open_table(path), columns, words)
@@ -142,8 +139,10 @@ def choices_in(
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LoadedChoices:
-    """Comparisons in the rows of a table in memory, called `name`; otherwise as `load_choices`. ValueError likewise, as
-    `NAME: row 3: field: ...`, also where a row is no object.
+    """Read comparisons from the rows of a table in memory, called `name` in messages; otherwise as `load_choices`
+    does.
+
+    Raise ValueError, as `NAME: row 3: field: ...`, also if a row is no object.
     """
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
@@ -157,7 +156,7 @@ def choices_in(
 def _read_choices(
     file: str, table: Table, columns: Mapping[str, Sequence[str]] | None, words: Mapping[str, str] | None
 ) -> LoadedChoices:
-    """The comparisons in a table that messages call `file`."""
+    """Read comparisons from a table, called `file` in messages."""
     words = {word(said): meaning for said, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:
@@ -191,10 +190,11 @@ def _read_choices(
 
 
 def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
-    """Orders in rows; of items without a rank it could not be judged, where none has one.
+    """Yield orders that are written in rows of item and rank.
 
-    Where all have one rank, they are equally good if they are two or what was asked is known, a ballot: in the one list
-    of a person it is more likely that nothing was said.
+    Items without a rank are left out; if no item of an order has a rank, it could not be judged. If all have one rank,
+    they are equally good if they are two or if a ballot says what was asked; in the one list of a person it is more
+    likely that nothing was said.
     """
     ballots: dict[tuple[str, str], dict[str, float | None]] = {}
     times: dict[tuple[str, str], int] = {}
@@ -238,7 +238,7 @@ def _orders(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Compar
 
 
 def _in_one(where: str, name: str, cell: Any) -> list[tuple[str, ...]]:
-    """The tiers of an order written in one cell."""
+    """Return the tiers of an order that is written in one cell."""
     if cell is None:
         return []
     if isinstance(cell, str):
@@ -254,15 +254,16 @@ def _in_one(where: str, name: str, cell: Any) -> list[tuple[str, ...]]:
 
 
 def write_choices(path: str | PathLike[str], choices: ComparisonTable) -> None:
-    """Write a CSV that `load_choices` reads: first, second and answer where all are pairs of which it is known which
-    stood first; winner and loser where that is known of none, and none is a tie; else item and rank, a row for each
-    item of each answer, where it is lost which stood first, as it is where an item is called as an answer is (first,
-    second, equal, unsure). Items that were never answered about are not in it. Who has no name among people with one
-    is called nobody.
+    """Write a CSV that `load_choices` reads, in the simplest form that holds the comparisons.
 
-    What a spreadsheet would take for a formula has a ' before it, which `load_choices` takes off.
+    The columns are first, second and answer if all are pairs of which it is known which item stood first; winner and
+    loser if that is known of none, and none is a tie; else item and rank, with a row for each item of each answer,
+    where it is lost which item stood first. It is the last form, too, if an item is called like an answer (first,
+    second, equal, unsure). Items that nobody answered about are left out. A person without a name among people with
+    names is called nobody. Before a cell that a spreadsheet would take for a formula stands a ', which `load_choices`
+    takes off.
 
-    ValueError for a name that a CSV would not give back, such as "NA", and for an answer that was given more than
+    Raise ValueError for a name that a CSV would not give back, such as "NA", and for an answer that was given more than
     MOST_TIMES times.
     """
     named = choices.people not in ((), ("",))
@@ -278,27 +279,29 @@ def write_choices(path: str | PathLike[str], choices: ComparisonTable) -> None:
         raise ValueError(f"times: expected at most {MOST_TIMES:,} of an answer, got {most:,}")
     given = list(by_name(choices))
     alone = all(sum(map(len, each.tiers)) == 2 for each in given)
-    with Path(path).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        who = ["person"] if named else []
-        if alone and all(each.first is not None for each in given) and not set(choices.items) & set(WORDS):
-            writer.writerow([*who, "first", "second", "answer", "times"])
-            for each in given:
-                [other] = {item for tier in each.tiers for item in tier} - {each.first}
-                said = "equal" if each.judged else "unsure"
-                if len(each.tiers) == 2:
-                    said = "first" if each.tiers[0] == (each.first,) else "second"
-                writer.writerow(plain_row([*([each.person] if named else []), each.first, other, said, each.times]))
-        elif alone and all(len(each.tiers) == 2 and each.first is None for each in given):
-            writer.writerow([*who, "winner", "loser", "times"])
-            for each in given:
-                row = [*([each.person] if named else []), *each.tiers[0], *each.tiers[1], each.times]
-                writer.writerow(plain_row(row))
-        else:
-            writer.writerow(["ballot", *who, "item", "rank", "times"])
-            for number, each in enumerate(given, 1):
-                for rank, tier in enumerate(each.tiers, 1):
-                    for item in tier:
-                        who_said = [each.person] if named else []
-                        row = [number, *who_said, item, rank if each.judged else "", each.times]
-                        writer.writerow(plain_row(row))
+    people = [[each.person] if named else [] for each in given]
+    who = ["person"] if named else []
+    rows: list[list[object]]
+    if alone and all(each.first is not None for each in given) and not set(choices.items) & set(WORDS):
+        columns = [*who, "first", "second", "answer", "times"]
+        rows = [[*person, *_as_shown(each), each.times] for person, each in zip(people, given)]
+    elif alone and all(len(each.tiers) == 2 and each.first is None for each in given):
+        columns = [*who, "winner", "loser", "times"]
+        rows = [[*person, *each.tiers[0], *each.tiers[1], each.times] for person, each in zip(people, given)]
+    else:
+        columns = ["ballot", *who, "item", "rank", "times"]
+        rows = [
+            [number, *person, item, rank if each.judged else "", each.times]
+            for number, (person, each) in enumerate(zip(people, given), 1)
+            for rank, tier in enumerate(each.tiers, 1)
+            for item in tier
+        ]
+    write_table(Path(path), columns, rows)
+
+
+def _as_shown(each: Comparison[str]) -> tuple[str | None, str, str]:
+    """Return the item that stood first, the other one, and the answer in the words of WORDS."""
+    [other] = {item for tier in each.tiers for item in tier} - {each.first}
+    if len(each.tiers) == 2:
+        return each.first, other, "first" if each.tiers[0] == (each.first,) else "second"
+    return each.first, other, "equal" if each.judged else "unsure"

@@ -12,11 +12,12 @@ from heedful.data.pairwise_dataset import Array, PairwiseDataset, all_pairs, num
 
 
 def load_collaborative(folder: str | PathLike[str]) -> PairwiseDataset:
-    """Load itemFeatures.txt, userFeatures.txt and dataset.txt, plain or gzip: as they are, there are no other labels.
+    """Load itemFeatures.txt, userFeatures.txt and dataset.txt, plain or gzip: as they are, there are no other
+    labels.
 
     Rows of dataset.txt are the features of two items, the number of a person from 1, and 1 where the first is
-    preferred, else -1. FileNotFoundError where one is not there; ValueError, as `NAME:LINE: numbers: expected ..., got
-    ...`, for a malformed line, and where not everybody answered every pair once.
+    preferred, else -1. Raise FileNotFoundError if one is not there; ValueError, as `NAME:LINE: numbers: expected ...,
+    got ...`, for a malformed line, and where not everybody answered every pair once.
     """
     folder = Path(folder)
     features, people = (numbers_of(existing_or_gz(folder / name)) for name in ("itemFeatures.txt", "userFeatures.txt"))
@@ -45,6 +46,6 @@ def load_collaborative(folder: str | PathLike[str]) -> PairwiseDataset:
 
 
 def _items(features: Array, rows: Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The item of each row (n,), -1 of none."""
+    """Return the item of each row (n,), -1 for a row that is none."""
     same = (rows[:, None, :] == features[None, :, :]).all(axis=2)
     return np.where(same.any(axis=1), same.argmax(axis=1), -1)

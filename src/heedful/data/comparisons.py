@@ -52,10 +52,10 @@ class ComparisonTable(NamedTuple):
 
 
 def comparison_of(person: str, shown: tuple[str, ...], answer: str) -> Comparison[str]:
-    """The comparison that an answer of a study is: `shown` the items as they stood (two or more, distinct), `answer`
-    first, second, equal, cannot_judge, or the name of the best.
+    """Return the comparison that an answer of a study stands for.
 
-    ValueError where the answer is none of these.
+    `shown`: the items as they stood, two or more, distinct; `answer`: first, second, equal, cannot_judge, or the name
+    of the best. Raise ValueError if the answer is none of these.
     """
     first = shown[0] if len(shown) == 2 else None
     if answer in ("equal", "cannot_judge"):
@@ -67,7 +67,8 @@ def comparison_of(person: str, shown: tuple[str, ...], answer: str) -> Compariso
 
 
 def tabulate(answered: Iterable[Comparison[str]], items: Iterable[str] = ()) -> ComparisonTable:
-    """A table of these comparisons. Names get numbers: first `items`, then others in order of appearance."""
+    """Return the comparisons as a table. Names get numbers: first those of `items`, then others in order of
+    appearance."""
     numbers: dict[str, int] = {name: i for i, name in enumerate(dict.fromkeys(items))}
     people: dict[str, int] = {}
     times: Counter[tuple[int, Tiers, int | None, bool]] = Counter()
@@ -94,7 +95,7 @@ class ComparisonColumns(NamedTuple):
 
 
 def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Sequence[str]) -> ComparisonTable:
-    """The table that `tabulate` would make, from columns of comparisons; those given 0 times are left out."""
+    """Return the table that `tabulate` would make, from columns of comparisons; those given 0 times are left out."""
     kept: Any = (column[pairs.times > 0] for column in pairs)
     person, better, worse, tied, judged, side, times = ComparisonColumns(*kept)
     both, pair = np.unique(better * len(items) + worse, return_inverse=True)
@@ -118,7 +119,7 @@ def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Seq
 
 
 def _as_they_come(values: Ints) -> tuple[list[int], Ints]:
-    """The distinct values in order of appearance, and the values as indices into them."""
+    """Return the distinct values in order of appearance, and all values as indices into them."""
     found, first, which = np.unique(values, return_index=True, return_inverse=True)
     order = first.argsort()
     place = np.empty_like(order)
@@ -135,7 +136,7 @@ def by_name(choices: ComparisonTable) -> Iterator[Comparison[str]]:
 
 
 def pool_people(choices: ComparisonTable) -> ComparisonTable:
-    """The table with all answers given by one person without a name."""
+    """Return the table with all answers given by one person without a name."""
     times: Counter[tuple[Tiers, int | None, bool]] = Counter()
     for _, tiers, often, first, judged in choices.comparisons:
         times[tiers, first, judged] += often
@@ -144,9 +145,9 @@ def pool_people(choices: ComparisonTable) -> ComparisonTable:
 
 
 def split_nameless(choices: ComparisonTable, most: int = 100_000) -> ComparisonTable:
-    """The table with each answer of the nameless person given by a new person, named "1", "2", ....
+    """Return the table with each answer of the nameless person given by a new person, named "1", "2", ....
 
-    ValueError where these are more than `most`.
+    Raise ValueError if these are more than `most`.
     """
     taken = set(choices.people)
     nameless = sum(each.times for each in choices.comparisons if not choices.people[each.person])
@@ -165,8 +166,8 @@ def split_nameless(choices: ComparisonTable, most: int = 100_000) -> ComparisonT
 
 
 def without_people(choices: ComparisonTable, people: Sequence[str], name: str = "people") -> ComparisonTable:
-    """The table without the answers of these people. ValueError, under `name`, where one is not in it, or nobody is
-    left.
+    """Return the table without the answers of these people. Raise ValueError, under `name`, if one is not in it, or
+    if nobody is left.
     """
     for person in people:
         if person not in choices.people:
@@ -178,9 +179,9 @@ def without_people(choices: ComparisonTable, people: Sequence[str], name: str = 
 
 
 def with_items(choices: ComparisonTable, names: Iterable[str]) -> ComparisonTable:
-    """The table with its items in the order of these names (distinct), among which there may be others.
+    """Return the table with its items in the order of `names` (distinct), which may contain more items.
 
-    ValueError where an item of the table is not among them.
+    Raise ValueError if an item of the table is not among them.
     """
     names = tuple(names)
     known = set(names)
@@ -191,5 +192,5 @@ def with_items(choices: ComparisonTable, names: Iterable[str]) -> ComparisonTabl
 
 
 def join_names(names: Iterable[str], most: int = 5) -> str:
-    """Names for a message: the first `most`, and how many more there are."""
+    """Return names for a message: the first `most` of them, and how many more there are."""
     return cut_list([repr(name) for name in names], most)

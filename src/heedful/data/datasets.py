@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from heedful.data.files import GZIP_ERRORS, open_uncompressed
+from heedful.data.files import open_uncompressed
 
 
 class DatasetInfo(NamedTuple):
@@ -193,8 +193,8 @@ def check(folder: str | PathLike[str]) -> list[Finding]:
     """Compare the known data sets in a folder and its direct sub-folders with the recorded checksums.
 
     A data set is recognised by the name of one of its files, with or without .gz; one without checksums by the name of
-    its folder. An empty list means that nothing was recognised. FileNotFoundError or NotADirectoryError when `folder`
-    is not a folder.
+    its folder. An empty list means that nothing was recognised. Raise FileNotFoundError or NotADirectoryError when
+    `folder` is not a folder.
     """
     root = Path(folder)
     if not root.exists():
@@ -225,8 +225,8 @@ def _compare(file: Path, expected: str) -> tuple[Literal["ok", "damaged", "unkno
     try:
         with open_uncompressed(file) as content:
             got = hashlib.file_digest(content, "sha256").hexdigest()
-    except GZIP_ERRORS as error:
-        return "damaged", f"gzip: expected a whole stream, got {error}"
+    except ValueError as error:
+        return "damaged", str(error).removeprefix(f"{file.name}: ")
     if not expected:
         return "unknown", f"no sum on record; sha256 {got}"
     if got != expected:

@@ -26,7 +26,7 @@ def load_election(folder: str | PathLike[str], *, labels: str = "right", draw: i
     features of the parties, which leaves 264 people with the latitude and longitude of their seat. `draw`: a seed for
     20 other seats than those of [H12].
 
-    `labels`: see `first_preferred`. FileNotFoundError where the file is missing; ValueError, as `NAME:LINE: field:
+    `labels`: see `first_preferred`. Raise FileNotFoundError if the file is missing; ValueError, as `NAME:LINE: field:
     expected ..., got ...`, for a malformed line.
     """
     check_labels(labels)

@@ -20,14 +20,15 @@ _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 MISSING = frozenset({"", "na", "nan", "null"})
 
 # What reading gzip raises when the stream ends early, is damaged, or goes on with something else.
-GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
+_GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 @contextmanager
 def open_uncompressed(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a file for its uncompressed bytes; its first two, not its name, tell whether it is gzip.
+    """Open a file for its uncompressed bytes; its first two bytes, not its name, tell whether it is gzip.
 
-    FileNotFoundError says what to do when there is no such file, IsADirectoryError where it is a folder.
+    Raise FileNotFoundError if there is no such file, IsADirectoryError if it is a folder, both saying what to do. Raise
+    ValueError, as NAME, while it is read, if gzip is cut off or damaged.
     """
     try:
         file = path.open("rb")
@@ -44,8 +45,11 @@ def open_uncompressed(path: Path) -> Iterator[io.BufferedReader]:
     with file:
         if file.peek(2)[:2] == b"\x1f\x8b":
             with gzip.GzipFile(fileobj=file) as unzipped:
-                # The buffer iterates over lines in C, which gzip itself does not.
-                yield io.BufferedReader(unzipped)
+                try:
+                    # The buffer iterates over lines in C, which gzip itself does not.
+                    yield io.BufferedReader(unzipped)
+                except _GZIP_ERRORS as error:
+                    raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
         else:
             yield file
 
@@ -53,7 +57,7 @@ def open_uncompressed(path: Path) -> Iterator[io.BufferedReader]:
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, line with its end) of a UTF-8 text, plain or gzip, with or without a BOM.
 
-    ValueError, as NAME:LINE, for bytes that are not UTF-8 and, as NAME, for gzip that is cut off or damaged.
+    Raise ValueError, as NAME:LINE, for bytes that are not UTF-8; other errors are those of `open_uncompressed`.
     """
     with open_uncompressed(path) as file:
         try:
@@ -62,23 +66,21 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
         except UnicodeDecodeError as error:
             got = f"byte 0x{error.object[error.start]:02x} at byte {error.start + 1} of the line"
             raise ValueError(f"{path.name}:{number}: text: expected UTF-8, got {got}") from None
-        except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
 
 
 def is_number(text: str) -> bool:
-    """Tell whether a text is a decimal number and nothing else."""
+    """Return whether a text is a decimal number and nothing else."""
     return _IS_NUMBER.fullmatch(text) is not None
 
 
 def existing_or_gz(path: Path) -> Path:
-    """The path, or the same with .gz where only that exists."""
+    """Return the path, or the path with .gz if only that exists."""
     packed = path.with_name(path.name + ".gz")
     return packed if packed.is_file() and not path.is_file() else path
 
 
 def number_in(text: str) -> float | None:
-    """The number that a stripped text is; NaN for a missing value, None for other text."""
+    """Return a stripped text as a number; NaN for a missing value, None for any other text."""
     if is_number(text):
         return float(text)
     if text.lower() in MISSING:
@@ -86,12 +88,23 @@ def number_in(text: str) -> float | None:
     return float(text) if _INFINITE.fullmatch(text) else None
 
 
+def name_in(where: str, field: str, cell: object) -> str:
+    """Return a cell as a name: a text, or a whole number, 3.0 as 3. Raise ValueError, naming row and field, for
+    anything else.
+    """
+    if isinstance(cell, float) and cell.is_integer():
+        return f"{cell:.0f}"
+    if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
+        raise ValueError(f"{where}: {field}: expected a text or a whole number, got {cut_repr(cell)}")
+    return str(cell).strip()
+
+
 def cut_repr(came: object) -> str:
-    """The repr of a value, shortened so that a message stays one line."""
+    """Return the repr of a value, shortened so that a message stays one line."""
     whole = repr(came)
     return whole if len(whole) <= 60 else whole[:40] + "..." + whole[-10:]
 
 
 def cut_list(names: Sequence[str], most: int = 8) -> str:
-    """The first `most` names, separated by commas, and how many more there are: a list for a message."""
+    """Return the first `most` names, separated by commas, and how many more there are: a list for a message."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -26,13 +26,13 @@ _INDEX = re.compile(r"|Unnamed: 0(\.\d+)*|__index_level_0__")
 
 
 def rows_in(name: str, table: Any) -> Any:
-    """The rows of a data frame or an Arrow table, a dict each, as `read_table` gives those of a file; what is no table
-    is returned as it is.
+    """Return the rows of a data frame or an Arrow table, a dict each, as `read_table` gives those of a file;
+    anything else unchanged.
 
-    Of pandas an index with a name is a column, the first; another is left out, and so is a column that pandas wrote to
-    number the rows. A date or a time is a text (ISO 8601), a cell that is missing (NaN, NaT, NA) None.
-    ModuleNotFoundError where a table can be read with pyarrow alone, and that is not installed. ValueError, naming
-    `name`, for a column that is there twice.
+    Of pandas an index with a name becomes the first column; any other index is left out, and so is a column that pandas
+    wrote to number the rows. A date or a time is a text (ISO 8601), a missing cell (NaN, NaT, NA) None. Raise
+    ModuleNotFoundError if a table can be read with pyarrow alone and that is not installed, and ValueError, naming
+    `name`, for a column that occurs twice.
     """
     read: Callable[[], Any]
     if hasattr(table, "columns") and hasattr(table, "reset_index"):
@@ -58,7 +58,7 @@ def rows_in(name: str, table: Any) -> Any:
 
 
 def _with_index(name: str, frame: Any) -> Any:
-    """A frame of pandas with the named levels of its index as columns."""
+    """Return a frame of pandas with the named levels of its index as columns."""
     named = [level for level in frame.index.names if level is not None]
     if not named:
         if frame.index.dtype.kind not in "iu":
@@ -71,7 +71,7 @@ def _with_index(name: str, frame: Any) -> Any:
 
 
 def cell(value: Any) -> Any:
-    """A value of a table as JSON would hold it, where it can."""
+    """Return a value of a table as JSON would hold it, if it can."""
     if isinstance(value, Decimal):
         value = float(value)
     elif hasattr(value, "tolist"):  # a number or an array of numpy
@@ -86,8 +86,9 @@ def cell(value: Any) -> Any:
 
 
 def without_index(name: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows without the columns that number them from 0, as pandas writes an index; a warning says so. A table of
-    nothing else keeps them.
+    """Return the rows without the columns that number them from 0, as pandas writes an index, with a warning.
+
+    A table that has no other columns keeps them.
     """
     columns = list(rows[0]) if rows else []
     left = {columns[j] for j in index_of(columns, lambda j: [row.get(columns[j]) for row in rows])}
@@ -96,8 +97,11 @@ def without_index(name: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str
 
 
 def index_of(columns: Sequence[str], cells: Callable[[int], Iterable[Any]]) -> list[int]:
-    """Places of the columns that are an index written by pandas: named as one, with 0, 1, 2, ... in their `cells`,
-    which are given by place. They come first, or last as `__index_level_0__`; a table of nothing else has none.
+    """Return the places of the columns that are an index written by pandas: named as one, with 0, 1, 2, ... in
+    them.
+
+    `cells`: returns the cells of a column by its place. Such columns come first, or last as `__index_level_0__`; a
+    table without other columns has none.
     """
     found: list[int] = []
     for j, column in enumerate(columns):
@@ -108,7 +112,7 @@ def index_of(columns: Sequence[str], cells: Callable[[int], Iterable[Any]]) -> l
 
 
 def is_index(column: Any) -> bool:
-    """Whether a column is named as pandas names an index."""
+    """Return whether a column is named as pandas names an index."""
     return isinstance(column, str) and _INDEX.fullmatch(column) is not None
 
 
@@ -125,8 +129,9 @@ def _counts(cells: Iterable[Any]) -> bool:
 
 
 def frame_of(columns: Mapping[str, Sequence[Any]], package: str = "pandas") -> Any:
-    """A data frame of these columns: of pandas, polars, or a table of pyarrow. ValueError for another package;
-    ModuleNotFoundError, with what to install, where it is missing.
+    """Return a data frame of these columns: of pandas, polars, or a table of pyarrow.
+
+    Raise ValueError for another package, and ModuleNotFoundError, with what to install, if the package is missing.
     """
     if package not in PACKAGES:
         raise ValueError(f"package: expected {', '.join(PACKAGES)}, got {cut_repr(package)}")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from heedful.data.files import GZIP_ERRORS, cut_repr, open_uncompressed
+from heedful.data.files import cut_repr, open_uncompressed
 
 MAX_BYTES = 16 * 2**20  # of a line with its end: what is held in memory at once
 MAX_DEPTH = 64  # the object of the line is the first level
@@ -41,27 +41,24 @@ def read_lines(path: str | PathLike[str]) -> Iterator[Line]:
     """
     path = Path(path)
     with open_uncompressed(path) as file:
-        try:
-            for number in count(1):
-                text = file.readline(MAX_BYTES + 1)
+        for number in count(1):
+            text = file.readline(MAX_BYTES + 1)
+            if not text:
+                return
+            error: str | None
+            record: dict[str, Any] | None
+            if len(text) > MAX_BYTES:
+                while text and not text.endswith(b"\n"):
+                    text = file.readline(2**16)
+                record, error = None, f"line: expected at most {MAX_BYTES} bytes, got more"
+            else:
+                if number == 1:
+                    text = text.removeprefix(b"\xef\xbb\xbf")
+                text = text.rstrip(b" \t\r\n")
                 if not text:
-                    return
-                error: str | None
-                record: dict[str, Any] | None
-                if len(text) > MAX_BYTES:
-                    while text and not text.endswith(b"\n"):
-                        text = file.readline(2**16)
-                    record, error = None, f"line: expected at most {MAX_BYTES} bytes, got more"
-                else:
-                    if number == 1:
-                        text = text.removeprefix(b"\xef\xbb\xbf")
-                    text = text.rstrip(b" \t\r\n")
-                    if not text:
-                        continue
-                    record, error = _object(text)
-                yield Line(number, record, error and f"{path.name}:{number}: {error}")
-        except GZIP_ERRORS as problem:
-            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {problem}") from None
+                    continue
+                record, error = _object(text)
+            yield Line(number, record, error and f"{path.name}:{number}: {error}")
 
 
 def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
@@ -89,7 +86,7 @@ def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
 
 
 def _levels(record: dict[str, Any]) -> int:
-    """Depth of nested objects and lists; 1 when none holds another."""
+    """Return the depth of nested objects and lists; 1 if none holds another."""
     level: list[Any] = [record]
     levels = 0
     while level:
@@ -120,7 +117,7 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _json_problem(text: bytes, problem: ValueError) -> str:
-    """Why a line is not JSON, as "expected ..., got ..."."""
+    """Say why a line is not JSON, as "expected ..., got ..."."""
     try:
         text.decode()
     except UnicodeDecodeError as error:

@@ -29,7 +29,7 @@ def load_jura(folder: str | PathLike[str], *, labels: str = "right", draw: int |
     Measurements in 20 places are the features of the metals, which leaves 339 people, described by their two
     coordinates, the rock and the land use. `draw`: a seed for 20 other places than those of [H12].
 
-    `labels`: see `first_preferred`. FileNotFoundError where the file is missing; ValueError, as `NAME:LINE: numbers:
+    `labels`: see `first_preferred`. Raise FileNotFoundError if the file is missing; ValueError, as `NAME:LINE: numbers:
     expected ..., got ...`, for a malformed line.
     """
     check_labels(labels)

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from heedful.data.files import cut_repr, numbered_lines
-from heedful.data.svmlight import BLOCK, MAX_FEATURES, FloatArray, Row, Target, complaint, parse, stack_blocks
+from heedful.data.svmlight import MAX_FEATURES, FloatArray, Target, read_blocks, stack_blocks
 
 _GRADE = Target("[0-4]", "an integer 0 to 4")
-_LINE = _GRADE.line()
 
 
 class Queries(NamedTuple):
@@ -32,17 +31,17 @@ class Queries(NamedTuple):
 def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLike = "float64") -> Queries:
     """Load ranking files (SVMlight / LETOR; plain or gzip), one after the other, as dense arrays.
 
-    Features are numbered from 1 and rise within a line; one that is left out is 0. N is `n_features`, or the
-    largest index in all the files when that is 0; at most MAX_FEATURES. `dtype` is float64 or float32. Blank
-    lines and lines with only a comment are skipped. The same qid in two files is two queries.
+    Features are numbered from 1 and rise within a line; one that is left out is 0. N is `n_features`, or the largest
+    index in all the files when that is 0; at most MAX_FEATURES. `dtype` is float64 or float32. Blank lines and lines
+    with only a comment are skipped. The same qid in two files is two queries.
 
-    Where the lines carry no `qid:`, FILE.query or FILE.group (for x.txt.gz also x.txt.query or x.txt.group;
-    the first that exists) holds the number of rows of each query, one a line; the qids are then "1", "2", ...
-    in each file. Where the lines do carry it, no such file is read.
+    Where the lines carry no `qid:`, FILE.query or FILE.group (for x.txt.gz also x.txt.query or x.txt.group; the first
+    that exists) holds the number of rows of each query, one a line; the qids are then "1", "2", ... in each file. Where
+    the lines do carry it, no such file is read.
 
-    FileNotFoundError for a path that does not exist. ValueError, as `NAME:LINE: field: expected ..., got ...`,
-    for a malformed line, a file without documents, a query in two places, counts that do not add up, gzip
-    that is cut off or bytes that are not UTF-8; without NAME:LINE for an argument.
+    Raise FileNotFoundError for a path that does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got
+    ...`, for a malformed line, a file without documents, a query in two places, counts that do not add up, gzip that is
+    cut off or bytes that are not UTF-8; without NAME:LINE for an argument.
     """
     kind = np.dtype(dtype)
     if kind not in (np.float64, np.float32):
@@ -77,10 +76,10 @@ def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLik
 
 
 def least_squares(X: FloatArray, y: NDArray[Any]) -> FloatArray:
-    """Least-squares fit of labels on features without intercept: the utility of [J15] section 6.1.1.
+    """Return the least-squares fit of labels on features without intercept: the utility of [J15] section 6.1.1.
 
-    The shortest w (N,) that minimises |X w - y|: identical features share their weight. X is rows x N, y is (rows,).
-    numpy.linalg.LinAlgError where their shapes do not fit.
+    It is the shortest w (N,) that minimises |X w - y|: identical features share their weight. X is rows x N, y is
+    (rows,). Raise numpy.linalg.LinAlgError if their shapes do not fit.
     """
     w: FloatArray = np.linalg.lstsq(X, y, rcond=None)[0]
     return w
@@ -90,34 +89,25 @@ def _blocks(
     path: Path, limit: int, kind: np.dtype[Any], labels: list[int], starts: dict[str | None, int]
 ) -> Iterator[FloatArray]:
     """Yield a file's features in blocks; add its grades to `labels`, its queries' first rows to `starts`."""
-    lines: list[Row] = []
     last: str | None = None
-    for number, text in numbered_lines(path):
-        match = _LINE.fullmatch(text)
-        if match is None:
-            raise ValueError(f"{path.name}:{number}: {complaint(text, limit, kind, _GRADE)}")
-        grade, qid, features = match.groups()
-        if grade is None:  # blank, or only a comment
-            continue
+
+    def add(number: int, grade: str, qid: str | None) -> None:
+        nonlocal last
         if qid != last or not starts:
             where = f"{path.name}:{number}: qid"
             if starts and qid is None:
                 raise ValueError(f"{where}: expected qid:ID as on the lines before, got none")
             if starts and last is None:
-                raise ValueError(f"{where}: expected none as on the lines before, got {cut_repr('qid:' + qid)}")
+                raise ValueError(f"{where}: expected none as on the lines before, got {cut_repr(f'qid:{qid}')}")
             if qid in starts:
                 raise ValueError(f"{where}: expected a query's lines together, got {cut_repr(qid)} once more")
             starts[qid] = len(labels)
             last = qid
         labels.append(int(grade))
-        lines.append(Row(number, text, features))
-        if len(lines) == BLOCK:
-            yield parse(path, lines, limit, kind, _GRADE)
-            lines.clear()
+
+    yield from read_blocks(path, limit, kind, _GRADE, add)
     if not starts:
         raise ValueError(f"{path.name}: documents: expected a line GRADE qid:ID INDEX:VALUE ..., got none")
-    if lines:
-        yield parse(path, lines, limit, kind, _GRADE)
 
 
 def _counts(path: Path, rows: int) -> list[int]:

@@ -61,7 +61,7 @@ def load_movie_choices(
 
 
 def _films(ratings: Ratings, draw: int | None, rng: np.random.Generator) -> Ints:
-    """Indices of ten films in `ratings.movie_ids`."""
+    """Return the indices of the ten films in `ratings.movie_ids`."""
     if draw is not None:
         counts = np.bincount(ratings.movies, minlength=ratings.movie_ids.size)
         most = (-counts).argsort(kind="stable")[:MOST_RATED]
@@ -74,7 +74,7 @@ def _films(ratings: Ratings, draw: int | None, rng: np.random.Generator) -> Ints
 
 
 def _people(path: Path) -> dict[int, tuple[str, str, str]]:
-    """Gender, age and occupation by user number, from users.dat."""
+    """Return gender, age and occupation by user number, from users.dat."""
     told = {}
     for number, line in numbered_lines(path):
         fields = line.strip().split("::")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import GZIP_ERRORS, cut_repr, existing_or_gz, open_uncompressed
+from heedful.data.files import cut_repr, existing_or_gz, open_uncompressed
 
 Ints = NDArray[np.int64]
 
@@ -52,11 +52,12 @@ _YEAR = re.compile(r"\(([0-9]{4})\)")
 def load_movielens(folder: str | PathLike[str]) -> Ratings:
     """Load MovieLens 1M (ratings.dat, movies.dat) or 100K (u.data, u.item, u.genre) from its folder.
 
-    The files are as GroupLens made them, Latin-1, plain or gzip, with or without .gz at the end of the name. The
-    year is the last in parentheses in a movie's name.
+    The files are as GroupLens made them, Latin-1, plain or gzip, with or without .gz at the end of the name. The year
+    is the last in parentheses in a movie's name.
 
-    FileNotFoundError where the folder, or one of its files, is not there. ValueError, as `NAME:LINE: field: expected
-    ..., got ...`, for a malformed line, a movie that the list does not have, and a movie rated twice by a user.
+    Raise FileNotFoundError if the folder, or one of its files, is not there. Raise ValueError, as `NAME:LINE: field:
+    expected ..., got ...`, for a malformed line, a movie that the list does not have, and a movie rated twice by a
+    user.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -96,14 +97,13 @@ def load_movielens(folder: str | PathLike[str]) -> Ratings:
 
 def _content(path: Path) -> bytes:
     with open_uncompressed(path) as file:
-        try:
-            return file.read()
-        except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
+        return file.read()
 
 
 def _columns(path: Path, line: str) -> Ints:
-    """The numbers of a file of ratings, n x 4. Each line is matched first, because the number parser is lenient."""
+    """Return the numbers of a file of ratings (n x 4). Each line is matched first, because the number parser is
+    lenient.
+    """
     text = _content(path)
     if not re.fullmatch(rf"(?:{line}\r?\n)*+(?:{line})?+".encode(), text) or not text.strip():
         lines = (got.removesuffix("\r") for got in text.decode("latin-1").split("\n"))
@@ -114,7 +114,7 @@ def _columns(path: Path, line: str) -> Ints:
 
 
 def _films(folder: Path, format: _Format) -> tuple[Ints, list[str], NDArray[np.bool_], NDArray[np.str_]]:
-    """Ids (M,), rising, names, genres (M x G) and their names (G,)."""
+    """Return the ids (M,), rising, names, genres (M x G) and the names of genres (G,)."""
     path = existing_or_gz(folder / format.films)
     rows: dict[int, tuple[str, set[str]]] = {}
     known = _genres(folder) if format.separator == "|" else []
@@ -143,7 +143,7 @@ def _films(folder: Path, format: _Format) -> tuple[Ints, list[str], NDArray[np.b
 
 
 def _genres(folder: Path) -> list[str]:
-    """The genres of u.genre in the order of their numbers, `Action|1` and so on."""
+    """Return the genres of u.genre in the order of their numbers, `Action|1` and so on."""
     path = existing_or_gz(folder / "u.genre")
     names: list[str] = []
     for number, text in enumerate(_content(path).decode("latin-1").splitlines(), 1):

@@ -5,7 +5,7 @@ libsvm file.
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -14,16 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.files import (
-    GZIP_ERRORS,
     MISSING,
     NUMBER,
     cut_list,
     cut_repr,
     number_in,
-    numbered_lines,
     open_uncompressed,
 )
-from heedful.data.svmlight import BLOCK, MAX_FEATURES, FloatArray, Row, Target, complaint, parse, stack_blocks
+from heedful.data.svmlight import MAX_FEATURES, FloatArray, Target, read_blocks, stack_blocks
 from heedful.data.table import read_located_rows
 
 Missing = Literal["refuse", "mean"]
@@ -32,7 +30,6 @@ MOST_GRADES = 100
 """Grades of a scale, where nobody asks for more: beyond, the target is probably no grade."""
 
 _TARGET = Target(NUMBER, "a number")
-_LINE = _TARGET.line()
 _LOOKS_SVMLIGHT = re.compile(r"[ \t]*[+-]?[0-9.][^\s,;]*[ \t]+(?:qid:|[^\s:,;#\"]+:)")
 _EXACT = 2.0**53  # whole numbers below are told apart
 
@@ -69,9 +66,9 @@ def load_ordinal(
     Grades are whole numbers, of which the different ones that occur are the ranks 1 to k; or what `order` lists from
     the lowest to the highest, also where none of the rows has it. At least two, at most `most`.
 
-    FileNotFoundError for a path that does not exist. ValueError, as `NAME:LINE: field: expected ..., got ...` where one
-    line is to blame, for what is malformed, a target that is not there, a grade that is missing, not whole or not in
-    `order`, no feature, and a feature that is not finite.
+    Raise FileNotFoundError for a path that does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got
+    ...` where one line is to blame, for what is malformed, a target that is not there, a grade that is missing, not
+    whole or not in `order`, no feature, and a feature that is not finite.
     """
     path = Path(path)
     if missing not in ("refuse", "mean"):
@@ -93,18 +90,17 @@ def load_ordinal(
 
 
 def is_svmlight(path: Path) -> bool:
-    """Whether the first line that is neither blank nor a comment looks like GRADE INDEX:VALUE or GRADE qid:ID."""
+    """Return whether the first line that is neither blank nor a comment looks like GRADE INDEX:VALUE or GRADE
+    qid:ID.
+    """
     with open_uncompressed(path) as file:
-        try:
-            start = file.peek(4096)[:4096]
-            if start.startswith(b"PAR1"):
-                return False
-            for line in file:
-                text = line[:4096].decode(errors="replace").removeprefix("\ufeff")
-                if (bare := text.partition("#")[0].strip()) and not _is_whole(bare):
-                    return _LOOKS_SVMLIGHT.match(text) is not None
-        except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
+        start = file.peek(4096)[:4096]
+        if start.startswith(b"PAR1"):
+            return False
+        for line in file:
+            text = line[:4096].decode(errors="replace").removeprefix("\ufeff")
+            if (bare := text.partition("#")[0].strip()) and not _is_whole(bare):
+                return _LOOKS_SVMLIGHT.match(text) is not None
     return False
 
 
@@ -114,7 +110,7 @@ def is_svmlight(path: Path) -> bool:
 def _rank_grades(
     name: str, cells: Sequence[str], order: Sequence[str], most: int, where: Sequence[str], file: str
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """The ranks of grades (cells as text), and the grade of each rank."""
+    """Return the ranks of grades (cells as text), and the grade of each rank."""
     if order:
         if len(order) > most:
             raise ValueError(f"order: expected at most {most} labels, got {len(order)}")
@@ -143,7 +139,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _same(label: str) -> str:
-    """A label normalised for comparison: 3.0, as a column of floats writes it, is 3."""
+    """Return a label in one form for comparison: 3.0, as a column of floats writes it, is 3."""
     return f"{number_in(label):.0f}" if _is_whole(label) else label
 
 
@@ -154,7 +150,12 @@ def _svmlight(path: Path, order: Sequence[str], most: int) -> OrdinalData:
     kind = np.dtype(np.float64)
     grades: list[str] = []
     where: list[str] = []
-    blocks: list[FloatArray] = list(_blocks(path, kind, grades, where))
+
+    def add(number: int, grade: str, qid: str | None) -> None:
+        grades.append(grade)
+        where.append(f"{path.name}:{number}")
+
+    blocks: list[FloatArray] = list(read_blocks(path, MAX_FEATURES, kind, _TARGET, add))
     if not grades:
         raise ValueError(f"{path.name}: rows: expected a line GRADE INDEX:VALUE ..., got none")
     N = max(block.shape[1] for block in blocks)
@@ -163,25 +164,6 @@ def _svmlight(path: Path, order: Sequence[str], most: int) -> OrdinalData:
     ranks, names = _rank_grades("grade", grades, order, most, where, path.name)
     features = tuple(map(str, range(1, N + 1)))
     return OrdinalData(stack_blocks(blocks, N, kind).astype(np.float64, copy=False), ranks, names, features, (), ())
-
-
-def _blocks(path: Path, kind: np.dtype[Any], grades: list[str], where: list[str]) -> Iterator[FloatArray]:
-    """Yield a file's features in blocks; add its grades to `grades` and the lines they are from to `where`."""
-    rows: list[Row] = []
-    for number, text in numbered_lines(path):
-        match = _LINE.fullmatch(text)
-        if match is None:
-            raise ValueError(f"{path.name}:{number}: {complaint(text, MAX_FEATURES, kind, _TARGET)}")
-        if match[1] is None:  # blank, or only a comment
-            continue
-        grades.append(match[1])
-        where.append(f"{path.name}:{number}")
-        rows.append(Row(number, text, match[3]))
-        if len(rows) == BLOCK:
-            yield parse(path, rows, MAX_FEATURES, kind, _TARGET)
-            rows.clear()
-    if rows:
-        yield parse(path, rows, MAX_FEATURES, kind, _TARGET)
 
 
 # ---------------------------------------------------------------------------- tables
@@ -240,7 +222,7 @@ def _table(
 
 
 def _text(value: Any) -> str:
-    """A cell as text, 3.0 as 3, for comparison with the listed grades."""
+    """Return a cell as text, 3.0 as 3, for comparison with the listed grades."""
     if value is None:
         return ""
     if isinstance(value, float) and value == value // 1:
@@ -249,7 +231,7 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> float | None:
-    """A cell as a number; NaN where it is missing, None where it is something else."""
+    """Return a cell as a number; NaN if it is missing, None if it is something else."""
     if value is None:
         return math.nan
     if isinstance(value, bool | int | float):

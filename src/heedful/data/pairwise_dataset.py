@@ -28,12 +28,13 @@ class PairwiseDataset(NamedTuple):
 
 
 def all_pairs(items: int) -> Ints:
-    """All pairs of items (P x 2): (0, 1), (0, 2), ..."""
+    """Return all pairs of items (P x 2): (0, 1), (0, 2), ..."""
     return np.column_stack(np.triu_indices(items, 1)).astype(np.int64)
 
 
 def first_preferred(values: Array, labels: str = "right") -> NDArray[np.bool_]:
-    """Whether the first item of each pair is preferred (U x P), from values (U x I) that differ within a row.
+    """Return whether the first item of each pair is preferred (U x P), from values (U x I) that differ within a
+    row.
 
     "right": the higher value is preferred. "published": as the experiments of [H12] were labelled, item j before k
     where the item with the j-th lowest value has the lower number than the one with the k-th lowest: ranks were read as
@@ -47,14 +48,15 @@ def first_preferred(values: Array, labels: str = "right") -> NDArray[np.bool_]:
 
 
 def check_labels(labels: str) -> str:
-    """Check that labels are "right" or "published", and return them. ValueError otherwise."""
+    """Check that labels are "right" or "published", and return them. Raise ValueError otherwise."""
     if labels not in LABELS:
         raise ValueError(f"labels: expected right or published, got {labels!r}")
     return labels
 
 
 def impute(X: Array, nearest: int = NEAREST) -> Array:
-    """X (n x m) with NaN filled in: the mean over the nearest rows that have a value there, else of the column.
+    """Return X (n x m) with NaN filled in: the mean over the nearest rows that have a value there, else the mean of
+    the column.
 
     The distance of rows is the mean squared difference over the columns that both have (Troyanskaya et al., Missing
     value estimation methods for DNA microarrays, 2001, as in the R package impute).
@@ -75,14 +77,15 @@ def impute(X: Array, nearest: int = NEAREST) -> Array:
 
 
 def break_ties(X: Array, rng: np.random.Generator) -> Array:
-    """X plus noise of 1e-5: ties are put in random order, other orders do not change."""
+    """Return X plus noise of 1e-5: ties are put in random order, other orders do not change."""
     noisy: Array = X + 1e-5 * rng.standard_normal(X.shape)
     return noisy
 
 
 def one_hot(column: NDArray[np.generic]) -> Array:
-    """One-hot coding of a column of categories (n,), in rising order; of two categories, one column: whether it is the
-    first row's.
+    """Return the one-hot coding of a column of categories (n,), in rising order.
+
+    Two categories have one column: whether the category is that of the first row.
     """
     kinds = np.unique(column)
     hot = column[:, None] == (column[:1] if kinds.size == 2 else kinds)[None, :]
@@ -91,10 +94,11 @@ def one_hot(column: NDArray[np.generic]) -> Array:
 
 
 def numbers_of(path: Path, columns: int = 0) -> Array:
-    """Numbers in a text file, separated by blanks, equally many in each line (n x columns; 0: as many as in the first
-    line).
+    """Read the numbers in a text file, separated by blanks, equally many in each line (n x columns; 0: as many as
+    in the first line).
 
-    ValueError, as NAME:LINE: numbers: expected ..., got ..., for a malformed line, and for a file without numbers.
+    Raise ValueError, as NAME:LINE: numbers: expected ..., got ..., for a malformed line, and for a file without
+    numbers.
     """
     rows: list[list[float]] = []
     for number, line in numbered_lines(path):

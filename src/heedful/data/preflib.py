@@ -23,14 +23,15 @@ _ORDER = re.compile(rf"{_TIER}(?:,{_TIER})*")
 
 
 def load_preflib(path: str | PathLike[str]) -> ComparisonTable:
-    """Load a .soc, .soi, .toc or .toi, plain or gzip: with the header of lines "# NUMBER ALTERNATIVES: 4", or the older
-    one, which has the count, then a line "1,NAME" for each, then "voters,sum,orders"; the content tells which.
+    """Load a .soc, .soi, .toc or .toi, plain or gzip: with the header of lines "# NUMBER ALTERNATIVES: 4", or the
+    older one, which has the count, then a line "1,NAME" for each, then "voters,sum,orders"; the content tells
+    which.
 
     An order of n voters is an answer that was given n times, by somebody without a name. Alternatives that are not in
     an incomplete order are not said to be worse. Of items in braces nothing is said among them; an order that is two in
     braces and nothing else says that they are equally good. An order of a single one says nothing and is left out.
 
-    FileNotFoundError where the file is not there; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
+    Raise FileNotFoundError if the file is not there; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
     malformed line, an alternative that is not there or comes twice, and where no order is left.
     """
     path = Path(path)
@@ -50,7 +51,7 @@ Lines = list[tuple[int, str]]
 
 
 def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
-    """Names by number, the lines of orders, and the separator between count and order."""
+    """Return names by number, the lines of orders, and the separator between count and order."""
     told, count = {}, None
     for number, text in lines:
         if not text.startswith("#"):
@@ -74,7 +75,7 @@ def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
 
 
 def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
-    """The same for the older header."""
+    """Return names by number, the lines of orders, and the separator, from a file with the older header."""
     number, text = lines[0]
     count = _count(f"{file}:{number}: alternatives", text)
     names: dict[int, str] = {}
@@ -94,7 +95,7 @@ def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
 
 
 def _once(file: str, names: dict[int, str]) -> dict[int, str]:
-    """The names without duplicates: alternatives of one name get their number appended."""
+    """Return the names without duplicates: alternatives of one name get their number appended."""
     times = Counter(names.values())
     out = {of: name if times[name] == 1 else f"{name} ({of})" for of, name in names.items()}
     if len(set(out.values())) < len(out):

@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.data.files import GZIP_ERRORS, cut_repr, is_number, open_uncompressed
+from heedful.data.files import cut_repr, is_number, name_in, open_uncompressed
 from heedful.data.ratings import (
     BY_NAME,
     Columns,
@@ -42,8 +42,8 @@ def open_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice
     whole numbers. Where a column is named, it is a table. A folder that is not MovieLens holds ratings.csv, or one file
     of ratings. Implicit ratings of Book-Crossing are left out.
 
-    FileNotFoundError where the path is not there or a folder has no such file. ValueError as the loaders, and where it
-    is not told which of several files is meant.
+    Raise FileNotFoundError if the path is not there or a folder has no such file. Raise ValueError as the loaders, and
+    where it is not told which of several files is meant.
     """
     path = Path(path)
     if path.is_dir():
@@ -75,7 +75,7 @@ _MOVIELENS = ("ratings.dat", "ratings.dat.gz", "u.data", "u.data.gz")
 
 
 def _the_one(folder: Path) -> Path:
-    """The file of ratings in a folder."""
+    """Return the file of ratings in a folder."""
     files = sorted(file for file in folder.iterdir() if file.name.removesuffix(".gz").endswith(_TABLES))
     named = [file for file in files if file.name.removesuffix(".gz") == "ratings.csv"] or files
     if not named:
@@ -88,18 +88,17 @@ def _the_one(folder: Path) -> Path:
 
 
 def _beginning(path: Path) -> tuple[bytes, str]:
-    """The first bytes that are no space, and the first line that is not blank."""
+    """Return the first bytes that are no space, and the first line that is not blank."""
     with open_uncompressed(path) as file:
-        try:
-            start = file.peek(64)[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
-            text = b"" if start.startswith(b"PAR1") else next((line for line in file if line.strip()), b"")
-        except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
+        start = file.peek(64)[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
+        text = b"" if start.startswith(b"PAR1") else next((line for line in file if line.strip()), b"")
     return start, text.removeprefix(b"\xef\xbb\xbf").decode(errors="replace").strip("\r\n")
 
 
 def _is_book_crossing(line: str) -> bool:
-    """A header with ISBN and Book-Rating; or a number, anything and a number, in quotes, as it was published."""
+    """Return whether a line is Book-Crossing's: a header with ISBN and Book-Rating; or a number, anything and a
+    number, in quotes.
+    """
     lower = line.lower()
     if "isbn" in lower and "book-rating" in lower:
         return True
@@ -107,7 +106,7 @@ def _is_book_crossing(line: str) -> bool:
 
 
 def _is_jester(line: str) -> bool:
-    """A count, then as many numbers from -10 to 10 among 99s."""
+    """Return whether a line is Jester's: a count, then as many numbers from -10 to 10 among 99s."""
     fields = line.strip().split(",")
     if len(fields) < 10 or not all(map(is_number, fields)):
         return False
@@ -117,19 +116,10 @@ def _is_jester(line: str) -> bool:
 
 
 def _of_objects(placed: list[tuple[str, dict[str, Any]]], at: list[str]) -> Iterator[Row]:
-    """Rows of JSON lines or Parquet: names as text or whole numbers, ratings as numbers."""
+    """Yield the ratings in rows of JSON lines or Parquet: names as text or whole numbers, ratings as numbers."""
     for where, row in placed:
-        user, item = _name(where, "user", row.get(at[0])), _name(where, "item", row.get(at[1]))
+        user, item = name_in(where, "user", row.get(at[0])), name_in(where, "item", row.get(at[1]))
         rating = row.get(at[2])
         if isinstance(rating, bool) or not isinstance(rating, int | float | str):
             raise ValueError(f"{where}: rating: expected a finite number in {at[2]}, got {cut_repr(rating)}")
         yield where, user, item, finite(where, str(rating).strip())
-
-
-def _name(where: str, field: str, cell: Any) -> str:
-    """A cell as a name, 3.0 as 3. ValueError where it is neither text nor a whole number."""
-    if isinstance(cell, float) and cell.is_integer():
-        return f"{cell:.0f}"
-    if isinstance(cell, bool) or not isinstance(cell, int | str) or not str(cell).strip():
-        raise ValueError(f"{where}: {field}: expected a text or a whole number, got {cut_repr(cell)}")
-    return str(cell).strip()

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import GZIP_ERRORS, cut_repr, is_number, numbered_lines, open_uncompressed
+from heedful.data.files import cut_repr, is_number, numbered_lines, open_uncompressed
 from heedful.data.frames import is_index
 from heedful.data.movielens import load_movielens
 
@@ -52,9 +52,9 @@ def load_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice
     are not named are those that are called user, item and rating, or much the same (`NAMES`); where none is, the first
     that are left. Users and items are numbered as they first come.
 
-    FileNotFoundError where the file is not there. ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
-    malformed line, a column that is not there, a rating that is no finite number, and, unless `twice` says what becomes
-    of it, an item that a user rates twice.
+    Raise FileNotFoundError if the file is not there. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
+    for a malformed line, a column that is not there, a rating that is no finite number, and, unless `twice` says what
+    becomes of it, an item that a user rates twice.
     """
     path = Path(path)
     return tabulate_ratings(path, _rows(path, numbered_lines(path), columns), twice)
@@ -84,7 +84,7 @@ def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> 
 def load_jester(path: str | PathLike[str], *, users: int | None = None) -> RatingTable:
     """Load a part of Jester (Goldberg et al., 2001) as CSV, plain or gzip: the first `users`, or all.
 
-    A line is a user: how many jokes were rated, then the rating of each, -10 to 10, 99 where there is none. Users are
+    A line is a user: how many jokes were rated, then the rating of each, -10 to 10, 99 if there is none. Users are
     named by their lines, jokes by their columns, from 1. Errors as `load_ratings`; ValueError, too, where the first
     number is not the count of the ratings, or a line is not as long as the first.
     """
@@ -120,14 +120,16 @@ def load_jester(path: str | PathLike[str], *, users: int | None = None) -> Ratin
 
 
 def movielens_ratings(folder: str | PathLike[str]) -> RatingTable:
-    """The ratings of MovieLens 100K or 1M in a folder, movies that nobody rated left out; as `load_movielens`."""
+    """Load the ratings of MovieLens 100K or 1M from a folder as `load_movielens` does, without movies that nobody
+    rated.
+    """
     data = load_movielens(folder)
     table = RatingTable(data.users, data.movies, data.values, data.user_ids.astype(str), data.names)
     return select_ratings(table, np.ones(data.values.size, bool))
 
 
 def select_ratings(table: RatingTable, kept: NDArray[np.bool_]) -> RatingTable:
-    """The ratings where `kept` (n,), with their users and items, in order. ValueError where none is left."""
+    """Return the ratings where `kept` (n,), with their users and items, in order. Raise ValueError if none is left."""
     if not kept.any():
         raise ValueError("ratings: expected at least one that is left, got none")
     users, whose = np.unique(table.users[kept], return_inverse=True)
@@ -142,8 +144,10 @@ def select_ratings(table: RatingTable, kept: NDArray[np.bool_]) -> RatingTable:
 
 
 def densest(table: RatingTable, users: int, items: int) -> RatingTable:
-    """Ratings between the `users` who rated most and the `items` rated most often, counted in the whole table, ties to
-    the first. Users or items without any such rating are left out. ValueError where none is left.
+    """Return the ratings between the `users` who rated most and the `items` that were rated most often.
+
+    Both are counted in the whole table; of equals the first are taken. Users or items without any such rating are left
+    out. Raise ValueError if none is left.
     """
     for name, count in (("users", users), ("items", items)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
@@ -165,13 +169,13 @@ _QUOTED = re.compile(r'"([0-9]+)";"(.*)";"([0-9]+)"')
 
 
 def plain_name(name: str) -> str:
-    """A column's name in the terms of `NAMES`: user for User-ID, rating for Book-Rating."""
+    """Return a column's name in the terms of `NAMES`: user for User-ID, rating for Book-Rating."""
     letters = re.sub("[^a-z]", "", name.lower())
     return "rating" if letters.endswith("rating") else letters.removesuffix("id") or letters
 
 
 def places(where: str, header: Sequence[str], columns: Columns) -> tuple[int, int, int]:
-    """Indices of the columns of users, items and ratings. ValueError where a named column is missing."""
+    """Return the indices of the columns of users, items and ratings. Raise ValueError if a named column is missing."""
     found: dict[str, int] = {}
     called = [plain_name(name) for name in header]
     for field, name in zip(Columns._fields, columns):
@@ -196,17 +200,14 @@ def places(where: str, header: Sequence[str], columns: Columns) -> tuple[int, in
 
 
 def _latin(path: Path) -> Iterator[tuple[int, str]]:
-    """The numbered lines of a text in Latin-1, plain or gzip."""
+    """Yield (line number, line) of a text in Latin-1, plain or gzip."""
     with open_uncompressed(path) as file:
-        try:
-            for number, line in enumerate(file, 1):
-                yield number, line.decode("latin-1")
-        except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
+        for number, line in enumerate(file, 1):
+            yield number, line.decode("latin-1")
 
 
 def fields_of(where: str, text: str, separator: str) -> list[str]:
-    """Stripped fields of a line. ValueError where a quote is not closed."""
+    """Return the stripped fields of a line. Raise ValueError if a quote is not closed."""
     try:
         quoted = _QUOTED.fullmatch(text)  # Book-Crossing has quotes within quotes
         if quoted or separator == "::":
@@ -217,12 +218,12 @@ def fields_of(where: str, text: str, separator: str) -> list[str]:
 
 
 def separator_of(text: str) -> str:
-    """The separator of a line's fields."""
+    """Return the separator of a line's fields."""
     return next((mark for mark in _SEPARATORS if mark in text), ",")
 
 
 def is_header(fields: Sequence[str]) -> bool:
-    """Whether a first line is a header: its third field has letters and is no number."""
+    """Return whether a first line is a header: its third field has letters and is no number."""
     third = fields[2] if len(fields) > 2 else ""
     return bool(re.search("[A-Za-z]", third)) and not is_number(third) and third.lower() not in _NO_NAMES
 
@@ -231,7 +232,7 @@ _NO_NAMES = ("nan", "inf", "-inf", "infinity", "null", "na")
 
 
 def _rows(path: Path, lines: Iterator[tuple[int, str]], columns: Columns) -> Iterator[Row]:
-    """Each line but blank ones and the header."""
+    """Yield the ratings in lines, without blank lines and the header."""
     separator, at = "", (0, 1, 2)
     for number, line in lines:
         text = line.strip("\r\n")
@@ -251,14 +252,14 @@ def _rows(path: Path, lines: Iterator[tuple[int, str]], columns: Columns) -> Ite
 
 
 def finite(where: str, text: str) -> float:
-    """A text as a rating. ValueError where it is no finite number."""
+    """Return a text as a rating. Raise ValueError if it is no finite number."""
     if not is_number(text) or not math.isfinite(float(text)) or abs(float(text)) > 1e50:
         raise ValueError(f"{where}: rating: expected a finite number, got {cut_repr(text)}")
     return float(text)
 
 
 def tabulate_ratings(path: Path, rows: Iterator[Row], twice: Twice = "refuse") -> RatingTable:
-    """A table of these rows. ValueError as `load_ratings`."""
+    """Return a table of ratings. Raise ValueError as `load_ratings` does."""
     if twice not in ("refuse", "last", "mean"):
         raise ValueError(f"twice: expected refuse, last or mean, got {cut_repr(twice)}")
     users: dict[str, int] = {}

@@ -13,14 +13,16 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 def plain_cell(text: str) -> str:
-    """A text as a cell that stays text: with an apostrophe in front where it would be a formula, or already begins like
-    such a cell. `text_of` is the inverse.
+    """Return a text as a cell that a spreadsheet takes for a text: with an apostrophe in front if it looks like a
+    formula.
+
+    A text that already begins like such a cell gets another apostrophe. `text_of` is the inverse.
     """
     return f"'{text}" if _FORMULA.match(text) else text
 
 
 def plain_row(values: Iterable[Any]) -> list[Any]:
-    """Values as cells of a row: numbers as they are, texts by `plain_cell`."""
+    """Return the values as the cells of a row: numbers unchanged, texts by `plain_cell`."""
     return [plain_cell(value) if isinstance(value, str) else value for value in values]
 
 
@@ -32,11 +34,11 @@ def write_rows(file: TextIO, columns: Sequence[str], rows: Iterable[Iterable[Any
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Write a file of them. OSError where it cannot be written."""
+    """Write rows under their headings as a CSV file, as `write_rows` does. Raise OSError if it cannot be written."""
     with path.open("w", newline="", encoding="utf-8") as file:
         write_rows(file, columns, rows)
 
 
 def text_of(cell: str) -> str:
-    """The text that `plain_cell` turned into this cell."""
+    """Return the text that `plain_cell` turned into this cell."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell

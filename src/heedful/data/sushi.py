@@ -39,13 +39,13 @@ class Sushi(NamedTuple):
 
 
 def load_sushi(folder: str | PathLike[str], part: str = "a", *, labels: str = "right") -> Sushi:
-    """Load sushi3a.5000.10.order (`part` "a": everybody orders the same 10) or sushi3b.5000.10.order ("b": 10 of 100
-    each), with sushi3.idata, from the folder that has them; plain or gzip.
+    """Load sushi3a.5000.10.order (`part` "a": everybody orders the same 10) or sushi3b.5000.10.order ("b": 10 of
+    100 each), with sushi3.idata, from the folder that has them; plain or gzip.
 
-    The numbers of the 10 are not those of sushi3.idata; this translates them. `labels="published"` translates the
-    sixth of them to salmon (it is salmon roe), as the experiments of [H12] did.
+    The numbers of the 10 are not those of sushi3.idata; this translates them. `labels="published"` translates the sixth
+    of them to salmon (it is salmon roe), as the experiments of [H12] did.
 
-    FileNotFoundError where a file is not there; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
+    Raise FileNotFoundError if a file is not there; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
     malformed line.
     """
     for name, value, known in (("part", part, ("a", "b")), ("labels", labels, ("right", "published"))):

@@ -1,13 +1,14 @@
 """Parses lines of SVMlight files, `TARGET qid:ID INDEX:VALUE ... # comment`, for ranking files and ordinal data."""
 
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import NUMBER, cut_repr, is_number
+from heedful.data.files import NUMBER, cut_repr, is_number, numbered_lines
 
 FloatArray = NDArray[np.floating[Any]]
 
@@ -24,16 +25,17 @@ class Target(NamedTuple):
     expected: str
 
     def line(self) -> re.Pattern[str]:
-        """A whole line with its groups target, qid, features: all None where it is blank, or only a comment.
+        """Return the pattern of a whole line, with groups target, qid and features: all None if it is blank, or
+        only a comment.
 
-        A line is well-formed if and only if it is matched, so the lenient number parser never sees anything else.
+        A line is well-formed if and only if it matches, so the lenient number parser never sees anything else.
         """
         features = rf"(?:[ \t]+[0-9]{{1,9}}:{NUMBER})*"
         fields = rf"({self.pattern})(?:[ \t]+qid:({_QID}))?({features})"
         return re.compile(rf"[ \t]*(?:{fields})?[ \t]*(?:#.*)?\r?\n?")
 
 
-class Row(NamedTuple):
+class _Row(NamedTuple):
     """A well-formed line with its number."""
 
     number: int
@@ -41,11 +43,36 @@ class Row(NamedTuple):
     features: str  # " INDEX:VALUE INDEX:VALUE ..."
 
 
-def parse(path: Path, rows: list[Row], limit: int, kind: np.dtype[Any], target: Target) -> FloatArray:
+def read_blocks(
+    path: Path, limit: int, kind: np.dtype[Any], target: Target, add: Callable[[int, str, str | None], None]
+) -> Iterator[FloatArray]:
+    """Yield the features of a file in blocks of rows; call `add(line number, target, qid)` for each row as it is read.
+
+    Indices are at most `limit`; values are of type `kind`. Raise ValueError, as NAME:LINE, for a malformed line.
+    """
+    pattern = target.line()
+    rows: list[_Row] = []
+    for number, text in numbered_lines(path):
+        match = pattern.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{path.name}:{number}: {_complaint(text, limit, kind, target)}")
+        value, qid, features = match.groups()
+        if value is None:  # blank, or only a comment
+            continue
+        add(number, value, qid)
+        rows.append(_Row(number, text, features))
+        if len(rows) == BLOCK:
+            yield _parse(path, rows, limit, kind, target)
+            rows.clear()
+    if rows:
+        yield _parse(path, rows, limit, kind, target)
+
+
+def _parse(path: Path, rows: list[_Row], limit: int, kind: np.dtype[Any], target: Target) -> FloatArray:
     """Return the features of a block of lines, rows x (largest index of the block).
 
-    ValueError, as NAME:LINE, for an index beyond `limit` or not above the one before it, and for a value that is not
-    finite as a `kind`.
+    Raise ValueError, as NAME:LINE, for an index beyond `limit` or not above the one before it, and for a value that is
+    not finite as a `kind`.
     """
     flat = np.fromstring("".join(row.features for row in rows).replace(":", " "), sep=" ")
     index = flat[::2].astype(np.int64)
@@ -57,15 +84,15 @@ def parse(path: Path, rows: list[Row], limit: int, kind: np.dtype[Any], target: 
     wrong = (index <= previous) | (index > limit) | ~np.isfinite(value)
     if wrong.any():
         line = rows[row[wrong.argmax()]]
-        raise ValueError(f"{path.name}:{line.number}: {complaint(line.text, limit, kind, target)}")
+        raise ValueError(f"{path.name}:{line.number}: {_complaint(line.text, limit, kind, target)}")
     block = np.zeros((len(rows), index.max(initial=0)), kind)
     block[row, index - 1] = value
     return block
 
 
 def stack_blocks(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> FloatArray:
-    """The blocks stacked, N columns wide; they are removed from the list, so that memory never holds two whole
-    copies.
+    """Return the blocks stacked, N columns wide; they are removed from the list, so that memory never holds two
+    copies of all of them.
     """
     X = np.zeros((sum(map(len, blocks)), N), kind)
     end = len(X)
@@ -76,7 +103,7 @@ def stack_blocks(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> Float
     return X
 
 
-def complaint(text: str, limit: int, kind: np.dtype[Any], target: Target) -> str:
+def _complaint(text: str, limit: int, kind: np.dtype[Any], target: Target) -> str:
     """Say which field of a refused line is wrong, what was expected and what came. Slow, and run once."""
     grade, *fields = re.split(r"[ \t]+", re.sub(r"\r?\n?\Z", "", text).partition("#")[0].strip(" \t"))
     if not re.fullmatch(target.pattern, grade):

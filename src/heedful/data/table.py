@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.files import GZIP_ERRORS, MISSING, cut_repr, number_in, numbered_lines, open_uncompressed
+from heedful.data.files import MISSING, cut_repr, number_in, numbered_lines, open_uncompressed
 from heedful.data.frames import cell, index_of, warn_index, without_index
 from heedful.data.jsonl import read_lines
 
@@ -43,7 +44,7 @@ class CodedColumn(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table with its header read; columns or rows are read on demand."""
+    """A table with its header read; its columns or rows are read when they are asked for."""
 
     header: list[str]
     columns: Callable[[Sequence[str]], list[CodedColumn]]
@@ -59,28 +60,26 @@ def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
     JSON lines: one object a line, in UTF-8; blank lines are passed over. Parquet: needs pyarrow; dates are texts. A
     first column that numbers the rows from 0 and has no name, as pandas writes an index, is left out with a warning.
 
-    FileNotFoundError for a path that does not exist; ModuleNotFoundError, with the command that installs it, where
-    pyarrow is needed and missing. ValueError, as `NAME:LINE: ...` where one line is to blame, for a file that is none
-    of the three, has no rows, is damaged, names a column twice, or holds NaN or an infinite number in JSON.
+    Raise FileNotFoundError for a path that does not exist; ModuleNotFoundError, with the command that installs it,
+    where pyarrow is needed and missing. Raise ValueError, as `NAME:LINE: ...` where one line is to blame, for a file
+    that is none of the three, has no rows, is damaged, names a column twice, or holds NaN or an infinite number in
+    JSON.
     """
     return [row for _, row in open_table(path).located()]
 
 
 def read_located_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
-    """The rows of `read_table`, each with its place: NAME:LINE, or "NAME: row 3" in a Parquet file. Errors as
-    `read_table`.
+    """Read the rows of `read_table` with their places: NAME:LINE, or "NAME: row 3" in a Parquet file. Errors are
+    those of `read_table`.
     """
     return open_table(path).located()
 
 
 def open_table(path: str | PathLike[str]) -> Table:
-    """Open a table. Errors as `read_table`, now or when columns or rows are read."""
+    """Open a table. Errors are those of `read_table`, now or when columns or rows are read."""
     path = Path(path)
     with open_uncompressed(path) as file:
-        try:
-            start = file.peek(4096)[:4096]
-        except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
+        start = file.peek(4096)[:4096]
     if start.startswith(b"PAR1"):
         return _parquet(path)
     other = next((told for mark, told in _OTHERS if start.startswith(mark)), None)
@@ -136,7 +135,7 @@ def _json_lines(path: Path) -> Table:
 
 
 def table_of(placed: list[tuple[str, dict[str, Any]]]) -> Table:
-    """A table of rows with their places; its header has every column that occurs."""
+    """Return a table of rows with their places; its header has every column that occurs."""
 
     def columns(names: Sequence[str]) -> list[CodedColumn]:
         return [_code([row.get(name) for _, row in placed]) for name in names]
@@ -154,7 +153,7 @@ def _parquet(path: Path) -> Table:
     with open_uncompressed(path) as file:
         try:
             table = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(file.read())).read()
-        except (pyarrow.ArrowException, OSError, *GZIP_ERRORS) as error:
+        except (pyarrow.ArrowException, OSError, EOFError, zlib.error) as error:
             told = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ValueError(f"{path.name}: content: expected a whole Parquet file, got {told}") from None
     name, times = Counter(table.column_names).most_common(1)[0] if table.column_names else ("", 1)
@@ -199,7 +198,7 @@ def _csv(path: Path) -> Table:
             called = _strip(next(_records(lines, *_delimiter(path)), []))
         names = _header(path, 1, called)
         left = index_of(called, cells)
-    except (csv.Error, ValueError, *GZIP_ERRORS):
+    except (csv.Error, ValueError):
         _csv_rows(path)  # says where
         raise
     warn_index(path.name, [called[j] for j in left])
@@ -207,7 +206,7 @@ def _csv(path: Path) -> Table:
     def columns(expected: Sequence[str]) -> list[CodedColumn]:
         try:
             found = _csv_columns(path, [names.index(name) for name in expected], len(names))
-        except (csv.Error, ValueError, *GZIP_ERRORS):
+        except (csv.Error, ValueError):
             placed()  # says where
             raise
         return [CodedColumn([_text_cell(cell.strip()) for cell in values], codes) for values, codes in found]
@@ -225,14 +224,15 @@ def _text_cell(cell: str) -> str | None:
 
 @contextmanager
 def _text(path: Path) -> Iterator[io.TextIOWrapper]:
-    """The file as lines of text; UnicodeDecodeError and GZIP_ERRORS come as it is read."""
+    """Open the file as lines of text; UnicodeDecodeError, and ValueError for damaged gzip, come as it is read."""
     with open_uncompressed(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as lines:
         yield lines
 
 
 def _delimiter(path: Path) -> tuple[str, int]:
-    """The separator of cells and the number of lines before the header: the mark that gives the widest header, unless
-    the first line names it, as Excel writes it.
+    """Return the separator of cells, and the number of lines before the header.
+
+    The separator is the mark that gives the widest header, unless the first line names it, as Excel writes it.
     """
     with _text(path) as lines:
         said = _SEPARATOR.fullmatch(lines.readline())
@@ -246,7 +246,7 @@ def _delimiter(path: Path) -> tuple[str, int]:
 
 
 def _records(lines: io.TextIOWrapper, delimiter: str, before: int) -> Iterator[list[str]]:
-    """The records that are not blank, behind so many lines."""
+    """Return the records that are not blank, after `before` lines."""
     for _ in range(before):
         lines.readline()
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -254,8 +254,12 @@ def _records(lines: io.TextIOWrapper, delimiter: str, before: int) -> Iterator[l
 
 
 def _csv_columns(path: Path, at: list[int], cells: int) -> list[CodedColumn]:
-    """These columns (by place) of a CSV with so many, read a part at a time, not stripped. Where it is damaged, what
-    made it so, without its place; csv.Error where a record has not so many cells, or there is none."""
+    """Return the columns (by their places `at`) of a CSV with so many `cells` in a row, not stripped, reading a part at
+    a time.
+
+    If the file is damaged, raise the error that says what is wrong, without its place; csv.Error for a record with
+    another number of cells, and if there is none.
+    """
     coders = [_Coder() for _ in at]
     with _text(path) as lines:
         records = _records(lines, *_delimiter(path))
@@ -275,8 +279,8 @@ def _csv_columns(path: Path, at: list[int], cells: int) -> list[CodedColumn]:
 def csv_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Return (names of the columns, (line on which it starts, its cells) of each row) of a CSV; at least one row.
 
-    A column without a name is "column 2" by its place; an index that pandas wrote is left out with a warning.
-    ValueError as in `read_table`.
+    A column without a name is "column 2" by its place; an index that pandas wrote is left out with a warning. Raise
+    Raise ValueError as in `read_table`.
     """
     names, rows, left = _csv_rows(path)
     warn_index(path.name, left)
@@ -284,7 +288,7 @@ def csv_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
 
 
 def _csv_rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]], list[str]]:
-    """What `csv_table` returns, and what the columns are called that it leaves out."""
+    """Return what `csv_table` returns, and the names of the columns that it leaves out."""
     (start, called), *rows = _csv_records(path)
     names = _header(path, start, called)
     if not rows:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.files import GZIP_ERRORS, cut_repr, numbered_lines, open_uncompressed
+from heedful.data.files import cut_repr, numbered_lines, open_uncompressed
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -48,9 +48,10 @@ class Chain(NamedTuple):
 def load_sessions(sessions: str | PathLike[str], judgments: str | PathLike[str]) -> list[Chain]:
     """Load the chains of a session file, with the grades of their documents for the topic of each.
 
-    FileNotFoundError for a path that does not exist. ValueError, as `NAME: ...` with the line or the session, for what
-    is not such a file: XML that is malformed, declares a document type or has no session; a result without a rank or
-    a document; a click on a rank that was not shown; a judgment that is not four fields with a grade from -2 to 4.
+    Raise FileNotFoundError for a path that does not exist. Raise ValueError, as `NAME: ...` with the line or the
+    session, for what is not such a file: XML that is malformed, declares a document type or has no session; a result
+    without a rank or a document; a click on a rank that was not shown; a judgment that is not four fields with a grade
+    from -2 to 4.
     """
     grades = _judgments(Path(judgments))
     path = Path(sessions)
@@ -61,7 +62,9 @@ def load_sessions(sessions: str | PathLike[str], judgments: str | PathLike[str])
 
 
 def relevance(grades: Ints) -> Array:
-    """Grades (m,) as relevance from 0 to 5, linearly, as in [J15] section 3.2; junk and unjudged documents have 0."""
+    """Return grades (m,) as relevance from 0 to 5, linearly, as in [J15] section 3.2; junk and unjudged documents
+    have 0.
+    """
     return np.maximum(grades, 0) * (5.0 / HIGHEST)
 
 
@@ -77,9 +80,9 @@ FEATURES = (
 
 
 def features(chain: Chain) -> Array:
-    """Features of documents that use neither clicks nor judgments (m x 7), `FEATURES`, each from 0 to 1.
+    """Return features of documents that use neither clicks nor judgments (m x 7), `FEATURES`, each from 0 to 1.
 
-    The query is the first of the chain; for each text, the share of its words that occur.
+    The query is the first of the chain; for each text, the feature is the share of the query's words that occur in it.
     """
     asked = set(_words(chain.queries[0]))
     X = np.zeros((len(chain.documents), len(FEATURES)))
@@ -118,8 +121,6 @@ def _root(path: Path) -> ET.Element:
             root: ET.Element = parser.close()
         except ET.ParseError as error:
             raise ValueError(f"{path.name}:{error.position[0]}: xml: expected well-formed XML, got {error}") from None
-        except GZIP_ERRORS as error:
-            raise ValueError(f"{path.name}: gzip: expected a whole stream, got {error}") from None
         except ValueError as error:
             raise ValueError(f"{path.name}: {error}") from None
     return root

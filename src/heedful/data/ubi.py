@@ -91,7 +91,9 @@ class _Query:
     events: list[_Event] = field(default_factory=list)
 
     def content(self) -> tuple[Any, ...]:
-        """What two rows of one query differ in; the smallest is kept, whichever comes first."""
+        """Return what two rows of one query may differ in; of several rows the one with the smallest is kept,
+        whichever comes first.
+        """
         context = msgspec.json.encode(self.context, order="sorted")
         return (not any(self.hits), self.time, self.hits, self.person or "", context, self.session)
 
@@ -106,19 +108,19 @@ def read_ubi(
 ) -> Iterator[dict[str, Any]]:
     """Yield the decisions and the feedback of UBI logs, in an order in which they can be imported.
 
-    Queries come in the order of their time (then of their ids), each a decision that showed the hits in their
-    order, with probability None; after it one feedback with its clicks, in the order of the first click on each
-    item, and then one for each other action. With `chains`, queries of one client (and, where it is known, one
-    session) that follow each other within 30 minutes are one need: after the decisions of all of them the clicks on
-    any of them are one feedback to the first, and `chain` names the others. A query without hits showed what its
-    impressions say, by position.
+    Queries come in the order of their time (then of their ids), each a decision that showed the hits in their order,
+    with probability None; after it one feedback with its clicks, in the order of the first click on each item, and then
+    one for each other action. With `chains`, queries of one client (and, where it is known, one session) that follow
+    each other within 30 minutes are one need: after the decisions of all of them the clicks on any of them are one
+    feedback to the first, and `chain` names the others. A query without hits showed what its impressions say, by
+    position.
 
     Files are JSON lines, plain documents or with `_source` around them, or CSV if so named (.csv, .csv.gz); plain or
-    gzip. Ids are hashes of what identifies the event, so that another export of the same rows gives the same lines;
-    the rows may stand in any order. All queries and the usable events are held in memory.
+    gzip. Ids are hashes of what identifies the event, so that another export of the same rows gives the same lines; the
+    rows may stand in any order. All queries and the usable events are held in memory.
 
-    `report` tells what became of every row. Raises as `files.uncompressed` does for a file that is not there, and
-    ValueError for gzip that is cut off; a bad row is counted, never raised.
+    `report` tells what became of every row. Raises as `files.uncompressed` does for a file that is not there, and Raise
+    Raise ValueError for gzip that is cut off; a bad row is counted, never raised.
     """
     found, lost = _queries(Path(queries), report)
     _events(Path(events), found, lost, actions, report)

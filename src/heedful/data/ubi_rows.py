@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from heedful.data.files import GZIP_ERRORS, cut_repr, open_uncompressed
+from heedful.data.files import cut_repr, open_uncompressed
 from heedful.data.jsonl import Line, read_lines
 
 MAX_NAME = 200  # characters of an id, as at the door of the loop; the indices ignore those longer than 100
@@ -31,7 +31,7 @@ def read_rows(path: Path) -> Iterator[Line]:
 def _read_csv(path: Path) -> Iterator[Line]:
     """Yield the rows of a CSV file by the names in its first; empty cells are left out, and so are empty rows.
 
-    ValueError where the names cannot be read, or where one comes twice: then no row can be.
+    Raise ValueError if the names cannot be read, or where one comes twice: then no row can be.
     """
     with open_uncompressed(path) as file:
         # Bytes that are not UTF-8 come as surrogates, which UTF-8 cannot hold: their row is bad, not the file.
@@ -48,8 +48,6 @@ def _read_csv(path: Path) -> Iterator[Line]:
                 error = "text: expected UTF-8, got other bytes"
             except csv.Error as problem:
                 error = f"row: expected CSV, got {problem}"
-            except GZIP_ERRORS as problem:
-                raise ValueError(f"{path.name}: gzip: expected a whole stream, got {problem}") from None
             else:
                 if not cells:
                     continue
@@ -92,7 +90,7 @@ def as_name(value: object) -> str:
 
 
 def as_position(value: object) -> float:
-    """A position; infinity where the value is none."""
+    """Return a value as a position; infinity if it is none."""
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -103,7 +101,7 @@ def as_position(value: object) -> float:
 
 
 def first(*values: object) -> object:
-    """The first value that is not missing."""
+    """Return the first value that is not missing."""
     return next((value for value in values if value is not None), None)
 
 
@@ -144,5 +142,5 @@ def _is_scalar(value: object) -> bool:
 
 
 def is_bulk(row: dict[str, Any]) -> bool:
-    """Whether a line is an action of the bulk interface rather than a document."""
+    """Return whether a line is an action of the bulk interface rather than a document."""
     return len(row) == 1 and not row.keys().isdisjoint({"index", "create"})

@@ -15,7 +15,7 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 MOST_ROWS = 400
-"""Rows of one answer: what a tier of 20 over another of 20 says, or that 28 are equally good."""
+"""The greatest number of rows of one answer: that of a tier of 20 items over another of 20, or of 28 items that tie."""
 
 
 def pairwise_rows(choices: ComparisonTable) -> PairRows:

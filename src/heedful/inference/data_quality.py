@@ -19,17 +19,18 @@ from heedful.inference.gp.response_noise import PRIOR
 Array = npt.NDArray[np.float64]
 
 RARE = 1e-3
-"""A hand is remarkable where chance would do the same less often, in any of the people."""
+"""A habit of one side is reported if chance would produce one as strong in any of the people with less probability."""
 
 MAJORITY = 0.05
-"""A majority is one where heads would be so many less often."""
+"""A majority is significant if a fair coin would show as many heads with less probability."""
 
 ENOUGH, LITTLE = 20, 1.0
-"""One person's answers, at least so many, are as good as tossed where their log evidence is more by less than this."""
+"""The answers of one person, if at least ENOUGH, are called random if their log evidence exceeds that of coins by less
+than LITTLE."""
 
 SETTLED = 1e-3
 FEW = 5
-"""So many people or pairs are named; the rest are counted."""
+"""The greatest number of people or pairs that a remark names; the others are counted."""
 
 
 class Remark(NamedTuple):

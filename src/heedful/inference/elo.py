@@ -14,7 +14,7 @@ from heedful.inference.gp.posterior import Posterior
 Array = npt.NDArray[np.float64]
 
 MIDDLE = 1_000.0
-"""The average of all items, where none is anchored."""
+"""The score of the average of all items if no item is anchored."""
 
 POINTS = math.sqrt(8.0 / math.pi) * 400.0 / math.log(10.0)
 """Points of a difference of 1 in utility, 277. By Elo's formula 400 / ln 10 points are a logit; a choice here is
@@ -22,7 +22,7 @@ Phi(d), whose slope at d = 0 is that of the logistic function of sqrt(8 / pi) d.
 depend most, have the same odds on both scales; elsewhere Elo's formula gives the favourite up to .018 less."""
 
 _BAR = 1.6448536269514722
-"""Standard deviations to either side that hold 90 %."""
+"""A normal distribution has 90 % of its mass within this many standard deviations."""
 
 
 class Scores(NamedTuple):

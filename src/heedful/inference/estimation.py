@@ -29,7 +29,7 @@ Array = npt.NDArray[np.float64]
 
 MOST_ITEMS = 3_000
 MOST_ITEMS_OF_MANY = 1_000
-"""Items that are ranked at most; where people are told apart, too."""
+"""The greatest number of items, of one person, and of several people who are told apart."""
 
 
 class Belief(NamedTuple):

@@ -35,9 +35,9 @@ Array = npt.NDArray[np.float64]
 Rows = Sequence[Mapping[str, Any]]
 
 MATRIX = 200
-"""Items at most of which `to_dict` has the matrix of wins."""
+"""The greatest number of items with which `to_dict` has the matrix of wins."""
 MOST_SCORE = 1e6
-"""Of an item that is anchored, up or down."""
+"""The greatest score of an anchored item, and minus the least."""
 
 
 class RankRequest(NamedTuple):

@@ -16,7 +16,7 @@ FIGURES: dict[str, Figure] = {
 
 
 def find_figure(name: str) -> Figure:
-    """The figure with this id. ValueError, with the nearest id, where there is none."""
+    """Return the figure with this id. Raise ValueError, with the nearest id, if there is none."""
     if name not in FIGURES:
         from heedful.learners.registry import did_you_mean
 
@@ -27,7 +27,7 @@ def find_figure(name: str) -> Figure:
 
 
 def with_labels(figure: Figure, labels: str) -> Figure:
-    """The figure with these labels, "right" or "published"; unchanged where it has no such choice."""
+    """Return the figure with these labels, "right" or "published"; unchanged if it has no such choice."""
     if FIGURES.get(figure.id) is not figure:
         return figure
     return next((other for other in nips2012.figures(labels) if other.id == figure.id), figure)

@@ -20,21 +20,23 @@ ROOM = 0.1
 
 
 def chains_panel() -> Panel:
-    """The panel of distribution functions: one line per condition, and one for all of them."""
+    """Return the panel of distribution functions: one line for each condition, and one for all of them."""
     lines = tuple(Line(condition, (condition,), "clicks") for condition in (*CONDITIONS, ALL))
     return distribution(CHAINS, "utility differences", lines)
 
 
 def _signs(outcome: Outcome, label: str) -> Array:
-    """1 where the feedback is better, -1 where it is worse, else 0: one row per chain, one column per ranking shown."""
+    """Return 1 where the feedback is better than the ranking shown, -1 where it is worse, else 0 (chains x rankings
+    shown).
+    """
     differences = outcome[CHAINS][label].regrets
     return np.where(np.abs(differences) < 1e-9, 0.0, np.sign(differences))  # a sum in another order
 
 
 def mostly_better(labels: tuple[str, ...]) -> Check:
-    """In each of these conditions more chains are better than worse, by the sign test.
+    """Return a check that in each of these conditions more chains are better than worse, by the sign test.
 
-    Of several rankings of a chain, which are one cluster, it counts whether more are better than worse.
+    Several rankings of a chain are one cluster: the sign of the chain is that of better less worse ones.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -58,14 +60,18 @@ def _sign_test(better: int, worse: int) -> float:
 
 
 def _more(better: int, worse: int, p: float, tests: int) -> Conclusion:
-    """Whether more are better, by a two-sided p-value, corrected for `tests` of which any may fail the claim."""
+    """Return the conclusion whether more are better, from a two-sided p-value; to fail, the p-value is corrected
+    for `tests`, of which any may fail the claim.
+    """
     if better > worse and p < SIGNIFICANT:
         return HOLDS
     return FAILS if worse > better and p < SIGNIFICANT / tests else OPEN
 
 
 def about_as_often(label: str, better: float, worse: float, room: float = ROOM) -> Check:
-    """The shares of better and of worse rankings equal the paper's within `room`; chains are clusters."""
+    """Return a check that the shares of better and of worse rankings equal the paper's within `room`; chains are
+    clusters.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         signs = _signs(outcome, label)
@@ -82,8 +88,9 @@ def about_as_often(label: str, better: float, worse: float, room: float = ROOM) 
 
 
 def as_often_unchanged(label: str, share: float, room: float = ROOM) -> Check:
-    """Of the rankings neither better nor worse, the share that clicks left unchanged equals the paper's within `room`;
-    chains are clusters, and their share is a ratio of means.
+    """Return a check that clicks left a share of the rankings unchanged that equals the paper's within `room`.
+
+    The share is of the rankings neither better nor worse. Chains are clusters, so the share is a ratio of means.
     """
 
     def check(outcome: Outcome) -> Verdict:

@@ -30,19 +30,19 @@ EVEN = 0.01
 
 
 def ends(ran: LineResult) -> Array:
-    """Final value of each run (runs,)."""
+    """Return the final value of each run (runs,)."""
     return ran.regrets[:, -1]
 
 
 def with_error(values: Array) -> str:
-    """A mean with its standard error, where there is one, in words."""
+    """Say a mean in words, with its standard error if there is one."""
     if values.size < 2:
         return f"{values.mean():.3f}"
     return f"{values.mean():.3f} ± {float(standard_error(values)):.3f}"
 
 
 def near(panel: str, label: str, paper: float) -> Check:
-    """The final mean differs from the paper's by at most NEAR."""
+    """Return a check that the final mean differs from the paper's by at most NEAR."""
 
     def check(outcome: Outcome) -> Verdict:
         values = ends(outcome[panel][label])
@@ -54,7 +54,7 @@ def near(panel: str, label: str, paper: float) -> Check:
 
 
 def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Each of `ours` ends lower than each of `others`."""
+    """Return a check that each of `ours` ends lower than each of `others`."""
 
     def check(outcome: Outcome) -> Verdict:
         parts = {(a, b): below(ends(outcome[panel][a]), ends(outcome[panel][b])) for a in ours for b in others}
@@ -68,7 +68,7 @@ def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Ch
 
 
 def even(panel: str, a: str, b: str) -> Check:
-    """The final values of lines a and b differ by at most EVEN."""
+    """Return a check that the final values of lines a and b differ by at most EVEN."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (ends(outcome[panel][label]) for label in (a, b))
@@ -80,7 +80,7 @@ def even(panel: str, a: str, b: str) -> Check:
 
 
 def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
-    """At least one of these lines ends no higher than line b plus EVEN."""
+    """Return a check that at least one of these lines ends no higher than line b plus EVEN."""
 
     def check(outcome: Outcome) -> Verdict:
         other = ends(outcome[panel][b])
@@ -94,7 +94,7 @@ def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
 
 
 def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Each of `ours` takes less time than each of `others`."""
+    """Return a check that each of `ours` takes less time than each of `others`."""
 
     def check(outcome: Outcome) -> Verdict:
         took = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
@@ -107,11 +107,11 @@ def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
 
 
 def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int = -1, least: int = 0) -> Check:
-    """Acquisition rule a is significantly better than rule b in at least `least` of the panels and models, and
-    significantly worse in at most `most` (-1: any number).
+    """Return a check that acquisition rule a is significantly better than rule b in at least `least` of the panels
+    and models, and significantly worse in at most `most` of them (-1: any number).
 
-    It fails where too many are significantly worse at level 0.05 / their number, so that none is by chance; it cannot
-    be told where too few are either.
+    The claim fails if too many are significantly worse at level 0.05 / their number, so that none is by chance. It
+    cannot be told if too few are better or worse.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -137,12 +137,12 @@ def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int
 
 
 def _swap(part: Part) -> Part:
-    """The opposite part: that the difference is above 0."""
+    """Return the opposite part: that the difference is above 0."""
     return Part(part.found, low=0.0)
 
 
 def throughout(panel: str, a: str, b: str) -> Check:
-    """Line a is lower than line b at the start and after every question."""
+    """Return a check that line a is lower than line b at the start and after every question."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (outcome[panel][label].regrets for label in (a, b))
@@ -156,7 +156,9 @@ def throughout(panel: str, a: str, b: str) -> Check:
 
 
 def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Check:
-    """At the scale with the highest mean of `guide`, the error exceeds that at `others` by at most EVEN."""
+    """Return a check that the error at the scale with the highest mean of `guide` exceeds the error at `others` by
+    at most EVEN.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         ran = outcome[panel][guide]
@@ -173,7 +175,7 @@ def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Ch
 
 
 def asks_apart(panel: str, a: str, b: str, spread: str) -> Check:
-    """Where line a is highest, the line of the standard deviation is higher than where line b is highest."""
+    """Return a check that the standard deviation is higher where line a is highest than where line b is highest."""
 
     def check(outcome: Outcome) -> Verdict:
         lines = outcome[panel]

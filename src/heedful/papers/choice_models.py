@@ -32,8 +32,10 @@ COUNTS = (1.0, 3.0, 10.0, 30.0)
 
 
 class Problem(NamedTuple):
-    """What is known besides the answers: standardised features of items (n x d) and of people (U x q), a seed, `apart`:
-    what was tuned on other people, by model; `kept`: a cache that all fits of one run share.
+    """What is known about people and items besides the answers.
+
+    `features` (n x d) of items and `people` (U x q): standardised features; `seed`; `apart`: what was tuned on other
+    people, by model; `kept`: a cache that all fits of one run share.
     """
 
     features: Array
@@ -43,7 +45,7 @@ class Problem(NamedTuple):
     kept: dict[Any, Any]
 
     def covariance(self, times: float = 1.0, amplitude: float = 1.0) -> Array:
-        """K (n x n) of the items, with `times` the length-scale of the released code."""
+        """Return K (n x n) of the items, with `times` the length-scale of the released code."""
 
         wide = times * half_median(self.features)
         return kernel_for(self.features, wide, amplitude).over(self.features)
@@ -57,7 +59,7 @@ class PreferenceModel(Protocol):
         """Log evidence of all answers, in nats."""
 
     def gap(self, user: Ints, a: Ints, b: Ints) -> tuple[Array, Array]:
-        """Mean and variance of the utility of a less that of b, for each user; arrays of one shape."""
+        """Return mean and variance of the utility of a less that of b, for each user; arrays of one shape."""
 
 
 Fit = Callable[[Problem, PairRows, Any], PreferenceModel]
@@ -75,18 +77,18 @@ class HierarchicalModel(NamedTuple):
         return float(self.fitted.people.log_evidence.sum())
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Mean and variance of f_u(a) - f_u(b); arrays of one shape."""
+        """Return mean and variance of f_u(a) - f_u(b); arrays of one shape."""
         people = self.fitted.people  # of so few items, all at once
         return user_gap(people.mean, people.cov, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """P(user prefers a to b), noise included; arrays of one shape."""
+        """Return P(user prefers a to b), noise included; arrays of one shape."""
         return choice_probability(*self.gap(user, a, b))
 
 
 @cache
 def model(name: str) -> Fit:
-    """The fit function of a name with parameters. ValueError for an unknown name."""
+    """Return the fit function of a name with parameters, such as `cp:D=5`. Raise ValueError for an unknown name."""
     kind, _, told = name.partition(":")
     if kind not in _MODELS:
         raise ValueError(f"model: expected one of {', '.join(_MODELS)}, got {name!r}")
@@ -108,7 +110,11 @@ def _cp(
 def _cpu(
     problem: Problem, rows: PairRows, earlier: Any, D: float = 20, rho: float = -1.0, pseudo: float = PSEUDO
 ) -> PreferenceModel:
-    """CPU with FITC over people as published; `rho`: share of the features' covariance in place of a nugget."""
+    """Fit CPU with FITC over people as published.
+
+    `rho`: the share of the features' covariance, in place of a nugget if 0 or more; `pseudo`: the number of
+    pseudo-people.
+    """
     Z = problem.people
     few = int(pseudo) if 0 < pseudo < len(Z) else None
     if (rho, few) not in problem.kept:
@@ -127,12 +133,12 @@ def _single(problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0) 
 
 
 def _birlutiu(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
-    """BI at length-scale 1, as in the released code."""
+    """Fit BI at length-scale 1, as in the released code."""
     return fit_birlutiu(kernel_for(problem.features, 1.0).over(problem.features), len(problem.people), rows)
 
 
 def _joint(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
-    """BO with a length-scale per feature, by the evidence of other people's answers."""
+    """Fit BO with a length-scale for each feature, chosen by the evidence of other people's answers."""
     K_items, K_users = problem.apart["bo"].kernels(standardise(problem.features), problem.people)
     return fit_joint(K_items, K_users, rows)
 
@@ -159,12 +165,12 @@ def _hierarchical(
 
 
 def _tuned_hierarchical(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
-    """The hierarchical model with the nu0 that predicted other people's answers best."""
+    """Fit the hierarchical model with the nu0 that predicted other people's answers best."""
     return _hierarchical(problem, rows, earlier, nu0=problem.apart["hierarchical-tuned"])
 
 
 def _tune(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
-    """CP, or CPU with a mix, at the length-scale, amplitude and rho that predicted other people's answers best."""
+    """Fit CP, or CPU with a mix, at the length-scale, amplitude and rho that predicted other people's answers best."""
     choice = problem.apart["tuned"]
     K = kernel_for(problem.features, choice.lengthscale, choice.amplitude).over(problem.features)
     people = user_covariance(problem.people, rho=choice.rho, pseudo=PSEUDO) if choice.rho > 0.0 else None
@@ -172,9 +178,10 @@ def _tune(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
 
 
 def tune_on_others(name: str, features: Array, people: Array, rows: PairRows, few: bool) -> Any:
-    """What a model tunes on other people, features (U x q) and answers, before it is fitted; None for most models.
+    """Return what a model tunes on other people before it is fitted, from their features (U x q) and answers; None
+    for most models.
 
-    BO uses 25 of them, as published. With `few` both models use fewer people and candidates.
+    BO uses 25 people, as published. With `few`, both models that tune for long use fewer people and candidates.
     """
     if name == "bo":
         return tune_joint(features, people, rows, people=8 if few else 25, steps=8 if few else 30)

@@ -45,18 +45,18 @@ COMPARABLE, SIMILAR, IDENTICAL = 0.25, 0.10, 0.05
 
 
 def regret_at(ran: LineResult, t: int = 0) -> Array:
-    """REG_t, the average regret after t rounds, of each run (runs,); of the whole run where t is 0."""
+    """Return REG_t, the average regret after t rounds, of each run (runs,); of the whole run if t is 0."""
     means: Array = ran.regrets[:, : t or None].mean(axis=1)
     return means
 
 
 def _end(ran: LineResult, measure: Measure | None) -> Array:
-    """Final value of each run (runs,): the average regret, or another measure."""
+    """Return the final value of each run (runs,): the average regret, or another measure."""
     return regret_at(ran) if measure is None else measure.of(ran.regrets, ran.M)[:, -1]
 
 
 def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
-    """Line a ends lower than line b, in average regret or another measure."""
+    """Return a check that line a ends lower than line b, in average regret or another measure."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
@@ -68,7 +68,7 @@ def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
 
 
 def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
-    """Each line ends lower than the one before."""
+    """Return a check that each line ends lower than the line before it."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = [regret_at(outcome[panel][label]) for label in labels]
@@ -81,7 +81,9 @@ def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
 
 
 def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> Check:
-    """Line a is significantly lower than line b at most of the rounds from `least` to `most` (0: the last)."""
+    """Return a check that line a is significantly lower than line b at most of the rounds from `least` to `most`
+    (0: the last).
+    """
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (average_regret(outcome[panel][label].regrets) for label in (a, b))
@@ -101,7 +103,7 @@ def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> C
 
 
 def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
-    """The final values of a and b differ by at most a share `tolerance` of b's average regret."""
+    """Return a check that the final values of a and b differ by at most a share `tolerance` of b's average regret."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = regret_at(outcome[panel][a]), regret_at(outcome[panel][b])
@@ -114,7 +116,7 @@ def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
 
 
 def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | None = None) -> Check:
-    """Line a ends below `factor` times line b, in average regret or another measure."""
+    """Return a check that line a ends below `factor` times line b, in average regret or another measure."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
@@ -126,8 +128,8 @@ def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | 
 
 
 def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: int | None = None) -> Check:
-    """The final average regret of `slow` is reached by `fast` after this share of the rounds, or after `most` where
-    fewer.
+    """Return a check that `fast` reaches the final average regret of `slow` after a share of the rounds, or after
+    `most` rounds if these are fewer.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -147,7 +149,7 @@ def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: i
 
 
 def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
-    """A run of line a takes less than this share of the processor time of a run of line b."""
+    """Return a check that A run of line a takes less than this share of the processor time of a run of line b."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = outcome[panel][a].seconds, outcome[panel][b].seconds
@@ -164,10 +166,10 @@ def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
 
 
 def closer(near: str, far: str, a: str, b: str) -> Check:
-    """The ratio of the average regrets of a and b, a's the higher, is nearer to one in panel `near` than in panel
-    `far`.
+    """Return a check that the ratio of the average regrets of a and b, a's the higher, is nearer to one in panel
+    `near` than in panel `far`.
 
-    Compares logarithms, whose scatter follows from that of a and b relative to their means (delta method).
+    It compares logarithms, whose scatter follows from that of a and b relative to their means (delta method).
     """
 
     def check(outcome: Outcome) -> Verdict:

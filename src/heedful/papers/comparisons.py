@@ -29,7 +29,7 @@ NDCG = Measure("average NDCG@5 of rounds 1 to t", lambda regrets, M: 1.0 - avera
 
 
 def higher(panel: str, a: str, b: str) -> Check:
-    """Line a ends with a higher average NDCG than line b."""
+    """Return a check that line a ends with a higher average NDCG than line b."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_ndcg(outcome[panel][label])[:, -1] for label in (a, b))
@@ -40,8 +40,8 @@ def higher(panel: str, a: str, b: str) -> Check:
 
 
 def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
-    """From a tenth of the rounds on, the average NDCG of line a exceeds that of each other line by more than
-    `least`.
+    """Return a check that from a tenth of the rounds on, the average NDCG of line a exceeds that of each other line
+    by more than `least`.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -61,7 +61,7 @@ def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
 
 
 def smaller_gaps(panel: str, wide: Sequence[str], labels: Sequence[str]) -> Check:
-    """The range of the lines' final values is smaller in one panel than in each of the others."""
+    """Return a check that the range of the lines' final values is smaller in one panel than in each of the others."""
 
     def check(outcome: Outcome) -> Verdict:
         gaps = {}
@@ -82,7 +82,7 @@ def _ndcg(ran: LineResult) -> Array:
 
 
 def best_cell(panel: str, cell: str) -> Check:
-    """This cell of a grid ends lower than each other cell."""
+    """Return a check that this cell of a grid ends lower than each other cell."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = _cells(outcome, panel)
@@ -92,8 +92,8 @@ def best_cell(panel: str, cell: str) -> Check:
 
 
 def lowest_cell(panel: str, cell: str, runs: int) -> Check:
-    """With the grid's own number of runs, this cell has the lowest mean, as it was chosen; with fewer runs it cannot be
-    told.
+    """Return a check that this cell has the lowest mean with the grid's own number of runs, by which it was chosen;
+    with fewer runs it cannot be told.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -118,12 +118,14 @@ def _cells(outcome: Outcome, panel: str) -> dict[str, Array]:
 
 
 def parameters(spec: str) -> str:
-    """The hyperparameters of a learner as written in its spec."""
+    """Return the hyperparameters of a learner as written in its spec."""
     return spec.partition(":")[2]
 
 
 def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Check:
-    """The final values of the first panel's lines vary less, relative to their mean, than those of each other panel."""
+    """Return a check that the final values of the first panel's lines vary less, relative to their mean, than those
+    of each other panel.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         spreads = []
@@ -144,10 +146,10 @@ def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Che
 
 
 def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Check:
-    """Make a check that every line of one panel has a lower mean regret than every line of another.
+    """Return a check that every line of one panel has a lower mean regret than every line of another.
 
-    `a` and `b` are (panel, its lines). Means are over rounds, and runs are paired in the tests. The verdict reports
-    the weakest of the comparisons.
+    `a` and `b` are (panel, its lines). Means are over rounds, and runs are paired in the tests. The verdict reports the
+    weakest of the comparisons.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -166,7 +168,7 @@ def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Che
 
 
 def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -> Check:
-    """No line is lower than line `label` by more than a share of it."""
+    """Return a check that no line is lower than line `label` by more than a share of it."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = {each: outcome[panel][each].regrets.mean(axis=1) for each in labels}
@@ -182,7 +184,9 @@ def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -
 
 
 def quicker(panel: str, a: str, b: str, share: float) -> Check:
-    """For lines that hold seconds of runs: a takes less than this share of b's."""
+    """Return a check that line a takes less than this share of the seconds of line b, for lines that hold seconds
+    of runs.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (outcome[panel][label].regrets[:, -1] for label in (a, b))

@@ -58,16 +58,17 @@ EDITIONS = {CHAINS: (FILES[CHAINS], ("sessiontrack2013.xml", "qrels.2013.txt"))}
 
 
 def files_of(world: str, data: Path) -> list[Path]:
-    """The files of a world, in its folder under `data` or in `data` itself, plain or gzip; none where one is missing.
+    """Return the files of a world, in its folder under `data` or in `data` itself, plain or gzip; [] if one is
+    missing.
 
-    With data sets of several years, the files of each year present, in order.
+    If a data set has editions of several years, the files of each year that is present are returned, in order.
     """
     places = (*(data / folder for folder in FOLDERS[world]), data)
     return [file for names in EDITIONS.get(world, (FILES[world],)) for file in _complete(names, places)]
 
 
 def _complete(names: Sequence[str], places: Sequence[Path]) -> list[Path]:
-    """The files in the first folder that has all of them."""
+    """Return the files in the first folder that has all of them, or []."""
     for place in places:
         found = [[file for file in (place / name, place / f"{name}.gz") if file.is_file()] for name in names]
         if all(found):
@@ -76,7 +77,7 @@ def _complete(names: Sequence[str], places: Sequence[Path]) -> list[Path]:
 
 
 def missing_files(world: str, data: Path) -> str:
-    """The folders and files that `files_of` looked for, in words."""
+    """Say in words which folders and files `files_of` looked for."""
     folders = _join((*FOLDERS[world], "the folder itself"))
     files = ", or ".join(map(_join, EDITIONS.get(world, (FILES[world],))))
     return f"no {FOLDERS[world][0]} in {data}: looked in {folders} for {files}, plain or .gz"
@@ -88,7 +89,9 @@ def _join(names: Sequence[str]) -> str:
 
 
 def load_choices(world: str, folder: Path, labels: str, ratings: Ratings | None = None) -> PairwiseDataset:
-    """Everybody's preference on every pair of a world's items; `ratings`: those of the folder, where already read."""
+    """Load the preference of each person on each pair of a world's items; `ratings`: those of the folder, if
+    already read.
+    """
     from heedful.data.collaborative import load_collaborative
     from heedful.data.election import load_election
     from heedful.data.jura import load_jura

@@ -27,7 +27,7 @@ DASHES = ("-", (0, (5, 1.2)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
-    """Draw the panels that were run into each of the files (.png, .svg, .pdf). ValueError where none was run."""
+    """Draw the panels that were run into each of the files (.png, .svg, .pdf). Raise ValueError if none was run."""
     import matplotlib
     from matplotlib.figure import Figure as Sheet
 
@@ -81,7 +81,7 @@ def _curves(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: S
 
 
 def _growth(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
-    """As `_curves`, with a linear time axis, and without the first, random rounds."""
+    """Draw lines as `_curves` does, with a linear axis of rounds, and without the first, random rounds."""
     for label, ran in lines.items():
         T = ran.regrets.shape[1]
         t = np.unique(np.linspace(min(T, max(1, T // 50)), T, 200).round().astype(int))
@@ -154,7 +154,7 @@ def _against_rounds(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -
 
 
 def _styles(labels: Iterable[str]) -> Styles:
-    """A colour and dash for each line of a figure, the same in all panels."""
+    """Return a colour and dash for each line of a figure, the same in all panels."""
     return {
         label: {"color": COLORS[i % len(COLORS)], "linestyle": DASHES[i % len(DASHES)]}
         for i, label in enumerate(labels)
@@ -178,7 +178,7 @@ def _sweep(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
 
 
 def _round(t: int, once: int) -> str:
-    """A round, and which pass through the queries it is, where they repeat."""
+    """Say which round it is and, where contexts repeat, in which pass through the queries."""
     passes = " (one pass)" if t == once else f" ({t / once:.3g} passes)" if 0 < once < t else ""
     return f"t = {t:,}{passes}"
 
@@ -215,5 +215,5 @@ def _bars(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Sty
 
 
 def _label(label: str, ran: LineResult) -> str:
-    """A line's name, with the parameters that were best in hindsight."""
+    """Return the name of a line, with the parameters that were best in hindsight."""
     return f"{label} ({ran.learner.partition(':')[2]})" if len(ran.line.learners) > 1 else label

@@ -203,7 +203,7 @@ def _cumulative(regrets: Array, M: Array) -> Array:
 
 
 def _quadratic(regrets: Array, M: Array) -> Array:
-    """T CREG_T for c(theta) = (theta - M)^2: the sum of c(-r) - c(0) = r^2 + 2 M r. [J15] section 6.4"""
+    """Return T CREG_T for c(theta) = (theta - M)^2: the sum of c(-r) - c(0) = r^2 + 2 M r. [J15] section 6.4"""
     return np.cumsum(regrets**2 + 2.0 * M[:, None] * regrets, axis=-1)
 
 

@@ -17,8 +17,10 @@ GRID = np.linspace(-4.0, 4.0, 401)
 
 
 def toy_data(seed: int) -> tuple[Array, Array]:
-    """Inputs (n,) and labels (n,) of 1 or -1: one class on the left, the other on the right, and between them many of
-    both with random labels; none beyond 2.5.
+    """Draw inputs (n,) and labels (n,) of 1 or -1.
+
+    One class lies on the left, the other on the right, and between them are many inputs with random labels; none lies
+    beyond 2.5.
     """
     rng = np.random.default_rng([seed, 1])
     left, mixed, right = rng.uniform(-3.5, -1.0, 8), rng.uniform(-0.6, 0.6, 40), rng.uniform(1.0, 2.5, 8)
@@ -27,14 +29,16 @@ def toy_data(seed: int) -> tuple[Array, Array]:
 
 
 def covariance(x: Array, z: Array) -> Array:
-    """k(x, z) = amplitude^2 exp(-(x - z)^2 / (2 l^2)) (n x m)."""
+    """Return k(x, z) = amplitude^2 exp(-(x - z)^2 / (2 l^2)) (n x m)."""
     out: Array = AMPLITUDE**2 * np.exp(-0.5 * np.square((x[:, None] - z[None, :]) / LENGTHSCALE))
     return out
 
 
 def on_a_line(panel: Panel) -> dict[str, LineResult]:
-    """Lines of the panel over GRID (1 x g): mean and standard deviation of the function, and the scores of BALD and
-    MES, in bits; for LABELS, the labels (1 x n) at marks (n,).
+    """Return the lines of the panel over GRID (1 x g): mean and standard deviation of the function, and the scores
+    of BALD and MES, in bits.
+
+    The line LABELS has the labels (1 x n) at marks (n,).
     """
     x, y = toy_data(0)
     fitted = fit_labels(covariance(x, x), y)

@@ -27,13 +27,13 @@ TENTH, FALLING, DECADE = 0.1, 0.8, 1.8
 
 
 def _quarters(ran: LineResult) -> tuple[Array, Array, Array]:
-    """Mean regret of each run (runs,) in the first ten rounds, in the second quarter and in the last."""
+    """Return the mean regret of each run (runs,) in the first ten rounds, in the second quarter and in the last."""
     regrets, T = ran.regrets, ran.regrets.shape[1]
     return regrets[:, :10].mean(axis=1), regrets[:, T // 4 : T // 2].mean(axis=1), regrets[:, T - T // 4 :].mean(axis=1)
 
 
 def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
-    """After t rounds the average regret of each line is less than half that of the first round."""
+    """Return a check that after t rounds the average regret of each line is less than half that of the first round."""
 
     def check(outcome: Outcome) -> Verdict:
         ran = [outcome[panel][label] for label in labels]
@@ -48,7 +48,7 @@ def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
 
 
 def vanishing(panel: str, labels: Sequence[str]) -> Check:
-    """Each line approaches zero."""
+    """Return a check that the regret of each line approaches zero."""
 
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
@@ -65,7 +65,9 @@ def vanishing(panel: str, labels: Sequence[str]) -> Check:
 
 
 def stuck(panel: str, labels: Sequence[str]) -> Check:
-    """No line approaches zero: the last quarter has more than 0.8 of the second quarter's regret."""
+    """Return a check that no line approaches zero: the last quarter has more than 0.8 of the regret of the second
+    quarter.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
@@ -86,9 +88,10 @@ def _falling(labels: Sequence[str], quarters: Sequence[tuple[Array, Array, Array
 
 
 def steadier(panel: str, labels: Sequence[str]) -> Check:
-    """The standard error of each line's average regret is lower at the end than after ten rounds.
+    """Return a check that the standard error of each line's average regret is lower at the end than after ten
+    rounds.
 
-    The Pitman-Morgan test: of paired values, one has the lower variance where their difference and sum are correlated.
+    The Pitman-Morgan test: of paired values, one has the lower variance if their difference and sum are correlated.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -104,7 +107,9 @@ def steadier(panel: str, labels: Sequence[str]) -> Check:
 
 
 def _steadier(values: Array) -> Part:
-    """That the second of paired values (runs x 2) varies less: late + early and late - early are negatively correlated.
+    """Return the part that the second of paired values (runs x 2) varies less: late + early and late - early are
+    negatively correlated.
+
     The difference is their correlation r, whose t has n - 2 degrees of freedom.
     """
     n = len(values)
@@ -117,7 +122,9 @@ def _steadier(values: Array) -> Part:
 
 
 def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
-    """The cumulative measure grows as log t: in the last decade of rounds not much more than in the one before."""
+    """Return a check that the cumulative measure grows as log t: in the last decade of rounds not much more than in
+    the one before.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         last, before = decades(outcome[panel][label], measure)
@@ -127,7 +134,7 @@ def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
 
 
 def faster_than_log(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
-    """The cumulative measure grows faster than log t."""
+    """Return a check that the cumulative measure grows faster than log t."""
 
     def check(outcome: Outcome) -> Verdict:
         last, before = decades(outcome[panel][label], measure)
@@ -142,7 +149,7 @@ def _growing(part: Part, last: Array, before: Array) -> Verdict:
 
 
 def decades(ran: LineResult, measure: Measure) -> tuple[Array, Array]:
-    """What the last decade of rounds adds, and the decade before (runs,)."""
+    """Return what the last decade of rounds adds to a measure, and what the decade before it adds (runs,)."""
     total = measure.of(ran.regrets, ran.M)
     T = total.shape[1]
     tenth, hundredth = total[:, T // 10 - 1], total[:, T // 100 - 1]
@@ -150,9 +157,10 @@ def decades(ran: LineResult, measure: Measure) -> tuple[Array, Array]:
 
 
 def within_bound(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) -> Check:
-    """At every mark the mean over runs of each line is at most the theoretical bound, itself a mean.
+    """Return a check that at every mark the mean over runs of each line is at most the theoretical bound, itself a
+    mean.
 
-    With one run, or where all are equal, the values are compared as they are.
+    With one run, or if all runs are equal, the values are compared without a test.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -173,7 +181,9 @@ def within_bound(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) 
 
 
 def lower_bound_met(panel: str, labels: Sequence[str]) -> Check:
-    """[J15] Lemma 3: a run of T rounds has average regret 2 / sqrt T, to rounding, for each T that was run."""
+    """Return a check of [J15] Lemma 3: a run of T rounds has average regret 2 / sqrt T, to rounding, for each T
+    that was run.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         worst = 0.0

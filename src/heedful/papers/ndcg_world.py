@@ -80,7 +80,7 @@ class NdcgWorld(NamedTuple):
 
 @kernel
 def dcg(world: Replay, user: int, ranking: Ints, low: float) -> float:
-    """DCG@DEPTH of items the user rated: the sum of (rating - low) / log2(place + 1)."""
+    """Return DCG@DEPTH of items that the user rated: the sum of (rating - low) / log2(place + 1)."""
     sum = 0.0
     for i in range(min(DEPTH, ranking.size)):
         sum += (rating_of(world, user, ranking[i]) - low) * DISCOUNTS[i]

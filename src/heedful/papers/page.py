@@ -29,8 +29,10 @@ _HEAD = "<tr><th>The paper says</th><th>Here</th><th>Found</th></tr>"
 
 
 class Drawing(NamedTuple):
-    """A figure with the verdicts on its claims, its picture (SVG; None where nothing was run), the seconds it took, and
-    on which rounds claims were judged, where not on all.
+    """A figure with the verdicts on its claims and its picture, as the report shows it.
+
+    `picture`: an SVG file, None if nothing was run; `seconds`: the time it took; `judged_on`: on which rounds claims
+    were judged, "" if on all.
     """
 
     figure: Figure
@@ -40,8 +42,9 @@ class Drawing(NamedTuple):
     judged_on: str
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """The claims, conclusions and findings as a data frame of pandas or polars, or a pyarrow table.
-        ModuleNotFoundError where the package is not installed.
+        """Return the claims, conclusions and findings as a data frame of pandas or polars, or as a pyarrow table.
+
+        Raise ModuleNotFoundError if the package is not installed.
         """
         judged = list(zip(self.figure.claims, self.verdicts))
         columns: dict[str, list[Any]] = {
@@ -61,7 +64,7 @@ class Drawing(NamedTuple):
 
 
 def page(drawn: Sequence[Drawing], about: str) -> str:
-    """The HTML report; `about` says in one sentence what was run."""
+    """Return the HTML report; `about` says in one sentence what was run."""
     judged = [verdict.conclusion for one in drawn for verdict in one.verdicts]
     words = {HOLDS: "hold here", FAILS: "do not hold here", OPEN: "cannot be told here", NOT_RUN: "were not run"}
     summary = ", ".join(f"{judged.count(each)} {words[each]}" for each in MARKS if each in judged)
@@ -107,7 +110,7 @@ def _section(one: Drawing) -> str:
 
 
 def _picture(one: Drawing) -> str:
-    """The picture inline, on white, because its lines are dark."""
+    """Return the picture as an inline element, on white, because its lines are dark."""
     if one.picture is None:
         return ""
     data = base64.b64encode(one.picture.read_bytes()).decode()

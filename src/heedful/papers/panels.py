@@ -72,7 +72,7 @@ def web(
     quick: Size = WEB_QUICK,
     measure: Measure = AVERAGE,
 ) -> Panel:
-    """A plot of regret on web search."""
+    """Return a panel of regret on web search."""
     return Panel(key, title, WEB, lines, full, quick, measure)
 
 
@@ -84,36 +84,38 @@ def movies(
     quick: Size = MOVIES_QUICK,
     measure: Measure = AVERAGE,
 ) -> Panel:
-    """A plot of regret on movie recommendation."""
+    """Return a panel of regret on movie recommendation."""
     return Panel(key, title, MOVIES, lines, full, quick, measure)
 
 
 def slow_web(*lines: Line) -> Panel:
-    """A panel of regret on web search, with a slow learner."""
+    """Return a panel of regret on web search in the size for a slow learner."""
     return web(*lines, full=SLOW_WEB_FULL, quick=SLOW_WEB_QUICK)
 
 
 def slow_movies(*lines: Line) -> Panel:
-    """A panel of regret on movie recommendation, with a slow learner."""
+    """Return a panel of regret on movie recommendation in the size for a slow learner."""
     return movies(*lines, full=SLOW_MOVIES_FULL, quick=SLOW_MOVIES_QUICK)
 
 
 def one(label: str, learner: str, user: str) -> Line:
-    """A line with one learner."""
+    """Return a line with one learner."""
     return Line(label, (learner,), user)
 
 
 def dueling(user: str) -> Line:
-    """A line of the dueling bandit at the best ratio delta / gamma in hindsight; from w = 0 only the ratio matters.
+    """Return a line of the dueling bandit at the best ratio delta / gamma in hindsight; from w = 0 only the ratio
+    matters.
 
-    Four values per decade from 0.001 to 10, seventeen in all; the 5 x 5 grid of [J15] 6.2.6 has at most 25.
+    The ratios are four for each decade from 0.001 to 10, seventeen in all; the 5 x 5 grid of [J15] 6.2.6 has at most
+    25.
     """
     ratios = tuple(f"dueling-bandit:gamma=1,delta={10.0 ** (i / 4):.3g}" for i in range(-12, 5))
     return Line("dueling bandit", ratios, user)
 
 
 def distribution(key: str, title: str, lines: tuple[Line, ...]) -> Panel:
-    """A panel of distribution functions of utility differences over query chains."""
+    """Return a panel of distribution functions of utility differences over query chains."""
     return Panel(
         key, title, CHAINS, lines, Size(1, 0), Size(1, 0), Measure("DCG@10 gained", AVERAGE.of), "distribution"
     )

@@ -24,7 +24,7 @@ POINTS = 300
 
 
 class Series(NamedTuple):
-    """Points of a line: x (n,), mean and standard error over runs (n,), NaN with one run."""
+    """The points of a line: x (n,), mean and standard error over runs (n,), the latter NaN with one run."""
 
     x: Array | Ints
     mean: Array
@@ -32,32 +32,32 @@ class Series(NamedTuple):
 
 
 def over_rounds(panel: Panel, ran: LineResult, t: Ints) -> Series:
-    """A panel's measure of a line at these rounds."""
+    """Return a panel's measure of a line at the rounds t."""
     samples = panel.measure.of(ran.regrets, ran.M)[:, t - 1]
     return Series(t, samples.mean(axis=0), standard_error(samples))
 
 
 def rounds_to_draw(ran: LineResult) -> Ints:
-    """Rounds at which a curve is drawn."""
+    """Return the rounds at which a curve is drawn."""
     T = ran.regrets.shape[1]
     marks = np.concatenate((np.geomspace(1, T, POINTS).round(), ran.marks, [ran.once or T]))
     return np.unique(marks.astype(np.int64))
 
 
 def swept_rounds(panel: Panel, ran: LineResult) -> Ints:
-    """Rounds after which a sweep is drawn: the panel's, and the last judged one."""
+    """Return the rounds after which a sweep is drawn: the panel's, and the last judged one."""
     T = ran.regrets.shape[1]
     return np.unique([min(at or T, T) for at in panel.at] + [ran.once or T])
 
 
 def share_below(ran: LineResult) -> Series:
-    """The empirical distribution function of a line's values."""
+    """Return the empirical distribution function of the values of a line."""
     values, counts = np.unique(ran.regrets, return_counts=True)
     return Series(values, np.cumsum(counts) / ran.regrets.size, np.full(values.size, np.nan))
 
 
 def _series(panel: Panel, ran: LineResult) -> tuple[str, Series]:
-    """The name of the x axis, and the points of a line."""
+    """Return the name of the x axis, and the points of a line."""
     kind = panel.kind
     if kind in ("curves", "growth"):
         return "round", over_rounds(panel, ran, rounds_to_draw(ran))
@@ -93,5 +93,5 @@ def _cell(number: float) -> float | str:
 
 
 def write_csv(figure: Figure, outcome: Outcome, path: Path) -> None:
-    """Write the points of a figure. OSError where the file cannot be written."""
+    """Write the points of a figure as a CSV file. Raise OSError if the file cannot be written."""
     write_table(path, COLUMNS, rows(figure, outcome))

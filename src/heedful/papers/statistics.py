@@ -24,14 +24,16 @@ SIGNIFICANT = 0.05
 
 
 def paired_t_test(a: Array, b: Array) -> PairedTest:
-    """Paired t-test of a - b (runs,); NaN with one run, p = 0 or 1 where all differences are equal."""
+    """Do a paired t-test of a - b (runs,); p is NaN with one run, and 0 or 1 if all differences are equal."""
     d = np.asarray(a - b, np.float64)
     n, mean = d.size, float(d.mean())
     return t_test(mean, float(standard_error(d)) if n > 1 else math.nan, n, n - 1.0)
 
 
 def welch_t_test(a: Array, b: Array) -> PairedTest:
-    """Welch's t-test of the means of a and b from different runs; `pairs` is the smaller sample's size."""
+    """Do Welch's t-test of the means of a and b, which are from different runs; `pairs` is the size of the smaller
+    sample.
+    """
     n = min(a.size, b.size)
     difference = float(a.mean() - b.mean())
     if n < 2:
@@ -42,7 +44,7 @@ def welch_t_test(a: Array, b: Array) -> PairedTest:
 
 
 def t_test(difference: float, error: float, pairs: int, freedom: float) -> PairedTest:
-    """Test of a difference against 0, given its standard error and degrees of freedom."""
+    """Test a difference against 0, given its standard error and degrees of freedom."""
     if math.isnan(error):
         return PairedTest(difference, math.nan, math.nan, math.nan, pairs, freedom)
     if error == 0.0:
@@ -55,7 +57,9 @@ def t_test(difference: float, error: float, pairs: int, freedom: float) -> Paire
 
 
 def reach(found: PairedTest, level: float = SIGNIFICANT) -> float:
-    """Half the width of a difference's interval, 95 % where `level` is 0.05; infinite with one run."""
+    """Return the half the width of the confidence interval of a difference, 95 % for `level` 0.05; infinite with one
+    run.
+    """
     if math.isnan(found.stderr):
         return math.inf
     if found.stderr == 0.0:
@@ -66,15 +70,17 @@ def reach(found: PairedTest, level: float = SIGNIFICANT) -> float:
 
 
 class Part(NamedTuple):
-    """A difference, and the interval (low, high) in which a claim has it."""
+    """A difference, and the interval (low, high) in which it lies according to a claim."""
 
     found: PairedTest
     low: float = -math.inf
     high: float = math.inf
 
     def conclusion(self, tests: int = 1) -> Conclusion:
-        """The conclusion from the 95 % interval; where the part is one of several `tests` of which any may fail the
-        claim, failure needs the interval of level 0.05 / tests.
+        """Return the conclusion from the 95 % interval.
+
+        If the part is one of several `tests` of which any may fail the claim, failing needs the interval of level 0.05
+        / tests.
         """
         at, inner, outer = self.found.difference, reach(self.found), reach(self.found, SIGNIFICANT / tests)
         if self.low < at - inner and at + inner < self.high:
@@ -83,31 +89,31 @@ class Part(NamedTuple):
 
 
 def below(a: Array, b: Array) -> Part:
-    """The part that a is lower than b, paired by run (runs,)."""
+    """Return the part that a is lower than b, paired by run (runs,)."""
     return Part(paired_t_test(a, b), high=0.0)
 
 
 def all_hold(parts: Sequence[Part]) -> Conclusion:
-    """Conclusion of a claim whose parts all have to hold: it fails where one fails."""
+    """Return the conclusion of a claim whose parts all have to hold: it fails if one part fails."""
     found = [part.conclusion(len(parts)) for part in parts]
     return FAILS if FAILS in found else HOLDS if found == [HOLDS] * len(found) else OPEN
 
 
 def one_holds(parts: Sequence[Part]) -> Conclusion:
-    """Conclusion of a claim of which one part has to hold: it fails where all fail."""
+    """Return the conclusion of a claim of which one part has to hold: it fails if all parts fail."""
     against = all_hold([_contrary(part) for part in parts])
     return {HOLDS: FAILS, FAILS: HOLDS, OPEN: OPEN}[against]
 
 
 def _contrary(part: Part) -> Part:
-    """The part that a difference is not below `high`; for parts without `low`."""
+    """Return the part that a difference is not below `high`. Raise ValueError for a part with a `low`."""
     if part.low > -math.inf:
         raise ValueError(f"low: expected none, got {part.low!r}")
     return Part(part.found, low=part.high)
 
 
 def weakest(parts: Sequence[Part]) -> Part:
-    """The part nearest to failing, in standard errors."""
+    """Return the part nearest to failing, in standard errors."""
 
     def within(part: Part) -> tuple[float, float]:
         room = min(part.high - part.found.difference, part.found.difference - part.low)
@@ -118,7 +124,7 @@ def weakest(parts: Sequence[Part]) -> Part:
 
 
 def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) -> Verdict:
-    """Verdict that the line `best` ends lower than each other line; `form`: format of the final values."""
+    """Return the verdict that the line `best` ends lower than each other line; `form`: format of the final values."""
     parts = {value: below(ends[best], end) for value, end in ends.items() if value != best}
     least = min(ends, key=lambda value: ends[value].mean())
     hardest = weakest(list(parts.values()))
@@ -131,12 +137,12 @@ def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) 
 
 
 def fact(holds: bool) -> Conclusion:
-    """Conclusion from something that is no sample: computed or counted."""
+    """Return the conclusion from something that is computed or counted, and so is no sample."""
     return HOLDS if holds else FAILS
 
 
 def describe(found: PairedTest) -> str:
-    """A paired difference in words."""
+    """Say a paired difference in words."""
     if math.isnan(found.p):
         return f"difference {found.difference:+.3g}, no test of {found.pairs} pair{'s' * (found.pairs != 1)}"
     p = "p < 0.0001" if found.p < 1e-4 else f"p = {found.p:.2g}"
@@ -144,7 +150,7 @@ def describe(found: PairedTest) -> str:
 
 
 def describe_interval(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
-    """The 95 % interval of a difference in units of `unit`, and the p-value of its equivalence test, in words."""
+    """Say the 95 % interval of a difference in units of `unit`, and the p-value of its equivalence test, in words."""
     found, wide = part.found, reach(part.found)
     pairs = f"{found.pairs} pair{'s' * (found.pairs != 1)}"
     if math.isinf(wide):
@@ -156,8 +162,8 @@ def describe_interval(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
 
 
 def equivalence(part: Part) -> float:
-    """The p-value of equivalence: the lowest level at which the interval lies within its bounds; 1 where the difference
-    does not.
+    """Return the p-value of the equivalence test: the lowest level at which the interval lies within its bounds; 1
+    if the difference itself does not.
     """
     found = part.found
     room = min(part.high - found.difference, found.difference - part.low)
@@ -173,10 +179,10 @@ def equivalence(part: Part) -> float:
 
 
 def log_spaced(T: int, n: int = 60) -> npt.NDArray[np.int64]:
-    """At most n distinct rounds of 1..T, evenly spaced on a logarithmic scale."""
+    """Return at most n distinct rounds of 1..T, evenly spaced on a logarithmic scale."""
     return np.unique(np.geomspace(1, T, n).round().astype(np.int64))
 
 
 def ratio(u: Array, v: Array) -> float:
-    """Mean of u over mean of v; NaN where the latter is 0."""
+    """Return the mean of u over the mean of v; NaN if the latter is 0."""
     return float(u.mean() / v.mean()) if v.mean() else math.nan

@@ -17,7 +17,7 @@ TWICE, WIDE = 2.0, 100.0
 
 
 def best_value(panel: str, values: Sequence[float], best: float) -> Check:
-    """The line of this value ends lower than each other line."""
+    """Return a check that the line of this value ends lower than each other line."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = _ends(outcome, panel, values)
@@ -27,7 +27,9 @@ def best_value(panel: str, values: Sequence[float], best: float) -> Check:
 
 
 def good_values(panel: str, values: Sequence[float]) -> Check:
-    """Values with less than twice the lowest regret span at least a factor of 100, and exclude both extremes."""
+    """Return a check that the values with less than twice the lowest regret span at least a factor of 100, and
+    exclude both extremes.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         sure, possible = good_ranges(outcome, panel, values)
@@ -46,7 +48,9 @@ def good_values(panel: str, values: Sequence[float]) -> Check:
 
 
 def broader(wide: str, narrow: str, values: Sequence[float]) -> Check:
-    """Values with less than twice the lowest regret span more in panel `wide` than in panel `narrow`."""
+    """Return a check that the values with less than twice the lowest regret span more in panel `wide` than in panel
+    `narrow`.
+    """
 
     def check(outcome: Outcome) -> Verdict:
         (sure, possible), (sure_there, possible_there) = (
@@ -64,7 +68,9 @@ def broader(wide: str, narrow: str, values: Sequence[float]) -> Check:
 
 
 def good_ranges(outcome: Outcome, panel: str, values: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Values around the lowest with less than twice its regret: those where this holds, and those where it may."""
+    """Return the values around the lowest for which the regret is less than twice its regret: those where this is
+    sure, and those where it is possible.
+    """
     ends = _ends(outcome, panel, values)
     least = min(ends, key=lambda value: ends[value].mean())
     found = {value: below(end, TWICE * ends[least]).conclusion(len(values)) for value, end in ends.items()}
@@ -75,7 +81,7 @@ def good_ranges(outcome: Outcome, panel: str, values: Sequence[float]) -> tuple[
 
 
 def _around(least: float, values: Sequence[float], good: Sequence[float]) -> list[float]:
-    """Good values connected to the lowest without another value between."""
+    """Return the good values that are connected to the lowest without another value between."""
     i = j = values.index(least)
     while i > 0 and values[i - 1] in good:
         i -= 1

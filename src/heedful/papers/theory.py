@@ -21,8 +21,8 @@ SLACK_ROUNDS = 784
 
 
 class Guarantee(NamedTuple):
-    """A theorem, with rounds `marks` and bounds `values` (marks,), the mean over runs; or why there is none,
-    in words.
+    """A theorem, with the rounds `marks` and the bounds `values` there (marks,), means over runs; or why there is
+    none, in words (`lacking`).
     """
 
     theorem: str
@@ -35,7 +35,7 @@ NONE = Guarantee("", np.empty(0), np.empty(0))
 
 
 def guaranteed_regret(learner: Any, user: Any, setting: Setting, measure: Measure, marks: Array) -> Guarantee:
-    """Bound for feedback without slack at the rounds `marks`, for this measure of regret."""
+    """Return the bound at the rounds `marks` on this measure of regret, for feedback without slack."""
     if not isinstance(user, StrictAlpha | ExpectedAlpha):
         return NONE
     T, total, known, theorem = int(marks[-1]), np.zeros(marks.size), dict[bytes, Array](), ""
@@ -55,7 +55,9 @@ def guaranteed_regret(learner: Any, user: Any, setting: Setting, measure: Measur
 
 
 def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, alpha: float, runs: int) -> Guarantee:
-    """Bound with the slacks measured in some runs, played once more; it holds for any feedback."""
+    """Return the bound with the slacks that are measured in some `runs`, which are played again; it holds for any
+    feedback.
+    """
     marks = marks[marks <= SLACK_ROUNDS]
     values, theorem = np.zeros(marks.size), ""
     for scene in setting.scenes[:runs]:

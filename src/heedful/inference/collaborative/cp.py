@@ -31,11 +31,13 @@ from heedful.inference.pairwise import PairRows
 Array = npt.NDArray[np.float64]
 
 SHRINK = 0.98
-"""Messages are damped: the share of the new one is 1 in the first cycle, and this times the last one's after it."""
+"""Messages are damped: the share of the new message is 1 in the first cycle, and shrinks by this factor in each
+cycle."""
 
 FIRST, PASSES = 50, 2
-"""Of variational Bayes in the first cycle, and in each one after it. Where the first are few, the singular vectors that
-they begin from still show in what is certain and what is not, and questions are asked where little is to be learned."""
+"""The number of passes of variational Bayes in the first cycle, and in each later one. With few passes in the first
+cycle, the singular vectors that they start from still show in the variances, and questions are asked where little can
+be learned."""
 
 
 class Messages(NamedTuple):

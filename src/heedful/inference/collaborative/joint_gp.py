@@ -28,11 +28,11 @@ from heedful.inference.pairwise import Index, PairRows, take_rows
 Array = npt.NDArray[np.float64]
 
 MOST = 6000
-"""People times items, at most: all answers are one problem, and it costs the cube of these."""
+"""The greatest number of people times items: all answers are one problem, which costs its cube."""
 
 SWEEPS, PATIENCE = 500, 50
-"""At most so many sweeps; steps are halves at least in so many of them: on the way to sites that are large they grow at
-first, and shorter steps would make that last."""
+"""The greatest number of sweeps, and the number of first sweeps in which steps are at least one half: on the way to
+large sites the moves grow at first, and shorter steps would prolong that."""
 
 
 class JointGPFit(NamedTuple):

@@ -15,7 +15,7 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 LEAST = 1e-9
-"""The least variance of a value: two items that are the same differ by nothing, and nothing divides by 0."""
+"""The least variance of a value, so that two identical items, whose difference has none, lead to no division by 0."""
 
 _PRODUCTS = 1 << 20  # of two of the values z, in all, that are made at once
 

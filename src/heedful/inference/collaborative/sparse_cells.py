@@ -15,12 +15,13 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 FULL = 12
-"""A table of up to this many cells a row is kept whole, cells without an answer and all: BLAS passes over it sooner."""
+"""A table with at most this many cells for each row is stored dense, cells without an answer included: BLAS is faster
+on it."""
 
 _AT_ONCE = 1 << 13  # rows that are dealt with at a time: what is made of them stays in the cache
 
 Sums = tuple[Any, Array, Array, Array]
-"""Which things (g,), and their sums over rows: of t m m' (g x D x D), of t v and of n m (g x D)."""
+"""Some things (g,), people or pairs, and their sums over rows: of t m m' (g x D x D), of t v and of n m (g x D)."""
 
 
 class Lists(NamedTuple):

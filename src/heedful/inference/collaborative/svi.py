@@ -30,10 +30,10 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 INNER = 5
-"""Rounds in which the weights of a batch are found."""
+"""The number of rounds in which the weights of a batch are computed."""
 
 FIRST = 1000
-"""People at most that functions are from at first."""
+"""The greatest number of people to whom the first functions are fitted."""
 
 
 class StreamingFit(NamedTuple):

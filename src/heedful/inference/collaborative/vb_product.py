@@ -16,7 +16,8 @@ from heedful.inference.collaborative.sparse_cells import SiteSums, Sums
 Array = npt.NDArray[np.float64]
 
 WIDE = 1000
-"""Pairs up to which the start is from their own singular vectors; beyond, from those of the items."""
+"""The greatest number of pairs with which the start is from the singular vectors of pairs; with more, from those of
+items."""
 
 _AT_ONCE, _DEEP = 1 << 18, 512  # numbers of sums that are made together, of so many at a time: they stay in the cache
 

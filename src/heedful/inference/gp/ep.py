@@ -42,10 +42,12 @@ Array = npt.NDArray[np.float64]
 
 WIDENED = 1e-9
 WIDENING, MOST_WIDENING = 10, 100
-"""Sites may widen where at least so many sweeps are wanted; in at most so many more."""
+"""Sites may take negative precision if at least WIDENING sweeps are allowed; then there are at most MOST_WIDENING
+more."""
 
 LEAST = 1e-2
-"""A posterior is wider than its prior, in any direction, by at most 1 over this: beyond, it is soon no Gaussian."""
+"""A posterior has in any direction at most 1 / LEAST times the variance of its prior: beyond, it is soon no
+Gaussian."""
 
 
 class EPResult(NamedTuple):
@@ -264,7 +266,7 @@ def likelihood_of(rows: PairRows, width: Array, lapse: Array) -> Likelihood:
 
 
 def moments(of: Likelihood, m: Array, v: Array) -> tuple[Array, Array, Array]:
-    """Return log Z (p,) of each row against its cavity N(m, v) (p,), its first derivative by m, and minus its
+    """Return the log Z (p,) of each row against its cavity N(m, v) (p,), its first derivative by m, and minus its
     second.
     """
     s = np.sqrt(v + of.noise)

@@ -20,7 +20,7 @@ from heedful.inference.gp.stopping import FEW, AnswerSites, log_likelihoods
 Array = npt.NDArray[np.float64]
 
 WITHIN = 0.03
-"""Probabilities that are off by no more are said to be right."""
+"""Probabilities with at most this error count as accurate."""
 
 MOST_ITEMS = 60
 

@@ -27,11 +27,13 @@ Array = npt.NDArray[np.float64]
 
 SWEEPS = 1
 SMALL, FEW = 24, 0.8
-"""Of up to so many items everybody's utilities are kept at once; so does who met more than this share of them."""
+"""The fit is over all n items, not only over those that answers mention, if n is at most SMALL or if answers mention
+more than the share FEW of them."""
 SETTLED = 1e-3
-"""Nats an answer: evidence that rises by less in a step does not rise."""
+"""Evidence that rises by less than this, in nats per answer, in a step counts as not rising."""
 GROW, FAR = 1.3, 8.0
-"""By how much each step of EM is longer than the one before it in the same direction, and the most."""
+"""While steps of EM keep their direction, each is extrapolated GROW times as far as the one before it, at most FAR
+times."""
 
 
 class Population(NamedTuple):

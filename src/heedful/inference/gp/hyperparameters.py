@@ -29,42 +29,44 @@ from heedful.inference.pairwise import PairRows
 Array = npt.NDArray[np.float64]
 
 MEDIAN, LOG_SD = 1.0, 1.0
-"""Before anything is known: the median of the spread, and the standard deviation of its logarithm."""
+"""The prior of the spread: its median, and the standard deviation of its logarithm."""
 
 SHARE, LAPSE = (0.2, 0.5), (0.1, 15.0)
-"""And the Beta distributions of the share, and of the lapse rate of those who do not answer at random altogether: most
-people are much of one mind, and hardly lapse, so few answers are not taken for the contrary."""
+"""The Beta priors of the share, and of the lapse rate of people who do not always answer at random: most people are of
+one mind, and hardly lapse, so a few answers are not taken for the contrary."""
 
 NU0 = 4.0
-"""The prior on R counts as so many people for each item: with few answers each, R would soon be far too wide."""
+"""The number of people for each item that the prior of R counts as: with few answers of each person, R would soon be
+far too wide."""
 
 SETTLED = 1e-4
 """Sites that move by less, as a share, have settled."""
 
 MATTERS = 0.2
-"""What is not known of a hyperparameter is integrated out where it moves utilities by more than this share of how
-uncertain they are besides."""
+"""A hyperparameter is integrated out if its uncertainty moves utilities by more than this share of their own
+uncertainty."""
 
 ENOUGH = 5_000
-"""Rows from which curvature and shape are learned, at most: of more, those of some people, drawn at random."""
+"""The greatest number of rows from which curvature and shape are learned: of more rows, those of some people, drawn at
+random."""
 
 NATS = 1e-2
-"""Hyperparameters whose next ones are likelier by less, are the likeliest."""
+"""The search for the mode ends if a step raises the log density by less, in nats."""
 
 NEAR = 0.05
 """The search ends where the next step is shorter than this share of a standard deviation."""
 
 BOUNDS = ((-6.0, 6.0), (-8.0, 8.0), (-9.0, 4.0), (-7.0, 4.0))
-"""Of log spread, logit share, logit lapse rate, log width."""
+"""Bounds of log spread, logit share, logit lapse rate and log width."""
 
 RANDOM = 0.5
-"""Whose answers are as likely as this to be random altogether, is taken to answer so."""
+"""People are taken to answer always at random if that has at least this probability."""
 
 ALIKE = 20.0
-"""How many of all do, is learned from them; what is supposed before counts as so many people."""
+"""The number of people that the prior share of those who always answer at random counts as."""
 
 APART, LEAST = 0.1, 0.25
-"""Between the points that curvature is taken from; and what it is at least."""
+"""The distance of the points that curvature is computed from to their middle, and the least curvature."""
 
 
 class Hyperparameters(NamedTuple):
@@ -122,7 +124,7 @@ class MarginalLikelihood:
         return ResponseNoise(width, lapse, self.random)
 
     def at(self, x: Array) -> tuple[float, Array, QuadratureNode]:
-        """Return log evidence plus log prior at x (4,), its gradient (4,), and the posterior there."""
+        """Return the log evidence plus log prior at x (4,), its gradient (4,), and the posterior there."""
         c2, share = float(np.exp(2.0 * x[0])), _expit(x[1])
         noise = self.noise_at(x)
         slope = np.zeros(4)

@@ -28,11 +28,11 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 AT_ONCE, HELD = 2_000_000, 20_000_000
-"""Numbers in the covariances of the people who are refreshed at a time, and in the messages that are kept for the next
-sweep; of more they are made again."""
+"""The greatest number of entries in the covariances of the people who are refreshed at a time, and in the messages of
+all people that are kept for the next sweep; larger messages are computed again."""
 
 DAMPED, LEAST_STEP = 0.95, 0.1
-"""Where sites move by more than this share of the last sweep, the step is halved, down to the least."""
+"""If sites move by more than DAMPED times their move in the last sweep, the step is halved, down to LEAST_STEP."""
 
 
 class Message(NamedTuple):

@@ -13,8 +13,8 @@ from heedful.core.validation import check_positive, describe, is_number, numbers
 Array = npt.NDArray[np.float64]
 
 MOST = 1e3
-"""Standard deviations of utilities, and widths of "equally good", are at most so many times the noise of one choice: of
-much more, expectation propagation has not the digits."""
+"""The greatest standard deviation of utilities and width of a tie, in units of the noise of one choice: far above it,
+expectation propagation loses all digits."""
 
 _BLOCK = 1 << 14
 

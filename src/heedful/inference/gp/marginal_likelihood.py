@@ -17,10 +17,11 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 SHARES, LENGTHS = (0.5, 0.8, 0.95), (0.5, 1.0, 2.0)
-"""What features may explain, besides nothing; length-scales, in median distances."""
+"""The shares of variance that features may explain, besides 0, and the length-scales in median distances that are
+tried."""
 
 TRIED = 5_000
-"""What features explain is chosen by so many rows of several people at most."""
+"""The greatest number of rows, of several people, by which the kernel is chosen."""
 
 
 class Kernel(NamedTuple):
@@ -33,7 +34,7 @@ class Kernel(NamedTuple):
 
 
 def covariance(X: Array, kernel: Kernel) -> Array:
-    """Return correlations K (n x n) of items with features X (n x d): an RBF for the explained share, and for the
+    """Return the correlations K (n x n) of items with features X (n x d): an RBF for the explained share, and for the
     rest the identity.
     """
     n = len(X)

@@ -18,7 +18,8 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 STEP = 4
-"""People are taken together whose numbers of items agree up to so many: of one size arrays are."""
+"""People are in one batch if their numbers of items, rounded up to a multiple of this, are equal: a batch has arrays of
+one size."""
 
 
 class UserBatch(NamedTuple):

@@ -191,7 +191,7 @@ class LowRankPosterior(NamedTuple):
 
 
 _SMALL = 1 << 18
-"""Multiplications up to which OpenBLAS makes a product in the thread that asks for it."""
+"""The greatest number of multiplications for which OpenBLAS computes a product in the calling thread."""
 
 
 def product(a: Array, b: Array) -> Array:

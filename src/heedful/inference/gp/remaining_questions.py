@@ -16,10 +16,10 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 PLAYED = 40
-"""Items that futures are played with at most."""
+"""The greatest number of items in play in a rollout."""
 
 DRAWS = 400
-"""Draws that P(best) in a future is from."""
+"""The number of draws from which P(best) is computed in a rollout."""
 
 
 class RemainingQuestions(NamedTuple):

@@ -15,7 +15,7 @@ Array = npt.NDArray[np.float64]
 
 
 LARGE = 200
-"""Items from which on one matrix is inverted as what it is, symmetric and positive definite."""
+"""The number of items from which on a single matrix is inverted by Cholesky."""
 
 
 class Sites(NamedTuple):
@@ -119,7 +119,7 @@ class Table(NamedTuple):
         return T.reshape(U, n, n), sum_by(np.concatenate(ends), np.concatenate(pulls), U * n).reshape(U, n)
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
-        """Return log |I + N T|^(-1/2) e^(nu' C nu / 2), summed over the groups of each person (U,): the constant
+        """Return the log |I + N T|^(-1/2) e^(nu' C nu / 2), summed over the groups of each person (U,): the constant
         that integrating out the noise of groups leaves.
         """
         out = np.zeros(self.U)

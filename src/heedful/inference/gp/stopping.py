@@ -25,7 +25,7 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 GOALS = {"best": "eubo", "ranking": "bald"}
-"""What can be expected, and the questions that get there in the fewest."""
+"""The goals, each with the acquisition rule that reaches it with the fewest questions."""
 
 NEGLIGIBLE = 1e-4
 """Items that together are best with less than this probability are left out of sampling, and of P(best)."""
@@ -33,7 +33,7 @@ NEGLIGIBLE = 1e-4
 _AGAIN = 1_000_003  # between the seeds of the two looks
 
 FEW = 200
-"""Draws, as good as unweighed ones, that weights have to leave."""
+"""The least effective number of draws with which importance weights are used."""
 
 
 class AnswerSites(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from heedful.inference.pairwise import PairRows, take_rows
 
 NEAR = 150
-"""Of one person's items, so many at most."""
+"""The greatest number of one person's items."""
 
 
 def sample_people(rows: PairRows, users: int, most: int) -> tuple[PairRows, int]:

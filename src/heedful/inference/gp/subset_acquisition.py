@@ -24,7 +24,8 @@ Array = npt.NDArray[np.float64]
 DRAWS = 256
 BEST_DRAWS = 4000
 LOOKED_AT = 20
-"""Items that a set may grow by: those of which the pairs with the items chosen already are worth most."""
+"""The number of items that are tried as the next one of a set: those whose pairs with the items in it have the highest
+scores."""
 
 _BLOCK = 1 << 18
 

@@ -11,7 +11,7 @@ HALF_LOG_TAU = 0.5 * float(np.log(2.0 * np.pi))
 
 
 def choice_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
-    """Return log Z, d log Z / dm and -d^2 log Z / dm^2 (p,) of a choice, Z = Phi((m - width) / s).
+    """Return the log Z, d log Z / dm and -d^2 log Z / dm^2 (p,) of a choice, Z = Phi((m - width) / s).
 
     Z is the probability that the first item is perceived better by more than `width`. m (p,) and s^2 (p,): mean and
     variance of the perceived difference, noise included.
@@ -28,7 +28,7 @@ def choice_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Arra
 
 
 def tie_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
-    """Return log Z, d log Z / dm and -d^2 log Z / dm^2 (p,) of a tie, Z = Phi((width - m) / s) - Phi((-width - m) /
+    """Return the log Z, d log Z / dm and -d^2 log Z / dm^2 (p,) of a tie, Z = Phi((width - m) / s) - Phi((-width - m) /
     s).
 
     Z is the probability that the perceived difference is below `width` > 0 in size; m (p,) and s^2 (p,) as in
@@ -48,7 +48,7 @@ def tie_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
 
 
 def lapse_moments(log_z: Array, slope: Array, bend: Array, lapse: Array, kinds: Array) -> tuple[Array, Array, Array]:
-    """Return log Z, its first and minus its second derivative (p,) of an answer with lapses, (1 - lapse) Z + lapse
+    """Return the log Z, its first and minus its second derivative (p,) of an answer with lapses, (1 - lapse) Z + lapse
     / kinds.
 
     With probability `lapse` one of `kinds` answers is given at random. log_z, slope, bend (p,): the moments of an

@@ -19,7 +19,7 @@ COVERED = web(
 
 
 def side_by_side(world: str, user: str, measures: tuple[Measure, ...], slack: bool = False) -> tuple[Panel, ...]:
-    """Panels of the two learners, one per measure."""
+    """Return panels of the convex and the second-order perceptron, one for each measure."""
     make = web if world == WEB else movies
     lines = (CONVEX._replace(user=user), SECOND._replace(user=user))
     keys = {QUADRATIC: "quadratic", CUMULATIVE: "linear"}
@@ -27,7 +27,7 @@ def side_by_side(world: str, user: str, measures: tuple[Measure, ...], slack: bo
 
 
 def logarithmic(where: str) -> tuple[Claim, ...]:
-    """The paper's claims without noise, about web search and about movies."""
+    """Return the paper's claims without noise, about web search or about movies (`where`)."""
     sentences = (
         (
             "the cumulative quadratic regret of the second-order learner grows like log t.",
@@ -54,7 +54,7 @@ def logarithmic(where: str) -> tuple[Claim, ...]:
 
 
 def sweep(world: str, full: Size, quick: Size) -> Panel:
-    """The second-order learner at every gamma, and the convex one."""
+    """Return a panel of the second-order perceptron at every gamma, and of the convex one."""
     swept = tuple(one(f"gamma = {gamma:g}", f"second-order:gamma={gamma:g}", STRICT) for gamma in GAMMAS)
     title = "web search" if world == WEB else "movie recommendation"
     base = Panel(world, title, world, (*swept, CONVEX), full, quick, AVERAGE, "sweep")

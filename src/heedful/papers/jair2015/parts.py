@@ -17,18 +17,18 @@ SECOND = one("second-order", "second-order", STRICT)
 
 
 def figure(name: str, title: str, panels: tuple[Panel, ...], claims: tuple[Claim, ...], note: str = "") -> Figure:
-    """A figure of the paper; `name` is the part of its id after the slash."""
+    """Make a figure of the paper; `name` is the part of its id after the slash."""
     return Figure(f"jair2015/{name}", PAPER, title, panels, claims, note)
 
 
 def both(says: str, check: Callable[[str], Check]) -> tuple[Claim, Claim]:
-    """The same claim about web search and about movies."""
+    """Return a claim about web search and the same claim about movies."""
     on_web, on_movies = (Claim(f"{WHERE[panel]}: {says}", (panel,), check(panel)) for panel in BOTH)
     return on_web, on_movies
 
 
 def versus(a: Line, b: Line, web_user: str, movie_user: str, slow: bool = False) -> tuple[Panel, Panel]:
-    """Two learners compared in both worlds."""
+    """Return panels that compare two learners in both worlds."""
     on_web, on_movies = (tuple(x._replace(user=user) for x in (a, b)) for user in (web_user, movie_user))
     if slow:
         return slow_web(*on_web), slow_movies(*on_movies)
