@@ -10,8 +10,15 @@ import pytest
 
 from heedful import Loop, Settings, infer
 from loops import choice_loop, rating_loop, rows, small_loop
-
-FIFTH = f"{Path(__file__).with_name('fifth.py')}:BestWorst"
+from reference import (
+    FIFTH,
+    BestWorstReference,
+    CoactiveReference,
+    ComparisonReference,
+    OrdinalReference,
+    RatingReference,
+    Reference,
+)
 
 
 class Kind(NamedTuple):
@@ -26,6 +33,8 @@ class Kind(NamedTuple):
     """a form of feedback to what is shown"""
     other: str
     """a learner that its log can be replayed with"""
+    reference: type[Reference]
+    """what any loop of it must do"""
     own: str | None = None
     """the learner to name when its loop is opened, where that is not heedful's"""
 
@@ -57,6 +66,7 @@ KINDS = (
         lambda i: {"show": 4, "candidates": NAMES[i % 4 :]} if i % 2 else {},
         lambda i, shown: {"clicks": [shown[i % 3]]} if i % 3 else {"better": [shown[-1]]},
         "perceptron",
+        CoactiveReference,
     ),
     Kind(
         "ordinal",
@@ -64,6 +74,7 @@ KINDS = (
         lambda i: {"show": 4, "candidates": NAMES[i % 4 :]} if i % 2 else {"show": 3},
         lambda i, shown: {"grade": {name: 1 + (_number(name) + i % 3) % 5 for name in shown[:3]}},
         "prank",
+        OrdinalReference,
     ),
     Kind(
         "rating",
@@ -75,6 +86,7 @@ KINDS = (
             else {"rating": {name: 1 + (_number(name) + i % 4) % 5 for name in shown[:2]}}
         ),
         "item-mean",
+        RatingReference,
     ),
     Kind(
         "comparison",
@@ -82,7 +94,16 @@ KINDS = (
         lambda i: {"candidates": NAMES[:6], "show": 3} if i % 4 == 3 else {},
         lambda i, shown: _choose(i, shown),
         "preference-gp",
+        ComparisonReference,
     ),
-    Kind("best-worst", _best_worst, lambda i: {"candidates": NAMES[i % 3 :]} if i % 2 else {}, _extremes, FIFTH, FIFTH),
+    Kind(
+        "best-worst",
+        _best_worst,
+        lambda i: {"candidates": NAMES[i % 3 :]} if i % 2 else {},
+        _extremes,
+        FIFTH,
+        BestWorstReference,
+        FIFTH,
+    ),
 )
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -78,8 +78,15 @@ def test_a_loop_over_http_is_the_loop(ask: Caller, kind: Kind, folder: Path, tmp
         else:
             assert ok(again) == as_json(loop.replay(kind.other))
         assert ok(ask.get(f"{path}/weights?person=p1"))["weights"] == loop.weights_of("p1")
+        assert ok(ask.get(f"{path}/weights"))["weights"] == loop.weights
+        assert ok(ask.post(f"{path}/rank", {}))["ranking"] == list(loop.rank())
+        repeated = [
+            {**kind.answer(i, loop.decide(id=f"d{i}", person=f"p{i % 3}").shown), "decision": f"d{i}", "id": f"b{i}"}
+            for i in (2, 5)
+        ]
+        assert ok(ask.post(f"{path}/feedback", repeated)) == [each._asdict() for each in loop.feedback_many(repeated)]
         assert without_times(ok(ask.get(f"{path}/report"))) == without_times(as_json(loop.report()))
         assert ok(ask("DELETE", f"{path}/people/p0"))["events"] == loop.forget("p0").events
-        assert ok(ask.post(f"{path}/undo", {"event": "e1"}))["status"] == loop.undo("e1").status
+        assert ok(ask.post(f"{path}/undo", {"event": "e1"})) == loop.undo("e1")._asdict()
         with Loop.open(folder / f"{name}.heedful", learner=kind.own) as other:
             assert bits(other) == bits(loop)

@@ -1,0 +1,364 @@
+"""Any life of a loop, of every kind of feedback, is what its reference says (`reference.py`): what is on offer, what is
+shown, what counts, what is learned."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+import heedful.loop.projection
+from budget import FACTOR
+from heedful import Loop
+from heedful.loop.interactions.comparison import Comparison
+from kinds import Kind, each_kind
+from loops import bits
+from reference import PERSON, SOME, Fold, Given, Reference, Shown
+
+
+def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
+    """The state machine of the loops of a kind."""
+
+    class Life(RuleBasedStateMachine):
+        """A loop, perhaps open twice, and the reference to it."""
+
+        # -------------------------------------------------------------------- making
+
+        @initialize(
+            setup=st.fixed_dictionaries(kind.setups),
+            control=st.sampled_from([0.0, 0.4]),
+            every=st.sampled_from([2, 5, 1000]),
+        )
+        def create(self, setup: dict[str, Any], control: float, every: int) -> None:
+            memory = Path("/dev/shm")
+            self.folder = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
+            self.reference = kind(**setup)
+            self.loops = [self.reference.create(self.folder / "l", control, every)]
+            self.items = {name: self.reference.start(name) for name in kind.names[: kind.first]}
+            self.decisions: dict[str, Shown] = {}
+            self.waiting: set[str] = set()
+            self.feedback: dict[str, tuple[str, Given, int]] = {}  # by event: the decision, what was given, its seq
+            # In the order of the log: ("put", name, row), ("withdraw", name, None), ("feedback", event, None)
+            self.story: list[tuple[str, str, Any]] = [("put", name, row) for name, row in self.items.items()]
+            self.undone: set[str] = set()
+            self.forgotten: set[tuple[str, str]] = set()
+            self.before_forgetting: set[str] = set()
+            self.counts = Counter(loop=1, item=kind.first)
+            self.made = 0
+            self._fold: Fold | None = None
+
+        def teardown(self) -> None:
+            if hasattr(self, "folder"):
+                for loop in self.loops:
+                    loop.close()
+                shutil.rmtree(self.folder)
+
+        def loop(self, which: int) -> Loop:
+            """One of those that have it open. What another wrote, it takes in at its next commit; here, now."""
+            loop = self.loops[which % len(self.loops)]
+            loop.projection.catch_up()
+            return loop
+
+        def new(self, what: str) -> str:
+            self.made += 1
+            return f"{what}{self.made}"
+
+        def fold(self) -> Any:
+            """All that counts, from the beginning; from scratch whenever the story has changed."""
+            if self._fold is None:
+                self._fold = self.reference.fold()
+                for what, name, row in self.story:
+                    if what == "put":
+                        self._fold.put(name, row)
+                    elif what == "withdraw":
+                        self._fold.withdraw(name)
+                    elif name not in self.undone:
+                        id, given, _ = self.feedback[name]
+                        if given.lesson is not None:
+                            self._fold.learn(self.decisions[id], given.lesson)
+            return self._fold
+
+        def add(self, what: str, name: str, row: Any = None) -> None:
+            self.story.append((what, name, row))
+            self._fold = None
+
+        def pick(self, some: Any, which: int) -> Any:
+            return list(some)[which % len(some)]
+
+        # -------------------------------------------------------------------- items
+
+        @rule(which=SOME, name=st.sampled_from(kind.names), turn=kind.turns)
+        def put(self, which: int, name: str, turn: Any) -> None:
+            row = self.reference.row(name, turn)
+            changed = self.items.get(name) != row
+            assert self.loop(which).put_items([row]) == int(changed)
+            if changed:
+                self.counts["item"] += 1
+                self.items[name] = row
+                self.add("put", name, row)
+
+        @rule(which=SOME, name=st.sampled_from(kind.names))
+        def withdraw(self, which: int, name: str) -> None:
+            assert self.loop(which).withdraw(name) == (name in self.items)
+            if self.items.pop(name, None):
+                self.counts["item"] += 1
+                self.add("withdraw", name)
+
+        # -------------------------------------------------------------------- deciding
+
+        @rule(
+            which=SOME,
+            order=st.permutations(kind.names),
+            size=st.integers(1, len(kind.names)),
+            how=st.sampled_from(kind.ways),
+            person=PERSON,
+            show=st.one_of(st.none(), st.integers(kind.least, 4)),
+            deferred=st.booleans(),
+            fields=st.fixed_dictionaries(kind.fields),
+        )
+        def decide(
+            self, which: int, order: Any, size: int, how: str, person: Any, show: Any, deferred: bool, fields: Any
+        ) -> None:
+            names = [name for name in order[:size] if how == "inline" or name in self.items]
+            names = list(self.items) if how == "all" else names
+            rows = [self.items.get(name) or self.reference.start(name) for name in names]
+            asked: dict[str, Any] = {"person": person, "show": show} | self.reference.asked(
+                {**fields, "show": show}, len(names)
+            )
+            eligible = self.fold().eligible(names, person, asked)
+            given: Any = {"names": names, "inline": rows, "all": None, "recorded": names}[how]
+            loop, id = self.loop(which), self.new("d")
+            if len(eligible) < kind.least:
+                before = loop.projection.log.counts()
+                with pytest.raises(ValueError, match="candidates: expected"):
+                    loop.decide(given, id=id, strict=True, **asked)
+                assert loop.projection.log.counts() == before
+                return
+            if how == "recorded":
+                show, deferred = asked.pop("show"), False
+                shown = list(reversed(names))[: self.reference.size(show, len(names))]
+                d = loop.record(given, shown, id=id, **asked)
+                assert (d.shown, d.arm, d.probability) == (tuple(shown), "imported", None)
+            else:
+                version = loop.version
+                d = loop.decide(given, id=id, deferred=deferred, **asked)
+                assert self.loop(which + 1).decide(given, id=id, **asked) == d
+                assert d.version == version
+            assert (
+                len(set(d.shown))
+                == len(d.shown)
+                == self.reference.size(show if how == "recorded" else asked["show"], len(eligible))
+            )
+            assert set(d.shown) <= set(eligible)
+            known = loop.projection.known(id)
+            assert known is not None
+            self.check_prior(known.record.prior, asked.get("prior"))
+            record = known.record
+            self.decisions[id] = Shown(
+                names, rows, list(d.shown), person, d.arm, d.predicted, record.prior, record.proposal
+            )
+            self.counts["decision"] += 1
+            if deferred:
+                self.waiting.add(id)
+            self.reference.check_decision(self.fold(), self.decisions[id], eligible)
+
+        def check_prior(self, kept: Any, scores: list[float] | None) -> None:
+            """The caller's scores as the log keeps them: mean 0, variance 1; none where all are equal."""
+            if scores is None or len(set(scores)) < 2:
+                assert kept == ()
+            else:
+                assert kept == pytest.approx((np.array(scores) - np.mean(scores)) / np.std(scores))
+
+        @precondition(lambda self: self.waiting)
+        @rule(which=SOME, pick=SOME)
+        def activate(self, which: int, pick: int) -> None:
+            id = self.pick(sorted(self.waiting), pick)
+            assert self.loop(which).activate(id).status == "applied"
+            self.counts["activate"] += 1
+            self.waiting.discard(id)
+            assert self.loop(which + 1).activate(id).status == "duplicate"
+
+        # -------------------------------------------------------------------- feedback
+
+        @precondition(lambda self: self.decisions)
+        @rule(which=SOME, pick=SOME, drawn=kind.answers)
+        def answer(self, which: int, pick: int, drawn: Any) -> None:
+            id = self.pick(self.decisions, pick)
+            self.send(which, id, self.reference.answer(self.decisions[id], drawn))
+
+        def send(self, which: int, id: str, given: Given) -> None:
+            """Give it, and see that the answer is the one that the reference expects."""
+            loop, event = self.loop(which), self.new("e")
+            learns = self.fold().learns(given)
+            got = loop.feedback(id, id=event, **given.form)
+            if given.refused or id in self.waiting:
+                assert (got.status, got.seq, got.learned) == ("rejected", None, False)
+                assert got.reason
+                return
+            assert (got.status, got.reason) == ("applied", None)
+            assert got.seq == got.version == loop.version
+            if self.reference.exact:
+                assert got.learned == learns
+            self.counts["feedback"] += 1
+            self.feedback[event] = id, given, got.seq
+            self.add("feedback", event)
+            assert self.loop(which + 1).feedback(id, id=event, **given.form).status == "duplicate"
+
+        @precondition(lambda self: self.feedback)
+        @rule(which=SOME, pick=SOME)
+        def repeat(self, which: int, pick: int) -> None:
+            event = self.pick(self.feedback, pick)
+            id, given, seq = self.feedback[event]
+            again = self.loop(which).feedback(id, id=event, **given.form)
+            assert (again.status, again.seq, again.learned) == ("duplicate", seq, False)
+            other = next((f for _, (d, f, _) in self.feedback.items() if d == id and f.form != given.form), None)
+            if other is not None:
+                assert self.loop(which).feedback(id, id=event, **other.form).status == "rejected"
+
+        @precondition(lambda self: self.decisions)
+        @rule(which=SOME, pick=SOME, bad=st.sampled_from(kind.wrong), drawn=kind.answers)
+        def malformed(self, which: int, pick: int, bad: Any, drawn: Any) -> None:
+            id, loop = self.pick(self.decisions, pick), self.loop(which)
+            before = bits(loop), loop.projection.log.counts()
+            [got] = loop.feedback_many([{"decision": id, "id": self.new("e"), **bad}])
+            assert got.status == "rejected"
+            form = self.reference.answer(self.decisions[id], drawn).form
+            assert loop.feedback("nobody", **form).status == "rejected"
+            assert (bits(loop), loop.projection.log.counts()) == before
+
+        # -------------------------------------------------------------------- taking back
+
+        @precondition(lambda self: self.feedback)
+        @rule(which=SOME, pick=SOME)
+        def undo(self, which: int, pick: int) -> None:
+            event = self.pick(self.feedback, pick)
+            got = self.loop(which).undo(event)
+            assert got.status == ("duplicate" if event in self.undone else "applied")
+            self.counts["undo"] += event not in self.undone
+            self.undone.add(event)
+            self._fold = None
+
+        @rule(which=SOME, person=PERSON.filter(bool))
+        def forget(self, which: int, person: str) -> None:
+            theirs = [id for id, decision in self.decisions.items() if decision.person == person]
+            answers = [event for event, (id, _, _) in self.feedback.items() if id in theirs]
+            undos = [event for event in answers if event in self.undone]
+            loop = self.loop(which)
+            activated = [event for event in loop.projection.log.events(kinds=["activate"]) if event.id in theirs]
+            assert loop.forget(person).events == len(theirs) + len(answers) + len(undos) + len(activated)
+            if theirs:
+                self.counts += Counter(forget=1, erased=1)
+            self.counts -= Counter(
+                decision=len(theirs), feedback=len(answers), undo=len(undos), activate=len(activated)
+            )
+            self.forgotten |= {("decision", id) for id in theirs} | {("feedback", event) for event in answers}
+            self.story = [each for each in self.story if each[0] != "feedback" or each[1] not in answers]
+            self.waiting -= set(theirs)
+            self.undone -= set(answers)
+            for id in theirs:
+                del self.decisions[id]
+            for event in answers:
+                del self.feedback[event]
+            self.before_forgetting = set(self.decisions)
+            self._fold = None
+
+        @precondition(lambda self: self.forgotten)
+        @rule(which=SOME, pick=SOME, drawn=kind.answers)
+        def come_back(self, which: int, pick: int, drawn: Any) -> None:
+            """What was forgotten cannot be said again, nor asked, nor taken back."""
+            what, id = self.pick(sorted(self.forgotten), pick)
+            loop = self.loop(which)
+            if what == "decision":
+                assert "forgotten" in str(loop.feedback(id, none=True).reason)
+                with pytest.raises(LookupError, match="forgotten"):
+                    loop.decide(id=id)
+            else:
+                assert "forgotten" in str(loop.undo(id).reason)
+                for other in self.decisions.keys() - self.waiting:
+                    form = self.reference.answer(self.decisions[other], drawn).form
+                    assert "forgotten" in str(loop.feedback(other, id=id, **form).reason)
+                    break
+
+        # -------------------------------------------------------------------- looking back
+
+        @precondition(lambda self: self.decisions)
+        @rule(which=SOME, pick=SOME)
+        def explain(self, which: int, pick: int) -> None:
+            id = self.pick(self.decisions, pick)
+            why = self.loop(which).explain(id)
+            assert why.decision == id
+            self.reference.check_explanation(why, self.decisions[id], id in self.before_forgetting)
+
+        @rule(which=SOME)
+        def verify(self, which: int) -> None:
+            assert self.loop(which).verify() == []
+
+        # -------------------------------------------------------------------- processes
+
+        @rule(which=SOME, snapshot=st.booleans(), clean=st.booleans())
+        def reopen(self, which: int, snapshot: bool, clean: bool) -> None:
+            """Closed, or gone without a word; opened again."""
+            at = which % len(self.loops)
+            loop = self.loop(at)
+            before = bits(loop), loop.version, loop.items
+            if snapshot:
+                loop.snapshot()
+            (loop if clean else loop.projection.log).close()
+            self.loops[at] = loop = Loop.open(self.folder / "l", learner=kind.own)
+            assert (bits(loop), loop.version, loop.items) == before
+            assert loop.notes == []
+
+        @precondition(lambda self: len(self.loops) < 2)
+        @rule()
+        def another(self) -> None:
+            self.loops.append(Loop.open(self.folder / "l", learner=kind.own))
+
+        # -------------------------------------------------------------------- what must be true
+
+        @invariant()
+        def it_is_as_the_reference_says(self) -> None:
+            if not hasattr(self, "loops"):
+                return
+            for at in range(len(self.loops)):
+                loop = self.loop(at)
+                assert loop.items == list(self.items)
+                assert loop.projection.log.counts() == {what: n for what, n in self.counts.items() if n}
+                assert loop.projection.failed == {}
+                if self.reference.exact:
+                    self.fold().check(loop)
+            assert all(bits(loop) == bits(self.loops[0]) for loop in self.loops)
+
+    return type("Life", (Life,), kind.rules)
+
+
+@each_kind
+def test_any_life_of_a_loop_is_what_its_reference_says(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lives of 25 steps, with few decisions in memory and marks every few lessons: what a long life has, in a short
+    one."""
+    monkeypatch.setattr(heedful.loop.projection, "CACHED", 3)
+    monkeypatch.setattr(heedful.loop.projection, "BETWEEN", 3)
+    monkeypatch.setattr(Comparison, "mark_every", 3)
+    run_state_machine_as_test(
+        life_of(kind.reference),
+        settings=settings(
+            max_examples=kind.reference.lives * FACTOR,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+        ),
+    )
