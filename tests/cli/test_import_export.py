@@ -462,7 +462,7 @@ def test_validate_refuses() -> None:
     bad(heedful("validate none.jsonl"), "none.jsonl: no such file")
     bad(heedful("validate cars none.jsonl"), "none.jsonl: no such file")
     bad(heedful("validate cars.heedful"), "cars.heedful: expected a file, got a folder")
-    bad(heedful("validate good.jsonl --own perceptron"), "--own: expected a NAME too, got a FILE alone")
+    bad(heedful("validate good.jsonl --own none.py:Rule"), "none.py: no such file; expected FILE.py:Class")
     Path("cut.jsonl.gz").write_bytes(gzip.compress(b"{}\n" * 1000)[:30])
     got = heedful("validate cut.jsonl.gz")
     assert (got.code, got.out) == (2, "")

@@ -392,11 +392,15 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert heedful("replay best {} {}", *own).code == 0
     got = heedful("report best {} {}", *own)
     assert got.code == 0
-    assert "the best of four says nothing of how good the four were" in got.out
-    assert "share of answers in which the likeliest was the best" in " ".join(got.out.split())
+    assert "The best of four says nothing of how good the four were" in got.out
+    assert "Share of answers in which the likeliest was the best" in " ".join(got.out.split())
     assert heedful("doctor best {} {}", *own).code == 0
     exported = heedful("export best all.jsonl {} {}", *own)
     assert exported.code == 0
+    assert heedful("validate all.jsonl {} {}", *own).code == 0
+    unknown = heedful("validate all.jsonl")  # nobody says which forms it has
+    assert unknown.code == 1
+    assert "feedback: expected one of clicks, " in unknown.out
     assert heedful("init other items.csv --learner {}", FIFTH).code == 0
     got = heedful("import other all.jsonl --json {} {}", *own)
     assert (got.code, got.json["counts"]["feedback"]) == (0, {"applied": 2, "duplicate": 0, "rejected": 0})

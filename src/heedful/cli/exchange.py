@@ -232,13 +232,13 @@ def validate(
 ) -> None:
     """Check JSON lines one by one, and write nothing: would `heedful import` take them?
 
+    Without a loop only their form is checked; with --own the forms of feedback of that learner are known, too.
+
     Exit codes: 0 every line is right; 1 some are not, or the loop cannot be read; 2 bad input.
     """
     path = Path(name) if file is None else file
     if not path.is_file() and not path.is_fifo():
         raise BadInput(f"{path}: {'expected a file, got a folder' if path.is_dir() else 'no such file'}")
-    if file is None and own is not None:
-        raise BadInput("--own: expected a NAME too, got a FILE alone")
     tally, problems = Tally(), list[Mapping[str, Any]]()
 
     def take(outcome: Outcome) -> None:
@@ -252,7 +252,7 @@ def validate(
     with reading_input(), _progress(path.name, None) as advance:
         if file is None:
             _check_objects(path)
-            for outcome in _forms(advance(read_lines(path))):
+            for outcome in _forms(advance(read_lines(path)), own):
                 take(outcome)
         else:
             with open_loop(name, own, rehearse_only=True) as loop:
@@ -271,12 +271,16 @@ def validate(
         raise typer.Exit(1)
 
 
-def _forms(lines: Iterable[Line]) -> Iterator[Outcome]:
-    """What can be said of lines without a loop."""
+def _forms(lines: Iterable[Line], own: str | None) -> Iterator[Outcome]:
+    """Check the form of lines, which no loop has to know; `own` names a learner that may bring forms of feedback."""
     from heedful.io import Outcome, check_form
+    from heedful.learners.registry import learner_class
+    from heedful.loop.interactions.forms import FORMS, known_forms
+    from heedful.loop.interactions.registry import interaction_class
 
+    forms = FORMS if own is None else known_forms(interaction_class(learner_class(own)))
     for line in lines:
-        told = check_form(line)
+        told = check_form(line, forms)
         yield told if isinstance(told, Outcome) else Outcome(line.number, told[0], told[1], "applied")
 
 

@@ -81,7 +81,7 @@ class Answering:
         later = [self.projection.known(id) for id in given.chain]
         elsewhere = [n for each in later if each is not None for at, n in each.record.unknown if at >= 0]
         if record.unknown or elsewhere or not record.shown:
-            about, said = about_known(given, form, record, names, elsewhere)
+            about, said = about_known(given, self._forms[given.form], form, record, names, elsewhere)
             if said is not None and given.form == "edit" and not self.projection.settings.store_text:
                 said["edit"] = None
             if about is None:

@@ -1,4 +1,4 @@
-"""Candidates that a loop does not know: a page is decided all the same.
+"""Candidates that a loop does not know: a request that names some is decided all the same.
 
 A request may name items that are not on offer, an item twice, none at all, or be the hits of a search engine. What is
 known is ranked. An unknown one keeps the place that the caller's score gives it, and the known stand around it in the
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from heedful.core.validation import describe
 from heedful.loop import records
+from heedful.loop.interactions.forms import Form
 from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord
 
 HIT = "_id"
@@ -26,29 +27,32 @@ _HIT |= {"_explanation", "_node", "_shard", "_nested", "fields", "highlight", "i
 
 
 class Strangers(NamedTuple):
-    """The candidates of a request that are not on offer; m others are. All are numbered, the m first."""
+    """The candidates of a request that are not on offer, next to m that are.
+
+    Candidates are numbered: those on offer from 0, the others from m."""
 
     names: tuple[str, ...]
     learned: tuple[int, ...] = ()
-    """all candidates in the order in which these have their places where the model ranks the others"""
+    """all candidates in an order that gives the unknown ones their places in lists that the model ranks"""
     own: tuple[int, ...] = ()
-    """... and in the caller's order, which the control shows"""
+    """all candidates in the caller's order, which the control shows"""
 
     def places(self, m: int, size: int, own: bool, left: Collection[int] | None = None) -> tuple[int, ...]:
-        """Of the first `size` places, those of unknown candidates as their numbers from 0, -1 for the others; without
-        the known that are not `left`."""
+        """Return for each of the first `size` places the unknown candidate there, from 0, or -1 for a known one.
+
+        `own` takes the caller's order, `left` are the known candidates that may be shown, None for all."""
         base = self.own if own else self.learned
         among = [j for j in base if left is None or j >= m or j in left]
         return tuple([j - m if j >= m else -1 for j in among[:size]])
 
     def told(self, places: Sequence[int]) -> tuple[tuple[int, str], ...]:
-        """As the log keeps them, where they stand in these places: (place, name), -1 where not shown."""
+        """Return (place, name) of each unknown candidate, as the log keeps them; the place is -1 if it is not shown."""
         at = {j: place for place, j in enumerate(places) if j >= 0}
         return tuple([(at.get(j, -1), name) for j, name in enumerate(self.names)])
 
 
 def around(shown: Sequence[Any], record: DecisionRecord, unknown: Callable[[str], Any]) -> list[Any]:
-    """What is said of the known that a decision shows, with `unknown` of each of the others' names in its place."""
+    """Return `shown`, one value for each known item shown, with `unknown(name)` in the place of each unknown item."""
     found = list(shown)
     for place, name in sorted(record.unknown):
         if place >= 0:
@@ -57,7 +61,7 @@ def around(shown: Sequence[Any], record: DecisionRecord, unknown: Callable[[str]
 
 
 def shown_names(record: DecisionRecord, names: Sequence[str]) -> tuple[str, ...]:
-    """The names of what a decision shows, best first; `names` are those of its known candidates."""
+    """Return the names of the items that a decision shows, best first; `names` are those of its known candidates."""
     known = [names[j] for j in record.shown]
     return tuple(around(known, record, str) if record.unknown else known)
 
@@ -68,8 +72,9 @@ def shown_names(record: DecisionRecord, names: Sequence[str]) -> tuple[str, ...]
 def sifted(
     names: Sequence[str], candidates: Sequence[Any], prior: Any, known: Callable[[str], bool]
 ) -> tuple[list[Any], Any, Strangers] | None:
-    """(candidates that are known, the scores of these, the others) of candidates with these names, of which one that
-    comes again is left out; None where all are known, each once."""
+    """Split candidates with these `names` into (the known ones, their scores, the unknown ones); each name counts once.
+
+    Return None if all are known and each comes once. Raise ValueError if `prior` does not fit the candidates."""
     first = {name: j for j, name in reversed(list(enumerate(names)))}
     once = [j for j, name in enumerate(names) if first[name] == j]
     kept = [j for j in once if known(names[j])]
@@ -99,7 +104,7 @@ def sifted(
 
 
 def _heights(scores: Sequence[Any]) -> list[float]:
-    """Scores, with the average for what has none: ValueError where one is no number."""
+    """Return scores scaled to at most 1 in size, with the mean for None. Raise ValueError for what is no number."""
     numbers = [None if score is None else records.check_number("prior", score) for score in scores]
     there = [each for each in numbers if each is not None]
     largest = max(map(abs, there), default=0.0) or 1.0
@@ -108,7 +113,7 @@ def _heights(scores: Sequence[Any]) -> list[float]:
 
 
 def are_hits(candidates: Any) -> bool:
-    """Whether these are hits of a search engine."""
+    """Return whether candidates are hits of a search engine: objects with `_id`."""
     if not isinstance(candidates, Sequence) or isinstance(candidates, str) or not len(candidates):
         return False
     return isinstance(candidates[0], Mapping) and HIT in candidates[0]
@@ -117,10 +122,11 @@ def are_hits(candidates: Any) -> bool:
 def from_hits(
     candidates: Sequence[Any], prior: Any, identifier: str, on_offer: Collection[str], query: Collection[str] = ()
 ) -> tuple[list[Any], Any]:
-    """(candidates, prior) that hits stand for: names of items and the engine's scores; objects with what is in
-    `_source` where none of them is on offer and all have one. Where requests say something of each item, `query`, the
-    names of that: items with what `_source` or `fields` has of it. Scores that come beside them go before. ValueError,
-    by name."""
+    """Return the (candidates, prior) that hits of a search engine stand for.
+
+    The candidates are names of items, or objects made of `_source` if none is on offer and all have one; with `query`,
+    the names of features that a request gives each item, objects with those of `_source` and `fields`. The prior is
+    the one given, by default the engine's scores. Raise ValueError, naming the field, for a hit that is malformed."""
     names, scores = [], []
     for j, hit in enumerate(candidates):
         if not isinstance(hit, Mapping) or HIT not in hit:
@@ -145,7 +151,7 @@ def from_hits(
 
 
 def _values(hit: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """What a hit has of these names; in `fields`, where every value is a list, the one that is in it."""
+    """Return the values that a hit has under `names`, in `_source` or `fields`, where a list of one stands for it."""
     fields = hit.get("fields")
     computed = {name: value for name, value in fields.items() if name in names} if isinstance(fields, Mapping) else {}
     single = {name: v[0] if isinstance(v, list) and len(v) == 1 else v for name, v in computed.items()}
@@ -157,45 +163,34 @@ def _values(hit: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
 
 def about_known(
     given: Feedback,
-    form: Mapping[str, Any],
+    form: Form,
+    fields: Mapping[str, Any],
     record: DecisionRecord,
     names: Sequence[str],
     elsewhere: Iterable[str] = (),
 ) -> tuple[Feedback | None, dict[str, Any] | None]:
-    """(what feedback says of what was known, None where that is nothing; the feedback as it was given, None where all
-    of it is about what was known). `elsewhere` are unknown ones that later decisions of its chain show. LookupError
-    where it names one that was not shown and has to be."""
-    said = {name: value for name, value in form.items() if value is not None}
+    """Split feedback on a decision that named unknown items: what is learned, and what is only kept.
+
+    Return (what `given` says of known items, None if nothing; the `fields` as they were given, None if all of it is
+    about known items). `form` is the form of `given`, `names` are those of the decision's known candidates, `elsewhere`
+    are unknown items that later decisions of its chain show. Raise LookupError if it names an item that was not shown
+    and its form does not allow that.
+    """
     unknown = {name: place for place, name in record.unknown}
-    if given.form == "none" or (given.form == "clicks" and not given.names):
-        return given, None
+    there = {name for name in elsewhere if name not in names}
     told = shown_names(record, names)
-    if not told:
+    if form.needs_items(given) and not told:
         raise LookupError(f"{given.form}: expected a decision that showed something, got one that showed nothing")
-    if given.form == "choice":
-        return (None, said) if any(name in unknown for name in told[:2]) else (given, None)
-    if given.form == "edit":
-        return (None, said) if (given.names or told)[0] in unknown else (given, None)
-    if not given.names:  # a thumb on all that was shown
-        return (given, None) if record.shown else (None, said)
-    there = {name for name in elsewhere if name in given.names and name not in names}
-    strange = {name for name in given.names if name in unknown} | there
-    if given.form not in ("better", "rating", "grade"):
+    if not form.names_unshown:
         for name in given.names:
-            if name in strange - there and unknown[name] < 0:
+            if unknown.get(name, 0) < 0 and name not in there:
                 raise LookupError(f"{given.form}: {describe(name)} was not shown")
-    kept = [i for i, name in enumerate(given.names) if name not in strange]
-    if not kept or not record.shown:
-        return None, said
-    if not strange:
-        return given, None
-    values = tuple([given.values[i] for i in kept]) if given.form in ("rating", "grade") else given.values
-    done = tuple([given.done[i] for i in kept]) if given.done else ()
-    return given._replace(names=tuple([given.names[i] for i in kept]), values=values, done=done), said
+    part = form.known_part(given, told, lambda name: name not in unknown and name not in there)
+    return part, None if part is given else {name: value for name, value in fields.items() if value is not None}
 
 
 def unlearned(feedback: FeedbackRecord) -> str | None:
-    """What to say of feedback on what was not known; None where all was."""
+    """Return the remark on feedback that is about unknown items; None if all were known."""
     if feedback.said is None:
         return None
     rest = "nothing is learned from it" if feedback.form == "unknown" else "of those nothing is learned"

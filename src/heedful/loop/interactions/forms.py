@@ -7,7 +7,7 @@ its own: a class with the methods of `Form`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from heedful.core.validation import describe
@@ -46,7 +46,7 @@ _NUMBER: Json = {"type": "number", "minimum": -1e100, "maximum": 1e100}
 
 
 def _of_items(schema: Json) -> Json:
-    """The JSON schema of an object with something for each item."""
+    """Return the JSON schema of an object with a value of `schema` for each item."""
     return {"type": "object", "propertyNames": _named(ITEM), "additionalProperties": schema, "minProperties": 1}
 
 
@@ -55,33 +55,33 @@ def _named(schema: Json) -> Json:
 
 
 class Decided(Protocol):
-    """What a form may need to write feedback as it was given: the decision it answers, and the log around it."""
+    """The decision that feedback answers, and the log around it, as far as `Form.write` reads them."""
 
     @property
     def names(self) -> Sequence[str]:
-        """Of the decision's candidates."""
+        """The names of the decision's candidates."""
 
     @property
     def shown(self) -> Sequence[int]:
         """The candidates that were shown, best first."""
 
     def later(self, seq: int, /) -> tuple[str, Sequence[str]] | None:
-        """(id, names of candidates) of a later decision; None where it was forgotten."""
+        """Return (id, names of candidates) of the later decision at `seq`; None if it was forgotten."""
 
     def features(self, candidate: int, /) -> list[float]:
-        """The features of a candidate of the decision; of the object that the feedback brought along, -1."""
+        """Return the features of a candidate of the decision; -1 is the object that the feedback brought along."""
 
 
 class Taking(Protocol):
-    """An interaction, as far as it takes forms."""
+    """An interaction, as far as the forms of feedback that it takes are concerned."""
 
     @property
     def forms(self) -> Mapping[str, Form]:
-        """By name."""
+        """The forms, by name."""
 
 
 class Form(ABC):
-    """One form of feedback."""
+    """A form of feedback: how it is read from JSON, written to JSON, and put into words."""
 
     name: str
     """the field that holds it"""
@@ -93,31 +93,55 @@ class Form(ABC):
     """the JSON schema of that field"""
     beside: ClassVar[Mapping[str, Json]] = {}
     """other fields that belong to it, with their JSON schemas"""
+    names_unshown: ClassVar[bool] = False
+    """whether feedback may name candidates that the decision did not show"""
 
     @abstractmethod
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Feedback whose field of this name has this value; `given` has all fields. ValueError, by name, where it
-        makes no sense."""
+        """Return the feedback whose field `name` is `value`; `given` has all fields of the event.
+
+        Raise ValueError, naming the field, if they make no sense."""
 
     @abstractmethod
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
-        """The fields as they were given, of what the log keeps."""
+        """Return the fields as they were given, made from what the log keeps."""
+
+    def needs_items(self, given: Feedback) -> bool:
+        """Return whether feedback says something about an item, so that a decision that showed none cannot take it."""
+        return True
+
+    def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
+        """Return what feedback says of known items, `given` itself if that is all, None if it is nothing.
+
+        `told` are the names of the items that were shown, `known` tells whether the loop knew an item when it decided.
+        Where feedback has a value, or actions, for each item, those of unknown items go with them."""
+        if not any(map(known, told)):
+            return None
+        if all(map(known, given.names)):
+            return given
+        kept = [i for i, name in enumerate(given.names) if known(name)]
+        if not kept:
+            return None
+        n = len(given.names)
+        values = tuple([given.values[i] for i in kept]) if len(given.values) == n else given.values
+        done = tuple([given.done[i] for i in kept]) if given.done else ()
+        return given._replace(names=tuple([given.names[i] for i in kept]), values=values, done=done)
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """(the candidates that feedback chose, those that it put them before)."""
+        """Return (the candidates that feedback chose, the candidates that it put them before)."""
         return list(record.chosen), []
 
     def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """The numbers that belong to what feedback chose, in that order; () where there are none."""
+        """Return the numbers that belong to the candidates `chosen`, in that order; () if the form has none."""
         return ()
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """The fields, as `write` gives them, in a few words."""
+        """Return the fields in a few words; `line` is what `write` returns."""
         told = [f"{name} {line[name]}" for name in (self.name, *self.beside) if line.get(name) is not None]
         return ", ".join(told)
 
     def tell(self, lesson: LessonTold) -> str:
-        """A lesson in words, for a history: what was chosen over what."""
+        """Return a lesson in words, for a history: what was chosen over what."""
         return f"{self.name.capitalize()}: {_list(lesson.chosen)}{_over(lesson, ', not ')}"
 
 
@@ -131,14 +155,22 @@ class Clicks(Form):
     schema: ClassVar[Json] = _ITEMS
     beside: ClassVar[Mapping[str, Json]] = {"chain": _ITEMS}
 
+    def needs_items(self, given: Feedback) -> bool:
+        """Return whether anything was clicked."""
+        return bool(given.names)
+
+    def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
+        """Return the clicks on known items; no click at all is feedback on any decision."""
+        return super().known_part(given, told, known) if given.names else given
+
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Clicking twice on the same thing is ordinary: the first click counts."""
+        """Return the clicks without repetitions: the first click on an item counts."""
         chain = given.get("chain")
         later = () if chain is None else check_names("chain", chain)
         return Feedback("clicks", tuple(dict.fromkeys(check_names("clicks", value, least=0))), chain=later)
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
-        """The names of what was clicked, and the later decisions that showed some of it."""
+        """Return the names of the items that were clicked, and the later decisions that showed some of them."""
         later: dict[int, tuple[str, Sequence[str]]] = {}
         for seq, _ in record.chain:
             if found := decided.later(seq):
@@ -149,23 +181,23 @@ class Clicks(Form):
         return {"clicks": [name for _, name in clicks]} | ({"chain": chain} if chain else {})
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """What was clicked, and what was passed over: shown above the last click and not clicked."""
+        """Return the items clicked, and the items passed over: shown above the last click and not clicked."""
         clicked = set(record.chosen)
         deepest = max((i for i, j in enumerate(shown, 1) if j in clicked), default=0)
         looked = len(shown) if min(record.chosen, default=0) < 0 else deepest
         return list(record.chosen), [j for j in shown[:looked] if j not in clicked]
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """What was clicked."""
+        """Return which items were clicked."""
         return f"clicked {_list(line['clicks'])}" if line["clicks"] else "clicked nothing"
 
     def tell(self, lesson: LessonTold) -> str:
-        """What was clicked, and passed over."""
+        """Return which items were clicked, and which were passed over."""
         return f"Clicked {_list(lesson.chosen)}{_over(lesson, ', not ')}" if lesson.chosen else "Clicked nothing"
 
 
 def _in_turn(clicks: Sequence[tuple[int, str]], later: Mapping[int, tuple[str, Sequence[str]]]) -> list[int]:
-    """The later decisions in an order in which each click is found where it was: the first that has it counts."""
+    """Order the later decisions so that each click is found in the first of them that shows its item."""
     left, order = sorted(later), list[int]()
     while left:
         free = [s for s in left if not any(at in left and at != s and name in later[s][1] for at, name in clicks)]
@@ -175,37 +207,39 @@ def _in_turn(clicks: Sequence[tuple[int, str]], later: Mapping[int, tuple[str, S
 
 
 class Better(Form):
-    """Items in a better order, the best first; what is not named follows as it was shown."""
+    """A better order, the best item first; items that are not named follow in the order shown."""
 
     name, hint, example = "better", "a better order, the best first; one item or several", ["b", "a"]
     schema: ClassVar[Json] = {"anyOf": [_DISTINCT, ITEM]}
+    names_unshown = True
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """One name stands for a list of one."""
+        """Return the order; one name stands for a list of one."""
         return Feedback("better", distinct("better", [value] if isinstance(value, str) else value))
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
-        """The names, as a list."""
+        """Return the names as a list."""
         return {"better": [decided.names[j] for j in record.chosen]}
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """What rose, and what fell behind it."""
+        """Return the items that rose, and those that fell behind them."""
         return risen(shown, record.chosen)
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """What was put first."""
+        """Return which items were put first."""
         return f"{'would rather have ' if len(line['better']) == 1 else 'put first '}{_list(line['better'])}"
 
     def tell(self, lesson: LessonTold) -> str:
-        """What rose past what."""
+        """Return which items rose past which."""
         if not lesson.over:
             return f"Agreed that {lesson.chosen[0]} is first"
         return f"Put {_list(lesson.chosen)}{_over(lesson, ' before ')}"
 
 
 def risen(shown: Sequence[int], named: Sequence[int]) -> tuple[list[int], list[int]]:
-    """(of those named first in a better order, in that order, what rose; what fell behind one of them). Where nothing
-    moved, all that were named rose, past nothing."""
+    """Return (the items of a better order that rose, in that order; the items that fell behind one of them).
+
+    `named` is the beginning of the better order. Where nothing moved, all that were named rose, past nothing."""
     place = {j: i for i, j in enumerate(shown)}
     last, ahead = len(shown), set(named)
     rest = [j for j in shown if j not in ahead]  # they follow, as they were shown
@@ -226,15 +260,22 @@ def risen(shown: Sequence[int], named: Sequence[int]) -> tuple[list[int], list[i
 
 
 class Edit(Form):
-    """What was shown, corrected: a text, or the attributes that were changed."""
+    """A correction of an item that was shown: a text, or the attributes that were changed."""
 
     name, hint, example = "edit", "the corrected text, or the attributes that were changed", "a corrected text"
     schema: ClassVar[Json] = {"anyOf": [{"type": "string"}, {"type": "object"}]}
     beside: ClassVar[Mapping[str, Json]] = {"nearest": {"type": "boolean"}, "item": ITEM}
+    names_unshown = True
+
+    def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
+        """Return the correction if the item that was corrected is known."""
+        return given if known((given.names or told)[0]) else None
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """`nearest` takes the candidate that is nearest to it; `item` is what was corrected, the first where it is not
-        said."""
+        """Return the correction.
+
+        With `nearest` the candidate nearest to it stands for it; `item` is the item that was corrected, by default the
+        first."""
         nearest = given.get("nearest")
         nearest = False if nearest is None else nearest
         if not isinstance(nearest, bool):
@@ -251,7 +292,7 @@ class Edit(Form):
         )
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
-        """What was corrected; its features where texts are not stored."""
+        """Return the correction; its features if the loop stores no texts."""
         line: dict[str, Any] = {"edit": record.text if record.text is not None else record.given}
         if line["edit"] is None:
             line["edit"] = {"features": decided.features(record.chosen[0])}
@@ -262,82 +303,82 @@ class Edit(Form):
         return line
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """The candidate that was taken for it, and what was corrected."""
+        """Return the candidate that stands for the correction, and the item that was corrected."""
         chosen = record.chosen
         return [j for j in chosen if j >= 0 and j != record.base], [record.base] * (chosen[0] != record.base)
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """That it was."""
+        """Return that something was corrected."""
         return "corrected what was shown"
 
     def tell(self, lesson: LessonTold) -> str:
-        """What it became, or how the corrected text begins."""
+        """Return what the item became, or how the corrected text begins."""
         if lesson.chosen:
             return f"Corrected {_list(lesson.over)} to {_list(lesson.chosen)}"
         return "Corrected what was shown" + (f" to “{_beginning(lesson.text)}”" if lesson.text else "")
 
 
 class Thumb(Form):
-    """Approval or not, of all that was shown or of one item."""
+    """A thumb up or down, on all that was shown or on one item."""
 
     name, hint, example = "thumb", "up or down, on what was shown or on an item", "up"
     schema: ClassVar[Json] = {"enum": ["down", "up"]}
     beside: ClassVar[Mapping[str, Json]] = {"item": ITEM}
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """+1 or -1."""
+        """Return +1 for up, -1 for down."""
         if not isinstance(value, str) or value not in ("up", "down"):
             raise ValueError(f"thumb: expected up or down, got {describe(value)}")
         item = given.get("item")
         return Feedback("thumb", () if item is None else (check_id("item", item),), (1.0 if value == "up" else -1.0,))
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
-        """Up or down."""
+        """Return the thumb, and its item if there is one."""
         item = {"item": decided.names[record.chosen[0]]} if record.chosen else {}
         return {"thumb": "up" if record.values[0] > 0.0 else "down"} | item
 
     def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """+1 or -1."""
+        """Return +1 for up, -1 for down."""
         return tuple(record.values)
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Up or down, and of what."""
+        """Return whether the thumb is up or down, and for which item."""
         return f"thumb {line['thumb']}" + (f" for {line['item']}" if "item" in line else "")
 
     def tell(self, lesson: LessonTold) -> str:
-        """Up or down, and of what."""
+        """Return whether the thumb is up or down, and for which item."""
         return f"Thumb {'up' if lesson.values[0] > 0.0 else 'down'} for {_list(lesson.chosen) or 'the list'}"
 
 
 class Action(Form):
-    """What was done with an item: its weight is in the loop's settings."""
+    """An action on one item, such as a purchase; its weight is in the loop's settings."""
 
     name, hint, example = "action", "what was done with an item", "buy"
     schema: ClassVar[Json] = dict(ITEM)
     beside: ClassVar[Mapping[str, Json]] = {"item": ITEM}
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """The name of the action, and the item."""
+        """Return the name of the action, and its item."""
         return Feedback("action", (check_id("item", given.get("item")),), text=check_id("action", value))
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
-        """The name of the action, and the item."""
+        """Return the name of the action, and its item."""
         return {"action": record.text} | ({"item": decided.names[record.chosen[0]]} if record.chosen else {})
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """For it: what it rose past. Against it: the item alone."""
+        """Return the item and what it rose past; the item alone if the action speaks against it."""
         return risen(shown, record.chosen) if record.values[0] > 0.0 else (list(record.chosen), [])
 
     def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """The weight of the action, from -1 to 1."""
+        """Return the weight of the action, from -1 to 1."""
         return tuple(record.values)
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """The action and its item."""
+        """Return the action and its item."""
         return f"{line['action'] or 'did something'}: {line.get('item', '')}"
 
     def tell(self, lesson: LessonTold) -> str:
-        """The action, its item and what it rose past."""
+        """Return the action, its item and what it rose past."""
         return f"{(lesson.text or 'an action').capitalize()}: {_list(lesson.chosen)}{_over(lesson, ', shown below ')}"
 
 
@@ -345,13 +386,13 @@ class Action(Form):
 
 
 class Actions(Form):
-    """What was done with each of several items; the loop's settings say which number each action stands for."""
+    """Actions on several items; the loop's settings say which number each action stands for."""
 
     name, hint, example = "actions", "what was done with each item", {"a": "buy", "b": ["view", "cart"]}
     schema: ClassVar[Json] = _of_items(_ACTIONS)
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """One action of an item, or several."""
+        """Return the actions, one or several for each item."""
         if not isinstance(value, Mapping) or not value:
             expected = "expected what was done with each item, as {item: action}"
             raise ValueError(f"actions: {expected}, got {describe(value)}")
@@ -362,17 +403,17 @@ class Actions(Form):
         return Feedback("actions", distinct("actions", list(value)), done=tuple(done))
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
-        """One action of an item as its name, several as a list."""
+        """Return for each item its action as a name, several actions as a list."""
         done = [each[0] if len(each) == 1 else each for each in record.done]
         return {"actions": {decided.names[j]: each for j, each in zip(record.chosen, done)}}
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Each action and its item."""
+        """Return each action with its item."""
         done = line["actions"].items()
         return _list([f"{what if isinstance(what, str) else ', '.join(what)}: {name}" for name, what in done])
 
     def tell(self, lesson: LessonTold) -> str:
-        """Each action and its item."""
+        """Return each action with its item."""
         done = (lesson.text or "an action").split("; ")
         if len(done) != len(lesson.chosen):  # a name of an action may have a semicolon
             return f"{(lesson.text or 'an action').capitalize()}: {_list(lesson.chosen)}"
@@ -383,13 +424,14 @@ class Numbers(Form):
     """A number for each of several items."""
 
     schema: ClassVar[Json] = _of_items(_NUMBER)
+    names_unshown = True
 
     def __init__(self, name: str, hint: str, example: Any, verb: str, whole: bool = False) -> None:
-        """Under this name, told with this verb: "Rated a: 4"; `whole` numbers are written as such."""
+        """Make a form with this name, told with `verb` ("Rated a: 4"); `whole` numbers are written as integers."""
         self.name, self.hint, self.example, self._verb, self._whole = name, hint, example, verb, whole
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """A finite number for each item."""
+        """Return the finite number given to each item."""
         if not isinstance(value, Mapping) or not value:
             raise ValueError(
                 f"{self.name}: expected a number for each item, as {{item: number}}, got {describe(value)}"
@@ -398,25 +440,25 @@ class Numbers(Form):
         return Feedback(self.name, distinct(self.name, list(value)), numbers)
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
-        """The number of each item."""
+        """Return the number given to each item."""
         values: Sequence[float] = list(map(int, record.values)) if self._whole else record.values
         return {self.name: {decided.names[j]: value for j, value in zip(record.chosen, values)}}
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """The items, the highest number first."""
+        """Return the items, the highest number first, put before nothing."""
         return [j for j, _ in sorted(zip(record.chosen, record.values), key=lambda each: -each[1])], []
 
     def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """The number of each item."""
+        """Return the number given to each item."""
         given = dict(zip(record.chosen, record.values))
         return tuple([given[j] for j in chosen])
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """The number of each item."""
+        """Return the number given to each item."""
         return f"{self.name} {_list([f'{name}: {value:g}' for name, value in line[self.name].items()])}"
 
     def tell(self, lesson: LessonTold) -> str:
-        """The number of each item."""
+        """Return the number given to each item."""
         numbers = [f"{name}: {value:g}" for name, value in zip(lesson.chosen, lesson.values)]
         return f"{self._verb} {_list(numbers)}"
 
@@ -436,6 +478,10 @@ class Choice(Form):
         "cannot_judge": "cannot judge",
     }
 
+    def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
+        """Return the choice if the first two that were shown are known."""
+        return given if all(map(known, told[:2])) else None
+
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
         """Parse a choice: "first", "second", "equal" or "cannot_judge".
 
@@ -447,52 +493,60 @@ class Choice(Form):
         return Feedback("choice", values=(float(CHOICES[value]),), text=value)
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
-        """As it was given."""
+        """Return the choice as it was given."""
         return {"choice": record.text}
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """The better one, and the other."""
+        """Return the better item and the other; nothing if neither is better."""
         winner = int(record.values[0])
         return ([shown[winner]], [shown[1 - winner]]) if winner >= 0 else ([], [])
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Which one."""
+        """Return which one was chosen."""
         return self._words[line["choice"]]
 
     def tell(self, lesson: LessonTold) -> str:
-        """Which one, over which."""
+        """Return which one was chosen over which."""
         if not lesson.chosen:
             return "Could not choose between the two"
         return f"Chose {_list(lesson.chosen)}{_over(lesson, ', not ')}"
 
 
 class Nothing(Form):
-    """Nothing was wanted of what was shown."""
+    """The answer that nothing of what was shown was wanted."""
 
     name, hint, example = "none", "nothing of what was shown was wanted", True
     schema: ClassVar[Json] = {"enum": [True]}
 
+    def needs_items(self, given: Feedback) -> bool:
+        """Return False: it is about the decision as a whole."""
+        return False
+
+    def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
+        """Return the feedback as it is."""
+        return given
+
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """True, and nothing else."""
+        """Return the feedback; `value` has to be True."""
         if value is not True:
             raise ValueError(f"none: expected true, got {describe(value)}")
         return Feedback("none")
 
     def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
-        """True."""
+        """Return the field."""
         return {"none": True}
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """The answer in words."""
+        """Return the answer in words."""
         return "none of these"
 
     def tell(self, lesson: LessonTold) -> str:
-        """The lesson in words, for a history."""
+        """Return the lesson in words, for a history."""
         return "Wanted none of these"
 
 
 def _list(names: Sequence[str], most: int = 4) -> str:
-    """Names in a sentence, the first of many."""
+    """Return names as part of a sentence: the first `most` of them, and how many more there are."""
     told = list(names[:most])
     if len(names) > most:
         return f"{', '.join(told)} and {len(names) - most:,} more"
@@ -500,12 +554,12 @@ def _list(names: Sequence[str], most: int = 4) -> str:
 
 
 def _over(lesson: LessonTold, before: str) -> str:
-    """What a lesson put something before; "" where there is nothing."""
+    """Return the items that a lesson put something before, after the word `before`; "" if there are none."""
     return f"{before}{_list(lesson.over)}" if lesson.over else ""
 
 
 def _beginning(text: str, words: int = 8, most: int = 140) -> str:
-    """How a text begins."""
+    """Return how a text begins, at most `words` words and `most` characters."""
     told = text.split()
     start = " ".join(told[:words]) + (" …" if len(told) > words else "")
     return start if len(start) <= most else f"{start[:most].rstrip()}…"
@@ -519,7 +573,7 @@ CHOICE, NONE = Choice(), Nothing()
 
 
 def by_name(*forms: Form) -> dict[str, Form]:
-    """Forms, each under its name."""
+    """Return the forms, each under its name."""
     return {form.name: form for form in forms}
 
 
@@ -528,13 +582,16 @@ FORMS: Mapping[str, Form] = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, ACTIONS
 
 
 def known_forms(interaction: Taking) -> dict[str, Form]:
-    """The forms that are read in a loop, by name: heedful's, and those of the loop's interaction. One that is not taken
-    is refused by what it says, and not as if nobody knew it."""
+    """Return the forms that are read in a loop, by name: heedful's own and those of the loop's interaction.
+
+    A form that the loop does not take is read too, so that it is refused by name and not as unknown."""
     return {**FORMS, **interaction.forms}
 
 
 def parse_feedback(given: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> Feedback:
-    """The one form of feedback among the fields of an event. ValueError, by name, where it is none of `forms`."""
+    """Return the feedback in the fields `given` of an event, which name exactly one of `forms`.
+
+    Raise ValueError, naming the field, if they name none or several of them, or if the value makes no sense."""
     form, beside = None, set[str]()
     for name, value in given.items():
         if value is None:
