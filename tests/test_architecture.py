@@ -148,8 +148,14 @@ def test_learners_by_name_and_nothing_else() -> None:
 
 # ---------------------------------------------------------------------------- kinds of feedback
 
-HOUSE = ("cli", "client", "core", "diagnostics", "features", "io", "loop", "server", "studies")
+HOUSE = ("cli", "client", "core", "diagnostics", "experiments", "features", "io", "loop", "server", "studies")
 """What stands around the learners: of the kinds of feedback it asks the interaction."""
+OF_ONE_KIND = (
+    "loop/interactions/",
+    "experiments/definitions/",
+    *(f"experiments/{name}.py" for name in ("coactive", "comparisons", "movielens", "ordinal", "ratings", "registry")),
+)
+"""What is about one kind: the interactions, an experiment's definition and its setting, and the list of experiments."""
 KIND = re.compile(
     r"\b(coactive(?! learning)|ordinal|pairwise(?!-))\b|\bloops? of (rankings|grades|ratings|choices)\b"
     r"|\b(grading|rating) loops?\b|\bpredicts? grades\b",
@@ -185,7 +191,7 @@ def kinds_named(path: Path) -> set[str]:
 
 def in_the_house() -> list[str]:
     files = [path.relative_to(SRC) for part in HOUSE for path in (SRC / part).rglob("*.py")]
-    return sorted(str(path) for path in files if path.parts[:2] != ("loop", "interactions"))
+    return sorted(path.as_posix() for path in files if not path.as_posix().startswith(OF_ONE_KIND))
 
 
 @pytest.mark.parametrize("file", in_the_house())

@@ -20,10 +20,10 @@ from heedful.cli.simulate import simulate_command
 from heedful.core.fold import play
 from heedful.data.catalogue import load_catalogue
 from heedful.data.letor import load_letor
+from heedful.experiments.coactive import catalogue_setting, letor_setting
 from heedful.experiments.definitions.base import BadOption, Option, Prepared
 from heedful.experiments.definitions.letor import Letor
 from heedful.experiments.registry import EXPERIMENTS, make_experiment
-from heedful.experiments.run import catalogue_setting, letor_setting
 from heedful.jit.kernel import visible
 from heedful.worlds.users import Best, Better, Noisy, StrictAlpha, users_that
 

@@ -70,7 +70,7 @@ def test_the_rows_are_scaled_before_they_are_mapped() -> None:
     np.testing.assert_array_equal(world.X, rows)
     np.testing.assert_array_equal(world.ranks, RANKS)
     assert (setting.n_features, setting.space, setting.rounds) == (4, Ranks(4), 4)
-    assert (setting.interaction, setting.measure) == ("ordinal", "rank loss")
+    assert (setting.kind.name, setting.measure) == ("ordinal", "rank loss")
     assert setting.R == pytest.approx(max(math.sqrt(float(row @ row)) for row in rows))
     assert setting.S == np.abs(rows).max()
     assert ordinal_setting(X, RANKS, 4, dtype="float32").scenes[0].world.X.dtype == np.float32

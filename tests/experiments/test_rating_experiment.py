@@ -28,7 +28,7 @@ def table() -> RatingTable:
 def test_a_table_as_it_is(table: RatingTable) -> None:
     setting = rating_setting(table, seeds=(3, 5))
     assert setting.space == Slate(1, -2.0, 2.0)
-    assert (setting.rounds, setting.measure, setting.interaction, setting.warm) == (40, "regret", "rating", 0)
+    assert (setting.rounds, setting.measure, setting.kind.name, setting.warm) == (40, "regret", "rating", 0)
     assert [scene.seed for scene in setting.scenes] == [3, 5]
     assert isinstance(setting.scenes[0].world, Replay)
     assert setting.scenes[0].world.repeats is False

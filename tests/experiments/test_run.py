@@ -14,24 +14,23 @@ import pytest
 from heedful.core.fold import play
 from heedful.data.catalogue import Catalogue, load_catalogue
 from heedful.data.letor import Queries
+from heedful.experiments.coactive import catalogue_setting, letor_setting
 from heedful.experiments.run import (
     Advance,
     CompilationNotice,
     Curve,
     InterpretedNotice,
     Run,
-    Setting,
     average_regret,
     bound,
-    catalogue_setting,
     checkpoints,
     curve,
     error_reason,
-    letor_setting,
     pair_agreement,
     simulate,
     standard_error,
 )
+from heedful.experiments.setting import Setting
 from heedful.jit.kernel import visible
 from heedful.spaces.ranking import Ranking, WithBaseScore
 from heedful.worlds.clicks import Cascade

@@ -11,7 +11,7 @@ import pytest
 from heedful.core.fold import play, trace
 from heedful.data.datasets import KNOWN
 from heedful.diagnostics import known_utilities, slacks
-from heedful.experiments.run import Setting
+from heedful.experiments.setting import Setting
 from heedful.learners.registry import make_user
 from heedful.papers import FIGURES, runner
 from heedful.papers.datasets import EDITIONS, FILES, FOLDERS, files_of, missing_files

@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heedful.experiments.run import Setting
+    from heedful.experiments.setting import Setting
 
 
 def find_uncompiled(setting: Setting, learners: dict[str, Any]) -> list[str]:

@@ -35,7 +35,7 @@ from heedful.experiments.definitions.base import GridExperiment, check_keys, che
 from heedful.experiments.registry import grid_experiments
 
 if TYPE_CHECKING:
-    from heedful.experiments.run import Setting
+    from heedful.experiments.setting import Setting
 
 _KEYS = {"data": dict, "users": list, "learners": list, "seeds": int, "rounds": int, "k": int}
 _RESULT = {"rounds": int, "checkpoints": list, "regret": list, "stderr": list, "rounds_per_second": float}
@@ -93,7 +93,7 @@ def read_grid(path: Path) -> list[Cell]:
             raise ValueError(f"{path.name}: {key}: expected each once, got {twice[0]} {len(twice)} times")
     if alone:
         experiment.setting(files, data, "", (0,))
-    from heedful.experiments.run import check_for_clicks
+    from heedful.experiments.coactive import check_for_clicks
     from heedful.learners.registry import make_user
 
     loads = {spec: _check_learner(path.parent, spec, experiment.blank(data)) for spec in learners}

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from heedful.data.spreadsheet import write_table
 
 if TYPE_CHECKING:
-    from heedful.experiments.run import Curve, Run, Setting
+    from heedful.experiments.run import Curve, Run
+    from heedful.experiments.setting import Setting
 
 
 def check_path(option: str, path: Path | None, suffixes: Sequence[str]) -> None:

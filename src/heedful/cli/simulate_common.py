@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from heedful.experiments.definitions.base import Prepared
-    from heedful.experiments.run import Curve, Run, Setting
+    from heedful.experiments.run import Curve, Run
+    from heedful.experiments.setting import Setting
 
 
 class SimulateRequest(NamedTuple):

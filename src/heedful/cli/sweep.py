@@ -30,7 +30,7 @@ from heedful.data.spreadsheet import write_rows
 from heedful.experiments.registry import grid_experiments
 
 if TYPE_CHECKING:
-    from heedful.experiments.run import Setting
+    from heedful.experiments.setting import Setting
 
 
 def sweep(

@@ -10,7 +10,6 @@ their own ratings, and is recommended one movie after the other.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -26,10 +25,10 @@ from heedful.data.als import (
 )
 from heedful.data.letor import least_squares
 from heedful.data.movielens import Ratings
-from heedful.experiments.run import Scene, Setting
-from heedful.spaces.ranking import Ranking
+from heedful.experiments.coactive import items_setting, person_seed
+from heedful.experiments.setting import Scene, Setting
 from heedful.worlds.items import item_pool
-from heedful.worlds.users import StrictAlpha, check_user
+from heedful.worlds.users import check_user
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -144,8 +143,5 @@ def movie_setting(
             if person not in known:
                 w_star, ratings = true_utility(house, person)
                 known[person] = item_pool(X, w_star, user, ratings), w_star
-            draw = int(np.random.SeedSequence([seed, person]).generate_state(1)[0])
-            scenes.append(Scene(seed, person, draw, *known[person]))
-    alpha = user.alpha if isinstance(user, StrictAlpha) else math.nan
-    R, S = float(np.linalg.norm(house.X, axis=1).max()), float(np.abs(house.X).max())
-    return Setting(X.shape[1], Ranking(1), R, S, alpha, ROUNDS, tuple(scenes))
+            scenes.append(Scene(seed, person, person_seed(seed, person), *known[person]))
+    return items_setting(house.X, user, ROUNDS, scenes)

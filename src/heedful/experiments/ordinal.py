@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data.catalogue import scaled_moments
-from heedful.experiments.run import Scene, Setting
+from heedful.experiments.setting import Kind, Scene, Setting, make_checked_learner
 from heedful.learners.ordinal.perceptrons import WidrowHoff
 from heedful.spaces.ordinal import Ranks
-from heedful.worlds.instances import instance_stream, polynomial
+from heedful.worlds.instances import instance_stream, polynomial, synthetic_ordinal
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -34,7 +34,15 @@ SCALES = {
 """How features are scaled, in words."""
 
 MOST_FEATURES = 100_000
-"""Of an instance, with those that a map adds."""
+"""The most features that an instance may have, with those that a map adds."""
+
+
+def _check(spec: str, learner: Any, setting: Setting) -> None:
+    if (space := getattr(learner, "space", setting.space)) != setting.space:
+        raise ValueError(f"{spec}: n_ranks: expected the {setting.space.k} of the data, got {space.k}")
+
+
+ORDINAL = Kind("ordinal", "predicts grades", check=_check)
 
 
 def ordinal_setting(
@@ -60,7 +68,7 @@ def ordinal_setting(
     scenes = tuple(Scene(seed, 0, seed, world, nothing) for seed in seeds)
     R, S = float(np.linalg.norm(mapped, axis=1).max()), float(np.abs(mapped).max())
     T, N = mapped.shape
-    return Setting(N, Ranks(n_ranks), R, S, math.nan, T, scenes, "ordinal", "rank loss")
+    return Setting(N, Ranks(n_ranks), R, S, math.nan, T, scenes, ORDINAL, "rank loss")
 
 
 def scale_features(X: Array, scale: str) -> Array:
@@ -107,3 +115,10 @@ def unstable(learner: Any, setting: Setting) -> str:
             f"stable below 2 / {setting.R:.3g}^2 = {2.0 / setting.R**2:.2g}"
         )
     return ""
+
+
+def make_trial(spec: str) -> tuple[Any, Any]:
+    """(the learner that `spec` names, instances of 6 features with grades from 1 to 5, or as many as the learner
+    says)."""
+    learner = make_checked_learner(spec, 6, Ranks(5))
+    return learner, synthetic_ordinal(40, 6, getattr(getattr(learner, "space", None), "k", 5))[0]

@@ -19,7 +19,7 @@ import numpy as np
 
 from heedful.core.validation import check_count
 from heedful.data.ratings import RatingTable
-from heedful.experiments.run import Scene, Setting
+from heedful.experiments.setting import Kind, Scene, Setting
 from heedful.learners.registry import parameters
 from heedful.spaces.slate import Slate
 from heedful.worlds.offers import RankedList, warm_start
@@ -31,6 +31,8 @@ from heedful.worlds.ratings import (
     replay_ratings,
     uniform_ratings,
 )
+
+RATING = Kind("rating", "takes ratings")
 
 SIMPLE = ("random-item", "user-greedy", "item-mean", "pair-mean")
 """What is run beside every learner, by name."""
@@ -105,7 +107,7 @@ def rating_setting(
         alpha=math.nan,
         rounds=rounds,
         scenes=tuple(Scene(seed, 0, seed, world, nothing) for seed, world in zip(seeds, worlds)),
-        interaction="rating",
+        kind=RATING,
         measure=name,
         warm=warm,
         rising=measure == "ndcg",
@@ -145,3 +147,16 @@ def _floor(world: Any, low: float) -> float:
     """What counts as worth nothing: 0, or the lowest where that is below."""
     inner = getattr(world, "world", world)
     return min(0.0, float(inner.Y.min()) if isinstance(inner, LowRank) else low)
+
+
+def make_trial(spec: str) -> tuple[Any, Any]:
+    """(the learner that `spec` names, 80 users who rate 90 items from 1 to 5, two at a time, each item once).
+
+    Users and items come in any order, also after many rounds, so that arrays have to grow.
+    """
+    rng = np.random.default_rng(0)
+    users, items = np.nonzero(rng.random((80, 90)) < 0.1)
+    names = np.arange(80).astype(str), np.arange(90).astype(str)
+    table = RatingTable(users, items, rng.integers(1, 6, users.size).astype(np.float64), *names)
+    setting = rating_setting(table, slate=2)
+    return setting.learner(spec), setting.scenes[0].world

@@ -1,5 +1,8 @@
-"""The experiments that `heedful simulate` and `heedful sweep` run, by name. Another one is a class in `definitions` and
-an entry here: what a list of commands says of it, so that its module is imported once it is asked for."""
+"""The experiments that `heedful simulate` and `heedful sweep` run, by name, and the worlds that learners are tried in.
+
+A new experiment is a class in `definitions` and an entry here. The entry has what the list of commands says of the
+experiment, so that its module is imported only when it is run.
+"""
 
 from __future__ import annotations
 
@@ -48,17 +51,20 @@ EXPERIMENTS = {
     ),
 }
 
+TRIALS = {"coactive": "coactive", "ordinal": "ordinal", "rating": "ratings", "pairwise": "comparisons"}
+"""By interaction, the module of this package whose `make_trial` makes a learner and a small world to try it in."""
+
 
 @cache
 def make_experiment(name: str) -> Experiment:
-    """The experiment of that name. KeyError where there is none."""
+    """Make the experiment of this name. Raise KeyError if there is none."""
     module, _, cls = EXPERIMENTS[name].where.partition(":")
     made: Experiment = getattr(import_module(f"heedful.experiments.definitions.{module}"), cls)()
     return made
 
 
 def grid_experiments() -> dict[str, GridExperiment]:
-    """Those that a grid may name, by name."""
+    """Return the experiments that a grid of `heedful sweep` may name, by name."""
     from heedful.experiments.definitions.base import GridExperiment
 
     made = {name: make_experiment(name) for name in EXPERIMENTS}

@@ -1,7 +1,7 @@
 """Experiments: learners in the same worlds on the same seeds; their regret, averaged, with its standard error.
 
-`letor_setting` and `catalogue_setting` make what learners are compared in, `simulate` runs them there, many at a
-time, and `curve` averages what one of them did. Everything is reproducible from the seeds.
+A `Setting` is what learners are compared in, `simulate` runs them there, many at a time, and `curve` averages what one
+of them did. Everything is reproducible from the seeds.
 
 >>> setting = letor_setting(load_letor(*files), StrictAlpha(0.5), seeds=range(5))
 >>> runs = [event for event in simulate({"perceptron": learner}, setting, 784) if isinstance(event, Run)]
@@ -25,83 +25,14 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.fold import must_interpret, trace, trace_in_chunks
-from heedful.core.validation import check_count
-from heedful.data.catalogue import Catalogue
-from heedful.data.letor import Queries, least_squares
-from heedful.learners.registry import learner_class, make_learner, summarise
-from heedful.spaces.ranking import Ranking, is_exact
-from heedful.worlds.items import item_pool, taste
-from heedful.worlds.queries import feature_bounds, query_stream
-from heedful.worlds.users import StrictAlpha
+from heedful.experiments.setting import Scene, Setting
+from heedful.spaces.ranking import is_exact
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-TEACHES = {"coactive": "takes corrections", "ordinal": "predicts grades", "rating": "takes ratings"}
-"""What a learner of an interaction does, in words."""
-
-RADIUS = 100.0
-"""Of the ball of a learner that needs one and was given none: as in the experiments of [J15] 6.4.1."""
-
 # Processor time of the thread alone; Windows counts it in steps longer than a run.
 _clock = time.perf_counter if sys.platform == "win32" else time.thread_time
-
-
-class Scene(NamedTuple):
-    """One world that every learner meets: the experiment's seed, the person, the seed of its folds, w* (N,)."""
-
-    seed: int
-    person: int
-    draw: int
-    world: Any
-    w_star: Array
-
-
-class Setting(NamedTuple):
-    """What learners are compared in.
-
-    R and S bound |phi| in the Euclidean and the sup norm; alpha is that of a strict user, NaN for any other;
-    `rounds` is how many there are where nobody says: one pass over the queries, or 100 items. What a round costs is
-    called `measure`; where that is rising, more of it is better. `warm` rounds come before the first and do not count.
-    """
-
-    n_features: int
-    space: Any
-    R: float
-    S: float
-    alpha: float
-    rounds: int
-    scenes: tuple[Scene, ...]  # by seed, then by person
-    interaction: str = "coactive"
-    measure: str = "regret"
-    warm: int = 0
-    rising: bool = False
-
-    def learner(self, spec: str) -> Any:
-        """The learner of that name, with S for a `bound` and 100 for a `radius` that it needs and was not given, or k
-        for n_ranks where there are k grades.
-
-        ValueError as `make_learner`, for what its init refuses, for one of another interaction, and for one that would
-        take clicks alone for a whole order, where a person answers with them.
-        """
-        kind = summarise(learner_class(spec)).interaction
-        if kind not in ("", self.interaction):
-            expected = f"{TEACHES[self.interaction]} ({self.interaction})"
-            raise ValueError(f"learner: expected one that {expected}, got {spec}, which is {kind}")
-        filled = {
-            "coactive": {"bound": self.S, "radius": RADIUS},
-            "ordinal": {"n_ranks": getattr(self.space, "k", 0)},
-        }.get(self.interaction, {})
-        learner = make_learner(spec, n_features=self.n_features, space=self.space, **filled)
-        try:
-            learner.init(np.random.default_rng(0))
-        except ValueError as error:
-            raise ValueError(f"{spec}: {error}") from error
-        if self.interaction == "ordinal" and (space := getattr(learner, "space", self.space)) != self.space:
-            raise ValueError(f"{spec}: n_ranks: expected the {self.space.k} of the data, got {space.k}")
-        if self.scenes:
-            check_for_clicks(spec, learner, getattr(self.scenes[0].world, "user", None))
-        return learner
 
 
 class CompilationNotice(NamedTuple):
@@ -145,56 +76,6 @@ class Curve(NamedTuple):
     over: str  # what the standard error is over: seeds, people or nothing
     longest: int
     rounds_per_second: float
-
-
-# ---------------------------------------------------------------------------- settings
-
-
-def letor_setting(
-    queries: Queries, user: Any, *, k: int = 5, seeds: Sequence[int] = (0,), dtype: str = "float64"
-) -> Setting:
-    """Queries with a user whose utility is the least-squares fit of the labels ([J15] 6.1.1).
-
-    Every query is kept, also one without a relevant document. ValueError for what the user or k refuse.
-    """
-    space = Ranking(k)
-    space.check()
-    w_star = least_squares(queries.X, queries.labels).astype(np.float64)
-    X = queries.X.astype(dtype, copy=False)
-    world = query_stream(X, queries.labels, queries.offsets, w_star, user, k=k)
-    alpha = user.alpha if isinstance(user, StrictAlpha) else math.nan
-    R, S = feature_bounds(queries.X, queries.offsets, space)
-    scenes = tuple(Scene(seed, 0, seed, world, w_star) for seed in seeds)
-    return Setting(X.shape[1], space, R, S, alpha, queries.offsets.size - 1, scenes)
-
-
-def catalogue_setting(
-    catalogue: Catalogue, user: Any, *, people: int = 20, seeds: Sequence[int] = (0,), dtype: str = "float64"
-) -> Setting:
-    """A table of items, and for every seed `people` people with hidden tastes, each with a pool of their own.
-
-    A person's taste and the seed of her folds come from (seed, person): the same for every learner.
-    """
-    check_count("people", people)
-    X = catalogue.X.astype(dtype, copy=False)
-    scenes = []
-    for seed in seeds:
-        for person in range(people):
-            draw = int(np.random.SeedSequence([seed, person]).generate_state(1)[0])
-            w_star, ratings = taste(catalogue.X, draw)
-            scenes.append(Scene(seed, person, draw, item_pool(X, w_star, user, ratings), w_star))
-    alpha = user.alpha if isinstance(user, StrictAlpha) else math.nan
-    R = float(np.linalg.norm(catalogue.X, axis=1).max())
-    S = float(np.abs(catalogue.X).max())
-    return Setting(X.shape[1], Ranking(1), R, S, alpha, 100, tuple(scenes))
-
-
-def check_for_clicks(spec: str, learner: Any, user: Any) -> None:
-    """ValueError where the user answers with clicks alone, and the learner of that name takes every answer for a whole
-    order; one that does not has a property `partial` that is true."""
-    if getattr(user, "clicks_only", False) and not getattr(learner, "partial", False):
-        expected = "a learner of clicks, such as fair-pairs, as with clicks_only an answer is no whole order"
-        raise ValueError(f"learner: expected {expected}, got {spec}")
 
 
 # ---------------------------------------------------------------------------- runs

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from heedful.core.fold import trace
 from heedful.data.letor import Queries, load_letor
 from heedful.diagnostics import lower_bound
-from heedful.experiments.run import RADIUS, Setting, letor_setting
+from heedful.experiments.coactive import RADIUS, letor_setting
+from heedful.experiments.setting import Setting
 from heedful.learners.registry import learner_class, make_learner, make_user
 from heedful.papers.datasets import files_of, load_choices, missing_files
 from heedful.papers.figure import Figure, Line, LineResult, Outcome, Panel, Size, first

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.fold import play
-from heedful.experiments.run import Scene, Setting
+from heedful.experiments.ordinal import ORDINAL
+from heedful.experiments.setting import Scene, Setting
 from heedful.learners.registry import make_learner
 from heedful.papers.figure import NOTHING, Line, LineResult, Option, Panel, Size
 from heedful.papers.panels import RATERS, SEPARABLE, STREAMS, SYNTHETIC
@@ -113,7 +114,7 @@ def synthetic_batch(size: Size) -> Batch:
 def _setting(N: int, R: float, S: float, rounds: int, streams: Sequence[InstanceStream]) -> Setting:
     """Return the setting of streams of N features; the index of a stream is the seed of its run."""
     scenes = tuple(Scene(seed, 0, seed, stream, NOTHING) for seed, stream in enumerate(streams))
-    return Setting(N, Ranks(RANKS), R, S, math.nan, rounds, scenes, "ordinal", "rank loss")
+    return Setting(N, Ranks(RANKS), R, S, math.nan, rounds, scenes, ORDINAL, "rank loss")
 
 
 def ratings_batch(people: People, size: Size, options: Sequence[Option] = ()) -> Batch:
@@ -130,7 +131,7 @@ def ratings_batch(people: People, size: Size, options: Sequence[Option] = ()) ->
                 X, ranks = instances_of(people, person, size.rounds, options)
                 scenes.append(Scene(0, person, person, instance_stream(X, ranks, n_ranks=RANKS), np.empty(0)))
             N = people.ranks.shape[1] + intercept
-            yield Setting(N, Ranks(RANKS), R, 1.0, math.nan, size.rounds, tuple(scenes), "ordinal", "rank loss")
+            yield Setting(N, Ranks(RANKS), R, 1.0, math.nan, size.rounds, tuple(scenes), ORDINAL, "rank loss")
 
     return Batch(parts(), R)
 

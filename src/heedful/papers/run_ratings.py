@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.experiments.run import Scene, Setting
+from heedful.experiments.ratings import RATING
+from heedful.experiments.setting import Scene, Setting
 from heedful.learners.registry import learner_class
 from heedful.papers.figure import LineResult, Option, Panel, Size
 from heedful.papers.ndcg_world import DEPTH, NdcgWorld, RankByPrediction
@@ -90,7 +91,7 @@ def learner(spec: str, panel: Panel) -> Any:
     """Make the learner `spec` for the panel's world: one that shows one item or, for NDCG, a ranking of DEPTH items."""
     low, high = RANGES.get(panel.world, (-1e50, 1e50))
     one, best = (
-        Setting(0, Slate(n, low, high), math.nan, math.nan, math.nan, 0, (), "rating").learner(spec) for n in (1, DEPTH)
+        Setting(0, Slate(n, low, high), math.nan, math.nan, math.nan, 0, (), RATING).learner(spec) for n in (1, DEPTH)
     )
     if "factors" in panel.options:
         return RankByPrediction(one)
@@ -109,7 +110,7 @@ def _group(panel: Panel, size: Size, specs: Sequence[str], tables: Tables) -> Gr
 
     def settings() -> Iterator[Setting]:
         nan = math.nan
-        yield Setting(0, Slate(), nan, nan, nan, size.rounds, scenes(panel, size, tables), "rating", "regret")
+        yield Setting(0, Slate(), nan, nan, nan, size.rounds, scenes(panel, size, tables), RATING, "regret")
 
     grid = panel.kind == "cells"
     key = panel.world, panel.options, size, grid

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.experiments.run import Advance, InterpretedNotice, Run, Setting, simulate
+from heedful.experiments.run import Advance, InterpretedNotice, Run, simulate
+from heedful.experiments.setting import Setting
 from heedful.papers.figure import Line
 
 Array = npt.NDArray[np.float64]

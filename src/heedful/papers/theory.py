@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from heedful.core.fold import play
 from heedful.diagnostics import Bound, Facts, bounds, known_utilities, slacks
-from heedful.experiments.run import Setting
+from heedful.experiments.setting import Setting
 from heedful.papers.figure import AVERAGE, QUADRATIC, Measure
 from heedful.worlds.users import ExpectedAlpha, StrictAlpha
 

@@ -16,7 +16,7 @@ from heedful.experiments.definitions.base import (
 )
 
 if TYPE_CHECKING:
-    from heedful.experiments.run import Setting
+    from heedful.experiments.setting import Setting
 
 
 class Items(GridExperiment):
@@ -40,7 +40,7 @@ class Items(GridExperiment):
     ) -> Prepared:
         """What was shown and what came back leave the pool. Every person has a learner of their own."""
         from heedful.data.catalogue import load_catalogue
-        from heedful.experiments.run import catalogue_setting
+        from heedful.experiments.coactive import catalogue_setting
         from heedful.learners.registry import make_user
 
         person, table = make_user(user), load_catalogue(items)
@@ -60,14 +60,15 @@ class Items(GridExperiment):
         return tuple(map(str, files)), {"kind": "catalogue", "sha256": checksums(files), "people": people}
 
     def blank(self, decided: Mapping[str, Any]) -> Setting:
-        from heedful.experiments.run import Setting
+        from heedful.experiments.coactive import COACTIVE
+        from heedful.experiments.setting import blank_setting
         from heedful.spaces.ranking import Ranking
 
-        return Setting(n_features=50, space=Ranking(1), R=1.0, S=1.0, alpha=1.0, rounds=1, scenes=())
+        return blank_setting(Ranking(1), COACTIVE)
 
     def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
         from heedful.data.catalogue import load_catalogue
-        from heedful.experiments.run import catalogue_setting
+        from heedful.experiments.coactive import catalogue_setting
         from heedful.learners.registry import make_user
 
         return catalogue_setting(load_catalogue(files[0]), make_user(user), people=decided["people"], seeds=seeds)

@@ -17,7 +17,7 @@ from heedful.experiments.definitions.base import (
 )
 
 if TYPE_CHECKING:
-    from heedful.experiments.run import Setting
+    from heedful.experiments.setting import Setting
 
 
 class Letor(GridExperiment):
@@ -48,7 +48,7 @@ class Letor(GridExperiment):
         person answers the ranking with a better one. Several passes are made where there are more rounds than queries.
         """
         from heedful.data.letor import load_letor
-        from heedful.experiments.run import letor_setting
+        from heedful.experiments.coactive import letor_setting
         from heedful.learners.registry import make_user
 
         person, dtype = make_user(user), "float32" if float32 else "float64"
@@ -62,10 +62,11 @@ class Letor(GridExperiment):
         return tuple(map(str, files)), {"kind": "letor", "sha256": checksums(files), "k": grid.get("k", 5)}
 
     def blank(self, decided: Mapping[str, Any]) -> Setting:
-        from heedful.experiments.run import Setting
+        from heedful.experiments.coactive import COACTIVE
+        from heedful.experiments.setting import blank_setting
         from heedful.spaces.ranking import Ranking
 
-        return Setting(n_features=50, space=Ranking(decided["k"]), R=1.0, S=1.0, alpha=1.0, rounds=1, scenes=())
+        return blank_setting(Ranking(decided["k"]), COACTIVE)
 
     def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
         return _setting(files, user, decided["k"], tuple(seeds))
@@ -74,7 +75,7 @@ class Letor(GridExperiment):
 @functools.lru_cache(maxsize=1)
 def _setting(files: tuple[str, ...], user: str, k: int, seeds: tuple[int, ...]) -> Setting:
     from heedful.data.letor import load_letor
-    from heedful.experiments.run import letor_setting
+    from heedful.experiments.coactive import letor_setting
     from heedful.learners.registry import make_user
 
     return letor_setting(load_letor(*files), make_user(user), k=k, seeds=seeds)

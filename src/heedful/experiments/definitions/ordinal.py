@@ -19,7 +19,7 @@ from heedful.experiments.definitions.base import (
 
 if TYPE_CHECKING:
     from heedful.data.ordinal import OrdinalData
-    from heedful.experiments.run import Setting
+    from heedful.experiments.setting import Setting
 
 CONSTANT = "constant-rank"
 DEFAULTS: dict[str, Any] = {
@@ -122,11 +122,11 @@ class Ordinal(GridExperiment):
         return tuple(map(str, files)), {"kind": "ordinal", "sha256": checksums(files)} | decided
 
     def blank(self, decided: Mapping[str, Any]) -> Setting:
-        from heedful.experiments.run import Setting
+        from heedful.experiments.ordinal import ORDINAL
+        from heedful.experiments.setting import blank_setting
         from heedful.spaces.ordinal import Ranks
 
-        made = Setting(n_features=50, space=Ranks(5), R=1.0, S=1.0, alpha=1.0, rounds=1, scenes=())
-        return made._replace(interaction="ordinal")
+        return blank_setting(Ranks(5), ORDINAL)
 
     def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
         from heedful.data.ordinal import load_ordinal

@@ -18,7 +18,7 @@ from heedful.experiments.definitions.base import (
 
 if TYPE_CHECKING:
     from heedful.data.ratings import RatingTable
-    from heedful.experiments.run import Setting
+    from heedful.experiments.setting import Setting
 
 
 class Ratings(GridExperiment):
@@ -144,11 +144,11 @@ class Ratings(GridExperiment):
         return (str(place),), decided | {"sha256": checksums(files)}
 
     def blank(self, decided: Mapping[str, Any]) -> Setting:
-        from heedful.experiments.run import Setting
+        from heedful.experiments.ratings import RATING
+        from heedful.experiments.setting import blank_setting
         from heedful.spaces.slate import Slate
 
-        made = Setting(n_features=50, space=Slate(decided["slate"]), R=1.0, S=1.0, alpha=1.0, rounds=1, scenes=())
-        return made._replace(interaction="rating")
+        return blank_setting(Slate(decided["slate"]), RATING)
 
     def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
         from heedful.experiments.ratings import rating_setting

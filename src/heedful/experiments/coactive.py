@@ -1,0 +1,106 @@
+"""Settings for coactive learners: queries whose documents are ranked, and items that are proposed one after the other.
+
+>>> setting = letor_setting(load_letor(*files), StrictAlpha(0.5), seeds=range(5))
+>>> runs = [event for event in simulate({"perceptron": setting.learner("perceptron")}, setting, 784) ...]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import check_count
+from heedful.data.catalogue import Catalogue
+from heedful.data.letor import Queries, least_squares
+from heedful.experiments.setting import Kind, Scene, Setting
+from heedful.spaces.ranking import Ranking
+from heedful.worlds.items import item_pool, taste
+from heedful.worlds.queries import feature_bounds, query_stream, synthetic_queries
+from heedful.worlds.users import Noisy, StrictAlpha
+
+Array = npt.NDArray[np.float64]
+
+RADIUS = 100.0
+"""The radius of the ball of a learner that needs one and was given none, as in the experiments of [J15] 6.4.1."""
+
+
+def check_for_clicks(spec: str, learner: Any, user: Any) -> None:
+    """Raise ValueError if `user` answers with clicks alone and `learner` takes every answer for a whole order.
+
+    A learner that takes partial answers has a property `partial` that is true; `spec` names the learner in the error.
+    """
+    if getattr(user, "clicks_only", False) and not getattr(learner, "partial", False):
+        expected = "a learner of clicks, such as fair-pairs, as with clicks_only an answer is no whole order"
+        raise ValueError(f"learner: expected {expected}, got {spec}")
+
+
+def _check(spec: str, learner: Any, setting: Setting) -> None:
+    if setting.scenes:
+        check_for_clicks(spec, learner, getattr(setting.scenes[0].world, "user", None))
+
+
+COACTIVE = Kind(
+    "coactive", "takes corrections", defaults=lambda setting: {"bound": setting.S, "radius": RADIUS}, check=_check
+)
+
+
+def letor_setting(
+    queries: Queries, user: Any, *, k: int = 5, seeds: Sequence[int] = (0,), dtype: str = "float64"
+) -> Setting:
+    """Queries with a user whose utility is the least-squares fit of the labels ([J15] 6.1.1).
+
+    Every query is kept, also one without a relevant document. Raise ValueError for what the user or `k` refuse.
+    """
+    space = Ranking(k)
+    space.check()
+    w_star = least_squares(queries.X, queries.labels).astype(np.float64)
+    X = queries.X.astype(dtype, copy=False)
+    world = query_stream(X, queries.labels, queries.offsets, w_star, user, k=k)
+    R, S = feature_bounds(queries.X, queries.offsets, space)
+    scenes = tuple(Scene(seed, 0, seed, world, w_star) for seed in seeds)
+    return Setting(X.shape[1], space, R, S, _alpha(user), queries.offsets.size - 1, scenes, COACTIVE)
+
+
+def catalogue_setting(
+    catalogue: Catalogue, user: Any, *, people: int = 20, seeds: Sequence[int] = (0,), dtype: str = "float64"
+) -> Setting:
+    """A table of items, and for every seed `people` people with hidden tastes, each with a pool of their own.
+
+    A person's taste and the seed of their folds follow from (seed, person): the same for every learner.
+    """
+    check_count("people", people)
+    X = catalogue.X.astype(dtype, copy=False)
+    scenes = []
+    for seed in seeds:
+        for person in range(people):
+            draw = person_seed(seed, person)
+            w_star, ratings = taste(catalogue.X, draw)
+            scenes.append(Scene(seed, person, draw, item_pool(X, w_star, user, ratings), w_star))
+    return items_setting(catalogue.X, user, 100, scenes)
+
+
+def items_setting(X: Array, user: Any, rounds: int, scenes: Sequence[Scene]) -> Setting:
+    """A setting in which one item is shown at a time, of those with features X (m x N), to users like `user`."""
+    R, S = float(np.linalg.norm(X, axis=1).max()), float(np.abs(X).max())
+    return Setting(X.shape[1], Ranking(1), R, S, _alpha(user), rounds, tuple(scenes), COACTIVE)
+
+
+def person_seed(seed: int, person: int) -> int:
+    """The seed of the folds of a person, by the seed of the experiment and the number of the person."""
+    return int(np.random.SeedSequence([seed, person]).generate_state(1)[0])
+
+
+def _alpha(user: Any) -> float:
+    return user.alpha if isinstance(user, StrictAlpha) else math.nan
+
+
+def make_trial(spec: str) -> tuple[Any, Any]:
+    """(the learner that `spec` names, rankings of 8 candidates with 6 features)."""
+    world, w_star = synthetic_queries(40, 8, 6, noise=1.0, user=Noisy(5))
+    R, S = feature_bounds(world.X, world.offsets, Ranking(5))
+    setting = Setting(6, Ranking(5), R, S, math.nan, 40, (Scene(0, 0, 0, world, w_star),), COACTIVE)
+    return setting.learner(spec), world
