@@ -79,7 +79,7 @@ def test_the_data_are_copied() -> None:
         ({"X": X[:, :0]}, "X: expected at least one instance with at least one feature, got"),
         ({"X": np.where(X == 39, np.inf, X)}, "X: expected finite numbers, got inf at [19, 1]"),
         ({"shuffle": -1}, "shuffle: expected a whole number, 0 or more, got -1"),
-        ({"fixed": 1}, "fixed: expected true or false, got 1"),
+        ({"fixed": 1}, "fixed: expected True or False, got 1"),
     ],
 )
 def test_data_that_do_not_fit_are_refused(change: dict[str, Any], said: str) -> None:
@@ -146,8 +146,8 @@ def test_the_linear_stream() -> None:
         ({"n": 0}, "n: expected a whole number, 1 or more"),
         ({"n_features": 0}, "n_features: expected"),
         ({"n_ranks": 1}, "n_ranks: expected"),
-        ({"noise": -1.0}, "noise: expected a number, 0 or more, got -1.0"),
-        ({"noise": math.nan}, "noise: expected a number, 0 or more, got nan"),
+        ({"noise": -1.0}, "noise: expected a number from 0 to 1e50, got -1.0"),
+        ({"noise": math.nan}, "noise: expected a number from 0 to 1e50, got nan"),
         ({"seed": -1}, "seed: expected a whole number, 0 or more, got -1"),
         ({"dtype": "float16"}, "dtype: expected float64 or float32, got 'float16'"),
     ],

@@ -6,6 +6,7 @@ Kernels do not check their arguments.
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -57,6 +58,15 @@ def finite_array(name: str, value: object, ndim: int, n_features: int) -> Floats
     return array
 
 
+def finite_table(name: str, value: object) -> Floats:
+    """Return value as a C-contiguous float32 or float64 array with two axes of any size, all finite.
+
+    Raise ValueError, naming `name`, if it is not one, or a number is larger than MOST.
+    """
+    array = numbers(name, value, "2-dimensional numbers")
+    return finite_array(name, array, 2, array.shape[1] if array.ndim == 2 else 0)
+
+
 def indices(name: str, value: object, m: int, meaning: str) -> Ints:
     """value as an array (n,) of distinct whole numbers from 0 to m - 1; a single number counts as a list of one.
 
@@ -98,6 +108,19 @@ def check_positive(name: str, value: object) -> None:
     known = is_number(value, int, float, np.integer, np.floating)
     if not known or not isinstance(number, int | float) or not 1e-50 <= number <= 1e50:
         raise ValueError(f"{name}: expected a finite number above 0, from 1e-50 to 1e50, got {describe(value)}")
+
+
+def check_between(name: str, value: object, least: float, most: float) -> None:
+    """Raise ValueError unless value is a number from `least` to `most`."""
+    if not is_number(value, int, float, np.integer, np.floating) or not least <= value <= most:
+        low, high = (re.sub(r"e[+]?(-?)0*", r"e\1", f"{bound:g}") for bound in (least, most))
+        raise ValueError(f"{name}: expected a number from {low} to {high}, got {describe(value)}")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raise ValueError unless value is True or False."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name}: expected True or False, got {describe(value)}")
 
 
 def check_space(space: Any) -> None:

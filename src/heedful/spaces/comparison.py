@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, describe, finite_array, is_number, numbers
+from heedful.core.validation import check_count, check_flag, describe, finite_table, is_number, numbers
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -57,11 +57,10 @@ class Choice(NamedTuple):
     def check(self) -> None:
         """ValueError, naming the field, where there are too many items or the features do not fit them."""
         check_count("n_items", self.n_items, least=0, most=MOST_ITEMS)
-        if not isinstance(self.equal, bool):
-            raise ValueError(f"equal: expected True or False, got {describe(self.equal)}")
+        check_flag("equal", self.equal)
         X = numbers("features", self.features, "2-dimensional numbers")
         if X.size:
-            finite_array("features", X, 2, X.shape[1] if X.ndim == 2 else 0)
+            finite_table("features", X)
             if len(X) != self.n_items:
                 raise ValueError(f"features: expected {self.n_items} rows, one for each item, got {len(X)}")
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
-from heedful.core.validation import check_count, check_space, finite_array, indices
+from heedful.core.validation import check_count, check_flag, check_space, finite_array, indices
 from heedful.jit.kernel import (
     DISCOUNTS,
     Floats,
@@ -241,8 +241,7 @@ class WithBaseScore(NamedTuple):
         if isinstance(self.space, WithBaseScore):
             raise ValueError(f"space: expected one without the caller's score, got {self.space!r}")
         check_space(self.space)
-        if not isinstance(self.adjusted, bool):
-            raise ValueError(f"adjusted: expected True or False, got {self.adjusted!r}")
+        check_flag("adjusted", self.adjusted)
 
     def check_context(self, x: object, n_features: int) -> Floats:
         """x as the inner space checks it; the caller's score is the last of the n_features."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, describe, indices, is_number, numbers
+from heedful.core.validation import check_between, check_count, describe, indices, numbers
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -64,9 +64,8 @@ class Slate(NamedTuple):
     def check(self) -> None:
         """ValueError unless size is a positive whole number and -1e50 <= low < high <= 1e50."""
         check_count("size", self.size)
-        for name, value in (("low", self.low), ("high", self.high)):
-            if not is_number(value, int, float) or not abs(value) <= 1e50:
-                raise ValueError(f"{name}: expected a number from -1e50 to 1e50, got {describe(value)}")
+        check_between("low", self.low, -1e50, 1e50)
+        check_between("high", self.high, -1e50, 1e50)
         if not self.low < self.high:
             raise ValueError(f"high: expected more than low = {self.low:g}, got {self.high:g}")
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, describe, finite_array, is_number, numbers
+from heedful.core.validation import check_between, check_count, check_flag, describe, finite_table, numbers
 from heedful.jit.kernel import Ints, kernel
 from heedful.spaces.comparison import EQUAL, UNSURE, ComparisonPool
 
@@ -167,14 +167,13 @@ def gaussian_choosers(
     check_count("n_items", n_items, least=2)
     check_count("seed", seed, least=0)
     for name, value, least, most in (("length", length, 1e-50, 1e50), ("amplitude", amplitude, 0.0, 1e50)):
-        _number(name, value, least, most)
-    _number("shared", shared, 0.0, 1.0)
+        check_between(name, value, least, most)
+    check_between("shared", shared, 0.0, 1.0)
     rng = np.random.default_rng(seed)
     own, common = rng.standard_normal((n_users, n_items)), rng.standard_normal(n_items)
     Z = math.sqrt(1.0 - shared) * own + math.sqrt(shared) * common
     if features is not None:
-        array = numbers("features", features, "2-dimensional numbers")
-        X = finite_array("features", array, 2, array.shape[1] if array.ndim == 2 else 0).astype(np.float64)
+        X = finite_table("features", features).astype(np.float64)
         if X.shape[0] != n_items or X.shape[1] < 1:
             raise ValueError(f"features: expected {n_items} rows, one for each item, got shape {X.shape}")
         squares = ((X[:, None] - X) ** 2).sum(axis=2)
@@ -211,12 +210,11 @@ def choosers_from_orders(
 def _choosers(
     utilities: Array, noise: float, tie: float, unsure: float, lapse: float, first: float, repeats: bool, shown: int
 ) -> Choosers:
-    _number("noise", noise, 0.0, 1e50)
-    _number("tie", tie, 0.0, 1e50)
+    check_between("noise", noise, 0.0, 1e50)
+    check_between("tie", tie, 0.0, 1e50)
     for name, value in (("unsure", unsure), ("lapse", lapse), ("first", first)):
-        _number(name, value, 0.0, 1.0)
-    if not isinstance(repeats, bool):
-        raise ValueError(f"repeats: expected True or False, got {describe(repeats)}")
+        check_between(name, value, 0.0, 1.0)
+    check_flag("repeats", repeats)
     users, n = utilities.shape
     check_count("shown", shown, least=2, most=n)
     if math.comb(n, shown) > MOST_SETS:
@@ -226,8 +224,3 @@ def _choosers(
         pairs = np.array(list(combinations(range(n), shown)), np.int64)
     lapses, firsts = np.full(users, float(lapse)), np.full(users, float(first))
     return Choosers(utilities, pairs, float(noise), float(tie), float(unsure), lapses, firsts, repeats)
-
-
-def _number(name: str, value: float, least: float, most: float) -> None:
-    if not is_number(value, int, float) or not least <= value <= most:
-        raise ValueError(f"{name}: expected a number from {least:g} to {most:g}, got {describe(value)}")

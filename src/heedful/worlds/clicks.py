@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, is_number
+from heedful.core.validation import check_between, check_flag
 from heedful.jit.kernel import Ints, kernel
 from heedful.worlds.answers import move_to_front
 
@@ -44,7 +44,7 @@ class PositionBiased(NamedTuple):
 
     def check(self) -> None:
         """ValueError unless eta is from 0 to 100, noise from 0 to 1 and highest from .001 to 100."""
-        _check_between("eta", self.eta, 0.0, 100.0)
+        check_between("eta", self.eta, 0.0, 100.0)
         _check(self)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
@@ -73,7 +73,7 @@ class Cascade(NamedTuple):
 
     def check(self) -> None:
         """ValueError unless stop and noise are from 0 to 1 and highest is from .001 to 100."""
-        _check_between("stop", self.stop, 0.0, 1.0)
+        check_between("stop", self.stop, 0.0, 1.0)
         _check(self)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
@@ -91,12 +91,6 @@ class Cascade(NamedTuple):
 
 def _check(user: PositionBiased | Cascade) -> None:
     """ValueError where a parameter that both have makes no sense."""
-    _check_between("noise", user.noise, 0.0, 1.0)
-    _check_between("highest", user.highest, 1e-3, 100.0)
-    if not isinstance(user.clicks_only, bool):
-        raise ValueError(f"clicks_only: expected True or False, got {user.clicks_only!r}")
-
-
-def _check_between(name: str, value: object, least: float, most: float) -> None:
-    if not is_number(value, int, float, np.integer, np.floating) or not least <= value <= most:
-        raise ValueError(f"{name}: expected a number from {least:g} to {most:g}, got {describe(value)}")
+    check_between("noise", user.noise, 0.0, 1.0)
+    check_between("highest", user.highest, 1e-3, 100.0)
+    check_flag("clicks_only", user.clicks_only)

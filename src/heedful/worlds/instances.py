@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, describe, finite_array, numbers
+from heedful.core.validation import check_between, check_count, check_flag, describe, finite_table, numbers
 from heedful.jit.kernel import Floats, Ints, fetch_row, scores
 from heedful.spaces.ordinal import Ranks
-from heedful.worlds.queries import StreamState, check_noise
+from heedful.worlds.queries import StreamState
 
 Array = npt.NDArray[np.float64]
 
@@ -67,8 +67,7 @@ def instance_stream(
     ValueError, naming the field, where the data do not fit together.
     """
     Ranks(n_ranks).check()
-    rows = numbers("X", X, "2-dimensional numbers")
-    features = finite_array("X", X, 2, rows.shape[1] if rows.ndim == 2 else 0)
+    features = finite_table("X", X)
     if features.shape[0] < 1 or features.shape[1] < 1:
         raise ValueError(f"X: expected at least one instance with at least one feature, got shape {features.shape}")
     wanted = f"a whole number from 1 to {n_ranks} for each of the {features.shape[0]} instances"
@@ -78,8 +77,7 @@ def instance_stream(
     wrong = np.flatnonzero(~((grades >= 1) & (grades <= n_ranks) & (grades % 1 == 0)))
     if wrong.size:
         raise ValueError(f"ranks: expected {wanted}, got {grades[wrong[0]]} at [{wrong[0]}]")
-    if not isinstance(fixed, bool):
-        raise ValueError(f"fixed: expected true or false, got {describe(fixed)}")
+    check_flag("fixed", fixed)
     # The indexing below copies X, so later changes of the caller's array do not reach a run.
     order: Ints = np.arange(grades.size)
     if shuffle is not None:
@@ -96,8 +94,7 @@ def polynomial(X: npt.ArrayLike, degree: int = 2) -> Array:
     """
     if degree != 2 or isinstance(degree, bool):
         raise ValueError(f"degree: expected 2, got {describe(degree)}")
-    rows = numbers("X", X, "2-dimensional numbers")
-    x = finite_array("X", X, 2, rows.shape[1] if rows.ndim == 2 else 0).astype(np.float64)
+    x = finite_table("X", X).astype(np.float64)
     i, j = np.triu_indices(x.shape[1], 1)
     root = math.sqrt(2.0)
     return np.hstack([np.ones((x.shape[0], 1)), root * x, x**2, root * x[:, i] * x[:, j]])
@@ -130,7 +127,7 @@ def synthetic_ordinal(
     check_count("n", n)
     check_count("n_features", n_features)
     Ranks(n_ranks).check()
-    check_noise(noise)
+    check_between("noise", noise, 0.0, 1e50)
     check_count("seed", seed, least=0, most=2**128)
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype: expected float64 or float32, got {dtype!r}")

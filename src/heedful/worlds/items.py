@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, finite_array, numbers
+from heedful.core.validation import describe, finite_array, finite_table, numbers
 from heedful.jit.kernel import Floats, Ints, primitive, scores
 from heedful.worlds.users import ItemUser, check_user, rounded_ratings
 
@@ -107,8 +107,7 @@ def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike |
     1..5. ValueError, naming the argument, where they do not fit together.
     """
     check_user(user, "pick", "picks items")
-    rows = numbers("X", X, "2-dimensional numbers")
-    X = finite_array("X", X, 2, rows.shape[1] if rows.ndim == 2 else 0)
+    X = finite_table("X", X)
     utilities = scores(X, finite_array("w_star", w_star, 1, X.shape[1]))
     known = np.full(utilities.size, np.nan)
     if ratings is not None:

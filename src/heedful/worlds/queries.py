@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, describe, finite_array, is_number, numbers
+from heedful.core.validation import check_between, check_count, describe, finite_array, finite_table, numbers
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, scores, top
 from heedful.spaces.ranking import Ranking
 from heedful.worlds.users import RankingUser, check_user, utility
@@ -85,8 +85,7 @@ def query_stream(
     if k < 2:
         raise ValueError(f"k: expected a ranking of at least 2 positions, got {k}; items are for `item_pool`")
     check_user(user, "rank", "ranks documents")
-    rows = numbers("X", X, "2-dimensional numbers")
-    X = finite_array("X", X, 2, rows.shape[1] if rows.ndim == 2 else 0)
+    X = finite_table("X", X)
     weights = finite_array("w_star", w_star, 1, X.shape[1])
     grades = finite_array("labels", labels, 1, X.shape[0]).astype(np.float64)
     edges = numbers("offsets", offsets, "whole numbers")
@@ -106,12 +105,6 @@ def query_stream(
         [utility(u, top(u, u.size), k) for u in np.split(utilities, offsets[1:-1])],
     )
     return QueryStream(X, grades, utilities, best, offsets, int(k), user)
-
-
-def check_noise(noise: object) -> None:
-    """ValueError unless noise is a standard deviation: a number from 0 to 1e50."""
-    if not is_number(noise, int, float, np.integer, np.floating) or not 0.0 <= noise <= 1e50:
-        raise ValueError(f"noise: expected a number, 0 or more, got {describe(noise)}")
 
 
 def feature_bounds(X: Floats, offsets: Ints, space: Ranking) -> tuple[float, float]:
@@ -147,7 +140,7 @@ def synthetic_queries(
     """
     for name, value in (("n_queries", n_queries), ("n_docs", n_docs), ("n_features", n_features)):
         check_count(name, value)
-    check_noise(noise)
+    check_between("noise", noise, 0.0, 1e50)
     check_count("seed", seed, least=0, most=2**128)
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype: expected float64 or float32, got {dtype!r}")

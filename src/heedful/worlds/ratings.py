@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import MOST, check_count, describe, is_number, numbers
+from heedful.core.validation import MOST, check_between, check_count, check_flag, describe, numbers
 from heedful.jit.kernel import Ints, kernel
 from heedful.spaces.slate import MOST as MOST_ITEMS
 from heedful.spaces.slate import SlateContext, SlateRatings
@@ -116,8 +116,7 @@ def _simplex_factors(n_users: int, n_items: int, n_factors: int, seed: int) -> t
 
 
 def _low_rank(A: Array, B: Array, noise: int, name: str, width: float) -> LowRank:
-    if not is_number(width, int, float) or not 0.0 <= width <= 1e50:
-        raise ValueError(f"{name}: expected a number from 0 to 1e50, got {describe(width)}")
+    check_between(name, width, 0.0, 1e50)
     Y = A @ B.T
     return LowRank(Y, Y.max(axis=1), np.arange(len(B)), noise, float(width))
 
@@ -242,8 +241,7 @@ def replay_ratings(
     wrong = np.flatnonzero(~(np.abs(ratings) <= MOST))
     if wrong.size:
         raise ValueError(f"values: expected finite numbers, got {ratings[wrong[0]]} at [{wrong[0]}]")
-    if not isinstance(repeats, bool):
-        raise ValueError(f"repeats: expected True or False, got {describe(repeats)}")
+    check_flag("repeats", repeats)
     order = np.lexsort((what, whose))
     whose, what, ratings = whose[order], what[order], ratings[order]
     twice = np.flatnonzero((np.diff(whose) == 0) & (np.diff(what) == 0))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import StructuredSpace
-from heedful.core.validation import check_count, is_number
+from heedful.core.validation import check_count, check_flag, is_number
 from heedful.jit.kernel import DISCOUNTS, Floats, Ints, kernel, top
 from heedful.worlds.answers import (
     draw_to_front,
@@ -200,8 +200,7 @@ class Better(NamedTuple):
 
     def check(self) -> None:
         """ValueError unless `exact` is a bool."""
-        if not isinstance(self.exact, bool):
-            raise ValueError(f"exact: expected True or False, got {self.exact!r}")
+        check_flag("exact", self.exact)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
         """The answer to item y, by `ratings` (m,)."""
@@ -225,8 +224,7 @@ class Best(NamedTuple):
 
     def check(self) -> None:
         """ValueError unless `ties` is a bool."""
-        if not isinstance(self.ties, bool):
-            raise ValueError(f"ties: expected True or False, got {self.ties!r}")
+        check_flag("ties", self.ties)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
         """The answer to item y, by `ratings` (m,)."""

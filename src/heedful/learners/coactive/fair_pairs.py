@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import RankingSpace
-from heedful.core.validation import check_count, check_positive, describe, is_number
+from heedful.core.validation import check_between, check_count, check_positive, describe, is_number
 from heedful.jit.kernel import Floats, Ints, primitive
 from heedful.learners.coactive.pairwise_logistic import adagrad_step
 from heedful.spaces.ranking import check_ranking
@@ -89,10 +89,10 @@ class FairPairs(NamedTuple):
     def init(self, rng: np.random.Generator) -> FairPairsState:
         check_count("n_features", self.n_features)
         check_positive("rate", self.rate)
-        if not (_between(self.swap, 0.001, 0.5) or _between(self.swap, 0.0, 0.0)):
+        swap = is_number(self.swap, int, float, np.integer, np.floating)
+        if not (swap and (self.swap == 0.0 or 0.001 <= self.swap <= 0.5)):
             raise ValueError(f"swap: expected 0, or a number from 0.001 to 0.5, got {describe(self.swap)}")
-        if not _between(self.implied, 0.0, 1.0):
-            raise ValueError(f"implied: expected a number from 0 to 1, got {describe(self.implied)}")
+        check_between("implied", self.implied, 0.0, 1.0)
         check_ranking(self.space, "whose neighbours can be swapped")
         n = self.n_features
         return FairPairsState(np.zeros(n), np.zeros(n), np.zeros(n), 0)
@@ -248,7 +248,3 @@ def swap_probability(swapped: Bools, start: int, depth: int, swap: float) -> flo
     for _ in range((depth - (1 - start)) // 2):
         other *= 1.0 - swap
     return this + other
-
-
-def _between(value: object, least: float, most: float) -> bool:
-    return is_number(value, int, float, np.integer, np.floating) and bool(least <= value <= most)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
-from heedful.core.validation import check_count, check_positive, check_space, describe
+from heedful.core.validation import check_count, check_flag, check_positive, check_space
 from heedful.jit.kernel import Floats, Ints, primitive, squared_norm
 
 Array = npt.NDArray[np.float64]
@@ -173,8 +173,7 @@ class ExponentiatedPerceptron(NamedTuple):
         check_count("n_features", self.n_features)
         check_positive("bound", self.bound)
         check_count("horizon", self.horizon, least=0)
-        if not isinstance(self.signed, bool):
-            raise ValueError(f"signed: expected True or False, got {describe(self.signed)}")
+        check_flag("signed", self.signed)
         check_space(self.space)
         w = np.full(self.n_features, 0.0 if self.signed else 1.0 / self.n_features)
         return ExponentiatedState(np.zeros(self.n_features), w, 0)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import RankingSpace
-from heedful.core.validation import check_count, describe, is_number
+from heedful.core.validation import check_between, check_count
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.coactive.fair_pairs import FairPairs, PerturbedRanking
 from heedful.spaces.ranking import check_ranking, difference
@@ -64,8 +64,7 @@ class PerturbedPerceptron(NamedTuple):
 
     def init(self, rng: np.random.Generator) -> PerturbedState:
         check_count("n_features", self.n_features)
-        if not (is_number(self.swap, int, float, np.integer, np.floating) and 0.001 <= self.swap <= 0.5):
-            raise ValueError(f"swap: expected a number from 0.001 to 0.5, got {describe(self.swap)}")
+        check_between("swap", self.swap, 0.001, 0.5)
         check_ranking(self.space, "whose neighbours can be swapped")
         return PerturbedState(np.zeros(self.n_features), 0)
 

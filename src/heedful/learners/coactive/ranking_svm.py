@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
-from heedful.core.validation import check_count, check_space
+from heedful.core.validation import check_count, check_flag, check_space
 from heedful.jit.kernel import Floats, Ints
 from heedful.spaces.ranking import difference
 
@@ -85,8 +85,7 @@ class RankingSVM(NamedTuple):
 
     def init(self, rng: np.random.Generator) -> RankingSVMState:
         check_count("n_features", self.n_features)
-        if not isinstance(self.squared, bool):
-            raise ValueError(f"squared: expected True or False, got {self.squared!r}")
+        check_flag("squared", self.squared)
         check_count("capacity", self.capacity, least=2)  # cross-validation holds out one and trains on another
         check_space(self.space)
         try:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.space import Space
-from heedful.core.validation import check_count, check_positive, check_space
+from heedful.core.validation import check_between, check_count, check_positive, check_space
 from heedful.jit.blas import add_rank_one, solve_definite, solve_factored, symmetric_times
 from heedful.jit.kernel import Floats, Ints, kernel, scores, squared_norm
 
@@ -54,11 +54,8 @@ class SecondOrderPerceptron(NamedTuple):
     def init(self, rng: np.random.Generator) -> SecondOrderState:
         check_count("n_features", self.n_features)
         check_positive("gamma", self.gamma)
-        # For smaller values, rounding can make A^-1 useless for the projection.
         for name, value in (("epsilon", self.epsilon), ("radius", self.radius)):
-            check_positive(name, value)
-            if value < 1e-6:
-                raise ValueError(f"{name}: expected a number from 1e-6 to 1e50, got {value!r}")
+            check_between(name, value, 1e-6, 1e50)  # for less, rounding can make A^-1 useless for the projection
         check_space(self.space)
         n = self.n_features
         return SecondOrderState(np.zeros(n), np.eye(n) / self.epsilon, np.zeros(n), np.zeros(n), 0)

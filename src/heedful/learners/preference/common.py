@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, describe, finite_array, is_number, numbers
+from heedful.core.validation import check_between, check_count, check_flag, describe, finite_array, numbers
 from heedful.inference.estimation import infer_utilities
 from heedful.inference.gp.acquisition import RULES, next_question
 from heedful.inference.gp.answer_buffer import (
@@ -113,9 +113,7 @@ def initial_state(learner: Hyperparameters) -> PreferenceGPState:
     check_choice(learner.space)
     check_amplitude(learner.amplitude)
     for name, most in (("width", MOST), ("lapse", 0.99), ("lengthscale", 1e50)):
-        value = getattr(learner, name)
-        if not is_number(value, int, float) or not 0.0 <= value <= most:
-            raise ValueError(f"{name}: expected a number from 0 to {most:g}, got {describe(value)}")
+        check_between(name, getattr(learner, name), 0.0, most)
     least = NARROW * max(1.0, float(learner.amplitude))
     if learner.space.equal and not learner.width >= least:
         told = "where 'equally good' is on offer (Choice(n, equal=False) where it is not)"
@@ -123,8 +121,7 @@ def initial_state(learner: Hyperparameters) -> PreferenceGPState:
     if learner.rule not in RULES:
         raise ValueError(f"rule: expected {', '.join(RULES)}, got {describe(learner.rule)}")
     check_count("every", learner.every)
-    if not isinstance(learner.learn_noise, bool):
-        raise ValueError(f"learn_noise: expected True or False, got {describe(learner.learn_noise)}")
+    check_flag("learn_noise", learner.learn_noise)
     n, X = learner.space.n_items, np.asarray(learner.space.features, np.float64)
     X = X.copy() if X.ndim == 2 and len(X) == n else np.empty((n, 0))
     return PreferenceGPState(np.zeros(n), prior_covariance(learner, X), X, empty_buffer(), 0, 0)

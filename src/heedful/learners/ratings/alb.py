@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, check_positive, describe, is_number
+from heedful.core.validation import check_between, check_count, check_positive, describe, is_number
 from heedful.jit.kernel import Ints, kernel, no_refcount, noinline, top
 from heedful.learners.ratings.interaction_matrix import (
     InteractionMatrix,
@@ -125,10 +125,8 @@ class ALB(NamedTuple):
             check_positive(name, getattr(self, name))
         if not is_number(self.delta, float) or not 1e-300 <= self.delta < 1.0:
             raise ValueError(f"delta: expected a number between 0 and 1, got {describe(self.delta)}")
-        if not is_number(self.s, int, float) or not 0.0 <= self.s <= 1e50:
-            raise ValueError(f"s: expected a number from 0 to 1e50, got {describe(self.s)}")
-        if not is_number(self.switching, int, float) or not 0.0 <= self.switching <= 1e50:
-            raise ValueError(f"switching: expected a number from 0 to 1e50, got {describe(self.switching)}")
+        check_between("s", self.s, 0.0, 1e50)
+        check_between("switching", self.switching, 0.0, 1e50)
         seed = int(rng.integers(2**62))
         k = max(self.n_factors, 4)
         columns = with_items(np.zeros((k, 0)), seed, self.spread, self.n_factors, self.n_items)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import describe, is_number
+from heedful.core.validation import check_between
 from heedful.jit.kernel import Floats, Ints, kernel, noinline, primitive, top
 from heedful.learners.ratings.interaction_matrix import (
     InteractionMatrix,
@@ -292,7 +292,7 @@ class ItemMean(NamedTuple):
 
     def init(self, rng: np.random.Generator) -> Tally:
         check_slate(self.space)
-        check_prior(self.prior)
+        check_between("prior", self.prior, 0.0, 1e50)
         return empty_tally()
 
     def scores(self, state: Tally, x: SlateContext) -> Array:
@@ -335,7 +335,7 @@ class PairMean(NamedTuple):
 
     def init(self, rng: np.random.Generator) -> Tally:
         check_slate(self.space)
-        check_prior(self.prior)
+        check_between("prior", self.prior, 0.0, 1e50)
         return empty_tally()
 
     def scores(self, state: Tally, x: SlateContext) -> Array:
@@ -376,9 +376,3 @@ def update_tally(tally: Tally, x: SlateContext, feedback: SlateRatings | Weighte
 def empty_tally() -> Tally:
     """A tally without ratings."""
     return Tally(empty_matrix(64, 64), np.zeros(64), np.zeros(64), 0.0, 0.0, 0)
-
-
-def check_prior(prior: object) -> None:
-    """ValueError unless prior is a number from 0 on."""
-    if not is_number(prior, int, float) or not 0.0 <= prior <= 1e50:
-        raise ValueError(f"prior: expected a number from 0 to 1e50, got {describe(prior)}")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, describe, is_number
+from heedful.core.validation import check_between, check_count, check_flag
 from heedful.jit.kernel import Ints, kernel, noinline, primitive
 from heedful.learners.ratings.baselines import best_items, check_pair
 from heedful.learners.ratings.bmf_model import (
@@ -130,14 +130,11 @@ class BMF(NamedTuple):
     def init(self, rng: np.random.Generator) -> BMFState:
         check_slate(self.space)
         check_count("n_factors", self.n_factors, most=1000)
-        for name, width in (("width", self.width), ("growth", self.growth)):
-            if not is_number(width, int, float) or not 0.0 <= width <= 1e6:
-                raise ValueError(f"{name}: expected a number from 0 to 1e6, got {describe(width)}")
-        for name in ("sampled", "automatic"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name}: expected True or False, got {describe(getattr(self, name))}")
-        if not is_number(self.gamma, int, float) or not 0.5 <= self.gamma <= 1.0:
-            raise ValueError(f"gamma: expected a number from 0.5 to 1, got {describe(self.gamma)}")
+        check_between("width", self.width, 0.0, 1e6)
+        check_between("growth", self.growth, 0.0, 1e6)
+        check_flag("sampled", self.sampled)
+        check_flag("automatic", self.automatic)
+        check_between("gamma", self.gamma, 0.5, 1.0)
         seed = int(rng.integers(2**62))
         facts = np.zeros(FACTS)
         facts[SCALE] = 1.0

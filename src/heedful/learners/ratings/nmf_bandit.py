@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, describe, is_number
+from heedful.core.validation import check_between, check_count
 from heedful.jit.kernel import Ints, kernel, noinline, primitive, top
 from heedful.learners.ratings.baselines import best_items, check_pair, row_scores, uniform
 from heedful.learners.ratings.interaction_matrix import (
@@ -158,8 +158,7 @@ class NMFBandit(NamedTuple):
     def init(self, rng: np.random.Generator) -> NMFState:
         check_slate(self.space)
         check_count("n_factors", self.n_factors, most=1000)
-        if not is_number(self.theta, int, float) or not 0.0 <= self.theta <= 1e50:
-            raise ValueError(f"theta: expected a number from 0 to 1e50, got {describe(self.theta)}")
+        check_between("theta", self.theta, 0.0, 1e50)
         for name in ("explored", "every", "sweeps"):
             check_count(name, getattr(self, name))
         seed = int(rng.integers(2**62))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, check_positive, describe, is_number
+from heedful.core.validation import check_between, check_count, check_positive
 from heedful.jit.kernel import Ints, kernel, noinline
 from heedful.learners.ratings.baselines import best_items, check_pair, row_scores, uniform
 from heedful.learners.ratings.interaction_matrix import (
@@ -176,8 +176,7 @@ class PTS(NamedTuple):
         check_count("n_particles", self.n_particles, most=100_000)
         check_positive("sigma", self.sigma)
         check_positive("spread", self.spread)
-        if not is_number(self.resample, int, float) or not 0.0 <= self.resample <= 1.0:
-            raise ValueError(f"resample: expected a number from 0 to 1, got {describe(self.resample)}")
+        check_between("resample", self.resample, 0.0, 1.0)
         seed = int(rng.integers(2**62))
         empty = np.empty((self.n_particles, 0, self.n_factors))
         U, V = with_factors(empty, 64, seed, 0.0), with_factors(empty, 64, seed, self.spread)
