@@ -182,7 +182,9 @@ def test_misuse_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"^shuffle: expected a whole number, 0 or more, got -1$"):
         stream(shuffle=-1)
     for field, value in [("seed", -1), ("noise", -1.0), ("noise", np.nan), ("noise", True)]:
-        with pytest.raises(ValueError, match=rf"^{field}: expected a (whole number, 0 or more|number from 0 to 1e50), got {value}$"):
+        with pytest.raises(
+            ValueError, match=rf"^{field}: expected a (whole number, 0 or more|number from 0 to 1e50), got {value}$"
+        ):
             synthetic_queries(3, 4, 2, **{"noise": 0.0, "user": Noisy(), field: value})  # type: ignore[arg-type]
 
 
