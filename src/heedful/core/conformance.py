@@ -2,6 +2,7 @@
 
 `check_learner(learner, world)` runs the learner in the world and reports each check: passed, or where it failed. The
 test suite runs it for every learner of the package; `heedful check FILE.py:Class` runs it for a learner of your own.
+The file is long because it is one list: each check stands on its own and is read on its own.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class CheckFailed(Exception):
 
 
 def identical(a: object, b: object) -> bool:
-    """Whether two values have the same types and are equal bit for bit, at any depth."""
+    """Return whether two values have the same types and are equal bit for bit, at any depth."""
     if isinstance(a, tuple):
         return type(a) is type(b) and len(a) == len(b) and all(identical(p, q) for p, q in zip(a, b))
     if isinstance(a, np.ndarray):
@@ -82,7 +83,8 @@ def arrays_in(value: object) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def type_signature(value: Any) -> Any:
-    """The type of a value as compiled code sees it: for tuples field by field, for arrays dtype and number of axes."""
+    """Return the type of a value as compiled code sees it: for tuples field by field, for arrays dtype and number of
+    axes."""
     if isinstance(value, tuple):
         return type(value), *[type_signature(part) for part in value]
     return (value.dtype, value.ndim) if isinstance(value, np.ndarray) else type(value)
@@ -192,7 +194,7 @@ def _check_replay(learner: AnyLearner, world: AnyWorld) -> str:
 
 
 def _space(learner: AnyLearner) -> Any:
-    """The object that validates a learner's contexts and feedback: its space, or the learner itself."""
+    """Return the object that validates a learner's contexts and feedback: its space, or the learner itself."""
     return getattr(learner, "space", learner)
 
 
@@ -302,7 +304,7 @@ def _check_validation(learner: AnyLearner, world: AnyWorld) -> str:
 
 
 def _invalid_candidates(x: Any) -> list[Any]:
-    """Invalid contexts made from candidates x, which a session must reject. A space of other contexts has
+    """Return invalid contexts made from candidates x, which a session must reject. A space of other contexts has
     `invalid_contexts`."""
     spoiled = x.copy()
     spoiled.flat[-1] = np.nan
@@ -310,7 +312,7 @@ def _invalid_candidates(x: Any) -> list[Any]:
 
 
 def _invalid_choices(x: Any, y: Any) -> list[Any]:
-    """Invalid feedback made from chosen candidates y, which a session must reject. A space of other objects has
+    """Return invalid feedback made from chosen candidates y, which a session must reject. A space of other objects has
     `invalid_objects`."""
     return [np.append(y, y[0]), y + len(x), y - len(x), y[:0], y.astype(float) + 0.5, "text", None, [[0, 1]]]
 
@@ -408,8 +410,8 @@ def _name(check: Callable[[AnyLearner, AnyWorld], str]) -> str:
 
 
 def _place(error: Exception, learner: Any) -> str:
-    """` (file, line)` where an error happened: the innermost frame in the learner's own file, else the innermost of
-    all; for an error of numba, which has no such frame, the place that its message names last."""
+    """Return ` (file, line)` where an error happened: the innermost frame in the learner's own file, else the innermost
+    of all; for an error of numba, which has no such frame, the place that its message names last."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     kinds = type(learner), type(getattr(learner, "rule", learner))
     files = {getattr(sys.modules.get(cls.__module__), "__file__", None) for cls in kinds}

@@ -14,7 +14,7 @@ _MADE: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
 def decoder(expected: type[T]) -> msgspec.json.Decoder[T]:
-    """The decoder of JSON into the type `expected`; each is made once, under a lock.
+    """Return the decoder of JSON into the type `expected`; each is made once, under a lock.
 
     msgspec looks up the fields of a struct when it first needs them, and releases the interpreter's lock meanwhile. A
     second thread that made a decoder of the same struct at that time would find fields without a type and crash.

@@ -45,37 +45,37 @@ class Learner(Protocol[X_contra, Y, F_contra, S]):
     """
 
     def init(self, rng: np.random.Generator, /) -> S:
-        """The state before the first round. ValueError where a hyperparameter makes no sense."""
+        """Return the state before the first round. Raise ValueError if a hyperparameter makes no sense."""
 
     def propose(self, state: S, x: X_contra, rng: np.random.Generator, /) -> Y:
-        """The proposal for the context x. Where `update` needs more than what was shown, a NamedTuple whose first
-        field is shown."""
+        """Return the proposal for the context x. Where `update` needs more than what was shown, a NamedTuple whose
+        first field is shown."""
 
     def update(self, state: S, x: X_contra, y: Y, feedback: F_contra, /) -> S:
-        """The state after feedback on the proposal y. It may overwrite the arrays of `state`; it copies what it keeps
-        of x, y and feedback."""
+        """Return the state after feedback on the proposal y. It may overwrite the arrays of `state`; it copies what it
+        keeps of x, y and feedback."""
 
 
 class World(Protocol[X, Y_contra, F, W]):
     """A simulated environment: a NamedTuple that gives contexts X, answers with feedback F and knows the regret."""
 
     def init(self, rng: np.random.Generator, /) -> W:
-        """The state of the world before round 0. No other state shares its arrays."""
+        """Return the state of the world before round 0. No other state shares its arrays."""
 
     def over(self, state: W, t: int, /) -> bool:
-        """Whether the world ends before round t."""
+        """Return whether the world ends before round t."""
 
     def context(self, state: W, t: int, rng: np.random.Generator, /) -> X:
-        """The context of round t = 0, 1, ..."""
+        """Return the context of round t = 0, 1, ..."""
 
     def respond(self, state: W, x: X, shown: Y_contra, rng: np.random.Generator, /) -> F:
-        """The person's answer to what was shown."""
+        """Return the person's answer to what was shown."""
 
     def regret(self, state: W, x: X, shown: Y_contra, /) -> float:
-        """U(x, y*) - U(x, y) for what was shown."""
+        """Return U(x, y*) - U(x, y) for what was shown."""
 
     def advance(self, state: W, x: X, shown: Y_contra, feedback: F, /) -> W:
-        """The state of the world after the round. It may overwrite the arrays of `state`."""
+        """Return the state of the world after the round. It may overwrite the arrays of `state`."""
 
 
 class Round(NamedTuple, Generic[X, Y, F]):
@@ -132,10 +132,10 @@ def run(
 
 
 def generators(seed: int) -> Generators:
-    """Three random generators of one seed: for contexts, for feedback and for the learner.
+    """Make three random generators from one seed: for contexts, for feedback and for the learner.
 
-    They are independent, so every learner meets the same contexts. ValueError where the seed is no whole number from 0
-    to 2^128.
+    They are independent, so every learner meets the same contexts. Raise ValueError if the seed is no whole number from
+    0 to 2^128.
     """
     check_count("seed", seed, least=0, most=2**128)
     context_rng, feedback_rng, learner_rng = (
@@ -145,7 +145,7 @@ def generators(seed: int) -> Generators:
 
 
 def copy_arrays(value: T) -> T:
-    """A copy of `value` (a state, a round) that shares no array with it, at any depth.
+    """Return a copy of `value` (a state, a round) that shares no array with it, at any depth.
 
     A fold overwrites the arrays of a state, so copy a state that you want to keep.
     """
@@ -158,8 +158,8 @@ def copy_arrays(value: T) -> T:
 
 
 def _shapes(value: object, grows: bool = False) -> Any:
-    """The structure of a state: type names, and the dtype and shape of each array; where the state `grows`, the number
-    of axes in place of the shape."""
+    """Return the structure of a state: type names, and the dtype and shape of each array; where the state `grows`, the
+    number of axes in place of the shape."""
     if isinstance(value, tuple):
         longer = grows or bool(getattr(value, "grows", False))
         return type(value).__name__, *[_shapes(part, longer) for part in value]
@@ -172,7 +172,8 @@ _hints = functools.cache(typing.get_type_hints)  # the types that a class declar
 
 
 def coerce(value: T) -> T:
-    """A named tuple with Python's numbers in place of numpy's, and floats in every field declared float, at any depth.
+    """Return a named tuple with Python's numbers in place of numpy's, and floats in every field declared float, at any
+    depth.
 
     So each field has one type. numba infers types from values, and a numpy float32 would make float64 arithmetic
     less precise.
@@ -230,7 +231,8 @@ def _rounds(
 def trace(
     learner: Learner[X, Y, F, S], world: World[X, Shown, F, W], rounds: int, seed: int, *, interpreted: bool = False
 ) -> Array:
-    """The regret of every round of a simulation (rounds,), in units of utility; shorter where the world ends before.
+    """Return the regret of every round of a simulation (rounds,), in units of utility; shorter where the world ends
+    before.
 
     The same fold as `play`, but compiled, unless `interpreted` or unless the learner or the world cannot be compiled,
     which its property `must_interpret` says (it calls a solver, for example).
@@ -248,7 +250,7 @@ def trace_in_chunks(
     interpreted: bool = False,
     chunk: int = 100_000,
 ) -> Iterator[Array]:
-    """`trace` in chunks of `chunk` rounds, for progress bars: yields the regrets so far after each chunk."""
+    """Run `trace` in chunks of `chunk` rounds, for progress bars: yields the regrets so far after each chunk."""
     _check_learner(learner)
     check_count("rounds", rounds, least=0)
     learner, world = coerce(learner), coerce(world)
@@ -274,12 +276,12 @@ def trace_in_chunks(
 
 
 def must_interpret(rule: object) -> bool:
-    """Whether a learner or a world cannot be compiled, by its own property of this name."""
+    """Return whether a learner or a world cannot be compiled, by its own property of this name."""
     return bool(getattr(rule, "must_interpret", False))
 
 
 def replay(learner: Learner[X, Y, F, S], log: Iterable[Round[X, Y, F]], seed: int) -> S:
-    """The learner's state after the rounds of `log`, in their order.
+    """Return the learner's state after the rounds of `log`, in their order.
 
     The rounds are not checked again: they come from `play`, or `Session` has checked them.
     """
@@ -336,7 +338,7 @@ class Session(Generic[S]):
         self._open: tuple[Any, Any] | None = None
 
     def propose(self, x: object) -> Any:
-        """What to show for the context x. ValueError, naming what is wrong, where x is no valid context."""
+        """Return what to show for the context x. Raise ValueError, naming what is wrong, if x is no valid context."""
         state = self._whole()
         x = copy_arrays(self._door.check_context(x, getattr(self.learner, "n_features", 0)))
         y = self.learner.propose(state, x, cast(np.random.Generator, _LazyGenerator(self._key, self.learned)))
@@ -346,8 +348,8 @@ class Session(Generic[S]):
     def learn(self, feedback: object) -> None:
         """Update the state with the answer to the latest proposal.
 
-        LookupError where there is no unanswered proposal; ValueError, naming what is wrong, where the feedback does
-        not fit the proposal. Then the state is unchanged, and the proposal can still be answered.
+        Raise LookupError if there is no unanswered proposal; raise ValueError, naming what is wrong, if the feedback
+        does not fit the proposal. Then the state is unchanged, and the proposal can still be answered.
         """
         state = self._whole()
         if self._open is None:

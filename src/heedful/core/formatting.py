@@ -6,12 +6,12 @@ import math
 
 
 def short(value: float) -> str:
-    """A number in three figures, with all of its digits from 100 on."""
+    """Return a number in three figures, with all of its digits from 100 on."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}"
 
 
 def brief(value: float) -> str:
-    """A number in three figures, in powers of ten where it is too long otherwise; what is none in words."""
+    """Return a number in three figures, in powers of ten from 1e15 on; NaN and infinity in words."""
     if math.isnan(value):
         return "no number"
     if math.isinf(value):
@@ -20,5 +20,5 @@ def brief(value: float) -> str:
 
 
 def signed(value: float) -> str:
-    """The same with its sign."""
+    """Return a number as `brief` does, with its sign."""
     return brief(value) if math.isnan(value) else f"{'+' if value >= 0.0 else '-'}{brief(abs(value))}"

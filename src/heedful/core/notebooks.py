@@ -17,7 +17,7 @@ _CELL = "padding:2px 10px;border-bottom:1px solid rgba(128,128,128,.35);vertical
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], notes: Iterable[str] = ()) -> str:
-    """An HTML table with a title, and sentences (`notes`) below it.
+    """Return an HTML table with a title, and sentences (`notes`) below it.
 
     Numbers are aligned right, floats have three significant figures, None is an empty cell. Of more than ROWS rows only
     the first are shown, with the number of the others.

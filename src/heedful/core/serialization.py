@@ -22,7 +22,7 @@ RENAMED = {"Template": "OnlineConvex"}
 
 
 def physical_memory() -> int:
-    """The memory of this machine in bytes; 2^62 where it is not known."""
+    """Return the memory of this machine in bytes; 2^62 where it is not known."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -30,7 +30,7 @@ def physical_memory() -> int:
 
 
 def _check_there(file: Path) -> None:
-    """ValueError where a file claims to be much larger than its space on the disk, or than a quarter of memory.
+    """Raise ValueError if a file claims to be much larger than its space on the disk, or than a quarter of memory.
 
     Such a file costs nothing to make, but reading it would use up all memory. A disk that compresses may hold a file in
     a fourth of its size.
@@ -44,7 +44,7 @@ def _check_there(file: Path) -> None:
 
 
 def _leaves(value: object, name: str) -> Iterator[tuple[str, object]]:
-    """The arrays and scalars of a state, each with its path of field names."""
+    """Return the arrays and scalars of a state, each with its path of field names."""
     if isinstance(value, tuple):
         for i, part in enumerate(value):
             field = value._fields[i] if hasattr(value, "_fields") else str(i)
@@ -54,8 +54,8 @@ def _leaves(value: object, name: str) -> Iterator[tuple[str, object]]:
 
 
 def _like(template: Any, name: str, arrays: dict[str, npt.NDArray[Any]], grows: bool = False) -> Any:
-    """A value with the structure and types of `template` and the contents of `arrays`; arrays may have another length
-    where it `grows`."""
+    """Return a value with the structure and types of `template` and the contents of `arrays`; arrays may have another
+    length where it `grows`."""
     if isinstance(template, tuple):
         fields = getattr(template, "_fields", [str(i) for i in range(len(template))])
         longer = grows or bool(getattr(template, "grows", False))
@@ -72,7 +72,7 @@ def _like(template: Any, name: str, arrays: dict[str, npt.NDArray[Any]], grows: 
 
 
 def _fields(learner: object) -> dict[str, object]:
-    """The learner of a state and its hyperparameters, for the manifest."""
+    """Return the learner of a state and its hyperparameters, for the manifest."""
     kind = type(learner)
     return {
         "learner": _plain_name(f"{kind.__module__}.{kind.__qualname__}"),
@@ -81,7 +81,8 @@ def _fields(learner: object) -> dict[str, object]:
 
 
 def _plain_name(name: str) -> str:
-    """A learner's name as today, without its module where that is one of the package: modules and names may change."""
+    """Return a learner's name as today, without its module where that is one of the package: modules and names may
+    change."""
     package = __name__.partition(".")[0]
     plain = re.sub(rf"^{package}\..*\.(?=\w+$)", f"{package}.", name)
     module, _, last = plain.rpartition(".")
@@ -89,7 +90,7 @@ def _plain_name(name: str) -> str:
 
 
 def _digest(arrays: dict[str, npt.NDArray[Any]], manifest: dict[str, object]) -> str:
-    """The SHA-256 of arrays and manifest, which detects every changed bit."""
+    """Return the SHA-256 of arrays and manifest, which detects every changed bit."""
     digest = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode())
     for name, value in sorted(arrays.items()):
         digest.update(f"{name} {value.dtype} {value.shape}\n".encode() + value.tobytes())
@@ -97,7 +98,7 @@ def _digest(arrays: dict[str, npt.NDArray[Any]], manifest: dict[str, object]) ->
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]], about: dict[str, object]) -> None:
-    """Write arrays with a JSON manifest to `path`, atomically. OSError where it cannot be written."""
+    """Write arrays with a JSON manifest to `path`, atomically. Raise OSError if it cannot be written."""
     from safetensors.numpy import save
 
     arrays = {name: np.array(value, order="C") for name, value in arrays.items()}
@@ -121,7 +122,7 @@ def write_arrays(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any
 def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read (arrays, manifest) from the file `path`.
 
-    FileNotFoundError where there is none; ValueError where it is no snapshot, is damaged, or has another schema.
+    Raise FileNotFoundError if there is none; raise ValueError if it is no snapshot, is damaged, or has another schema.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -147,13 +148,13 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
 
 
 def arrays_of(state: object, name: str = "") -> dict[str, npt.NDArray[Any]]:
-    """The arrays and scalars of a state, by their paths of field names, each below `name`."""
+    """Return the arrays and scalars of a state, by their paths of field names, each below `name`."""
     return {leaf: np.array(value) for leaf, value in _leaves(state, name)}
 
 
 def state_like(template: T, arrays: dict[str, npt.NDArray[Any]], name: str = "") -> T:
-    """The state with the structure and types of `template`, from the arrays that `arrays_of` made. ValueError where
-    they do not fit."""
+    """Return the state with the structure and types of `template`, from the arrays that `arrays_of` made. Raise
+    ValueError if they do not fit."""
     other = {leaf for leaf, _ in _leaves(template, name)} ^ set(arrays)
     if other:
         raise ValueError(f"expected the fields of the learner's state, got a difference in {sorted(other)}")
@@ -164,7 +165,7 @@ def state_like(template: T, arrays: dict[str, npt.NDArray[Any]], name: str = "")
 def save_state(path: str | os.PathLike[str], learner: Learner[X, Y, F, S], state: S) -> None:
     """Write `state` of `learner` to `path`, atomically.
 
-    ValueError where the state does not belong to the learner; OSError where the file cannot be written.
+    Raise ValueError if the state does not belong to the learner; raise OSError if the file cannot be written.
     """
     template = coerce(learner).init(generators(0)[2])
     if type(state) is not type(template):
@@ -180,8 +181,8 @@ def save_state(path: str | os.PathLike[str], learner: Learner[X, Y, F, S], state
 def load_state(path: str | os.PathLike[str], learner: Learner[X, Y, F, S]) -> S:
     """Load the state of `learner` from the file `path`.
 
-    FileNotFoundError where there is none; ValueError where the file is no snapshot, is damaged, or belongs to another
-    learner or to other hyperparameters.
+    Raise FileNotFoundError if there is none; raise ValueError if the file is no snapshot, is damaged, or belongs to
+    another learner or to other hyperparameters.
     """
     arrays, manifest = read_arrays(path)
     expected = {"schema": SCHEMA, **_fields(learner)}

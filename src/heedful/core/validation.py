@@ -19,8 +19,8 @@ MOST = 1e100
 
 
 def numbers(name: str, value: object, expected: str) -> npt.NDArray[Any]:
-    """value as an array of booleans, integers or floats. ValueError, naming `name` and what was `expected`, where it is
-    none, or has masked entries."""
+    """Return value as an array of booleans, integers or floats. Raise ValueError, naming `name` and what was
+    `expected`, if it is none, or has masked entries."""
     try:
         array = np.asarray(value)
     except Exception:  # rows of several lengths, or whatever the value's own conversion raises
@@ -31,15 +31,16 @@ def numbers(name: str, value: object, expected: str) -> npt.NDArray[Any]:
 
 
 def _is_masked(value: object) -> bool:
-    """Whether value is a masked array, so that numbers may be missing. numpy.ma is slow to import, so it is used only
-    for values with a `mask`; tables of pandas have a method of that name."""
+    """Return whether value is a masked array, so that numbers may be missing. numpy.ma is slow to import, so it is used
+    only for values with a `mask`; tables of pandas have a method of that name."""
     return hasattr(value, "mask") and isinstance(value, np.ma.MaskedArray)
 
 
 def finite_array(name: str, value: object, ndim: int, n_features: int) -> Floats:
-    """value as a C-contiguous float32 or float64 array with `ndim` axes, the last of size n_features, all finite.
+    """Return value as a C-contiguous float32 or float64 array with `ndim` axes, the last of size n_features, all
+    finite.
 
-    ValueError, naming `name`, where it is not one, or a number is larger than MOST.
+    Raise ValueError, naming `name`, if it is not one, or a number is larger than MOST.
     """
     array = numbers(name, value, f"{ndim}-dimensional numbers")
     if array.dtype != np.float32:
@@ -68,9 +69,9 @@ def finite_table(name: str, value: object) -> Floats:
 
 
 def indices(name: str, value: object, m: int, meaning: str) -> Ints:
-    """value as an array (n,) of distinct whole numbers from 0 to m - 1; a single number counts as a list of one.
+    """Return value as an array (n,) of distinct whole numbers from 0 to m - 1; a single number counts as a list of one.
 
-    ValueError, naming `name` and the `meaning` of the numbers, where it is none.
+    Raise ValueError, naming `name` and the `meaning` of the numbers, if it is none.
     """
     array = np.atleast_1d(numbers(name, value, meaning))
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
@@ -86,7 +87,8 @@ def indices(name: str, value: object, m: int, meaning: str) -> Ints:
 
 
 def is_number(value: object, *kinds: type) -> TypeGuard[float]:
-    """Whether value is a number of these types. bool and timedelta64 are subtypes of integers, but no numbers here."""
+    """Return whether value is a number of these types. bool and timedelta64 are subtypes of integers, but no numbers
+    here."""
     return isinstance(value, kinds) and not isinstance(value, _NO_NUMBERS)
 
 
@@ -94,7 +96,7 @@ _NO_NUMBERS = bool, np.bool_, np.timedelta64
 
 
 def check_count(name: str, value: object, least: int = 1, most: int = 2**62) -> None:
-    """ValueError unless value is a whole number from `least` to `most`."""
+    """Raise ValueError unless value is a whole number from `least` to `most`."""
     whole = value if is_number(value, int, np.integer) else None
     if whole is None or not least <= whole <= most:
         bounded = most < 2**62 or (whole is not None and whole > most)  # the greatest is named where it matters
@@ -103,7 +105,7 @@ def check_count(name: str, value: object, least: int = 1, most: int = 2**62) -> 
 
 
 def check_positive(name: str, value: object) -> None:
-    """ValueError unless value is a number from 1e-50 to 1e50, so that results computed from it stay finite."""
+    """Raise ValueError unless value is a number from 1e-50 to 1e50, so that results computed from it stay finite."""
     number = value.item() if isinstance(value, np.generic) else value
     known = is_number(value, int, float, np.integer, np.floating)
     if not known or not isinstance(number, int | float) or not 1e-50 <= number <= 1e50:
@@ -124,14 +126,14 @@ def check_flag(name: str, value: object) -> None:
 
 
 def check_space(space: Any) -> None:
-    """ValueError unless space is a valid space of objects (`heedful.core.space`)."""
+    """Raise ValueError unless space is a valid space of objects (`heedful.core.space`)."""
     if isinstance(space, type) or not all(hasattr(space, f) for f in ("argmax", "add_difference", "check")):
         raise ValueError(f"space: expected one of what can be shown, such as Ranking(5), got {describe(space)}")
     space.check()
 
 
 def describe(value: object) -> str:
-    """A short description of a value, for error messages."""
+    """Return a short description of a value, for error messages."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} with shape {value.shape}"
     try:

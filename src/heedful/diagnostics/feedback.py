@@ -48,17 +48,18 @@ def known_utilities(log: Iterable[Round[Floats, Y, Ints]], space: Space, w_star:
 
 
 def gains(known: Utilities) -> Array:
-    """The gain of each round, U(x, ybar) - U(x, y), (T,)."""
+    """Return the gain of each round, U(x, ybar) - U(x, y), (T,)."""
     return _zero_rounding(known, known.feedback - known.shown)
 
 
 def regrets(known: Utilities) -> Array:
-    """The regret of each round, U(x, y*) - U(x, y), (T,)."""
+    """Return the regret of each round, U(x, y*) - U(x, y), (T,)."""
     return _zero_rounding(known, known.best - known.shown)
 
 
 def alphas(known: Utilities) -> Array:
-    """The alpha of each round without slack (Eq. 6), gain / regret, (T,): at most 1, negative where feedback was worse.
+    """Return the alpha of each round without slack (Eq. 6), gain / regret, (T,): at most 1, negative where feedback was
+    worse.
 
     NaN where the regret is 0: there, every alpha is possible.
     """
@@ -68,7 +69,8 @@ def alphas(known: Utilities) -> Array:
 
 
 def slacks(known: Utilities, alpha: float) -> Array:
-    """The slack of each round, xi = alpha (U(x, y*) - U(x, y)) - (U(x, ybar) - U(x, y)), (T,), signed ([J15] Eq. 6).
+    """Return the slack of each round, xi = alpha (U(x, y*) - U(x, y)) - (U(x, ybar) - U(x, y)), (T,), signed ([J15] Eq.
+    6).
 
     The slack of expected feedback (Eq. 7) is the mean of this over the answers that the person might have given.
     """
@@ -76,7 +78,7 @@ def slacks(known: Utilities, alpha: float) -> Array:
 
 
 def strict_alpha(known: Utilities) -> float:
-    """The greatest alpha for which all rounds satisfy Eq. 5; 0 or less where there is none, 1 where all regrets are
+    """Return the greatest alpha for which all rounds satisfy Eq. 5; 0 or less where there is none, 1 if all regrets are
     0."""
     found = alphas(known)
     worse = bool((gains(known)[np.isnan(found)] < 0.0).any())
@@ -96,7 +98,7 @@ class SignTest(NamedTuple):
 def sign_test(differences: npt.ArrayLike, tolerance: float = ROUNDING) -> SignTest:
     """Run the binomial sign test of [J15] section 3.2 on differences (n,): are both signs equally likely?
 
-    Differences of at most `tolerance` are ties. p is 1 where all are ties.
+    Differences of at most `tolerance` are ties. p is 1 if all are ties.
     """
     d = np.asarray(differences, np.float64)
     better, worse = int(np.sum(d > tolerance)), int(np.sum(d < -tolerance))
@@ -143,7 +145,7 @@ def quality(known: Utilities, alpha: float = 0.5) -> Quality:
 
 
 def _zero_rounding(known: Utilities, difference: Array) -> Array:
-    """The differences, with those that may come from rounding set to 0: utilities of different objects are summed in
-    different orders."""
+    """Return the differences, with those that may come from rounding set to 0: utilities of different objects are
+    summed in different orders."""
     size = np.maximum(np.maximum(np.abs(known.shown), np.abs(known.feedback)), np.abs(known.best))
     return np.where(np.abs(difference) <= ROUNDING * size, 0.0, difference)

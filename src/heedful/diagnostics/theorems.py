@@ -79,7 +79,8 @@ def bounds(learner: object, facts: Facts) -> tuple[Bound, ...]:
 
 
 def perceptron_bound(learner: PreferencePerceptron, facts: Facts) -> Bound:
-    """Theorem 1, Corollary 2 (expected feedback), Lemma 4 (batches): mean xi / alpha + 2 R |w*| sqrt(k/t) / alpha.
+    """Evaluate Theorem 1, Corollary 2 (expected feedback), Lemma 4 (batches): mean xi / alpha + 2 R |w*| sqrt(k/t) /
+    alpha.
 
     Subtracting what Eq. 6 says, alpha cancels: mean gain <= 2 R |w*| sqrt(k/t). So among all alphas with the slacks
     that belong to them, 1 has the least right side, whatever the feedback.
@@ -94,7 +95,8 @@ def perceptron_bound(learner: PreferencePerceptron, facts: Facts) -> Bound:
 
 
 def exponentiated_bound(learner: ExponentiatedPerceptron, facts: Facts) -> Bound:
-    """Theorem 5: mean xi / alpha + |w*|_1 (2 S ln N sqrt(T)/t + S/sqrt(T)) / alpha, at t = T (2 ln N + 1) S/sqrt(T).
+    """Evaluate Theorem 5: mean xi / alpha + |w*|_1 (2 S ln N sqrt(T)/t + S/sqrt(T)) / alpha, at t = T (2 ln N + 1)
+    S/sqrt(T).
 
     N counts the features, doubled where the learner is signed, T is its horizon, S its `bound`. Eq. 22 with max makes
     w* >= 0 hold; without signs it is a hypothesis. A |w*|_1 other than 1 scales the utilities, and with them the terms
@@ -115,7 +117,7 @@ def exponentiated_bound(learner: ExponentiatedPerceptron, facts: Facts) -> Bound
 
 
 def convex_bound(learner: ConvexPerceptron, facts: Facts, loss: str) -> Bound:
-    """Theorem 6: 2G mean xi+ / alpha + G/alpha (D2/(2 sqrt t) + D2/t + 4R^2/sqrt t), D2 = (2 radius)^2.
+    """Evaluate Theorem 6: 2G mean xi+ / alpha + G/alpha (D2/(2 sqrt t) + D2/t + 4R^2/sqrt t), D2 = (2 radius)^2.
 
     G is 1 for the linear loss, whose CREG is REG, and 6 M for the quadratic one on [-2M, 0], where all -r_t lie: going
     on from there with slope -6M to the left, and from M with slope 0 to the right, it is a loss as the theorem wants.
@@ -132,7 +134,7 @@ def convex_bound(learner: ConvexPerceptron, facts: Facts, loss: str) -> Bound:
 
 
 def second_order_bound(learner: SecondOrderPerceptron, facts: Facts) -> Bound:
-    """Theorem 8 for the quadratic loss (theta - M)^2, M = R |w*|, lambda = 2:
+    """Evaluate Theorem 8 for the quadratic loss (theta - M)^2, M = R |w*|, lambda = 2:
 
     G gamma mean(xi+^2)/(2 alpha^2) + 2G mean xi+ / alpha + G eps D2/(t alpha)
     + G N/(2 t gamma alpha) ln(4 R^2 t gamma/eps + 1). (Printed without the G of the first term, lost in Eq. 19, and
@@ -166,17 +168,19 @@ def second_order_bound(learner: SecondOrderPerceptron, facts: Facts) -> Bound:
 
 
 def lower_bound(horizon: int) -> float:
-    """Lemma 3: the average regret of every learner after `horizon` rounds of `worlds.unlearnable`: 2 / sqrt T."""
+    """Return the bound of Lemma 3: the average regret of every learner after `horizon` rounds of `worlds.unlearnable`:
+    2 / sqrt T."""
     return 2.0 / math.sqrt(horizon)
 
 
 def _divisible(facts: Facts) -> Facts:
-    """The facts with NaN for an alpha that a bound cannot be divided by: then the hypothesis says why there is none."""
+    """Return the facts with NaN for an alpha that a bound cannot be divided by: then the hypothesis says why there is
+    none."""
     return facts if facts.alpha > 0.0 else facts._replace(alpha=math.nan)
 
 
 def _general(learner: _WithTheorem, facts: Facts) -> tuple[Hypothesis, ...]:
-    """The hypotheses that all theorems have."""
+    """Return the hypotheses that all theorems have."""
     return (
         Hypothesis("alpha is above 0 and at most 1", 0.0 < facts.alpha <= 1.0),
         Hypothesis("R and S are known", math.isfinite(facts.R) and math.isfinite(facts.S)),
@@ -204,7 +208,7 @@ def _rounds(facts: Facts) -> Array:
 
 
 def _mean(values: Array) -> Array:
-    """The mean of the first t, t = 1..T."""
+    """Return the mean of the first t, t = 1..T."""
     average: Array = np.cumsum(values) / np.arange(1, values.size + 1)
     return average
 

@@ -51,7 +51,7 @@ COACTIVE = Kind(
 def letor_setting(
     queries: Queries, user: Any, *, k: int = 5, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """Queries with a user whose utility is the least-squares fit of the labels ([J15] 6.1.1).
+    """Make the setting of queries with a user whose utility is the least-squares fit of the labels ([J15] 6.1.1).
 
     Every query is kept, also one without a relevant document. Raise ValueError for what the user or `k` refuse.
     """
@@ -68,7 +68,8 @@ def letor_setting(
 def catalogue_setting(
     catalogue: Catalogue, user: Any, *, people: int = 20, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """A table of items, and for every seed `people` people with hidden tastes, each with a pool of their own.
+    """Make the setting of a table of items: for every seed `people` people with hidden tastes, each with their own
+    pool.
 
     A person's taste and the seed of their folds follow from (seed, person): the same for every learner.
     """
@@ -84,13 +85,13 @@ def catalogue_setting(
 
 
 def items_setting(X: Array, user: Any, rounds: int, scenes: Sequence[Scene]) -> Setting:
-    """A setting in which one item is shown at a time, of those with features X (m x N), to users like `user`."""
+    """Return a setting in which one item is shown at a time, of those with features X (m x N), to users like `user`."""
     R, S = float(np.linalg.norm(X, axis=1).max()), float(np.abs(X).max())
     return Setting(X.shape[1], Ranking(1), R, S, _alpha(user), rounds, tuple(scenes), COACTIVE)
 
 
 def person_seed(seed: int, person: int) -> int:
-    """The seed of the folds of a person, by the seed of the experiment and the number of the person."""
+    """Return the seed of the folds of a person, by the seed of the experiment and the number of the person."""
     return int(np.random.SeedSequence([seed, person]).generate_state(1)[0])
 
 
@@ -99,7 +100,7 @@ def _alpha(user: Any) -> float:
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """(the learner that `spec` names, rankings of 8 candidates with 6 features)."""
+    """Return (the learner that `spec` names, rankings of 8 candidates with 6 features)."""
     world, w_star = synthetic_queries(40, 8, 6, noise=1.0, user=Noisy(5))
     R, S = feature_bounds(world.X, world.offsets, Ranking(5))
     setting = Setting(6, Ranking(5), R, S, math.nan, 40, (Scene(0, 0, 0, world, w_star),), COACTIVE)

@@ -12,7 +12,7 @@ from heedful.worlds.choices import gaussian_choosers
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """(the learner that `spec` names, 5 people who choose between two of 9 items with 3 features).
+    """Return (the learner that `spec` names, 5 people who choose between two of 9 items with 3 features).
 
     Sometimes they call the two equally good, or cannot judge.
     """

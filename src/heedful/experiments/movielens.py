@@ -69,7 +69,7 @@ def make_movie_world(
 
     `penalty` is that of `alternating_least_squares`: "plain", as the papers have it, or "weighted". Where dimension or
     regularisation is 0, what cross-validation chose is taken: from `CHOSEN` for the data sets there, else it is done
-    here, on the first half. ValueError for a number or a penalty that makes no sense, or fewer than two users.
+    here, on the first half. Raise ValueError for a number or a penalty that makes no sense, or fewer than two users.
     """
     if penalty not in REGULARISATIONS:
         raise ValueError(f"penalty: expected {' or '.join(REGULARISATIONS)}, got {describe(penalty)}")
@@ -116,8 +116,8 @@ def make_movie_world(
 
 
 def true_utility(house: MovieWorld, person: int) -> tuple[Array, Array]:
-    """Utility w* (N,) of a person: the shortest least-squares fit of their ratings on the features; and their ratings
-    (m,), NaN where there is none.
+    """Return the utility w* (N,) of a person: the shortest least-squares fit of their ratings on the features; and
+    their ratings (m,), NaN if there is none.
     """
     mine = slice(house.offsets[person], house.offsets[person + 1])
     w_star = np.asarray(least_squares(house.X[house.places[mine]], house.values[mine]), np.float64)
@@ -129,9 +129,9 @@ def true_utility(house: MovieWorld, person: int) -> tuple[Array, Array]:
 def movie_setting(
     house: MovieWorld, user: Any, *, people: int = 100, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """A setting of `people` random people of the second half for each seed; everybody where `people` is 0.
+    """Make the setting of `people` random people of the second half for each seed; everybody where `people` is 0.
 
-    Each has a pool of all movies and a learner of their own. ValueError for more people than there are.
+    Each has a pool of all movies and a learner of their own. Raise ValueError for more people than there are.
     """
     check_count("people", people, least=0, most=house.people.size)
     check_user(user, "pick", "picks items")

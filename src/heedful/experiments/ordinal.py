@@ -55,12 +55,13 @@ def ordinal_setting(
     seeds: Sequence[int] = (0,),
     dtype: str = "float64",
 ) -> Setting:
-    """Rows X (T x N) with ranks (T,) from 1 to n_ranks, each once in an order of each seed's own, then once more.
+    """Make the setting of rows X (T x N) with ranks (T,) from 1 to n_ranks, each once in each seed's own order, then
+    again.
 
     The rows are scaled (`SCALES`) before the map of features: "as they are", "intercept" or
     "polynomial:2" (`map_features`). R is the length of the longest row, S the greatest size of a feature.
 
-    ValueError for a scale or map there is not, and what the stream refuses.
+    Raise ValueError for a scale or map there is not, and what the stream refuses.
     """
     mapped = map_features(scale_features(np.asarray(X, np.float64), scale), features).astype(dtype, copy=False)
     world = instance_stream(mapped, ranks, n_ranks=n_ranks)
@@ -72,7 +73,8 @@ def ordinal_setting(
 
 
 def scale_features(X: Array, scale: str) -> Array:
-    """X (T x N) by one of `SCALES`; a constant feature is 0 under standard, a row of zeros stays so under unit."""
+    """Scale X (T x N) by one of `SCALES`; a constant feature is 0 under standard, a row of zeros stays so under
+    unit."""
     if scale not in SCALES:
         raise ValueError(f"scale: expected {', '.join(SCALES)}, got {scale!r}")
     if scale == "standard":
@@ -92,7 +94,7 @@ def scale_features(X: Array, scale: str) -> Array:
 
 
 def map_features(X: Array, features: str) -> Array:
-    """X (T x N) "as they are"; with an "intercept", a first feature that is 1; or "polynomial:2" of them.
+    """Return X (T x N) "as they are"; with an "intercept", a first feature that is 1; or "polynomial:2" of them.
 
     Of the latter there are (N + 1)(N + 2) / 2, one of which is 1.
     """
@@ -108,7 +110,7 @@ def map_features(X: Array, features: str) -> Array:
 
 
 def unstable(learner: Any, setting: Setting) -> str:
-    """What is to be said of a step size at which a learner diverges on such long rows; empty where it does not."""
+    """Return what is to be said of a step size at which a learner diverges on such long rows; empty if it does not."""
     if isinstance(learner, WidrowHoff) and learner.eta * setting.R**2 >= 2.0:
         return (
             f"eta = {learner.eta:g} is too large for rows of length {setting.R:.3g}: "
@@ -118,7 +120,7 @@ def unstable(learner: Any, setting: Setting) -> str:
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """(the learner that `spec` names, instances of 6 features with grades from 1 to 5, or as many as the learner
+    """Return (the learner that `spec` names, instances of 6 features with grades from 1 to 5, or as many as the learner
     says)."""
     learner = make_checked_learner(spec, 6, Ranks(5))
     return learner, synthetic_ordinal(40, 6, getattr(getattr(learner, "space", None), "k", 5))[0]

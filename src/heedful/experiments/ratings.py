@@ -55,7 +55,7 @@ ROUNDS = 25_000
 
 
 def is_drawn(name: str) -> bool:
-    """Whether a name is that of a world that is drawn, with or without parameters."""
+    """Return whether a name is that of a world that is drawn, with or without parameters."""
     return name.partition(":")[0].strip() in DRAWN
 
 
@@ -68,7 +68,7 @@ def rating_setting(
     measure: str = "regret",
     seeds: Sequence[int] = (0,),
 ) -> Setting:
-    """Users who rate as in a table; or the world of a name, `gaussian`, `uniform:n_users=50`, `bernoulli`.
+    """Make the setting of users who rate as in a table, or of a world by name: `gaussian`, `uniform:n_users=50`, ...
 
     A random user comes; the items that she rated in the file are on offer, again and again where there are `repeats`,
     else until she consumed them. In a world that is drawn everything is always on offer: `repeats` says nothing there.
@@ -76,8 +76,8 @@ def rating_setting(
 
     Where the measure is "ndcg", learners make a list of `LENGTH` or more, of which the first `slate` are consumed.
 
-    ValueError, naming what is wrong, for a world or measure there is not, counts that make no sense, and more `warm`
-    ratings than there are.
+    Raise ValueError, naming what is wrong, for a world or measure there is not, counts that make no sense, and more
+    `warm` ratings than there are.
     """
     check_count("slate", slate, most=1000)
     check_count("warm", warm, least=0)
@@ -115,7 +115,8 @@ def rating_setting(
 
 
 def make_world(name: str, seed: int) -> LowRank:
-    """The world that a name says, `gaussian`, `uniform:n_users=50,width=0.1`. ValueError where there is none such."""
+    """Return the world that a name says, `gaussian`, `uniform:n_users=50,width=0.1`. Raise ValueError if there is none
+    such."""
     kind = name.partition(":")[0].strip()
     if kind not in DRAWN:
         raise ValueError(f"ratings: expected a file or {', '.join(DRAWN)}, got {kind!r}")
@@ -130,13 +131,14 @@ def make_world(name: str, seed: int) -> LowRank:
 
 
 def rounds_in(replay: Replay, slate: int, warm: int) -> int:
-    """How many rounds a replay without repeats has, at the most where something is told before slates of several."""
+    """Return how many rounds a replay without repeats has, at the most where something is told before slates of
+    several."""
     slates = int(np.ceil(np.diff(replay.starts) / slate).sum())
     return max(slates - warm, 1) if slate == 1 else slates
 
 
 def _range(name: str, worlds: Sequence[LowRank]) -> tuple[float, float]:
-    """The lowest and the highest rating that can come; without bounds where noise has none."""
+    """Return the lowest and the highest rating that can come; without bounds where noise has none."""
     if name.partition(":")[0].strip() == "gaussian":
         return -1e50, 1e50
     margin = max(world.width for world in worlds) / 2.0
@@ -144,13 +146,13 @@ def _range(name: str, worlds: Sequence[LowRank]) -> tuple[float, float]:
 
 
 def _floor(world: Any, low: float) -> float:
-    """What counts as worth nothing: 0, or the lowest where that is below."""
+    """Return what counts as worth nothing: 0, or the lowest where that is below."""
     inner = getattr(world, "world", world)
     return min(0.0, float(inner.Y.min()) if isinstance(inner, LowRank) else low)
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """(the learner that `spec` names, 80 users who rate 90 items from 1 to 5, two at a time, each item once).
+    """Return (the learner that `spec` names, 80 users who rate 90 items from 1 to 5, two at a time, each item once).
 
     Users and items come in any order, also after many rounds, so that arrays have to grow.
     """

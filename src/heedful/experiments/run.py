@@ -68,7 +68,7 @@ class Curve(NamedTuple):
     """What one learner did: REG_t = the mean regret of the first t rounds, averaged over runs, t = 1..T.
 
     T is the length of the shortest run, `longest` that of the longest. The standard error (T,) is over seeds; over
-    people where there is one seed; NaN where there is one run.
+    people where there is one seed; NaN if there is one run.
     """
 
     mean: Array
@@ -152,7 +152,8 @@ def simulate(
 
 
 def error_reason(error: BaseException) -> str:
-    """The line of an error that says why; for numba's errors, which nest from the outermost call, the innermost."""
+    """Return the line of an error that says why; for numba's errors, which nest from the outermost call, the
+    innermost."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     starts = [i for i, line in enumerate(lines) if "Failed in nopython mode pipeline" in line]
     lines = lines[starts[-1] + 1 :] if starts else lines
@@ -168,13 +169,13 @@ def error_reason(error: BaseException) -> str:
 
 
 def average_regret(regrets: Array) -> Array:
-    """REG_t = the mean of the first t regrets, along the last axis: (..., T) -> (..., T)."""
+    """Return REG_t = the mean of the first t regrets, along the last axis: (..., T) -> (..., T)."""
     average: Array = np.cumsum(regrets, axis=-1) / np.arange(1, regrets.shape[-1] + 1)
     return average
 
 
 def curve(runs: Sequence[Run]) -> Curve:
-    """The average of one learner's runs: over people first, then over seeds, as long as the shortest of them."""
+    """Return the average of one learner's runs: over people first, then over seeds, as long as the shortest of them."""
     T = min(run.regrets.size for run in runs)
     seeds = sorted({run.seed for run in runs})
     by_seed = [[run for run in runs if run.seed == seed] for seed in seeds]
@@ -190,17 +191,17 @@ def curve(runs: Sequence[Run]) -> Curve:
 
 
 def standard_error(samples: Array) -> Array:
-    """Standard error of the mean over the first axis, (n, ...) -> (...); NaN with one sample."""
+    """Return the standard error of the mean over the first axis, (n, ...) -> (...); NaN with one sample."""
     n = len(samples)
     error: Array = np.std(samples, axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(samples.shape[1:], np.nan)
     return error
 
 
 def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[float, float]:
-    """Mean and standard error of the cost per round of our runs less theirs, on the same seeds, over the rounds that
-    both have.
+    """Return mean and standard error of the cost per round of our runs less theirs, on the same seeds, over the rounds
+    that both have.
 
-    The standard error is over seeds, NaN with one. ValueError where the seeds differ.
+    The standard error is over seeds, NaN with one. Raise ValueError if the seeds differ.
     """
     seeds = sorted({run.seed for run in ours})
     if seeds != sorted({run.seed for run in theirs}):
@@ -216,14 +217,14 @@ def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[float, float
 
 
 def pair_agreement(u: Array, v: Array) -> float:
-    """Share of the pairs ordered by u (m,) that v (m,) orders alike; NaN where u orders none."""
+    """Return the share of the pairs ordered by u (m,) that v (m,) orders alike; NaN where u orders none."""
     ordered = np.sign(u[:, None] - u)
     alike = ordered * np.sign(v[:, None] - v) > 0
     return float(alike.sum() / (ordered != 0).sum()) if ordered.any() else math.nan
 
 
 def bound(learner: Any, setting: Setting, t: npt.ArrayLike) -> Array:
-    """The learner's regret bound after t rounds (...,), the mean over the scenes; NaN where it has none there.
+    """Return the learner's regret bound after t rounds (...,), the mean over the scenes; NaN if it has none there.
 
     The papers' bounds are for strict users, and for a learner that shows the exact argmax: not of a space that
     approximates it, nor of one with the caller's own score.
@@ -241,6 +242,6 @@ def bound(learner: Any, setting: Setting, t: npt.ArrayLike) -> Array:
 
 
 def checkpoints(rounds: int) -> Ints:
-    """1, 3, 10, 30, 100, 300, ... and `rounds`."""
+    """Return 1, 3, 10, 30, 100, 300, ... and `rounds`."""
     marks = [mantissa * 10**power for power in range(len(str(rounds))) for mantissa in (1, 3)]
     return np.array([mark for mark in marks if mark < rounds] + [rounds])

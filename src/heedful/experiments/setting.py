@@ -79,7 +79,7 @@ class Setting(NamedTuple):
 
 
 def blank_setting(space: Any, kind: Kind) -> Setting:
-    """A setting without scenes, in which learners can be made to see whether their specs are valid."""
+    """Return a setting without scenes, in which learners can be made to see whether their specs are valid."""
     return Setting(n_features=50, space=space, R=1.0, S=1.0, alpha=1.0, rounds=1, scenes=(), kind=kind)
 
 

@@ -28,9 +28,9 @@ def add_rank_one(S: Array, v: Array, scale: float) -> None:
 
 
 def solve_definite(S: Array, b: Array) -> Array:
-    """The solution x (n,) of S x = b, by Cholesky; S (n x n, lower triangle) is overwritten by its factor.
+    """Return the solution x (n,) of S x = b, by Cholesky; S (n x n, lower triangle) is overwritten by its factor.
 
-    ValueError where S is not positive definite.
+    Raise ValueError if S is not positive definite.
     """
     from scipy.linalg.lapack import dposv
 
@@ -41,7 +41,7 @@ def solve_definite(S: Array, b: Array) -> Array:
 
 
 def solve_factored(S: Array, b: Array) -> Array:
-    """The solution x (n,) of S x = b, where `solve_definite` has overwritten S by its factor."""
+    """Return the solution x (n,) of S x = b, where `solve_definite` has overwritten S by its factor."""
     from scipy.linalg.lapack import dpotrs
 
     x, _ = dpotrs(S.T, b, lower=0)

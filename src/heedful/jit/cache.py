@@ -53,7 +53,8 @@ _SITES = tuple({sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib
 
 
 def _is_own_code(module: pytypes.ModuleType, roots: set[str]) -> bool:
-    """Whether a module is the caller's own code: not Python's, and not of an installed package outside `roots`."""
+    """Return whether a module is the caller's own code: not Python's, and not of an installed package outside
+    `roots`."""
     file = getattr(module, "__file__", None)
     name = module.__name__
     if file is None or not file.endswith(".py"):
@@ -64,8 +65,8 @@ def _is_own_code(module: pytypes.ModuleType, roots: set[str]) -> bool:
 
 
 def reachable(args: tuple[Any, ...], *names: str) -> list[pytypes.ModuleType]:
-    """The modules whose code a compiled loop may contain, sorted by name: all that can be reached from the classes of
-    `args` and from the modules `names`."""
+    """Return the modules whose code a compiled loop may contain, sorted by name: all that can be reached from the
+    classes of `args` and from the modules `names`."""
     start = {type(p).__module__ for a in args for p in _parts(a)}
     start |= {*names, "heedful.core.fold", "heedful.jit.kernel", "heedful.jit.overloads", __name__}
     roots = {name.split(".")[0] for name in start} - {"builtins", "numpy"}
@@ -84,8 +85,8 @@ def reachable(args: tuple[Any, ...], *names: str) -> list[pytypes.ModuleType]:
 
 
 def _code(value: Any, within: tuple[Any, ...] = ()) -> Iterator[bytes]:
-    """The bytes of a value in a module that determine what it computes: code, constants, defaults; the same in each
-    run.
+    """Return the bytes of a value in a module that determine what it computes: code, constants, defaults; the same in
+    each run.
 
     `within` are the functions and classes that contain the value, since a closure may contain its own class.
     """
@@ -118,7 +119,7 @@ def _code(value: Any, within: tuple[Any, ...] = ()) -> Iterator[bytes]:
 
 
 def fingerprint(modules: list[pytypes.ModuleType]) -> str:
-    """A digest (hex) of modules: of their files, and of their code and constants in memory.
+    """Return a digest (hex) of modules: of their files, and of their code and constants in memory.
 
     It needs both. Where a file was edited after its import, the code in memory is compiled; a later process that
     imports the new file must not use this compiled code.
@@ -142,9 +143,9 @@ def fingerprint(modules: list[pytypes.ModuleType]) -> str:
 
 
 def cache_directory() -> Path:
-    """The folder of compiled loops, made where it does not exist yet, writable by its owner only.
+    """Return the folder of compiled loops, made where it does not exist yet, writable by its owner only.
 
-    PermissionError where it belongs to somebody else or others may write to it; OSError where it cannot be made.
+    Raise PermissionError if it belongs to somebody else or others may write to it; raise OSError if it cannot be made.
     """
     chosen = os.environ.get("HEEDFUL_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
@@ -199,7 +200,8 @@ def _folder(key: str) -> str:
 
 
 def _load_or_compile(key: str, signature: Any) -> Callable[..., Any]:
-    """The loop of this key, ready to call: from the disk, or compiled. Damaged files are deleted and made again."""
+    """Return the loop of this key, ready to call: from the disk, or compiled. Damaged files are deleted and made
+    again."""
     folder = cache_directory() / _folder(key)
     try:
         loop: Any = _import_generated(folder)
@@ -216,10 +218,10 @@ def _load_or_compile(key: str, signature: Any) -> Callable[..., Any]:
 
 
 def loop_for(*args: Any) -> Callable[..., Any]:
-    """`fold.run` compiled for the types of `args`: from the cache, unless the source code has changed.
+    """Return `fold.run` compiled for the types of `args`: from the cache, unless the source code has changed.
 
-    The arrays that the loop returns may be those of `args`: copy them before `args` are deleted. numba's NumbaError
-    where the code cannot be compiled; a warning where the compiled code cannot be kept.
+    The arrays that the loop returns may be those of `args`: copy them before `args` are deleted. numba's NumbaError if
+    the code cannot be compiled; a warning where the compiled code cannot be kept.
     """
     kinds = _kind(args)
     with _one_at_a_time:
@@ -229,7 +231,8 @@ def loop_for(*args: Any) -> Callable[..., Any]:
 
 
 def _kind(value: Any) -> Any:
-    """A key that is different wherever `numba.typeof` is, in a tenth of its time (which would be a thousand rounds)."""
+    """Return a key that is different wherever `numba.typeof` is, in a tenth of its time (which would be a thousand
+    rounds)."""
     if isinstance(value, tuple):
         return (type(value), *[_kind(part) for part in value])
     if isinstance(value, np.ndarray):
@@ -241,7 +244,7 @@ def _kind(value: Any) -> Any:
 
 
 def is_cached(*args: Any) -> bool:
-    """Whether `loop_for` has the loop of these arguments in memory or on disk, so that it need not compile."""
+    """Return whether `loop_for` has the loop of these arguments in memory or on disk, so that it need not compile."""
     if _kind(args) in _loops:
         return True
     signature = tuple(numba.typeof(a) for a in args)
@@ -253,12 +256,12 @@ def is_cached(*args: Any) -> bool:
 
 
 def _nameless(modules: list[pytypes.ModuleType]) -> bool:
-    """Whether some class is defined in `__main__`, where a later process cannot import it."""
+    """Return whether some class is defined in `__main__`, where a later process cannot import it."""
     return any(module.__name__ == "__main__" for module in modules)
 
 
 def _key(args: tuple[Any, ...], signature: Any, modules: list[pytypes.ModuleType]) -> str:
-    """The cache key of a loop (hex): a digest of everything that its compiled code depends on."""
+    """Return the cache key of a loop (hex): a digest of everything that its compiled code depends on."""
     named = [f"{type(p).__module__}.{type(p).__qualname__}" for a in args for p in _parts(a)]
     versions = (sys.version, numba.__version__, np.__version__, sorted(OPTIONS.items()))
     return hashlib.sha256(f"{fingerprint(modules)} {signature} {named} {versions}".encode()).hexdigest()
@@ -288,7 +291,7 @@ def _loop(args: tuple[Any, ...], signature: Any) -> Callable[..., Any]:
 def compile_kernel(f: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a marked function (its loop, where it has two bodies) and all that it calls; not kept on disk.
 
-    ValueError where f is not marked with `@kernel` or `@primitive`.
+    Raise ValueError if f is not marked with `@kernel` or `@primitive`.
     """
     loop = getattr(f, "__kernel__", None)
     if loop is None:

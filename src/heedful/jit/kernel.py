@@ -58,7 +58,8 @@ def primitive(loop: Callable[..., Any]) -> Callable[[F], F]:
 
 @kernel
 def eight_lanes(X: Floats, j: int, w: Floats, lo: int, count: int) -> float:
-    """The sum of X[j, i] w[i] over i = lo .. lo + count - 1 in eight running sums; count is a positive multiple of 8.
+    """Return the sum of X[j, i] w[i] over i = lo .. lo + count - 1 in eight running sums; count is a positive multiple
+    of 8.
 
     Compiled, it is an intrinsic of `heedful.jit.overloads`: vector instructions in the same order. There X may be one
     row (n,).
@@ -120,10 +121,10 @@ def _scores_loop(X: Floats, w: Floats) -> Array:
 
 @primitive(_scores_loop)
 def scores(X: Floats, w: Floats) -> Array:
-    """The scores X w (m,) of the rows of X (m x n) with weights w (n,); equal rows get equal scores.
+    """Return the scores X w (m,) of the rows of X (m x n) with weights w (n,); equal rows get equal scores.
 
     Every row is summed in the same order. `X @ w` would give equal rows different last bits, which breaks ties; and
-    BLAS sums in an order that no loop can repeat. ValueError where the sizes differ.
+    BLAS sums in an order that no loop can repeat. Raise ValueError if the sizes differ.
     """
     if w.size != X.shape[1]:
         raise ValueError(f"n_features: expected {X.shape[1]}, as many as the context has features, got {w.size}")
@@ -132,7 +133,7 @@ def scores(X: Floats, w: Floats) -> Array:
 
 @kernel
 def precedes(a: float, b: float) -> bool:
-    """Whether the value a comes before b in descending order, NaN last."""
+    """Return whether the value a comes before b in descending order, NaN last."""
     return a > b or (a == a and b != b)
 
 
@@ -190,7 +191,8 @@ def _top_loop(values: Floats, size: int) -> Ints:
 
 @primitive(_top_loop)
 def top(values: Floats, size: int) -> Ints:
-    """Indices of the `size` <= m largest of `values` (m,) in descending order, ties to the lowest index, NaN last."""
+    """Return the indices of the `size` <= m largest of `values` (m,) in descending order, ties to the lowest index, NaN
+    last."""
     return (-values).argsort(kind="stable")[:size]
 
 
@@ -231,9 +233,10 @@ def _add_rows_loop(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
 
 @primitive(_add_rows_loop)
 def add_rows(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
-    """out += scale * (coef X), for out (n,), X (m x n), coef (m,); reads only the rows whose coefficient is not 0.
+    """Add in place: out += scale * (coef X), for out (n,), X (m x n), coef (m,); reads only the rows whose coefficient
+    is not 0.
 
-    ValueError where the sizes do not match.
+    Raise ValueError if the sizes do not match.
     """
     if coef.size != X.shape[0] or out.size != X.shape[1]:
         raise ValueError(f"n_features: expected {X.shape[1]}, as many as the context has features, got {out.size}")
@@ -260,7 +263,7 @@ def _dot_loop(x: Floats, w: Floats) -> float:
 
 @primitive(_dot_loop)
 def dot(x: Floats, w: Floats) -> float:
-    """The inner product x . w of two vectors (n,), summed as in `scores`."""
+    """Return the inner product x . w of two vectors (n,), summed as in `scores`."""
     return float(scores(x.reshape(1, -1), w)[0])
 
 
@@ -273,7 +276,7 @@ def _add_scaled_loop(out: Array, x: Floats, scale: float) -> None:
 
 @primitive(_add_scaled_loop)
 def add_scaled(out: Array, x: Floats, scale: float) -> None:
-    """out += scale x, both (n,). ValueError, compiled, where their sizes differ."""
+    """Add in place: out += scale x, both (n,). Raise ValueError, compiled, where their sizes differ."""
     out += np.float64(scale) * x
 
 
@@ -284,13 +287,13 @@ def fetch_row(X: Floats, j: int) -> None:
 
 @kernel
 def squared_norm(v: Floats) -> float:
-    """The squared norm v . v, summed as in `scores`."""
+    """Return the squared norm v . v, summed as in `scores`."""
     return scores(v.reshape(1, -1), v)[0]  # type: ignore[no-any-return]
 
 
 @kernel
 def logistic(z: float) -> float:
-    """1 / (1 + exp(-z)), without overflow."""
+    """Return 1 / (1 + exp(-z)), without overflow."""
     if z >= 0.0:
         return 1.0 / (1.0 + math.exp(-z))
     e = math.exp(z)
@@ -299,7 +302,7 @@ def logistic(z: float) -> float:
 
 @kernel
 def visible(y: Any) -> Any:
-    """The part of a proposal that the person sees: its first field where it is a tuple, else all of it.
+    """Return the part of a proposal that the person sees: its first field where it is a tuple, else all of it.
 
     Compiled, the type of the proposal decides (`heedful.jit.overloads`).
     """

@@ -36,7 +36,7 @@ def _prefetch(builder: Any, pointer: Any, offset: Any, nearness: int) -> None:
 
 @intrinsic
 def _fetch_row(typingctx: Any, X: Any, j: Any) -> Any:
-    """`kernel.fetch_row` as prefetch instructions, one for each cache line of the row."""
+    """Emit `kernel.fetch_row` as prefetch instructions, one for each cache line of the row."""
     if X.layout != "C":
         raise TypingError(f"fetch_row: expected a C-contiguous array, got {X}")
 
@@ -56,7 +56,7 @@ def _fetch_row(typingctx: Any, X: Any, j: Any) -> Any:
 
 @intrinsic
 def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) -> Any:
-    """`kernel.eight_lanes` as vector instructions: load, multiply and add eight lanes at a time.
+    """Emit `kernel.eight_lanes` as vector instructions: load, multiply and add eight lanes at a time.
 
     LLVM may not reorder a sum, so it would compile the plain loop to scalar code, six times slower. Where X is a single
     row (n,), j is ignored and nothing is prefetched.
@@ -108,7 +108,8 @@ def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) ->
 
 @intrinsic
 def borrow(typingctx: Any, value: Any) -> Any:
-    """`value` with the reference counting of its arrays and generators switched off; its owner must outlive the loop.
+    """Return `value` with the reference counting of its arrays and generators switched off; its owner must outlive the
+    loop.
 
     Reference counting needs atomic operations at every call and slice, a quarter of the time of a round. Copy what the
     loop returns while the owner is alive, as `fold.trace` does.

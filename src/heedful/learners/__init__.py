@@ -17,13 +17,13 @@ _DEFINED = re.compile(r"^(?:class|def) (\w+)", re.MULTILINE)
 
 
 def families() -> Iterator[ModuleType]:
-    """Import the modules in these folders, and iterate over them. OSError where a folder cannot be read."""
+    """Import the modules in these folders, and iterate over them. Raise OSError if a folder cannot be read."""
     for name in _module_names():
         yield importlib.import_module(name)
 
 
 def _module_names() -> Iterator[str]:
-    """The full names of the modules in these folders."""
+    """Return the full names of the modules in these folders."""
     for folder in __path__:
         os.listdir(folder)  # OSError where the folder cannot be read: pkgutil would treat it as empty
     for package in pkgutil.iter_modules(__path__):
@@ -33,7 +33,7 @@ def _module_names() -> Iterator[str]:
 
 @cache
 def modules_by_name() -> dict[str, str]:
-    """The name of the module of every class and function in these folders, by its name. Sources are read, not
+    """Return the name of the module of every class and function in these folders, by its name. Sources are read, not
     imported."""
     found: dict[str, str] = {}
     for name in _module_names():
@@ -44,7 +44,7 @@ def modules_by_name() -> dict[str, str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a learner when it is first used, so that `from heedful.learners import PRank` needs no list.
+    """Import a learner when it is first used, so that `from heedful.learners import PRank` needs no list. Raise
     AttributeError for other names."""
     if name.startswith("_") or name not in modules_by_name():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

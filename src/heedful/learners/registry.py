@@ -49,7 +49,8 @@ class LearnerSummary(NamedTuple):
 
 
 def kebab(name: str) -> str:
-    """SecondOrderPerceptron as second-order-perceptron, PRank as prank, NMFBandit as nmf-bandit."""
+    """Return a class name in kebab case: SecondOrderPerceptron as second-order-perceptron, PRank as prank, NMFBandit as
+    nmf-bandit."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])", "-", name).lower()
 
 
@@ -61,7 +62,8 @@ _OLD_NAMES = {_short(old): _short(new) for old, new in RENAMED.items()}
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Class names by short name: in kebab case, without the words preference and perceptron where that is unique.
+    """Return class names by short name: in kebab case, without the words preference and perceptron where that is
+    unique.
 
     `perceptron` where nothing else is left.
     """
@@ -72,7 +74,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def why_not_learner(cls: object) -> str:
-    """Why cls is no learner, in words; empty where it is one."""
+    """Return why cls is no learner, in words; empty if it is one."""
     if not (isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")):
         return "is not a NamedTuple"
     missing = [method for method in METHODS if not callable(getattr(cls, method, None))]
@@ -80,13 +82,13 @@ def why_not_learner(cls: object) -> str:
 
 
 def find_learners() -> dict[str, type]:
-    """Every learner in the folder heedful/learners, by its short name, sorted."""
+    """Return every learner in the folder heedful/learners, by its short name, sorted."""
     classes = {cls.__name__: cls for module in learners.families() for cls in _learners_of(module)}
     return {short: classes[name] for short, name in sorted(short_names(classes).items())}
 
 
 def is_packaged(name: str) -> bool:
-    """Whether a learner of the package has this name: short, in full, an alias or an earlier name."""
+    """Return whether a learner of the package has this name: short, in full, an alias or an earlier name."""
     if name in ALIASES or name in _OLD_NAMES or _find_packaged(name) is not None:
         return True
     known = find_learners()
@@ -94,7 +96,7 @@ def is_packaged(name: str) -> bool:
 
 
 def summarise(cls: type) -> LearnerSummary:
-    """Title, source and interaction of a learner's class, from its docstring."""
+    """Return title, source and interaction of a learner's class, from its docstring."""
     paragraph = " ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split())
     if match := _DOCSTRING.fullmatch(paragraph):
         return LearnerSummary(**match.groupdict())
@@ -103,7 +105,7 @@ def summarise(cls: type) -> LearnerSummary:
 
 
 def _find_packaged(name: str) -> type | None:
-    """The only learner of the package with this name, short or in full; None where there are none or several. Other
+    """Return the only learner of the package with this name, short or in full; None if there are none or several. Other
     modules are not imported."""
     called = (each for each in learners.modules_by_name() if name in (kebab(each), _short(each)))
     classes = [getattr(learners, each) for each in called]
@@ -123,10 +125,10 @@ def _learners_of(module: ModuleType) -> list[type]:
 
 
 def learner_class(name: str) -> type:
-    """The class of a learner by its name; parameters after the name are ignored.
+    """Return the class of a learner by its name; parameters after the name are ignored.
 
-    ValueError for an unknown name, with the nearest known one, and for FILE.py:Class or module:Class where there is
-    no such class or it is no learner; FileNotFoundError where there is no such file.
+    Raise ValueError for an unknown name, with the nearest known one, and for FILE.py:Class or module:Class where there
+    is no such class or it is no learner; raise FileNotFoundError if there is no such file.
     """
     cls = cast(type, _resolve(name)[1])
     return OnlineConvex if is_rule(cls) else cls
@@ -209,7 +211,7 @@ def _in_words(error: BaseException) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """`; did you mean X?` with the closest of `names`, or nothing where none is close."""
+    """Return `; did you mean X?` with the closest of `names`, or nothing if none is close."""
     close = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
@@ -220,8 +222,8 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 def make_learner(spec: str, *, n_features: int, space: Any, **defaults: Any) -> Any:
     """Make the learner of a spec, `NAME` or `NAME:FIELD=VALUE,FIELD=VALUE`.
 
-    Its fields n_features and space come from the data; so does n_ranks from a space of grades, where the spec does
-    not set it. `defaults` fill fields of these names that have no default of their own. ValueError, naming the field,
+    Its fields n_features and space come from the data; so does n_ranks from a space of grades, where the spec does not
+    set it. `defaults` fill fields of these names that have no default of their own. Raise ValueError, naming the field,
     for an unknown field, a value of another type, and a field without a value; and as `learner_class`.
     """
     name, cls, given, preset = _resolve(spec)
@@ -238,7 +240,7 @@ def make_user(spec: str) -> Any:
     """Make the simulated person of a spec: strict:alpha=A (0 < A <= 1), noisy:depth=D, better:exact=BOOL, best,
     position-biased:eta=E, cascade:stop=P, expected:alpha=A,strict=A.
 
-    ValueError for an unknown name, or a parameter that makes no sense.
+    Raise ValueError for an unknown name, or a parameter that makes no sense.
     """
     from heedful.worlds.users import USERS
 
@@ -267,9 +269,10 @@ def _parse(name: str, given: str) -> dict[str, str]:
 
 
 def parameters(spec: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that a spec `NAME:FIELD=VALUE,...` gives to fields, converted to their types (`fields`: name -> type).
+    """Return the values that a spec `NAME:FIELD=VALUE,...` gives to fields, converted to their types (`fields`: name ->
+    type).
 
-    ValueError for an unknown field, and a value of another type.
+    Raise ValueError for an unknown field, and a value of another type.
     """
     name, _, given = spec.strip().partition(":")
     texts = _parse(name, given)

@@ -55,7 +55,7 @@ class Choice(NamedTuple):
     """features of the items (n_items x d); (0, 0) where they have none"""
 
     def check(self) -> None:
-        """ValueError, naming the field, where there are too many items or the features do not fit them."""
+        """Raise ValueError, naming the field, if there are too many items or the features do not fit them."""
         check_count("n_items", self.n_items, least=0, most=MOST_ITEMS)
         check_flag("equal", self.equal)
         X = numbers("features", self.features, "2-dimensional numbers")
@@ -65,8 +65,8 @@ class Choice(NamedTuple):
                 raise ValueError(f"features: expected {self.n_items} rows, one for each item, got {len(X)}")
 
     def check_context(self, x: object, n_features: int = 0) -> ComparisonPool:
-        """x = (user, pairs) as a ComparisonPool. ValueError, naming the part, where it is not a pair of a user's index
-        and at least one pair, or set, of different items."""
+        """Return x = (user, pairs) as a ComparisonPool. Raise ValueError, naming the part, if it is not a pair of a
+        user's index and at least one pair, or set, of different items."""
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x: expected (user, pairs), got {describe(x)}")
         check_count("x: user", x[0], least=0, most=MOST - 1)
@@ -84,8 +84,8 @@ class Choice(NamedTuple):
         return ComparisonPool(int(x[0]), np.ascontiguousarray(pairs.astype(np.int64)))
 
     def check_object(self, name: str, x: ComparisonPool, y: object) -> Answer:
-        """y as an answer: an int, or an order of 1 to k places (int64). ValueError, beginning with `name`, where it is
-        not one."""
+        """Return y as an answer: an int, or an order of 1 to k places (int64). Raise ValueError, beginning with `name`,
+        if it is not one."""
         k = x.pairs.shape[1]
         said = {word: place for word, place in WORDS.items() if place < 0 and (self.equal or place != EQUAL)}
         if k == 2:
@@ -102,11 +102,11 @@ class Choice(NamedTuple):
         raise ValueError(f"{name}: expected {places}{expected}, or places from the best on, got {describe(y)}")
 
     def another_context(self, x: ComparisonPool) -> ComparisonPool:
-        """A pool other than x, for checks: for another user, with the last pair only."""
+        """Return a pool other than x, for checks: for another user, with the last pair only."""
         return ComparisonPool(x.user + 1, x.pairs[-1:])
 
     def invalid_contexts(self, x: ComparisonPool) -> list[object]:
-        """Invalid contexts made from a pool x, for checks."""
+        """Return invalid contexts made from a pool x, for checks."""
         user, pairs = x
         last = pairs[-1:]
         wrong: list[object] = [pairs[:0], pairs[0], pairs[:, :1], pairs + 0.5, pairs[None], "text", None, [[0], [0, 1]]]
@@ -118,7 +118,7 @@ class Choice(NamedTuple):
         return [*spoiled, user, pairs, (user, pairs, pairs), "text", None]
 
     def invalid_objects(self, x: ComparisonPool, y: Ints) -> list[object]:
-        """Invalid feedback on the shown items y, for checks."""
+        """Return invalid feedback on the shown items y, for checks."""
         k = y.size
         wrong: list[object] = [k, -3, 0.5, np.nan, True, "left", "", None, 1j, 10**400, np.array(0)]
         wrong += [[k], [-1], [0, 0], [0.0], [[0, 1]], np.arange(k + 1), np.empty(0, np.int64), [True, False]]
@@ -126,7 +126,7 @@ class Choice(NamedTuple):
 
 
 def _order(y: object, k: int) -> Ints | None:
-    """y as 1 to k different places from 0 to k - 1 (int64); None where it is no such order."""
+    """Return y as 1 to k different places from 0 to k - 1 (int64); None if it is no such order."""
     if isinstance(y, np.ndarray) and y.ndim == 0:  # it cannot be iterated over
         return None
     if not isinstance(y, list | tuple | np.ndarray) or any(isinstance(place, bool | np.bool_) for place in y):
@@ -141,14 +141,14 @@ def _order(y: object, k: int) -> Ints | None:
 
 
 def order_of(feedback: Answer, k: int) -> Answer:
-    """Feedback as an order: a single place as an order of one place; orders, EQUAL and UNSURE unchanged."""
+    """Return feedback as an order: a single place as an order of one place; orders, EQUAL and UNSURE unchanged."""
     if isinstance(feedback, np.ndarray):
         return feedback
     return feedback if feedback in (EQUAL, UNSURE) else np.array([feedback], np.int64)
 
 
 def check_choice(space: object) -> None:
-    """ValueError unless space is a valid `Choice`."""
+    """Raise ValueError unless space is a valid `Choice`."""
     if not isinstance(space, Choice):
         raise ValueError(f"space: expected a choice among items, such as Choice(10), got {describe(space)}")
     space.check()

@@ -18,15 +18,15 @@ class Ranks(NamedTuple):
     k: int
 
     def check(self) -> None:
-        """ValueError where k is not a whole number from 2 to MOST_RANKS."""
+        """Raise ValueError if k is not a whole number from 2 to MOST_RANKS."""
         check_count("n_ranks", self.k, least=2, most=MOST_RANKS)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """x as a C-contiguous float array (N,). ValueError where it is not one, or is not finite."""
+        """Return x as a C-contiguous float array (N,). Raise ValueError if it is not one, or is not finite."""
         return finite_array("x", x, 1, n_features)
 
     def check_object(self, name: str, x: Floats, y: object) -> int:
-        """y as a rank. ValueError where it is not a whole number from 1 to k."""
+        """Return y as a rank. Raise ValueError if it is not a whole number from 1 to k."""
         number: object = y
         if isinstance(y, np.generic | np.ndarray) and y.ndim == 0 and y.dtype.kind in "iuf" and not hasattr(y, "mask"):
             number = y.item()
@@ -35,11 +35,11 @@ class Ranks(NamedTuple):
         return int(number)
 
     def invalid_contexts(self, x: Floats) -> list[object]:
-        """Invalid contexts made from x (N,), for checks."""
+        """Return invalid contexts made from x (N,), for checks."""
         spoiled = x.copy()
         spoiled[-1] = np.nan
         return [spoiled, x[:-1], x[:0], x[None], np.append(x, 0.0), x.astype(str), "text", None, 1.0]
 
     def invalid_objects(self, x: Floats, y: int) -> list[object]:
-        """Invalid feedback made from a rank y, for checks."""
+        """Return invalid feedback made from a rank y, for checks."""
         return [0, self.k + 1, -y, y + 0.5, 10**400, np.nan, -np.inf, True, str(y), [y], np.array([y]), 1j, None]

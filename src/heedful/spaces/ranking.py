@@ -45,7 +45,7 @@ class Ranking(NamedTuple):
     k: int = 5
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """phi(x, y), (N,)."""
+        """Return phi(x, y), (N,)."""
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         add_discounts(coef, y, self.k, 1.0)
@@ -53,25 +53,27 @@ class Ranking(NamedTuple):
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """The candidates by descending w . x_j, ties to the lowest index; only the first where k = 1."""
+        """Return the candidates by descending w . x_j, ties to the lowest index; only the first where k = 1."""
         m = x.shape[0]
         return top(scores(x, w), m if self.k > 1 else min(m, 1))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """out += scale (phi(x, ybar) - phi(x, y)); reads each row whose net coefficient is not 0 once."""
+        """Add in place: out += scale (phi(x, ybar) - phi(x, y)); reads each row whose net coefficient is not 0 once."""
         coef = np.zeros(x.shape[0])
         add_discounts(coef, ybar, self.k, 1.0)
         add_discounts(coef, y, self.k, -1.0)
         add_rows(out, x, coef, scale)
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """out += the gradient in w of sum log sigma(w . (x_a - x_b)) over the pairs `a before b` that ybar implies."""
+        """Add in place: out += the gradient in w of sum log sigma(w . (x_a - x_b)) over the pairs `a before b` that
+        ybar implies."""
         coef = np.zeros(x.shape[0])
         add_implied_pairs(coef, scores(x, w), ybar, y, self.k)
         add_rows(out, x, coef, 1.0)
 
     def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        """out += the gradient in w of sum_p weights_p log sigma(w . (x_{better_p} - x_{worse_p})), for pairs (p,)."""
+        """Add in place: out += the gradient in w of sum_p weights_p log sigma(w . (x_{better_p} - x_{worse_p})), for
+        pairs (p,)."""
         coef = np.zeros(x.shape[0])
         s = scores(x, w)
         for p in range(better.size):
@@ -81,22 +83,23 @@ class Ranking(NamedTuple):
         add_rows(out, x, coef, 1.0)
 
     def positions(self) -> int:
-        """k: how many positions count."""
+        """Return k: how many positions count."""
         return self.k
 
     def check(self) -> None:
-        """ValueError unless k is a whole number from 1 to 1024."""
+        """Raise ValueError unless k is a whole number from 1 to 1024."""
         check_count("k", self.k, most=DISCOUNTS.size)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """x as a C-contiguous float array (m x N). ValueError where it is not one, is empty, or is not finite."""
+        """Return x as a C-contiguous float array (m x N). Raise ValueError if it is not one, is empty, or is not
+        finite."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] == 0:
             raise ValueError("x: expected at least one candidate, got an empty list (0 rows)")
         return array
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """y as an order of candidates of x. ValueError where it is not one."""
+        """Return y as an order of candidates of x. Raise ValueError if it is not one."""
         m = x.shape[0]
         order = indices(name, y, m, "candidate indices, best first")
         if 1 < self.k and order.size < min(self.k, m):
@@ -116,23 +119,23 @@ class Assignment(NamedTuple):
     slots: int
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """phi(x, y), (N,)."""
+        """Return phi(x, y), (N,)."""
         out = np.zeros(x.shape[2])
         self.add_objects(out, x, y, y, 1.0, 0.0)
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """The assignment of greatest w . phi(x, y)."""
+        """Return the assignment of greatest w . phi(x, y)."""
         m, slots, n = x.shape
         return best_assignment(scores(x.reshape(m * slots, n), w).reshape(m, slots))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """out += scale (phi(x, ybar) - phi(x, y))."""
+        """Add in place: out += scale (phi(x, ybar) - phi(x, y))."""
         self.add_objects(out, x, ybar, y, scale, -scale)
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
-        """y with the first slot that differs filled as in `best`; where that person had another slot, the two people
-        change places."""
+        """Return y with the first slot that differs filled as in `best`; where that person had another slot, the two
+        people change places."""
         out = y.copy()
         for s in range(y.size):
             if y[s] != best[s]:
@@ -144,7 +147,8 @@ class Assignment(NamedTuple):
         return out
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one pair."""
+        """Add in place: out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one
+        pair."""
         m, slots, n = x.shape
         s = scores(x.reshape(m * slots, n), w)
         gap = 0.0
@@ -153,7 +157,7 @@ class Assignment(NamedTuple):
         self.add_difference(out, x, ybar, y, logistic(-gap))
 
     def add_objects(self, out: Array, x: Floats, a: Ints, b: Ints, of_a: float, of_b: float) -> None:
-        """out += of_a phi(x, a) + of_b phi(x, b)."""
+        """Add in place: out += of_a phi(x, a) + of_b phi(x, b)."""
         m, slots, n = x.shape
         coef = np.zeros(m * slots)
         for slot in range(slots):
@@ -162,11 +166,12 @@ class Assignment(NamedTuple):
         add_rows(out, x.reshape(m * slots, n), coef, 1.0)
 
     def check(self) -> None:
-        """ValueError where the number of slots is not positive."""
+        """Raise ValueError if the number of slots is not positive."""
         check_count("slots", self.slots)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """x as a C-contiguous float array (m x slots x N). ValueError where it is not one, or has too few people."""
+        """Return x as a C-contiguous float array (m x slots x N). Raise ValueError if it is not one, or has too few
+        people."""
         array = finite_array("x", x, 3, n_features)
         if array.shape[1] != self.slots or array.shape[0] < self.slots:
             raise ValueError(
@@ -175,7 +180,7 @@ class Assignment(NamedTuple):
         return array
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """y as one person for every slot. ValueError where it is not."""
+        """Return y as one person for every slot. Raise ValueError if it is not."""
         people = indices(name, y, x.shape[0], "a person for every slot")
         if people.size != self.slots:
             raise ValueError(f"{name}: expected {self.slots} people, one a slot, got {people.size}")
@@ -187,8 +192,8 @@ class WithBaseScore(NamedTuple):
 
     The caller's score is the last feature and has the weight 1 + w_N instead of w_N, so w = 0 shows the caller's order
     and learning adjusts it. `adjusted` says whether learning also changes the weight of the caller's score; otherwise
-    it is always 1. phi and the objects are those of `space`; U(x, y) =
-    (w + e_N) . phi(x, y), with w_N = 0 where it is not adjusted.
+    it is always 1. phi and the objects are those of `space`; U(x, y) = (w + e_N) . phi(x, y), with w_N = 0 if it is not
+    adjusted.
     """
 
     space: Any  # a Space; a RankingSpace where `positions` and `add_pairs` are called
@@ -201,62 +206,62 @@ class WithBaseScore(NamedTuple):
         return k
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """phi(x, y) of the inner space, (N,)."""
+        """Return phi(x, y) of the inner space, (N,)."""
         phi: Array = self.space.phi(x, y)
         return phi
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """The object of greatest (w + e_N) . phi(x, y)."""
+        """Return the object of greatest (w + e_N) . phi(x, y)."""
         y: Ints = self.space.argmax(with_base_weight(w, self.adjusted), x)
         return y
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """out += scale (phi(x, ybar) - phi(x, y)), the direction in which to update w."""
+        """Add in place: out += scale (phi(x, ybar) - phi(x, y)), the direction in which to update w."""
         last = out[-1]
         self.space.add_difference(out, x, ybar, y, scale)
         if not self.adjusted:
             out[-1] = last
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """out += the gradient of the inner space at w + e_N, which is the gradient in w."""
+        """Add in place: out += the gradient of the inner space at w + e_N, which is the gradient in w."""
         last = out[-1]
         self.space.add_pair_gradient(out, with_base_weight(w, self.adjusted), x, ybar, y)
         if not self.adjusted:
             out[-1] = last
 
     def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        """out += the gradient of the inner space at w + e_N, for these pairs (p,)."""
+        """Add in place: out += the gradient of the inner space at w + e_N, for these pairs (p,)."""
         last = out[-1]
         self.space.add_pairs(out, with_base_weight(w, self.adjusted), x, better, worse, weights)
         if not self.adjusted:
             out[-1] = last
 
     def positions(self) -> int:
-        """How many positions count, of an inner space that ranks."""
+        """Return how many positions count, of an inner space that ranks."""
         positions: int = self.space.positions()
         return positions
 
     def check(self) -> None:
-        """ValueError where the inner space is no space, is not valid, or has a base score already."""
+        """Raise ValueError if the inner space is no space, is not valid, or has a base score already."""
         if isinstance(self.space, WithBaseScore):
             raise ValueError(f"space: expected one without the caller's score, got {self.space!r}")
         check_space(self.space)
         check_flag("adjusted", self.adjusted)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """x as the inner space checks it; the caller's score is the last of the n_features."""
+        """Return x as the inner space checks it; the caller's score is the last of the n_features."""
         checked: Floats = self.space.check_context(x, n_features)
         return checked
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """y as an object of the inner space."""
+        """Return y as an object of the inner space."""
         checked: Ints = self.space.check_object(name, x, y)
         return checked
 
 
 @kernel
 def difference(space: Space, n_features: int, x: Floats, ybar: Ints, y: Ints) -> Array:
-    """D = phi(x, ybar) - phi(x, y), (N,): the update direction of a correction of y to ybar, in any space."""
+    """Return D = phi(x, ybar) - phi(x, y), (N,): the update direction of a correction of y to ybar, in any space."""
     D = np.zeros(n_features)
     space.add_difference(D, x, ybar, y, 1.0)
     return D
@@ -264,20 +269,21 @@ def difference(space: Space, n_features: int, x: Floats, ybar: Ints, y: Ints) ->
 
 @kernel
 def with_base_weight(w: Array, adjusted: bool) -> Array:
-    """A copy of w (N,) with 1 added to the last weight, that of the base score; where not `adjusted`, set to 1."""
+    """Return a copy of w (N,) with 1 added to the last weight, that of the base score; where not `adjusted`, set to
+    1."""
     out = w.copy()
     out[-1] = 1.0 + w[-1] if adjusted else 1.0
     return out
 
 
 def is_exact(space: object) -> bool:
-    """Whether a space shows the exact argmax of w . phi(x, .), as theorems assume: not one with a base score, and not
-    one that is `approximate`."""
+    """Return whether a space shows the exact argmax of w . phi(x, .), as theorems assume: not one with a base score,
+    and not one that is `approximate`."""
     return not (isinstance(space, WithBaseScore) or getattr(space, "approximate", False))
 
 
 def check_ranking(space: Any, why: str) -> None:
-    """ValueError unless space is a valid Ranking, or a WithBaseScore around one; `why` completes the message."""
+    """Raise ValueError unless space is a valid Ranking, or a WithBaseScore around one; `why` completes the message."""
     if not isinstance(space.space if isinstance(space, WithBaseScore) else space, Ranking):
         raise ValueError(f"space: expected a Ranking, {why}, got {space!r}")
     space.check()
@@ -285,10 +291,10 @@ def check_ranking(space: Any, why: str) -> None:
 
 @kernel
 def best_assignment(benefit: Array) -> Ints:
-    """The assignment of greatest total benefit, for benefit (people x slots): the person of each slot (slots,).
+    """Return the assignment of greatest total benefit, for benefit (people x slots): the person of each slot (slots,).
 
     The Hungarian method with potentials: slot after slot, the shortest augmenting path by reduced costs; O(m s^2).
-    ValueError where a benefit is not finite or there are fewer people than slots.
+    Raise ValueError if a benefit is not finite or there are fewer people than slots.
     """
     m, slots = benefit.shape
     u, v = np.zeros(slots + 1), np.zeros(m + 1)  # potentials; slot 0 and person 0 are dummies

@@ -34,7 +34,7 @@ class SlateRatings(NamedTuple):
     ratings: Array
 
     def weight(self, r: int) -> float:
-        """The weight of the r-th rating: always 1."""
+        """Return the weight of the r-th rating: always 1."""
         return 1.0
 
 
@@ -50,7 +50,7 @@ class WeightedRatings(NamedTuple):
     weights: Array
 
     def weight(self, r: int) -> float:
-        """The weight of the r-th rating."""
+        """Return the weight of the r-th rating."""
         return self.weights[r]  # type: ignore[no-any-return]
 
 
@@ -62,7 +62,7 @@ class Slate(NamedTuple):
     high: float = 1e50
 
     def check(self) -> None:
-        """ValueError unless size is a positive whole number and -1e50 <= low < high <= 1e50."""
+        """Raise ValueError unless size is a positive whole number and -1e50 <= low < high <= 1e50."""
         check_count("size", self.size)
         check_between("low", self.low, -1e50, 1e50)
         check_between("high", self.high, -1e50, 1e50)
@@ -70,8 +70,8 @@ class Slate(NamedTuple):
             raise ValueError(f"high: expected more than low = {self.low:g}, got {self.high:g}")
 
     def check_context(self, x: object, n_features: int = 0) -> SlateContext:
-        """x = (user, items) as a SlateContext, items in ascending order. ValueError, naming the part, where it is not a
-        pair of a user's index and at least one item's, all different."""
+        """Return x = (user, items) as a SlateContext, items in ascending order. Raise ValueError, naming the part, if
+        it is not a pair of a user's index and at least one item's, all different."""
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x: expected (user, items), got {describe(x)}")
         check_count("x: user", x[0], least=0, most=MOST - 1)
@@ -80,10 +80,10 @@ class Slate(NamedTuple):
         return SlateContext(int(x[0]), np.sort(indices("x: items", x[1], MOST, "the numbers of the items on offer")))
 
     def check_object(self, name: str, x: SlateContext, y: object) -> SlateRatings | WeightedRatings:
-        """y = (items, ratings) or (items, ratings, weights) as feedback; for one item they may be plain numbers.
+        """Return y = (items, ratings) or (items, ratings, weights) as feedback; for one item they may be plain numbers.
 
-        ValueError, beginning with `name`, where an item is not on offer, a rating is not from low to high, or a weight
-        is not from 1 / MOST_WEIGHT to MOST_WEIGHT.
+        Raise ValueError, beginning with `name`, if an item is not on offer, a rating is not from low to high, or a
+        weight is not from 1 / MOST_WEIGHT to MOST_WEIGHT.
         """
         if not isinstance(y, tuple | list) or len(y) not in (2, 3):
             raise ValueError(f"{name}: expected (items, ratings) or (items, ratings, weights), got {describe(y)}")
@@ -109,11 +109,11 @@ class Slate(NamedTuple):
         return WeightedRatings(items, ratings, weights)
 
     def another_context(self, x: SlateContext) -> SlateContext:
-        """A context other than x, for checks: for another user, with the last item only."""
+        """Return a context other than x, for checks: for another user, with the last item only."""
         return SlateContext(x.user + 1, x.items[-1:])
 
     def invalid_contexts(self, x: SlateContext) -> list[object]:
-        """Invalid contexts made from a context x, for checks."""
+        """Return invalid contexts made from a context x, for checks."""
         user, items = x
         numbers = [np.append(items, items[0]), np.append(items, -1), np.append(items, MOST), items[:0], items + 0.5]
         spoiled: list[object] = [(user, wrong) for wrong in [*numbers, items[None], "text", None, [0, "a"]]]
@@ -121,7 +121,7 @@ class Slate(NamedTuple):
         return [*spoiled, *[(wrong, items) for wrong in strange], user, items, (user, items, items), "text", None]
 
     def invalid_objects(self, x: SlateContext, y: Ints) -> list[object]:
-        """Invalid feedback on the shown items y, for checks."""
+        """Return invalid feedback on the shown items y, for checks."""
         ratings = np.full(y.size, min(max(0.0, self.low), self.high))
         wrong = [np.nan, np.inf, -np.inf, np.nextafter(self.high, np.inf), np.nextafter(self.low, -np.inf)]
         spoiled: list[object] = [(y, np.append(ratings[1:], number)) for number in wrong]
@@ -134,7 +134,7 @@ class Slate(NamedTuple):
 
 
 def check_slate(space: object) -> None:
-    """ValueError unless space is a valid `Slate`."""
+    """Raise ValueError unless space is a valid `Slate`."""
     if not isinstance(space, Slate):
         raise ValueError(f"space: expected a slate, such as Slate(5), got {describe(space)}")
     space.check()

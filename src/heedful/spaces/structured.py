@@ -34,7 +34,7 @@ class Path(NamedTuple):
         return True
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """phi(x, y), (N,)."""
+        """Return phi(x, y), (N,)."""
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         for e in y:
@@ -43,11 +43,11 @@ class Path(NamedTuple):
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """The path of greatest w . phi(x, y)."""
+        """Return the path of greatest w . phi(x, y)."""
         return best_path(scores(x, w), self.tails, self.heads)
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """out += scale (phi(x, ybar) - phi(x, y)); edges that are in both paths are not read."""
+        """Add in place: out += scale (phi(x, ybar) - phi(x, y)); edges that are in both paths are not read."""
         coef = np.zeros(x.shape[0])
         for e in ybar:
             coef[e] += 1.0
@@ -56,8 +56,8 @@ class Path(NamedTuple):
         add_rows(out, x, coef, scale)
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
-        """y with the first stretch that differs from `best`, between two nodes of both paths, replaced by that of
-        `best`."""
+        """Return y with the first stretch that differs from `best`, between two nodes of both paths, replaced by that
+        of `best`."""
         i, j = 0, 0
         while i < y.size:
             p, q = i + 1, j + 1
@@ -74,7 +74,8 @@ class Path(NamedTuple):
         return y.copy()
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one pair."""
+        """Add in place: out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one
+        pair."""
         s = scores(x, w)
         gap = 0.0
         for e in ybar:
@@ -84,7 +85,8 @@ class Path(NamedTuple):
         self.add_difference(out, x, ybar, y, logistic(-gap))
 
     def check(self) -> None:
-        """ValueError where there is no edge, the edges are not sorted, or none of the paths reaches the last node."""
+        """Raise ValueError if there is no edge, the edges are not sorted, or none of the paths reaches the last
+        node."""
         for name, nodes in (("tails", self.tails), ("heads", self.heads)):
             whole = isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype == np.int64
             if not whole or nodes.size == 0 or nodes.min() < 0:
@@ -106,14 +108,14 @@ class Path(NamedTuple):
             raise ValueError(f"heads: expected a path from {self.tails[0]} to {self.heads.max()}, got none")
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """x as a C-contiguous float array (E x N). ValueError where it is not one."""
+        """Return x as a C-contiguous float array (E x N). Raise ValueError if it is not one."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] != self.tails.size:
             raise ValueError(f"x: expected {self.tails.size} rows, one an edge, got {array.shape[0]}")
         return array
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """y as the edges of a path, first to last. ValueError where it is no path."""
+        """Return y as the edges of a path, first to last. Raise ValueError if it is no path."""
         edges = indices(name, y, self.tails.size, "the edges of a path, first to last")
         here = int(self.tails[0])
         for e in edges.tolist():
@@ -131,10 +133,10 @@ class Path(NamedTuple):
 
 @kernel
 def best_path(s: Array, tails: Ints, heads: Ints) -> Ints:
-    """The edges of the path of greatest total score from the first node to the last; s, tails, heads (E,).
+    """Return the edges of the path of greatest total score from the first node to the last; s, tails, heads (E,).
 
     One pass: edges are sorted by tails and heads[e] > tails[e], so all edges into a node come before those out of it.
-    ValueError where a score is not finite or no path reaches the last node.
+    Raise ValueError if a score is not finite or no path reaches the last node.
     """
     last = heads.max()
     best = np.full(last + 1, -np.inf)
@@ -159,9 +161,9 @@ def best_path(s: Array, tails: Ints, heads: Ints) -> Ints:
 
 
 def grid(rows: int, columns: int) -> Path:
-    """The paths from corner to corner of a grid of rows x columns nodes, by steps to the right and down.
+    """Return the paths from corner to corner of a grid of rows x columns nodes, by steps to the right and down.
 
-    Node r * columns + c is in row r, column c; its edge to the right comes before its edge down. ValueError where a
+    Node r * columns + c is in row r, column c; its edge to the right comes before its edge down. Raise ValueError if a
     size is not positive, or for one node only.
     """
     check_count("rows", rows)
@@ -200,7 +202,7 @@ class Subset(NamedTuple):
         return True
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """phi(x, y), (N,), which does not depend on the order of y."""
+        """Return phi(x, y), (N,), which does not depend on the order of y."""
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         for j in y:
@@ -209,15 +211,15 @@ class Subset(NamedTuple):
         return np.sqrt(out)
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """The greedy set, in the order in which its members were taken."""
+        """Return the greedy set, in the order in which its members were taken."""
         return greedy(w, x, min(self.k, x.shape[0]))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """out += scale (phi(x, ybar) - phi(x, y))."""
+        """Add in place: out += scale (phi(x, ybar) - phi(x, y))."""
         out += scale * (self.phi(x, ybar) - self.phi(x, y))
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
-        """y with its last member that is not in `best` replaced by the first of `best` that y does not have."""
+        """Return y with its last member that is not in `best` replaced by the first of `best` that y does not have."""
         out = y.copy()
         for b in best:
             if not np.any(y == b):
@@ -229,16 +231,18 @@ class Subset(NamedTuple):
         return out
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one pair."""
+        """Add in place: out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one
+        pair."""
         D = self.phi(x, ybar) - self.phi(x, y)
         out += logistic(-scores(D.reshape(1, -1), w)[0]) * D
 
     def check(self) -> None:
-        """ValueError unless k is a positive whole number."""
+        """Raise ValueError unless k is a positive whole number."""
         check_count("k", self.k)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """x as a C-contiguous float array (m x N), m > 0, without negative numbers. ValueError where it is not one."""
+        """Return x as a C-contiguous float array (m x N), m > 0, without negative numbers. Raise ValueError if it is
+        not one."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] == 0:
             raise ValueError("x: expected at least one candidate, got an empty list (0 rows)")
@@ -247,7 +251,7 @@ class Subset(NamedTuple):
         return array
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """y as min(k, m) different candidates of x. ValueError where it is not."""
+        """Return y as min(k, m) different candidates of x. Raise ValueError if it is not."""
         chosen = indices(name, y, x.shape[0], "candidate indices, in any order")
         size = min(self.k, x.shape[0])
         if chosen.size != size:

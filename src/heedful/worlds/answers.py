@@ -28,7 +28,8 @@ def insert(chosen: Ints, size: int, k: int, values: Array, j: int) -> int:
 
 @kernel
 def move_to_front(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
-    """The order with chosen[:size] on top, then the rest of `shown` in the order shown; there are m candidates."""
+    """Return the order with chosen[:size] on top, then the rest of `shown` in the order shown; there are m
+    candidates."""
     picked = np.zeros(m, np.int64)
     out = np.empty(shown.size + 1, np.int64)  # one place more: picked candidates are written, then overwritten
     for i in range(size):
@@ -43,7 +44,7 @@ def move_to_front(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
 
 @kernel
 def nth(values: Array, wanted: float, n: int) -> int:
-    """The index of the n-th (from 0) entry of `values` (m,) that equals `wanted`; -1 where there are fewer."""
+    """Return the index of the n-th (from 0) entry of `values` (m,) that equals `wanted`; -1 if there are fewer."""
     for j in range(values.size):
         if values[j] == wanted:
             if n == 0:
@@ -62,7 +63,8 @@ def _least_gaining_loop(utilities: Array, y: int, needed: float) -> int:
 
 @primitive(_least_gaining_loop)
 def least_gaining(utilities: Array, y: int, needed: float) -> int:
-    """The item of least utility (m,) that gains at least `needed` over y, ties to the lowest index; y if none does."""
+    """Return the item of least utility (m,) that gains at least `needed` over y, ties to the lowest index; y if none
+    does."""
     enough = np.where(utilities - utilities[y] >= needed, utilities, np.inf)
     found = int(enough.argmin())
     return found if enough[found] < np.inf else y
@@ -78,21 +80,21 @@ def _next_above_loop(ratings: Array, rating: float) -> float:
 
 @primitive(_next_above_loop)
 def next_above(ratings: Array, rating: float) -> float:
-    """The smallest of the ratings (m,) above `rating`; infinite where there is none."""
+    """Return the smallest of the ratings (m,) above `rating`; infinite if there is none."""
     return float(np.min(ratings, where=ratings > rating, initial=np.inf))
 
 
 @kernel
 def gain(space: Space, x: Floats, w: Array, ybar: Ints, y: Ints) -> float:
-    """The gain in utility from y to ybar, w . (phi(x, ybar) - phi(x, y)), in any space; w (N,)."""
+    """Return the gain in utility from y to ybar, w . (phi(x, ybar) - phi(x, y)), in any space; w (N,)."""
     D = difference(space, w.size, x, ybar, y)
     return scores(D.reshape(1, -1), w)[0]  # type: ignore[no-any-return]
 
 
 @kernel
 def random_share(sure: float, gained: float, needed: float) -> float:
-    """The greatest probability p of a random answer whose expected gain suffices: (1 - p) sure + p gained >= needed; 0
-    where there is none.
+    """Return the greatest probability p of a random answer whose expected gain suffices: (1 - p) sure + p gained >=
+    needed; 0 if there is none.
 
     It is (sure - needed) / (sure - gained), clipped to 0..1, but 1 where gained >= needed: there the fraction may be
     negative.
@@ -104,7 +106,7 @@ def random_share(sure: float, gained: float, needed: float) -> float:
 
 @kernel
 def draw_to_front(shown: Ints, size: int, rng: np.random.Generator) -> Ints:
-    """A copy of `shown` with `size` random candidates moved to the front, in the order of the draws."""
+    """Return a copy of `shown` with `size` random candidates moved to the front, in the order of the draws."""
     out = shown.copy()
     for i in range(size):
         j = rng.integers(i, out.size)

@@ -64,18 +64,19 @@ class Study(NamedTuple):
 
 
 def first_ranking(rankings: Sequence[Ints]) -> Ints:
-    """y: the first ranking of the chain that is not empty; empty where all are."""
+    """Return y: the first ranking of the chain that is not empty; empty if all are."""
     return next((ranking for ranking in rankings if ranking.size), np.empty(0, np.int64))
 
 
 def chain_feedback(y: Ints, clicks: Sequence[Ints]) -> Ints:
-    """ybar: the documents clicked in the chain, in the order of their first clicks, then the rest of y."""
+    """Return ybar: the documents clicked in the chain, in the order of their first clicks, then the rest of y."""
     order = dict.fromkeys(int(j) for part in (*clicks, y) for j in part)
     return np.array([*order], np.int64)
 
 
 def degrade(ranking: Ints, condition: str) -> Ints:
-    """The ranking as shown under one of the CONDITIONS, which change the top ten. ValueError for another condition."""
+    """Return the ranking as shown under one of the CONDITIONS, which change the top ten. Raise ValueError for another
+    condition."""
     if condition not in CONDITIONS:
         raise ValueError(f"condition: expected {', '.join(CONDITIONS)}, got {condition!r}")
     head = {"normal": ranking[:K], "swapped": np.append(ranking[:2][::-1], ranking[2:K]), "reversed": ranking[:K][::-1]}
@@ -97,8 +98,8 @@ def study(
     whatever document is there (nothing but position bias); or a user of `worlds.clicks`, such as the one from
     `fit_clicks`, who clicks in every ranking of the chain. Under "normal", the first two are the recorded clicks.
 
-    Chains in which nothing was shown are left out; with `clicked_only`, also those without a click. ValueError, naming
-    the argument, for other values of condition and clicks.
+    Chains in which nothing was shown are left out; with `clicked_only`, also those without a click. Raise ValueError,
+    naming the argument, for other values of condition and clicks.
     """
     if not (isinstance(clicks, str) and clicks in ("documents", "positions")) and not hasattr(clicks, "rank"):
         raise ValueError(f"clicks: expected documents, positions or a person who clicks, got {clicks!r}")
@@ -141,7 +142,8 @@ def _summarise(differences: Array, unchanged: npt.NDArray[Any]) -> Study:
 
 
 def _relevant(grades: Ints) -> Array:
-    """Labels (m,): 1.0 where the grade is above 0, else 0.0. Higher grades hardly changed the clicks in the data."""
+    """Return labels (m,): 1.0 where the grade is above 0, else 0.0. Higher grades hardly changed the clicks in the
+    data."""
     return (grades > 0).astype(np.float64)
 
 
@@ -149,8 +151,8 @@ def fit_clicks(chains: Iterable[QueryChain]) -> PositionBiased:
     """Fit a position-biased user to the clicks of these chains: the maximum likelihood of eta, noise and `highest` on a
     grid.
 
-    Labels are 1 for documents with a grade above 0, else 0. The first 100 positions of each ranking count. ValueError
-    where there is no click.
+    Labels are 1 for documents with a grade above 0, else 0. The first 100 positions of each ranking count. Raise
+    ValueError if there is no click.
     """
     deepest = 100
     shown, clicked = np.zeros((2, deepest)), np.zeros((2, deepest))  # results by relevance and position
@@ -226,8 +228,8 @@ class ChainStream(NamedTuple):
 def chain_stream(chains: Iterable[QueryChain], features: Sequence[Floats], *, shuffle: int = 0) -> ChainStream:
     """Make a simulated world from logged query chains; chains without any click are left out.
 
-    `features` has one array (m x N) for each chain, with a row for each of its m documents. Documents come in the
-    order of their ranks, so those of each chain are shuffled, with the seed `shuffle`. ValueError where features and
+    `features` has one array (m x N) for each chain, with a row for each of its m documents. Documents come in the order
+    of their ranks, so those of each chain are shuffled, with the seed `shuffle`. Raise ValueError if features and
     chains do not fit together, or no chain has a click.
     """
     check_count("shuffle", shuffle, least=0)

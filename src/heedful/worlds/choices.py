@@ -112,7 +112,8 @@ class Choosers(NamedTuple):
 
 @kernel
 def perceived_utilities(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> Array:
-    """The utilities of the shown items (k,) as the user perceives them in this round, one noise for each item (k,)."""
+    """Return the utilities of the shown items (k,) as the user perceives them in this round, one noise for each item
+    (k,)."""
     out = np.empty(shown.size)
     for r in range(shown.size):
         out[r] = world.utilities[user, shown[r]] + world.noise / math.sqrt(2.0) * rng.standard_normal()
@@ -121,7 +122,7 @@ def perceived_utilities(world: Choosers, user: int, shown: Ints, rng: np.random.
 
 @kernel
 def answer(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> int:
-    """The user's answer: the place in `shown` (k,) of the chosen item, or EQUAL, or UNSURE."""
+    """Return the user's answer: the place in `shown` (k,) of the chosen item, or EQUAL, or UNSURE."""
     lapse, unsure, first, other = rng.random(), rng.random(), rng.random(), rng.random()
     worth = perceived_utilities(world, user, shown, rng)
     if unsure < world.unsure:
@@ -160,7 +161,7 @@ def gaussian_choosers(
 
     Its covariance is amplitude^2 exp(-d^2 / (2 length^2)), d the distance of two items' `features` (n x N); without
     features, items are independent. A share `shared` of the variance is a function that all users share, the rest is
-    each user's own. `lapse` and `first` are those of every user; `shown` is how many items are shown at a time.
+    each user's own. `lapse` and `first` are those of every user; `shown` is how many items are shown at a time. Raise
     ValueError, naming what is wrong.
     """
     check_count("n_users", n_users)
@@ -195,7 +196,7 @@ def choosers_from_orders(
 ) -> Choosers:
     """Make users who choose by given orders of all n items (U x n, best first).
 
-    The utility of an item is the number of items that it is better than; without noise, users make no errors.
+    The utility of an item is the number of items that it is better than; without noise, users make no errors. Raise
     ValueError, naming what is wrong.
     """
     array = numbers("orders", orders, "whole numbers, a row for each person")

@@ -23,8 +23,8 @@ Array = npt.NDArray[np.float64]
 
 @kernel
 def attraction(label: float, highest: float, noise: float) -> float:
-    """The probability that a person who looks at a document with this grade clicks it, by its DCG gain: noise + (1 -
-    noise) (2^label - 1) / (2^highest - 1), at most 1."""
+    """Return the probability that a person who looks at a document with this grade clicks it, by its DCG gain: noise +
+    (1 - noise) (2^label - 1) / (2^highest - 1), at most 1."""
     # exp is libm's, compiled or not
     gain = (math.exp(label * math.log(2.0)) - 1.0) / (math.exp(highest * math.log(2.0)) - 1.0)
     return noise + (1.0 - noise) * min(max(gain, 0.0), 1.0)
@@ -43,12 +43,12 @@ class PositionBiased(NamedTuple):
     highest: float = 4.0
 
     def check(self) -> None:
-        """ValueError unless eta is from 0 to 100, noise from 0 to 1 and highest from .001 to 100."""
+        """Raise ValueError unless eta is from 0 to 100, noise from 0 to 1 and highest from .001 to 100."""
         check_between("eta", self.eta, 0.0, 100.0)
         _check(self)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """The clicked documents from the top down, followed by the rest as shown unless `clicks_only`."""
+        """Return the clicked documents from the top down, followed by the rest as shown unless `clicks_only`."""
         clicked = np.empty(shown.size, np.int64)
         size = 0
         for i in range(shown.size):
@@ -72,12 +72,12 @@ class Cascade(NamedTuple):
     highest: float = 4.0
 
     def check(self) -> None:
-        """ValueError unless stop and noise are from 0 to 1 and highest is from .001 to 100."""
+        """Raise ValueError unless stop and noise are from 0 to 1 and highest is from .001 to 100."""
         check_between("stop", self.stop, 0.0, 1.0)
         _check(self)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """The clicked documents from the top down, followed by the rest as shown unless `clicks_only`."""
+        """Return the clicked documents from the top down, followed by the rest as shown unless `clicks_only`."""
         clicked = np.empty(shown.size, np.int64)
         size = 0
         for i in range(shown.size):
@@ -90,7 +90,7 @@ class Cascade(NamedTuple):
 
 
 def _check(user: PositionBiased | Cascade) -> None:
-    """ValueError where a parameter that both have makes no sense."""
+    """Raise ValueError if a parameter that both have makes no sense."""
     check_between("noise", user.noise, 0.0, 1.0)
     check_between("highest", user.highest, 1e-3, 100.0)
     check_flag("clicks_only", user.clicks_only)

@@ -63,8 +63,8 @@ def instance_stream(
     """Make the world of these instances X (T x N, float32 or float64) and their ranks (T,), whole numbers 1 to n_ranks.
 
     Each run has them in an order of its own, drawn from its seed; with `fixed`, all runs have them in the order given,
-    so that memory is read in sequence. `shuffle`, a seed, shuffles the instances once when the world is made.
-    ValueError, naming the field, where the data do not fit together.
+    so that memory is read in sequence. `shuffle`, a seed, shuffles the instances once when the world is made. Raise
+    ValueError, naming the field, if the data do not fit together.
     """
     Ranks(n_ranks).check()
     features = finite_table("X", X)
@@ -87,10 +87,10 @@ def instance_stream(
 
 
 def polynomial(X: npt.ArrayLike, degree: int = 2) -> Array:
-    """The polynomial features of degree 2 of X (T x n), as an array (T x (n + 1)(n + 2) / 2).
+    """Return the polynomial features of degree 2 of X (T x n), as an array (T x (n + 1)(n + 2) / 2).
 
     (1, sqrt 2 x_i, x_i^2, sqrt 2 x_i x_j for i < j): the inner product of two rows is the kernel (x . z + 1)^2, so a
-    linear learner on them is that learner with the kernel, at a fixed cost a round. ValueError for other degrees.
+    linear learner on them is that learner with the kernel, at a fixed cost a round. Raise ValueError for other degrees.
     """
     if degree != 2 or isinstance(degree, bool):
         raise ValueError(f"degree: expected 2, got {describe(degree)}")
@@ -122,7 +122,7 @@ def synthetic_ordinal(
     (n_ranks - 1,).
 
     x is N(0, I), and its rank is 1 + the number of thresholds that w* . x + `noise` N(0, 1) reaches. The thresholds
-    make all ranks equally likely. ValueError, naming the argument, where one makes no sense.
+    make all ranks equally likely. Raise ValueError, naming the argument, if one makes no sense.
     """
     check_count("n", n)
     check_count("n_features", n_features)

@@ -104,7 +104,7 @@ def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike |
     """Make the world of the items X (m x N) for a person with utility weights w_star (N,).
 
     `ratings` (m,) are the person's own; where they are NaN or not given, utilities are rounded half up and clipped to
-    1..5. ValueError, naming the argument, where they do not fit together.
+    1..5. Raise ValueError, naming the argument, if they do not fit together.
     """
     check_user(user, "pick", "picks items")
     X = finite_table("X", X)
@@ -121,7 +121,8 @@ def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike |
 
 
 def taste(X: Floats, seed: int) -> tuple[Array, Array]:
-    """Random utility weights w* (N,), |w*| = 1, for standardised items X (m x N), and a rating of each item (m,).
+    """Draw random utility weights w* (N,), |w*| = 1, for standardised items X (m x N), and make a rating of each item
+    (m,).
 
     A rating is the utility, shifted and scaled to mean 3 and standard deviation 1 over the items, rounded half up and
     clipped to 1..5. For tables of items without ratings.

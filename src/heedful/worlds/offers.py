@@ -20,7 +20,7 @@ class RatingWorld(World[SlateContext, Ints, SlateRatings, W], Protocol[W]):
     """A world whose users rate the items that they are shown."""
 
     def value(self, user: int, item: int, /) -> float:
-        """The value of the item to the user."""
+        """Return the value of the item to the user."""
 
 
 class WarmStart(NamedTuple, Generic[W]):
@@ -55,14 +55,14 @@ class WarmStart(NamedTuple, Generic[W]):
         return self.world.advance(state, x, shown, feedback)
 
     def value(self, user: int, item: int) -> float:
-        """The value of the item to the user."""
+        """Return the value of the item to the user."""
         return self.world.value(user, item)
 
 
 def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart[LowRankState] | WarmStart[ReplayState]:
     """Make a world that begins with `count` random ratings, drawn by the seed.
 
-    They are different ratings of a `Replay`, or of random users and items of a `LowRank` world. ValueError where a
+    They are different ratings of a `Replay`, or of random users and items of a `LowRank` world. Raise ValueError if a
     replay has too few.
     """
     check_count("seed", seed, least=0, most=2**128)
@@ -120,7 +120,7 @@ class RankedList(NamedTuple, Generic[W]):
 
 @kernel
 def discounted_sum(gains: Array, n: int) -> float:
-    """DCG: the sum of the first n gains (m,), each divided by log2(position + 1)."""
+    """Return the DCG: the sum of the first n gains (m,), each divided by log2(position + 1)."""
     s = 0.0
     for r in range(n):
         s += gains[r] * DISCOUNTS[r]

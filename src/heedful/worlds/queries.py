@@ -78,7 +78,7 @@ def query_stream(
 
     X (rows x N), labels (rows,) and offsets (Q + 1,) are as in `QueryStream`. The documents of each query are shuffled,
     by the seed `shuffle`: data files are often sorted by label, and in the first round, with w = 0, all documents tie,
-    so a learner would show them in the order of the file. ValueError, naming the field, where the data do not fit
+    so a learner would show them in the order of the file. Raise ValueError, naming the field, if the data do not fit
     together.
     """
     Ranking(k).check()
@@ -108,7 +108,8 @@ def query_stream(
 
 
 def feature_bounds(X: Floats, offsets: Ints, space: Ranking) -> tuple[float, float]:
-    """Upper bounds (R, S) of the Euclidean norm and the largest entry of phi(x, y), over all rankings of all queries.
+    """Return upper bounds (R, S) of the Euclidean norm and the largest entry of phi(x, y), over all rankings of all
+    queries.
 
     They follow from the triangle inequality, with the largest rows (for S the largest entries) at the greatest
     discounts.
@@ -136,7 +137,7 @@ def synthetic_queries(
     """Make a stream of random queries with a linear utility, and its weights w* (N,), |w*| = 1.
 
     Features are standard normal. A document of utility u has the label round(2 + 1.2 (u + noise N(0, 1))), clipped to
-    0..4. ValueError, naming the argument, where one makes no sense.
+    0..4. Raise ValueError, naming the argument, if one makes no sense.
     """
     for name, value in (("n_queries", n_queries), ("n_docs", n_docs), ("n_features", n_features)):
         check_count(name, value)

@@ -72,7 +72,7 @@ class LowRank(NamedTuple):
         return LowRankState(state.t + 1)
 
     def value(self, user: int, item: int) -> float:
-        """The value of the item to the user: the expected rating."""
+        """Return the value of the item to the user: the expected rating."""
         return self.Y[user, item]  # type: ignore[no-any-return]
 
 
@@ -81,7 +81,7 @@ def gaussian_ratings(
 ) -> LowRank:
     """Make the Gaussian world of [A18]: entries of A and B are N(0, 1), Y = A B', ratings are N(Y, noise^2).
 
-    ValueError, naming the argument, where one makes no sense; so do the next two.
+    Raise ValueError, naming the argument, if one makes no sense; so do the next two.
     """
     rng = _generator(n_users, n_items, n_factors, seed)
     A, B = rng.standard_normal((n_users, n_factors)), rng.standard_normal((n_items, n_factors))
@@ -209,13 +209,13 @@ class Replay(NamedTuple):
         return ReplayState(state.items, state.left, state.users, n)
 
     def value(self, user: int, item: int) -> float:
-        """The value of the item to the user: the rating, for an item that the user rated."""
+        """Return the value of the item to the user: the rating, for an item that the user rated."""
         return rating_of(self, user, item)
 
 
 @kernel
 def rating_of(world: Replay, user: int, item: int) -> float:
-    """The rating of an item that the user rated."""
+    """Return the rating of an item that the user rated."""
     lo, hi = world.starts[user], world.starts[user + 1]
     while hi - lo > 1:
         mid = (lo + hi) // 2
@@ -231,7 +231,7 @@ def replay_ratings(
 ) -> Replay:
     """Make the world of n known ratings: users and items (whole numbers from 0) and values, all (n,), each pair once.
 
-    ValueError, naming the field, where the three do not fit together.
+    Raise ValueError, naming the field, if the three do not fit together.
     """
     whose, what = _whole("users", users), _whole("items", items)
     ratings = numbers("values", values, "numbers, one for each rating").astype(np.float64)

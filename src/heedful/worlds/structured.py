@@ -72,7 +72,7 @@ def synthetic_assignments(
 ) -> tuple[StructuredStream, Array]:
     """Make a stream of assignments of people to slots, and its w* (N,): normal features, |w*| = 1.
 
-    ValueError, naming the argument, where one makes no sense or there are fewer people than slots.
+    Raise ValueError, naming the argument, if one makes no sense or there are fewer people than slots.
     """
     check_count("slots", slots)
     check_count("people", people, least=slots)
@@ -94,8 +94,8 @@ def synthetic_subsets(
     """Make a stream of sets of k candidates, and its w* >= 0 (N,), |w*| = 1.
 
     A candidate covers each feature with probability .3, by an amount that is uniform on [0, 1]. The best set is found
-    by trying all sets, not greedily. ValueError, naming the argument, where there are fewer candidates than k or more
-    than MOST_SETS sets.
+    by trying all sets, not greedily. Raise ValueError, naming the argument, if there are fewer candidates than k or
+    more than MOST_SETS sets.
     """
     check_count("k", k)
     check_count("candidates", candidates, least=k)
@@ -114,7 +114,7 @@ def synthetic_subsets(
 def _exact(
     space: StructuredSpace, rounds: int, parts: tuple[int, ...], n_features: int, user: CorrectingUser, seed: int
 ) -> tuple[StructuredStream, Array]:
-    """A stream of a space whose argmax is exact, so that it finds the best objects."""
+    """Return a stream of a space whose argmax is exact, so that it finds the best objects."""
     rng = _generator(rounds, n_features, user, seed)
     X = rng.standard_normal((rounds, *parts, n_features))
     w_star = rng.standard_normal(n_features)
@@ -124,7 +124,7 @@ def _exact(
 
 
 def _generator(rounds: int, n_features: int, user: CorrectingUser, seed: int) -> np.random.Generator:
-    """The random generator of a stream. ValueError, naming the argument, where one makes no sense."""
+    """Return the random generator of a stream. Raise ValueError, naming the argument, if one makes no sense."""
     for name, value in (("rounds", rounds), ("n_features", n_features)):
         check_count(name, value)
     check_count("seed", seed, least=0, most=2**128)

@@ -56,7 +56,7 @@ class Unlearnable(NamedTuple):
 
 
 def unlearnable(horizon: int) -> Unlearnable:
-    """Make the world of Lemma 3 with `horizon` rounds and as many features. ValueError unless it is a number above
-    0."""
+    """Make the world of Lemma 3 with `horizon` rounds and as many features. Raise ValueError unless it is a number
+    above 0."""
     check_count("horizon", horizon)
     return Unlearnable(int(horizon))

@@ -37,30 +37,30 @@ class RankingUser(Protocol):
     def rank(
         self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator, /
     ) -> Ints:
-        """The answer to the order `shown` of candidates with utilities and labels (m,): an order, best first, or the
-        clicked alone. `best` is the utility of the best order, of which the first k positions count."""
+        """Return the answer to the order `shown` of candidates with utilities and labels (m,): an order, best first, or
+        the clicked alone. `best` is the utility of the best order, of which the first k positions count."""
 
 
 class ItemUser(Protocol):
     """A simulated person who answers an item with a better one, and compares two."""
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator, /) -> int:
-        """The answer to item y among items with utilities and ratings (m,); y itself where none is better."""
+        """Return the answer to item y among items with utilities and ratings (m,); y itself if none is better."""
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int, /) -> float:
-        """By how much item a is better than item b; below 0 where it is worse."""
+        """Return by how much item a is better than item b; below 0 if it is worse."""
 
 
 class CorrectingUser(Protocol):
     """A simulated person who corrects an object of a structured space."""
 
     def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints, /) -> Ints:
-        """The correction of object y in context x: on the way to the best object, by weights w (N,)."""
+        """Return the correction of object y in context x: on the way to the best object, by weights w (N,)."""
 
 
 @kernel
 def utility(values: Array, order: Ints, k: int) -> float:
-    """U of an order: sum_{i<=k} values[order_i] / log2(i+1)."""
+    """Return U of an order: sum_{i<=k} values[order_i] / log2(i+1)."""
     u = 0.0
     for i in range(min(k, order.size)):
         u += DISCOUNTS[i] * values[order[i]]
@@ -73,13 +73,13 @@ class StrictAlpha(NamedTuple):
     alpha: float = 0.5
 
     def check(self) -> None:
-        """ValueError unless 0 < alpha <= 1."""
+        """Raise ValueError unless 0 < alpha <= 1."""
         if not is_number(self.alpha, int, float, np.integer, np.floating) or not 0.0 < self.alpha <= 1.0:
             raise ValueError(f"alpha: expected a number above 0, at most 1, got {self.alpha!r}")
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """The order shown with the k best of its first d candidates moved to the top, for the least d >= min(k, n) that
-        gains enough.
+        """Return the order shown with the k best of its first d candidates moved to the top, for the least d >= min(k,
+        n) that gains enough.
 
         At alpha = 1, rounding may let every d gain too little: then y*, all candidates by utility.
         """
@@ -95,18 +95,20 @@ class StrictAlpha(NamedTuple):
         return top(utilities, utilities.size)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """y if it is already best; else the item of least utility that gains enough, ties to the lowest index."""
+        """Return y if it is already best; else the item of least utility that gains enough, ties to the lowest
+        index."""
         best = utilities.max()
         if utilities[y] == best:
             return y
         return least_gaining(utilities, y, self.alpha * (best - utilities[y]))
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """The utility of item a minus that of item b."""
+        """Return the utility of item a minus that of item b."""
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
     def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints) -> Ints:
-        """y moved towards y* (`best`) by `space.step_towards` until it gains enough, for a context x and w (N,)."""
+        """Return y moved towards y* (`best`) by `space.step_towards` until it gains enough, for a context x and w
+        (N,)."""
         needed = self.alpha * gain(space, x, w, best, y)
         out = y.copy()
         for _ in range(best.size):
@@ -131,7 +133,7 @@ class ExpectedAlpha(NamedTuple):
     objects: int = 5
 
     def check(self) -> None:
-        """ValueError unless 0 < alpha <= strict <= 1, as otherwise no share p of random answers may gain alpha on
+        """Raise ValueError unless 0 < alpha <= strict <= 1, as otherwise no share p of random answers may gain alpha on
         average, or unless `objects` is a whole number from 1 to 1000."""
         StrictAlpha(self.alpha).check()
         if not is_number(self.strict, int, float, np.integer, np.floating) or not self.alpha <= self.strict <= 1.0:
@@ -139,7 +141,7 @@ class ExpectedAlpha(NamedTuple):
         check_count("objects", self.objects, most=1000)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """The strict answer, or random candidates in the first k places."""
+        """Return the strict answer, or random candidates in the first k places."""
         u = utility(utilities, shown, k)
         sure = StrictAlpha(self.strict).rank(k, utilities, labels, best, shown, rng)
         size = min(k, shown.size)
@@ -152,7 +154,7 @@ class ExpectedAlpha(NamedTuple):
         return drawn[rng.integers(0, self.objects)].copy() if rng.random() < p else sure
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """The strict answer, or a random item."""
+        """Return the strict answer, or a random item."""
         sure = StrictAlpha(self.strict).pick(utilities, ratings, y, rng)
         drawn = np.empty(self.objects, np.int64)
         gained = 0.0
@@ -164,7 +166,7 @@ class ExpectedAlpha(NamedTuple):
         return drawn[rng.integers(0, self.objects)] if rng.random() < p else sure
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """The utility of item a minus that of item b."""
+        """Return the utility of item a minus that of item b."""
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
 
@@ -177,11 +179,11 @@ class Noisy(NamedTuple):
     depth: int = 10
 
     def check(self) -> None:
-        """ValueError unless depth is a whole number above 0."""
+        """Raise ValueError unless depth is a whole number above 0."""
         check_count("depth", self.depth)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """The chosen candidates by descending label, then the rest in the order shown."""
+        """Return the chosen candidates by descending label, then the rest in the order shown."""
         n = min(self.depth, shown.size)
         chosen = np.empty(min(k, n) + 1, np.int64)
         size = 0
@@ -193,28 +195,28 @@ class Noisy(NamedTuple):
 class Better(NamedTuple):
     """Feedback that is one step better: an item with the smallest rating above that of y ([J15]).
 
-    With `exact`, an item rated exactly one higher ([C12]). Ties are broken at random; y itself where there is none.
+    With `exact`, an item rated exactly one higher ([C12]). Ties are broken at random; y itself if there is none.
     """
 
     exact: bool = False
 
     def check(self) -> None:
-        """ValueError unless `exact` is a bool."""
+        """Raise ValueError unless `exact` is a bool."""
         check_flag("exact", self.exact)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """The answer to item y, by `ratings` (m,)."""
+        """Return the answer to item y, by `ratings` (m,)."""
         wanted = ratings[y] + 1.0 if self.exact else next_above(ratings, ratings[y])
         ties = np.sum(ratings == wanted)
         return nth(ratings, wanted, rng.integers(0, ties)) if ties > 0 else y
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """The rating of item a minus that of item b."""
+        """Return the rating of item a minus that of item b."""
         return ratings[a] - ratings[b]  # type: ignore[no-any-return]
 
 
 class Best(NamedTuple):
-    """The best answer: an item with the highest rating ([J15] section 6.1.2); y itself where none is rated higher.
+    """The best answer: an item with the highest rating ([J15] section 6.1.2); y itself if none is rated higher.
 
     With `ties`, a random one of the highest rated, else the first. (The class needs a field: numba cannot compile a
     named tuple without one.)
@@ -223,18 +225,18 @@ class Best(NamedTuple):
     ties: bool = True
 
     def check(self) -> None:
-        """ValueError unless `ties` is a bool."""
+        """Raise ValueError unless `ties` is a bool."""
         check_flag("ties", self.ties)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """The answer to item y, by `ratings` (m,)."""
+        """Return the answer to item y, by `ratings` (m,)."""
         wanted = ratings.max()
         if ratings[y] == wanted:
             return y
         return nth(ratings, wanted, rng.integers(0, np.sum(ratings == wanted)) if self.ties else 0)
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """The rating of item a minus that of item b."""
+        """Return the rating of item a minus that of item b."""
         return ratings[a] - ratings[b]  # type: ignore[no-any-return]
 
 
@@ -251,12 +253,12 @@ USERS: dict[str, Any] = {
 
 
 def users_that(answer: str) -> str:
-    """The names of the users that have this method (`rank`, `pick` or `correct`), separated by commas."""
+    """Return the names of the users that have this method (`rank`, `pick` or `correct`), separated by commas."""
     return ", ".join(name for name, user in USERS.items() if hasattr(user, answer))
 
 
 def check_user(user: object, answer: str, meaning: str) -> None:
-    """ValueError unless user is an instance with this method (`rank`, `pick` or `correct`) and valid parameters.
+    """Raise ValueError unless user is an instance with this method (`rank`, `pick` or `correct`) and valid parameters.
 
     The message names the users that have it; `meaning` says in words what the method does.
     """
@@ -267,6 +269,6 @@ def check_user(user: object, answer: str, meaning: str) -> None:
 
 
 def rounded_ratings(utilities: Array) -> Array:
-    """Ratings made from utilities (m,): rounded half up and clipped to 1..5 ([J15] section 6.1.2); (m,)."""
+    """Return ratings made from utilities (m,): rounded half up and clipped to 1..5 ([J15] section 6.1.2); (m,)."""
     rounded: Array = np.clip(np.array([math.floor(u + 0.5) for u in utilities.tolist()]), 1.0, 5.0)
     return rounded

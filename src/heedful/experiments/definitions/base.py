@@ -1,4 +1,4 @@
-"""What every experiment says of itself, to be run by `heedful simulate` and, of grids, by `heedful sweep`."""
+"""The base classes of experiments: what `heedful simulate` and `heedful sweep` need to know of each one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class Option(NamedTuple):
-    """What a command says of one parameter of `prepare`: an argument where it has no default, else an option."""
+    """The help of one parameter of `prepare`, which is an argument of the command if it has no default, else an
+    option."""
 
     help: str
     metavar: str | None = None
@@ -39,7 +40,7 @@ class Prepared(NamedTuple):
     setting: Setting
     title: str
     conditions: dict[str, object]
-    """what is said of each result, as JSON"""
+    """the options that are recorded with each result, as JSON values"""
     notes: tuple[str, ...] = ()
     """what was found in the data, in sentences"""
     rules: tuple[str, ...] = ()
@@ -51,7 +52,7 @@ class Prepared(NamedTuple):
     most_rounds: int | None = None
     """rounds after which nothing is left; None where there is always more"""
     warn: Callable[[Any], str] = lambda learner: ""
-    """what is to be said of a learner in this setting; "" where there is nothing"""
+    """returns a warning about a learner in this setting, or "" """
 
 
 class Experiment(ABC):
@@ -89,26 +90,28 @@ class GridExperiment(Experiment):
     """whether a setting is made for all seeds at once, as that takes no longer than for one"""
 
     def rules(self) -> tuple[str, ...]:
-        """Learners that are run for comparison, whether or not a grid names them."""
+        """Return the learners that are run for comparison, whether or not a grid names them."""
         return ()
 
     @abstractmethod
     def check(
         self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
-        """(paths of the data files, what decides a result, as JSON). ValueError, by key, for what makes no sense."""
+        """Return (paths of the data files, the JSON values that decide a result). Raise ValueError, naming the key, for
+        values that make no sense."""
 
     @abstractmethod
     def blank(self, decided: Mapping[str, Any]) -> Setting:
-        """A setting without scenes, in which learners are made to see whether there are such."""
+        """Return a setting without scenes, in which learners can be made to see whether their specs are valid."""
 
     @abstractmethod
     def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
-        """What cells are computed in. ValueError as the loaders, and as the settings refuse."""
+        """Return the setting in which the cells of a grid are computed. Raise ValueError as the loaders and settings
+        do."""
 
 
 def check_keys(where: str, table: Mapping[str, Any], keys: Mapping[str, type]) -> None:
-    """ValueError, by key, for one that there is not, and for a value that is of another type."""
+    """Raise ValueError, naming the key, for a key of `table` that is not in `keys`, or a value of another type."""
     from heedful.learners.registry import did_you_mean
 
     words = {dict: "a table", list: "a list", int: "a whole number", str: "a text", bool: "true or false"}
@@ -120,14 +123,14 @@ def check_keys(where: str, table: Mapping[str, Any], keys: Mapping[str, type]) -
 
 
 def check_text(where: str, key: str, value: object) -> str:
-    """A text of a list. ValueError where it is none."""
+    """Return `value`, an entry of a list, if it is a text; else raise ValueError."""
     if not isinstance(value, str):
         raise ValueError(f"{where}: {key}: expected texts, got {value!r}")
     return value
 
 
 def matching_files(where: str, key: str, folder: Path, patterns: Iterable[object], *, one: bool) -> list[Path]:
-    """The files that patterns match, `one` each or as many as there are. ValueError where there are none."""
+    """Return the files that `patterns` match, exactly one each with `one`. Raise ValueError if there are none."""
     files: list[Path] = []
     for pattern in patterns:
         found = glob.glob(check_text(where, key, pattern), root_dir=folder)
@@ -141,7 +144,7 @@ def matching_files(where: str, key: str, folder: Path, patterns: Iterable[object
 
 
 def checksums(files: Iterable[Path]) -> list[str]:
-    """The SHA-256 of each file."""
+    """Return the SHA-256 of each file, in hex."""
     sums = []
     for file in files:
         with file.open("rb") as content:

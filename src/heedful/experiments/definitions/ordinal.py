@@ -146,7 +146,7 @@ def _missing(given: str) -> Literal["refuse", "mean"]:
 
 
 def _notes(file: Path, data: OrdinalData, target: str) -> tuple[str, ...]:
-    """What became of the columns and of the grades."""
+    """Return sentences on which columns and grades of the file are used."""
     from heedful.data.ordinal import MOST_GRADES
 
     grades, k = data.grades, len(data.grades)

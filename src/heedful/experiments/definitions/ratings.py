@@ -174,7 +174,7 @@ def _table(
 
 
 def _read(file: str, named: tuple[str, str, str], twice: str, most: int | None) -> tuple[RatingTable, str]:
-    """(the ratings of a file, what they are in a sentence)."""
+    """Return (the ratings of a file, a sentence that describes them)."""
     from heedful.data.rating_files import open_ratings
     from heedful.data.ratings import Columns, densest
 

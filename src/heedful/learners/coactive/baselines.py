@@ -60,7 +60,7 @@ class FixedOrder(NamedTuple):
         return OrderState(state.w, state.t + 1)
 
     def weights(self, state: OrderState) -> Array:
-        """The utility weights (N,), all 0."""
+        """Return the utility weights (N,), all 0."""
         return state.w
 
 
@@ -101,5 +101,5 @@ class RandomOrder(NamedTuple):
         return OrderState(state.w, state.t + 1)
 
     def weights(self, state: OrderState) -> Array:
-        """The utility weights (N,), all 0."""
+        """Return the utility weights (N,), all 0."""
         return state.w

@@ -130,5 +130,5 @@ class DuelingBandit(NamedTuple):
         return DuelingState(state.w, state.t + 1)
 
     def weights(self, state: DuelingState) -> Array:
-        """The utility weights w (N,)."""
+        """Return the utility weights w (N,)."""
         return state.w

@@ -115,18 +115,18 @@ class FairPairs(NamedTuple):
         return self.step(state, state.g)
 
     def direction(self, state: FairPairsState, x: Floats, y: PerturbedRanking, feedback: Ints) -> Array:
-        """The gradient at the weights of `state`, (N,)."""
+        """Return the gradient at the weights of `state`, (N,)."""
         D = np.zeros(self.n_features)
         self.gradient(D, state.w, x, y, feedback)
         return D
 
     def step(self, state: FairPairsState, D: Array) -> FairPairsState:
-        """The state after an AdaGrad step along D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an AdaGrad step along D (N,). It may overwrite the arrays of `state`."""
         adagrad_step(state.w, state.total, D, self.rate)
         return FairPairsState(state.w, state.g, state.total, state.t + 1)
 
     def gradient(self, out: Array, w: Array, x: Floats, y: PerturbedRanking, feedback: Ints) -> None:
-        """out = the gradient at w of the log-likelihood of the feedback on y, (N,)."""
+        """Write into `out` the gradient at w of the log-likelihood of the feedback on y, (N,)."""
         out[:] = 0.0
         self.space.add_pair_gradient(out, w, x, feedback, y.shown)
         if y.start >= 0:
@@ -138,25 +138,27 @@ class FairPairs(NamedTuple):
             self.space.add_pairs(out, w, x, better, worse, weights)
 
     def weights(self, state: FairPairsState) -> Array:
-        """The utility weights w (N,)."""
+        """Return the utility weights w (N,)."""
         return state.w
 
     def plain(self, shown: Ints) -> PerturbedRanking:
-        """A proposal without random swaps: feedback on it is an explicit correction."""
+        """Return a proposal without random swaps: feedback on it is an explicit correction."""
         return PerturbedRanking(shown, -1, np.zeros(0, np.bool_), 1.0)
 
     def truncate(self, y: PerturbedRanking, size: int) -> PerturbedRanking:
-        """The first `size` entries of a proposal, which the person saw, with the pairs that lie completely in them."""
+        """Return the first `size` entries of a proposal, which the person saw, with the pairs that lie completely in
+        them."""
         pairs = min(y.swapped.size, max(size - max(y.start, 0), 0) // 2)
         return PerturbedRanking(y.shown[:size], y.start, y.swapped[:pairs], y.probability)
 
     def depth(self, m: int) -> int:
-        """How many of m candidates may be swapped: those at the first 2k positions."""
+        """Return how many of m candidates may be swapped: those at the first 2k positions."""
         most: int = 2 * self.space.positions()
         return min(m, most)
 
     def chance(self, order: Ints, shown: Ints) -> float:
-        """The probability that the first positions show `shown`, where the learner's own order is `order` (m,)."""
+        """Return the probability that the first positions show `shown`, where the learner's own order is `order`
+        (m,)."""
         depth, size = self.depth(order.size), shown.size
         learned, seen = order[: max(size, depth)].tolist(), shown.tolist()  # lists are faster here
         if self.swap == 0.0 or depth < 2:
@@ -174,7 +176,7 @@ class FairPairs(NamedTuple):
         return total
 
     def order(self, y: PerturbedRanking) -> Ints:
-        """The learner's own order (m,) of a proposal, without its swaps."""
+        """Return the learner's own order (m,) of a proposal, without its swaps."""
         order = y.shown.copy()
         swap_pairs(order, y.start, y.swapped)
         return order
@@ -211,7 +213,7 @@ def _fair_pairs_loop(shown: Ints, start: int, swapped: Bools, clicked: Bools, sw
 
 @primitive(_fair_pairs_loop)
 def fair_pairs(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: float) -> tuple[Ints, Ints, Array]:
-    """The winners, losers and weights (p,) of the pairs with exactly one click; clicked (m,)."""
+    """Return the winners, losers and weights (p,) of the pairs with exactly one click; clicked (m,)."""
     order, hit = shown.tolist(), clicked.tolist()
     better, worse, weights = [], [], []
     for p, other in enumerate(swapped.tolist()):
@@ -235,7 +237,7 @@ def _swap_probability_loop(swapped: Bools, start: int, depth: int, swap: float) 
 
 @primitive(_swap_probability_loop)
 def swap_probability(swapped: Bools, start: int, depth: int, swap: float) -> float:
-    """The probability of the order that these swaps among the first `depth` positions make.
+    """Return the probability of the order that these swaps among the first `depth` positions make.
 
     Pairs from the other start cannot make this order, unless nothing was swapped: then both starts show it.
     """

@@ -32,10 +32,12 @@ class Rule(Protocol[S]):
     """
 
     def init(self, n: int, /) -> S:
-        """The state before the first round, for n weights. ValueError where a hyperparameter makes no sense."""
+        """Return the state before the first round, for n weights. Raise ValueError if a hyperparameter makes no
+        sense."""
 
     def step(self, state: S, D: Array, /) -> S:
-        """The state after a round whose feedback changed phi by D (n,). It may overwrite the arrays of `state`."""
+        """Return the state after a round whose feedback changed phi by D (n,). It may overwrite the arrays of
+        `state`."""
 
 
 class AdaGradState(NamedTuple):
@@ -57,7 +59,7 @@ class AdaGrad(NamedTuple):
         return AdaGradState(np.zeros(n), np.zeros(n))
 
     def step(self, state: AdaGradState, D: Array) -> AdaGradState:
-        """The state after an AdaGrad step along D (n,). It overwrites the arrays of `state`."""
+        """Return the state after an AdaGrad step along D (n,). It overwrites the arrays of `state`."""
         state.total[:] += D * D
         state.w[:] += self.rate * D / np.sqrt(state.total + 1e-20)  # where the total is 0, D is 0 too
         return state
@@ -102,17 +104,17 @@ class OnlineConvex(NamedTuple):
         return self.rule.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RuleState, D: Array) -> RuleState:
-        """The state after an update in direction D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an update in direction D (N,). It may overwrite the arrays of `state`."""
         return self.rule.step(state, D)
 
     def weights(self, state: RuleState) -> Array:
-        """The utility weights w (N,)."""
+        """Return the utility weights w (N,)."""
         w: Array = state.w
         return w
 
 
 def is_rule(cls: object) -> bool:
-    """Whether a class is a rule for `OnlineConvex`: a NamedTuple with `init` and `step` but no `propose`."""
+    """Return whether a class is a rule for `OnlineConvex`: a NamedTuple with `init` and `step` but no `propose`."""
     named = isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
     return (
         named and all(callable(getattr(cls, name, None)) for name in ("init", "step")) and not hasattr(cls, "propose")

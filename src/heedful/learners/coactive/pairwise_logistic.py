@@ -84,16 +84,16 @@ class PairwiseLogistic(NamedTuple):
         return self.step(state, state.g)
 
     def direction(self, state: PairwiseLogisticState, x: Floats, y: Ints, feedback: Ints) -> Array:
-        """The gradient at the weights of `state`, (N,)."""
+        """Return the gradient at the weights of `state`, (N,)."""
         D = np.zeros(self.n_features)
         self.space.add_pair_gradient(D, state.w, x, feedback, y)
         return D
 
     def step(self, state: PairwiseLogisticState, D: Array) -> PairwiseLogisticState:
-        """The state after an AdaGrad step along D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an AdaGrad step along D (N,). It may overwrite the arrays of `state`."""
         adagrad_step(state.w, state.total, D, self.rate)
         return PairwiseLogisticState(state.w, state.g, state.total, state.t + 1)
 
     def weights(self, state: PairwiseLogisticState) -> Array:
-        """The utility weights w (N,)."""
+        """Return the utility weights w (N,)."""
         return state.w

@@ -64,13 +64,13 @@ class PreferencePerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: PerceptronState, D: Array) -> PerceptronState:
-        """The state after an update in direction D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an update in direction D (N,). It may overwrite the arrays of `state`."""
         into = state.w if self.batch == 1 else state.pending
         into += D
         return self.finish_round(state)
 
     def finish_round(self, state: PerceptronState) -> PerceptronState:
-        """The state after its D was added: counts the round, and applies the batch where it is complete."""
+        """Return the state after its D was added: counts the round, and applies the batch where it is complete."""
         t = state.t + 1
         if self.batch > 1 and t % self.batch == 0:
             state.w[:] += state.pending
@@ -78,11 +78,12 @@ class PreferencePerceptron(NamedTuple):
         return PerceptronState(state.w, state.pending, t)
 
     def weights(self, state: PerceptronState) -> Array:
-        """The utility weights w (N,)."""
+        """Return the utility weights w (N,)."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """Theorem 1 and Lemma 4: a bound of REG after t rounds (n,) of strictly alpha-informative feedback, (n,)."""
+        """Return the bound of Theorem 1 and Lemma 4 on REG after t rounds (n,) of strictly alpha-informative feedback,
+        (n,)."""
         return 2.0 * R * float(np.linalg.norm(w_star)) * np.sqrt(self.batch / t) / alpha
 
 
@@ -101,7 +102,7 @@ def _signed_weights_loop(theta: Array, w: Array) -> None:
 
 @primitive(_signed_weights_loop)
 def signed_weights(theta: Array, w: Array) -> None:
-    """w_i = (e^theta_i - e^-theta_i) / sum_j (e^theta_j + e^-theta_j), theta and w (N,).
+    """Write into w: w_i = (e^theta_i - e^-theta_i) / sum_j (e^theta_j + e^-theta_j), theta and w (N,).
 
     exp is that of libm, for one number at a time: numpy's rounds differently on different processors.
     """
@@ -125,7 +126,7 @@ def _simplex_weights_loop(theta: Array, w: Array) -> None:
 
 @primitive(_simplex_weights_loop)
 def simplex_weights(theta: Array, w: Array) -> None:
-    """w_i = e^theta_i / sum_j e^theta_j (softmax), theta and w (N,); exp as in `signed_weights`."""
+    """Write into w: w_i = e^theta_i / sum_j e^theta_j (softmax), theta and w (N,); exp as in `signed_weights`."""
     each = np.array([math.exp(v) for v in (theta - theta.max()).tolist()])
     w[:] = each / np.add.accumulate(each)[-1]
 
@@ -166,7 +167,7 @@ class ExponentiatedPerceptron(NamedTuple):
 
     @property
     def simulation_only(self) -> str | None:
-        """Why the learner is for simulations only, in words, where it is not signed; None where it is."""
+        """Why the learner is for simulations only, in words, where it is not signed; None if it is."""
         return None if self.signed else "every feature has the weight 1 / N before the first lesson"
 
     def init(self, rng: np.random.Generator) -> ExponentiatedState:
@@ -186,20 +187,20 @@ class ExponentiatedPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: ExponentiatedState, D: Array) -> ExponentiatedState:
-        """The state after an update in direction D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an update in direction D (N,). It may overwrite the arrays of `state`."""
         state.theta[:] += self.rate(state.t + 1) * D
         return self.finish_round(state)
 
     def dimension(self) -> int:
-        """The N of Theorem 5: the number of weights, doubled where they are signed."""
+        """Return the N of Theorem 5: the number of weights, doubled where they are signed."""
         return 2 * self.n_features if self.signed else self.n_features
 
     def rate(self, t: int) -> float:
-        """The learning rate eta_t of round t = 1, 2, ..."""
+        """Return the learning rate eta_t of round t = 1, 2, ..."""
         return 1.0 / (2.0 * self.bound * math.sqrt(float(self.horizon if self.horizon > 0 else t)))
 
     def finish_round(self, state: ExponentiatedState) -> ExponentiatedState:
-        """The state after its eta D was added: counts the round, and computes the weights for theta."""
+        """Return the state after its eta D was added: counts the round, and computes the weights for theta."""
         if self.signed:
             signed_weights(state.theta, state.w)
         else:
@@ -207,15 +208,15 @@ class ExponentiatedPerceptron(NamedTuple):
         return ExponentiatedState(state.theta, state.w, state.t + 1)
 
     def weights(self, state: ExponentiatedState) -> Array:
-        """The utility weights w (N,)."""
+        """Return the utility weights w (N,)."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """The regret bound of Theorem 5 after t rounds (n,) of strictly alpha-informative feedback, (n,).
+        """Return the regret bound of Theorem 5 after t rounds (n,) of strictly alpha-informative feedback, (n,).
 
-        Its proof gives |w*|_1 (2 S sqrt(T) ln N + S t / sqrt(T)) / (alpha t) at every t for a horizon T and
-        `bound` = S. NaN where it does not hold: with the variable rate, where `bound` is less than |phi|_inf, or where
-        w* has a negative weight and the learner's weights are not signed.
+        Its proof gives |w*|_1 (2 S sqrt(T) ln N + S t / sqrt(T)) / (alpha t) at every t for a horizon T and `bound` =
+        S. NaN if it does not hold: with the variable rate, where `bound` is less than |phi|_inf, or where w* has a
+        negative weight and the learner's weights are not signed.
         """
         if self.horizon == 0 or self.bound < S or not (self.signed or bool((w_star >= 0.0).all())):
             return np.full(t.shape, np.nan)
@@ -266,24 +267,24 @@ class ConvexPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: ConvexState, D: Array) -> ConvexState:
-        """The state after an update in direction D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an update in direction D (N,). It may overwrite the arrays of `state`."""
         state.w[:] += 1.0 / math.sqrt(float(state.t + 1)) * D
         return self.finish_round(state)
 
     def finish_round(self, state: ConvexState) -> ConvexState:
-        """The state after its D / sqrt t was added: counts the round, and projects w into the ball."""
+        """Return the state after its D / sqrt t was added: counts the round, and projects w into the ball."""
         norm = math.sqrt(squared_norm(state.w))
         if norm > self.radius:
             state.w[:] *= self.radius / norm
         return ConvexState(state.w, state.t + 1)
 
     def weights(self, state: ConvexState) -> Array:
-        """The utility weights w (N,)."""
+        """Return the utility weights w (N,)."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """The regret bound of Theorem 6 for the linear loss after t rounds (n,) of strictly alpha-informative feedback,
-        (n,); NaN for w* outside the ball."""
+        """Return the regret bound of Theorem 6 for the linear loss after t rounds (n,) of strictly alpha-informative
+        feedback, (n,); NaN for w* outside the ball."""
         if np.linalg.norm(w_star) > self.radius:
             return np.full(t.shape, np.nan)
         d2, root = (2.0 * self.radius) ** 2, np.sqrt(t)

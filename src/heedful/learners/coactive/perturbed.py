@@ -69,7 +69,7 @@ class PerturbedPerceptron(NamedTuple):
         return PerturbedState(np.zeros(self.n_features), 0)
 
     def pairs(self) -> FairPairs:
-        """The learner that shows orders with the same swaps."""
+        """Return the learner that shows orders with the same swaps."""
         return FairPairs(self.n_features, self.space, 0.1, self.swap, 0.0)
 
     def propose(self, state: PerturbedState, x: Floats, rng: np.random.Generator) -> PerturbedRanking:
@@ -80,7 +80,7 @@ class PerturbedPerceptron(NamedTuple):
         return PerturbedState(state.w, state.t + 1)
 
     def correction(self, x: Floats, y: PerturbedRanking, feedback: Ints) -> Ints:
-        """ybar: the shown order, where the two of a pair change places if only the lower one was clicked."""
+        """Return ybar: the shown order, where the two of a pair change places if only the lower one was clicked."""
         clicked = np.zeros(x.shape[0], np.bool_)
         if y.start < 0:
             out = np.empty(feedback.size + y.shown.size, np.int64)
@@ -103,30 +103,32 @@ class PerturbedPerceptron(NamedTuple):
         return out
 
     def direction(self, state: PerturbedState, x: Floats, y: PerturbedRanking, feedback: Ints) -> Array:
-        """D = phi(x, ybar) - phi(x, y), (N,)."""
+        """Return D = phi(x, ybar) - phi(x, y), (N,)."""
         return difference(self.space, self.n_features, x, self.correction(x, y, feedback), y.shown)
 
     def step(self, state: PerturbedState, D: Array) -> PerturbedState:
-        """The state after an update in direction D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an update in direction D (N,). It may overwrite the arrays of `state`."""
         state.w[:] += D
         return PerturbedState(state.w, state.t + 1)
 
     def weights(self, state: PerturbedState) -> Array:
-        """The utility weights w (N,)."""
+        """Return the utility weights w (N,)."""
         return state.w
 
     def plain(self, shown: Ints) -> PerturbedRanking:
-        """A proposal without random swaps: feedback on it is an explicit correction."""
+        """Return a proposal without random swaps: feedback on it is an explicit correction."""
         return self.pairs().plain(shown)
 
     def truncate(self, y: PerturbedRanking, size: int) -> PerturbedRanking:
-        """The first `size` entries of a proposal, which the person saw, with the pairs that lie completely in them."""
+        """Return the first `size` entries of a proposal, which the person saw, with the pairs that lie completely in
+        them."""
         return self.pairs().truncate(y, size)
 
     def chance(self, order: Ints, shown: Ints) -> float:
-        """The probability that the first positions show `shown`, where the learner's own order is `order` (m,)."""
+        """Return the probability that the first positions show `shown`, where the learner's own order is `order`
+        (m,)."""
         return self.pairs().chance(order, shown)
 
     def order(self, y: PerturbedRanking) -> Ints:
-        """The learner's own order (m,) of a proposal, without its swaps."""
+        """Return the learner's own order (m,) of a proposal, without its swaps."""
         return self.pairs().order(y)

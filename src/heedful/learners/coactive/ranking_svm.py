@@ -103,8 +103,8 @@ class RankingSVM(NamedTuple):
         return self.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RankingSVMState, D: Array) -> RankingSVMState:
-        """The state with one more difference vector D (N,), trained again where there are enough new ones. It may
-        overwrite the arrays of `state`."""
+        """Return the state with one more difference vector D (N,), trained again where there are enough new ones. It
+        may overwrite the arrays of `state`."""
         if not D.any():
             return state._replace(t=state.t + 1)
         state.pairs[state.n % self.capacity] = D
@@ -117,7 +117,7 @@ class RankingSVM(NamedTuple):
         return state._replace(trained=state.n, C=C)
 
     def weights(self, state: RankingSVMState) -> Array:
-        """The utility weights w (N,)."""
+        """Return the utility weights w (N,)."""
         return state.w
 
 

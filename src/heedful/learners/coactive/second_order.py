@@ -69,7 +69,7 @@ class SecondOrderPerceptron(NamedTuple):
         return self.step(state, state.D)
 
     def step(self, state: SecondOrderState, D: Array) -> SecondOrderState:
-        """The state after an update in direction D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an update in direction D (N,). It may overwrite the arrays of `state`."""
         w, A_inv, v = state.w, state.A_inv, state.v
         symmetric_times(A_inv, D, v)
         along = scores(D.reshape(1, -1), v)[0]  # D^T A_{t-1}^-1 D, 0 only where D is
@@ -83,7 +83,7 @@ class SecondOrderPerceptron(NamedTuple):
         return SecondOrderState(w, A_inv, state.D, v, state.t + 1)
 
     def weights(self, state: SecondOrderState) -> Array:
-        """The utility weights w (N,)."""
+        """Return the utility weights w (N,)."""
         return state.w
 
 

@@ -22,7 +22,8 @@ Array = npt.NDArray[np.float64]
 
 @kernel
 def rank_at(score: float, thresholds: Array) -> int:
-    """The rank of a score: the least r with score < b_r, for ascending thresholds b (k-1,) and b_k = infinity."""
+    """Return the rank of a score: the least r with score < b_r, for ascending thresholds b (k-1,) and b_k =
+    infinity."""
     rank = 1
     for r in range(thresholds.size):  # all of them, without a branch that the processor would mispredict
         rank += 1 if score - thresholds[r] >= 0.0 else 0
@@ -77,17 +78,17 @@ class PRank(NamedTuple):
         return PRankState(state.w, state.b, state.t + 1)
 
     def weights(self, state: PRankState) -> Array:
-        """The direction w (N,)."""
+        """Return the direction w (N,)."""
         return state.w
 
     def thresholds(self, state: PRankState) -> Array:
-        """The thresholds b (k-1,): scores at which the rank changes."""
+        """Return the thresholds b (k-1,): scores at which the rank changes."""
         return state.b
 
 
 @kernel
 def prank_step(w: Array, b: Array, x: Floats, feedback: int) -> float:
-    """PRank's update of w (N,) and b (k-1,), in place ([P01] Figure 2); returns sum tau: w has moved by (sum tau) x.
+    """Update w (N,) and b (k-1,) as PRank does, in place ([P01] Figure 2); returns sum tau: w has moved by (sum tau) x.
 
     The sum is 0 where the predicted rank was right. With exact ties w . x = b_r counts as wrong for y > r too, so more
     thresholds move than the rank was off; some move up and some down, and the sum may be 0 though thresholds moved.
@@ -158,11 +159,11 @@ class AveragedPRank(NamedTuple):
         return AveragedState(state.w, state.b, state.drift, state.summed, state.t + 1)
 
     def weights(self, state: AveragedState) -> Array:
-        """The average direction w (N,)."""
+        """Return the average direction w (N,)."""
         return state.w - state.drift / max(state.t, 1)
 
     def thresholds(self, state: AveragedState) -> Array:
-        """The average thresholds b (k-1,): scores at which the rank changes."""
+        """Return the average thresholds b (k-1,): scores at which the rank changes."""
         return state.summed / max(state.t, 1)
 
 
@@ -212,7 +213,7 @@ class MulticlassPerceptron(NamedTuple):
 
 @kernel
 def best_row(W: Array, x: Floats) -> int:
-    """The index of the row of W (k, N) with the greatest W_r . x, ties to the lowest."""
+    """Return the index of the row of W (k, N) with the greatest W_r . x, ties to the lowest."""
     best, most = 0, dot(x, W[0])
     for r in range(1, W.shape[0]):
         s = dot(x, W[r])
@@ -268,7 +269,7 @@ class WidrowHoff(NamedTuple):
         return WidrowHoffState(state.w, state.t + 1)
 
     def weights(self, state: WidrowHoffState) -> Array:
-        """The weights w of the regression (N,)."""
+        """Return the weights w of the regression (N,)."""
         return state.w
 
 

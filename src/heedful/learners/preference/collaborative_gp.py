@@ -138,7 +138,7 @@ class CollaborativeGP(NamedTuple):
         return self._with_weights(state, x.user)
 
     def relearn(self, state: CollaborativeGPState) -> CollaborativeGPState:
-        """The state with the functions and all people's weights learned from all answers, from the prior on."""
+        """Return the state with the functions and all people's weights learned from all answers, from the prior on."""
         said = state.said
         if not said.n:
             return self._prior_state(state.X, said, state.t)
@@ -157,15 +157,15 @@ class CollaborativeGP(NamedTuple):
         rng: np.random.Generator | None = None,
         skip: npt.ArrayLike = (),
     ) -> Ints:
-        """The `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item indices), as
-        `subset_acquisition.next_set` chooses them."""
+        """Return the `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item
+        indices), as `subset_acquisition.next_set` chooses them."""
         offered = np.unique(items)
         rows = np.asarray(skip, np.int64).reshape(-1, size)
         rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
         return offered[next_set(self.posterior(state, user, offered), self.rule, size, skip=rows, rng=rng)]
 
     def posterior(self, state: CollaborativeGPState, user: int = 0, items: Ints | None = None) -> Posterior:
-        """The posterior of a person's utilities of these items (distinct indices), or of all items."""
+        """Return the posterior of a person's utilities of these items (distinct indices), or of all items."""
         every = np.arange(state.mean.shape[1]) if items is None else np.asarray(items, np.int64)
         part = Functions(state.mean[:, every], state.cov[:, every[:, None], every], None)
         at = int(np.searchsorted(state.people, user))
@@ -174,13 +174,14 @@ class CollaborativeGP(NamedTuple):
         return utilities(part, np.zeros(self.D), np.ones(self.D))
 
     def with_items(self, state: CollaborativeGPState, features: npt.ArrayLike) -> CollaborativeGPState:
-        """The state with q more items, whose indices are n, n + 1, ..., by their features (q x d); d = 0 where items
-        have none. Everything is learned again. ValueError, naming what is wrong, where the features do not fit."""
+        """Return the state with q more items, whose indices are n, n + 1, ..., by their features (q x d); d = 0 where
+        items have none. Everything is learned again. Raise ValueError, naming what is wrong, if the features do not
+        fit."""
         _, X = with_new_items(self, state.X, features)
         return self.relearn(state._replace(X=X))
 
     def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:
-        """The state without the answers to questions that showed an item; the item itself stays."""
+        """Return the state without the answers to questions that showed an item; the item itself stays."""
         said = state.said
         return self.relearn(state._replace(said=drop_rows(said, rows_about(said, item))))
 
@@ -189,14 +190,15 @@ class CollaborativeGP(NamedTuple):
         return float(self.width) if self.space.equal else 0.0
 
     def _prior_state(self, X: Array, said: AnswerBuffer, t: int) -> CollaborativeGPState:
-        """The state before any answer, keeping the features X (n x d), the empty buffer and the number of rounds."""
+        """Return the state before any answer, keeping the features X (n x d), the empty buffer and the number of
+        rounds."""
         n = len(X)
         cov = np.repeat(prior_covariance(self, X)[None], self.D, axis=0)
         none = np.zeros((0, self.D))
         return CollaborativeGPState(X, said, np.zeros((self.D, n)), cov, np.zeros(0, np.int64), none, none.copy(), 0, t)
 
     def _with_weights(self, state: CollaborativeGPState, user: int) -> CollaborativeGPState:
-        """The state with one person's weights computed from their answers; the functions stay as they are."""
+        """Return the state with one person's weights computed from their answers; the functions stay as they are."""
         at = state.said.of(user)
         items, inverse = np.unique(state.said.pairs[at], return_inverse=True)
         rows: PairRows = state.said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))

@@ -103,13 +103,14 @@ class PreferenceGPState(NamedTuple):
         return True
 
     def own(self) -> PreferenceGPState:
-        """A copy that `update` may overwrite. It shares mean, cov and X, which `update` replaces and never writes
-        to."""
+        """Return a copy that `update` may overwrite. It shares mean, cov and X, which `update` replaces and never
+        writes to."""
         return self._replace(said=self.said.own())
 
 
 def initial_state(learner: Hyperparameters) -> PreferenceGPState:
-    """The state before the first answer. ValueError, naming the field, where a hyperparameter makes no sense."""
+    """Return the state before the first answer. Raise ValueError, naming the field, if a hyperparameter makes no
+    sense."""
     check_choice(learner.space)
     check_amplitude(learner.amplitude)
     for name, most in (("width", MOST), ("lapse", 0.99), ("lengthscale", 1e50)):
@@ -128,17 +129,17 @@ def initial_state(learner: Hyperparameters) -> PreferenceGPState:
 
 
 def prior_covariance(learner: Hyperparameters, X: Array) -> Array:
-    """The kernel matrix K (n x n) of items with features X (n x d); d = 0 where items have none."""
+    """Return the kernel matrix K (n x n) of items with features X (n x d); d = 0 where items have none."""
     return kernel_for(X, learner.lengthscale or "median", float(learner.amplitude)).over(X)
 
 
 def noise_prior(learner: Hyperparameters) -> NoisePrior:
-    """The prior of how people answer: their width and lapse rate."""
+    """Return the prior of how people answer: their width and lapse rate."""
     return NoisePrior(width=float(learner.width)) if learner.space.equal else NoisePrior()
 
 
 def answer_noise(learner: GPHyperparameters, said: AnswerBuffer, user: int) -> tuple[float, float]:
-    """The width and the lapse rate of a person: as last learned, or the learner's own for a new person."""
+    """Return the width and the lapse rate of a person: as last learned, or the learner's own for a new person."""
     at = said.of(user)
     if at.size:
         return float(said.width[at[-1]]), float(said.lapse[at[-1]])
@@ -151,7 +152,7 @@ def answer_noise(learner: GPHyperparameters, said: AnswerBuffer, user: int) -> t
 def with_answer(
     learner: GPHyperparameters, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Answer
 ) -> PreferenceGPState:
-    """The state with one more answer, its sites still 0. It may overwrite the arrays of `state`."""
+    """Return the state with one more answer, its sites still 0. It may overwrite the arrays of `state`."""
     said = state.said
     width, lapse = answer_noise(learner, said, x.user)
     order = order_of(feedback, y.size)
@@ -201,8 +202,8 @@ def update_state(
     every: int,
     learn_noise: bool,
 ) -> PreferenceGPState:
-    """The state after one answer, with the person's sites updated: until they converge after every `every` comparisons,
-    in one sweep otherwise. It may overwrite the arrays of `state`."""
+    """Return the state after one answer, with the person's sites updated: until they converge after every `every`
+    comparisons, in one sweep otherwise. It may overwrite the arrays of `state`."""
     before = state.said.of(x.user).size
     state = with_answer(learner, state, x, y, feedback)
     anew = state.said.of(x.user).size // every > before // every
@@ -211,7 +212,7 @@ def update_state(
 
 
 def propose(learner: GPHyperparameters, state: PreferenceGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:
-    """The row (k,) of the pool with the highest value of the learner's acquisition rule, ties to the first."""
+    """Return the row (k,) of the pool with the highest value of the learner's acquisition rule, ties to the first."""
     at = int(rng.integers(len(x.pairs))) if learner.rule == "random" else 0
     if learner.rule != "random" and len(x.pairs) > 1:
         items, local = np.unique(x.pairs, return_inverse=True)
@@ -222,7 +223,7 @@ def propose(learner: GPHyperparameters, state: PreferenceGPState, x: ComparisonP
 
 
 def user_posterior(state: PreferenceGPState, user: int, items: Ints | None) -> Posterior:
-    """The posterior of a person's utilities of these items (distinct indices), or of all items."""
+    """Return the posterior of a person's utilities of these items (distinct indices), or of all items."""
     every = np.arange(state.mean.size) if items is None else np.asarray(items, np.int64)
     return item_posterior(state.cov, state.mean, state.said, user, every)
 
@@ -236,8 +237,8 @@ def question(
     rng: np.random.Generator | None,
     skip: npt.ArrayLike,
 ) -> Ints:
-    """The `size` of `items` (i,) to show next: of all pairs (or sets) of them that are not in `skip`, the one with the
-    highest value of the learner's acquisition rule."""
+    """Return the `size` of `items` (i,) to show next: of all pairs (or sets) of them that are not in `skip`, the one
+    with the highest value of the learner's acquisition rule."""
     offered = np.unique(items)
     rows = np.asarray(skip, np.int64).reshape(-1, size)
     rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
@@ -251,8 +252,8 @@ def question(
 def group_posterior(
     learner: GPHyperparameters, state: PreferenceGPState, users: Ints, pooled: bool
 ) -> Posterior | Mixture:
-    """The posterior of the mean of these people's utilities, with the kernel and the noise inferred from the answers
-    too.
+    """Return the posterior of the mean of these people's utilities, with the kernel and the noise inferred from the
+    answers too.
 
     Without `pooled`, the posterior of a single person uses only that person's answers.
     """
@@ -268,14 +269,14 @@ def group_posterior(
 
 
 def answers_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> AnswerSites:
-    """A person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
+    """Return a person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
     at = state.said.of(user)
     rows = state.said.rows(at)._replace(user=np.zeros(at.size, np.int64))
     return AnswerSites(rows, state.said.sites(at), *answer_noise(learner, state.said, user))
 
 
 def trust_in(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> EPDiagnostics:
-    """Diagnostics of how far the EP posterior of a person can be trusted."""
+    """Return diagnostics of how far the EP posterior of a person can be trusted."""
     told = answers_of(learner, state, user)
     items = np.unique(told.rows.pairs)
     told = told._replace(rows=told.rows._replace(pairs=np.searchsorted(items, told.rows.pairs)))
@@ -284,7 +285,7 @@ def trust_in(learner: GPHyperparameters, state: PreferenceGPState, user: int) ->
 
 
 def noise_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> UserNoise:
-    """How a person answers: width, lapse rate, and the probability that all their answers are random."""
+    """Return how a person answers: width, lapse rate, and the probability that all their answers are random."""
     told, prior = answers_of(learner, state, user), noise_prior(learner)
     items, inverse = np.unique(told.rows.pairs, return_inverse=True)
     rows = told.rows._replace(pairs=inverse.reshape(-1, 2))
@@ -295,8 +296,8 @@ def noise_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) ->
 
 
 def with_new_items(learner: Hyperparameters, X: Array, features: npt.ArrayLike) -> tuple[Array, Array]:
-    """K and the features of all items: those with features X (n x d), then the new ones. ValueError, naming what is
-    wrong, where the `features` of the new items do not fit."""
+    """Return K and the features of all items: those with features X (n x d), then the new ones. Raise ValueError,
+    naming what is wrong, if the `features` of the new items do not fit."""
     n, d = X.shape
     more = numbers("features", features, "2-dimensional numbers, a row for each item")
     if more.ndim == 2 and n == 0:

@@ -106,16 +106,16 @@ class PreferenceGP(NamedTuple):
         rng: np.random.Generator | None = None,
         skip: npt.ArrayLike = (),
     ) -> Ints:
-        """The `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item indices), as
-        `subset_acquisition.next_set` chooses them."""
+        """Return the `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item
+        indices), as `subset_acquisition.next_set` chooses them."""
         return question(self, state, user, items, size, rng, skip)
 
     def posterior(self, state: PreferenceGPState, user: int = 0, items: Ints | None = None) -> Posterior:
-        """The posterior of a person's utilities of these items (distinct indices), or of all items."""
+        """Return the posterior of a person's utilities of these items (distinct indices), or of all items."""
         return user_posterior(state, user, items)
 
     def group_posterior(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
-        """The posterior of the mean utility of each item over these people (u,).
+        """Return the posterior of the mean utility of each item over these people (u,).
 
         It does not take the kernel, the noise and the population for known, so its variances also show how uncertain
         these are.
@@ -123,21 +123,22 @@ class PreferenceGP(NamedTuple):
         return group_posterior(self, state, users, pooled=False)
 
     def answers_of(self, state: PreferenceGPState, user: int = 0) -> AnswerSites:
-        """A person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
+        """Return a person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
         return answers_of(self, state, user)
 
     def noise(self, state: PreferenceGPState, user: int = 0) -> UserNoise:
-        """How a person answers: their width, lapse rate, and the probability that all their answers are random."""
+        """Return how a person answers: their width, lapse rate, and the probability that all their answers are
+        random."""
         return noise_of(self, state, user)
 
     def trust(self, state: PreferenceGPState, user: int = 0) -> EPDiagnostics:
-        """Diagnostics of how far the EP posterior of a person can be trusted; with lapses, it may have several
+        """Return diagnostics of how far the EP posterior of a person can be trusted; with lapses, it may have several
         modes."""
         return trust_in(self, state, user)
 
     def with_items(self, state: PreferenceGPState, features: npt.ArrayLike) -> PreferenceGPState:
-        """The state with q more items, whose indices are n, n + 1, ..., by their features (q x d); d = 0 where items
-        have none.
+        """Return the state with q more items, whose indices are n, n + 1, ..., by their features (q x d); d = 0 where
+        items have none.
 
         K is computed for all items; a person's sites stay as they are until that person's next answer. ValueError,
         naming what is wrong, where the features do not fit.
@@ -146,8 +147,8 @@ class PreferenceGP(NamedTuple):
         return state._replace(mean=np.zeros(len(K)), cov=K, X=X)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
-        """The state without the answers to questions that showed an item, as if they had never been given; the item
-        itself stays."""
+        """Return the state without the answers to questions that showed an item, as if they had never been given; the
+        item itself stays."""
         said = state.said
         gone = rows_about(said, item)
         state = state._replace(said=drop_rows(said, gone))
@@ -220,8 +221,8 @@ class HierarchicalGP(NamedTuple):
         return self.relearn(state._replace(t=state.t + 1))
 
     def relearn(self, state: PreferenceGPState, steps: int = 10) -> PreferenceGPState:
-        """The state with m and S (with `learn_noise`, also the width and the lapse rates) learned from all answers, in
-        `steps` steps of EM from their present values."""
+        """Return the state with m and S (with `learn_noise`, also the width and the lapse rates) learned from all
+        answers, in `steps` steps of EM from their present values."""
         said = state.said
         people, last, user = _people(said)
         got = fit(
@@ -244,17 +245,17 @@ class HierarchicalGP(NamedTuple):
         rng: np.random.Generator | None = None,
         skip: npt.ArrayLike = (),
     ) -> Ints:
-        """The `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item indices), as
-        `subset_acquisition.next_set` chooses them."""
+        """Return the `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item
+        indices), as `subset_acquisition.next_set` chooses them."""
         return question(self, state, user, items, size, rng, skip)
 
     def posterior(self, state: PreferenceGPState, user: int = 0, items: Ints | None = None) -> Posterior:
-        """The posterior of a person's utilities of these items (distinct indices), or of all items; the population's
-        for a new person."""
+        """Return the posterior of a person's utilities of these items (distinct indices), or of all items; the
+        population's for a new person."""
         return user_posterior(state, user, items)
 
     def group_posterior(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
-        """The posterior of the mean utility of each item over these people (u,).
+        """Return the posterior of the mean utility of each item over these people (u,).
 
         It does not take the kernel, the noise and the population for known, so its variances also show how uncertain
         these are.
@@ -262,20 +263,21 @@ class HierarchicalGP(NamedTuple):
         return group_posterior(self, state, users, pooled=True)
 
     def answers_of(self, state: PreferenceGPState, user: int = 0) -> AnswerSites:
-        """A person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
+        """Return a person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
         return answers_of(self, state, user)
 
     def noise(self, state: PreferenceGPState, user: int = 0) -> UserNoise:
-        """How a person answers: the width, their lapse rate, and the probability that all their answers are random."""
+        """Return how a person answers: the width, their lapse rate, and the probability that all their answers are
+        random."""
         return noise_of(self, state, user)
 
     def trust(self, state: PreferenceGPState, user: int = 0) -> EPDiagnostics:
-        """Diagnostics of how far the EP posterior of a person can be trusted; with lapses, it may have several
+        """Return diagnostics of how far the EP posterior of a person can be trusted; with lapses, it may have several
         modes."""
         return trust_in(self, state, user)
 
     def with_items(self, state: PreferenceGPState, features: npt.ArrayLike) -> PreferenceGPState:
-        """The state with q more items, as `PreferenceGP.with_items`.
+        """Return the state with q more items, as `PreferenceGP.with_items`.
 
         m and S stay as they are for the earlier items; the new items follow from these by the kernel.
         """
@@ -286,8 +288,8 @@ class HierarchicalGP(NamedTuple):
         return state._replace(mean=mean, cov=cov, X=X)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
-        """The state without the answers to questions that showed an item, with all else learned again from the prior
-        on; the item itself stays."""
+        """Return the state without the answers to questions that showed an item, with all else learned again from the
+        prior on; the item itself stays."""
         return self._from_prior(state, drop_rows(state.said, rows_about(state.said, item)))
 
     def _from_prior(self, state: PreferenceGPState, said: AnswerBuffer) -> PreferenceGPState:
@@ -299,6 +301,6 @@ class HierarchicalGP(NamedTuple):
 
 
 def _people(said: AnswerBuffer) -> tuple[Ints, Ints, Ints]:
-    """(the people with answers (p,), the last row of each (p,), for each row the index of its person (n,))."""
+    """Return (the people with answers (p,), the last row of each (p,), for each row the index of its person (n,))."""
     people, last, user = np.unique(said.user[: said.n][::-1], return_index=True, return_inverse=True)
     return people, said.n - 1 - last, user[::-1]

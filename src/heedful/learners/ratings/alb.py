@@ -144,21 +144,22 @@ class ALB(NamedTuple):
         return learn_slate(self, state, x, feedback)
 
     def scores(self, state: ALBState, x: SlateContext) -> Array:
-        """The upper confidence bound of each item on offer (c,), by which `propose` ranks them (Eq. 6); A_i . B_j
-        between two switches."""
+        """Return the upper confidence bound of each item on offer (c,), by which `propose` ranks them (Eq. 6); A_i .
+        B_j between two switches."""
         if not is_due(self, state, x.user):
             return column_scores(catalogue(self, state, x), x.items, state.A[x.user])
         mu, inverse, c = ellipsoid(self, state, x.user)
         return optimistic(catalogue(self, state, x), x.items, mu, inverse, c)
 
     def ratings(self, state: ALBState, x: SlateContext) -> Array:
-        """The predicted rating A_i . B_j of each item on offer (c,); 0 for a user without ratings."""
+        """Return the predicted rating A_i . B_j of each item on offer (c,); 0 for a user without ratings."""
         A = with_users(state.A, x.user + 1)
         ratings: Array = np.dot(A[x.user], catalogue(self, state, x)[:, x.items])
         return ratings
 
     def without_rating(self, state: ALBState, user: int, item: int, rating: float, weight: float = 1.0) -> ALBState:
-        """The state without one rating. It may overwrite `state`. LookupError where the user never rated the item.
+        """Return the state without one rating. It may overwrite `state`. Raise LookupError if the user never rated the
+        item.
 
         Counts and sums are then exact, and the item's factors are fitted again. All other factors still depend on the
         rating; to remove it completely, fold the log again without it.
@@ -170,7 +171,7 @@ class ALB(NamedTuple):
         return _refit(self, state, [item])
 
     def without_item(self, state: ALBState, item: int) -> ALBState:
-        """The state without the ratings of an item, whose factors are again the first ones. It may overwrite
+        """Return the state without the ratings of an item, whose factors are again the first ones. It may overwrite
         `state`."""
         _mark_due(state, users_of(state.pairs, item).tolist())
         remove_item(state.pairs, item)
@@ -197,7 +198,8 @@ def fit_ellipsoid(learner: ALB, state: ALBState, user: int, L: Array, mu: Array)
 
 @kernel
 def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, float]:
-    """The confidence ellipsoid of a user's factors, for scoring items: mu (k,), L^-1 (k x k) and the radius c."""
+    """Return the confidence ellipsoid of a user's factors, for scoring items: mu (k,), L^-1 (k x k) and the radius
+    c."""
     k = state.A.shape[1]
     L, mu, inverse = np.zeros((k, k)), np.zeros(k), np.zeros((k, k))
     c = fit_ellipsoid(learner, state, user, L, mu)
@@ -207,7 +209,7 @@ def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, f
 
 @kernel
 def is_due(learner: ALB, state: ALBState, user: int) -> bool:
-    """Whether a user's factors must be computed again, because det V has grown enough."""
+    """Return whether a user's factors must be computed again, because det V has grown enough."""
     if learner.switching <= 0.0 or user >= state.growth.size:
         return True
     return bool(state.growth[user] > math.log1p(learner.switching))
@@ -215,14 +217,14 @@ def is_due(learner: ALB, state: ALBState, user: int) -> bool:
 
 @kernel
 def catalogue(learner: ALB, state: ALBState, x: SlateContext) -> Array:
-    """The factors of all items, k x m, with first factors for items that were never rated."""
+    """Return the factors of all items, k x m, with first factors for items that were never rated."""
     return with_items(state.columns, state.seed, learner.spread, learner.n_factors, x.items[-1] + 1)
 
 
 @noinline
 @kernel
 def best_slate(learner: ALB, state: ALBState, x: SlateContext) -> Ints:
-    """The indices of the items with the highest upper confidence bounds, best first (at most `space.size`)."""
+    """Return the indices of the items with the highest upper confidence bounds, best first (at most `space.size`)."""
     columns = catalogue(learner, state, x)
     if not is_due(learner, state, x.user):
         scores = column_scores(columns, x.items, state.A[x.user])
@@ -238,7 +240,7 @@ def best_slate(learner: ALB, state: ALBState, x: SlateContext) -> Ints:
 @noinline
 @kernel
 def learn_slate(learner: ALB, state: ALBState, x: SlateContext, feedback: SlateRatings) -> ALBState:
-    """The state after the ratings of one round. It may overwrite the arrays of `state`."""
+    """Return the state after the ratings of one round. It may overwrite the arrays of `state`."""
     k = state.A.shape[1]
     columns = catalogue(learner, state, x)
     B = state.B
@@ -306,8 +308,8 @@ def _mark_due(state: ALBState, users: list[int]) -> None:
 
 
 def _refit(learner: ALB, state: ALBState, items: list[int]) -> ALBState:
-    """The state with the factors of these items fitted to their remaining ratings; the first factors where none are
-    left."""
+    """Return the state with the factors of these items fitted to their remaining ratings; the first factors where none
+    are left."""
     for item in items:
         if users_of(state.pairs, item).size:
             fit_item(learner, state.pairs, state.A, state.B, state.columns, item)

@@ -25,7 +25,7 @@ Array = npt.NDArray[np.float64]
 
 
 def check_pair(pairs: InteractionMatrix, user: int, item: int) -> int:
-    """The place of the pair. LookupError where this user never rated this item."""
+    """Return the place of the pair. Raise LookupError if this user never rated this item."""
     p = place_of(pairs, user, item)
     if p < 0:
         raise LookupError(f"item: expected one that user {user} rated, got {item}")
@@ -34,7 +34,8 @@ def check_pair(pairs: InteractionMatrix, user: int, item: int) -> int:
 
 @kernel
 def best_items(scores: Floats, items: Ints, size: int) -> Ints:
-    """The `size` items with the highest scores, best first, ties to the first; all where there are fewer. Both (n,)."""
+    """Return the `size` items with the highest scores, best first, ties to the first; all if there are fewer. Both
+    (n,)."""
     return items[top(scores, min(size, items.size))]
 
 
@@ -50,7 +51,7 @@ def _uniform_loop(seed: int, a: int, b: int) -> float:
 
 @primitive(_uniform_loop)
 def uniform(seed: int, a: int, b: int) -> float:
-    """A pseudo-random number between 0 and 1, a function of seed, a and b: SplitMix64, twice."""
+    """Return a pseudo-random number between 0 and 1, a function of seed, a and b: SplitMix64, twice."""
     most = 2**64 - 1
     z = (int(seed) + int(a) * 0x9E3779B97F4A7C15 + int(b) * 0xD1B54A32D192ED03) & most
     for _ in range(2):
@@ -75,7 +76,7 @@ def _row_scores_loop(rows: Array, items: Ints, w: Array) -> Array:
 @noinline
 @primitive(_row_scores_loop)
 def row_scores(rows: Array, items: Ints, w: Array) -> Array:
-    """The inner products rows_j . w of the items (n,), rows (m x k), w (k,); summed from the first factor on."""
+    """Return the inner products rows_j . w of the items (n,), rows (m x k), w (k,); summed from the first factor on."""
     chosen = rows[items]
     s = chosen[:, 0] * w[0]
     for a in range(1, w.size):
@@ -133,7 +134,7 @@ def subtract(tally: Tally, item: int, count: float, total: float) -> Tally:
 
 
 def tally_without_item(tally: Tally, item: int) -> Tally:
-    """The tally without the ratings of an item. It may overwrite the arrays of `tally`."""
+    """Return the tally without the ratings of an item. It may overwrite the arrays of `tally`."""
     if item < tally.counts.size:
         tally = subtract(tally, item, float(tally.counts[item]), float(tally.totals[item]))
     remove_item(tally.pairs, item)
@@ -141,8 +142,8 @@ def tally_without_item(tally: Tally, item: int) -> Tally:
 
 
 def tally_without_rating(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
-    """The tally without one rating. It may overwrite the arrays of `tally`. LookupError where the user never rated the
-    item."""
+    """Return the tally without one rating. It may overwrite the arrays of `tally`. Raise LookupError if the user never
+    rated the item."""
     check_pair(tally.pairs, user, item)
     remove_rating(tally.pairs, user, item, rating, weight)
     return subtract(tally, item, weight, weight * rating)
@@ -150,7 +151,7 @@ def tally_without_rating(tally: Tally, user: int, item: int, rating: float, weig
 
 @kernel
 def overall(tally: Tally) -> float:
-    """The mean of all ratings; 0 where there is none."""
+    """Return the mean of all ratings; 0 if there is none."""
     return tally.sum / tally.n if tally.n > 0.0 else 0.0
 
 
@@ -167,7 +168,8 @@ def _item_means_loop(count: Array, total: Array, items: Ints, mean: float, prior
 @noinline
 @primitive(_item_means_loop)
 def item_means(count: Array, total: Array, items: Ints, mean: float, prior: float) -> Array:
-    """The mean rating of the items (n,), with `prior` ratings of `mean` added to each; `mean` where there is none."""
+    """Return the mean rating of the items (n,), with `prior` ratings of `mean` added to each; `mean` where there is
+    none."""
     known = items < count.size
     at = np.where(known, items, 0)
     c = prior + np.where(known, count[at], 0.0)
@@ -224,11 +226,11 @@ class RandomItem(NamedTuple):
         return RoundCount(state.t + 1)
 
     def without_item(self, state: RoundCount, item: int) -> RoundCount:
-        """The state without the ratings of an item: unchanged, it has none."""
+        """Return the state without the ratings of an item: unchanged, it has none."""
         return state
 
     def without_rating(self, state: RoundCount, user: int, item: int, rating: float, weight: float = 1.0) -> RoundCount:
-        """The state without one rating: unchanged, it has none."""
+        """Return the state without one rating: unchanged, it has none."""
         return state
 
 
@@ -251,13 +253,13 @@ class UserGreedy(NamedTuple):
         return empty_tally()
 
     def scores(self, state: Tally, x: SlateContext) -> Array:
-        """The predicted rating of each item on offer (c,)."""
+        """Return the predicted rating of each item on offer (c,)."""
         out = np.full(x.items.size, overall(state))
         put_own_means(out, state.pairs, x.user, x.items)
         return out
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """The predicted rating of each item on offer (c,)."""
+        """Return the predicted rating of each item on offer (c,)."""
         return self.scores(state, x)
 
     def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -267,12 +269,12 @@ class UserGreedy(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
-        """The state without the ratings of an item. It may overwrite the arrays of `state`."""
+        """Return the state without the ratings of an item. It may overwrite the arrays of `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        """The state without one rating. It may overwrite the arrays of `state`. LookupError where the user never rated
-        the item."""
+        """Return the state without one rating. It may overwrite the arrays of `state`. Raise LookupError if the user
+        never rated the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 
@@ -296,11 +298,11 @@ class ItemMean(NamedTuple):
         return empty_tally()
 
     def scores(self, state: Tally, x: SlateContext) -> Array:
-        """The predicted rating of each item on offer (c,)."""
+        """Return the predicted rating of each item on offer (c,)."""
         return item_means(state.counts, state.totals, x.items, overall(state), self.prior)
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """The predicted rating of each item on offer (c,)."""
+        """Return the predicted rating of each item on offer (c,)."""
         return self.scores(state, x)
 
     def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -310,12 +312,12 @@ class ItemMean(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
-        """The state without the ratings of an item. It may overwrite the arrays of `state`."""
+        """Return the state without the ratings of an item. It may overwrite the arrays of `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        """The state without one rating. It may overwrite the arrays of `state`. LookupError where the user never rated
-        the item."""
+        """Return the state without one rating. It may overwrite the arrays of `state`. Raise LookupError if the user
+        never rated the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 
@@ -339,13 +341,13 @@ class PairMean(NamedTuple):
         return empty_tally()
 
     def scores(self, state: Tally, x: SlateContext) -> Array:
-        """The predicted rating of each item on offer (c,)."""
+        """Return the predicted rating of each item on offer (c,)."""
         out = item_means(state.counts, state.totals, x.items, overall(state), self.prior)
         put_own_means(out, state.pairs, x.user, x.items)
         return out
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """The predicted rating of each item on offer (c,)."""
+        """Return the predicted rating of each item on offer (c,)."""
         return self.scores(state, x)
 
     def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -355,18 +357,18 @@ class PairMean(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
-        """The state without the ratings of an item. It may overwrite the arrays of `state`."""
+        """Return the state without the ratings of an item. It may overwrite the arrays of `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        """The state without one rating. It may overwrite the arrays of `state`. LookupError where the user never rated
-        the item."""
+        """Return the state without one rating. It may overwrite the arrays of `state`. Raise LookupError if the user
+        never rated the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 
 @kernel
 def update_tally(tally: Tally, x: SlateContext, feedback: SlateRatings | WeightedRatings) -> Tally:
-    """The tally after a round. It may overwrite the arrays of `tally`."""
+    """Return the tally after a round. It may overwrite the arrays of `tally`."""
     for r in range(feedback.items.size):
         rating, weight = float(feedback.ratings[r]), float(feedback.weight(r))
         tally = add_to_tally(tally, x.user, int(feedback.items[r]), rating, weight)
@@ -374,5 +376,5 @@ def update_tally(tally: Tally, x: SlateContext, feedback: SlateRatings | Weighte
 
 
 def empty_tally() -> Tally:
-    """A tally without ratings."""
+    """Return a tally without ratings."""
     return Tally(empty_matrix(64, 64), np.zeros(64), np.zeros(64), 0.0, 0.0, 0)

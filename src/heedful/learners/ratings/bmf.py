@@ -143,7 +143,7 @@ class BMF(NamedTuple):
         return BMFState(empty_matrix(64, 64), np.zeros(192), facts, plain, factored, seed, 0)
 
     def scores(self, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Array:
-        """The upper bound, or the draw, by which `propose` ranks the items on offer (c,)."""
+        """Return the upper bound, or the draw, by which `propose` ranks the items on offer (c,)."""
         return scores_of(self, state, x, rng)
 
     def propose(self, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -159,18 +159,18 @@ class BMF(NamedTuple):
     # ------------------------------------------------------------------ predictions
 
     def ratings(self, state: BMFState, x: SlateContext) -> Array:
-        """The predicted rating of each item on offer (c,)."""
+        """Return the predicted rating of each item on offer (c,)."""
         w, S = user_gaussian(active_model(self, state), x.user)
         out: Array = predict(self, state, x, w, S, 0)[0] + state.facts[ORIGIN]
         return out
 
     def deviations(self, state: BMFState, x: SlateContext) -> Array:
-        """The posterior standard deviation of the user's rating of each item on offer, without noise (c,)."""
+        """Return the posterior standard deviation of the user's rating of each item on offer, without noise (c,)."""
         w, S = user_gaussian(active_model(self, state), x.user)
         return np.sqrt(predict(self, state, x, w, S, 1)[1])
 
     def parts(self, state: BMFState, x: SlateContext) -> tuple[tuple[str, Array], ...]:
-        """The terms that add up to `ratings`, each with its name in words, (c,) each."""
+        """Return the terms that add up to `ratings`, each with its name in words, (c,) each."""
         model, facts = active_model(self, state), state.facts
         items = with_rows(model.items, int(x.items[-1]) + 1, state.seed)
         w, _ = user_gaussian(model, x.user)
@@ -187,15 +187,15 @@ class BMF(NamedTuple):
     # ------------------------------------------------------------------ removing ratings
 
     def without_item(self, state: BMFState, item: int) -> BMFState:
-        """The state without the ratings of an item; its row, and the rows of its raters, are inferred again."""
+        """Return the state without the ratings of an item; its row, and the rows of its raters, are inferred again."""
         return self.forget_pairs(state, [(i, item) for i in users_of(state.pairs, item).tolist()])
 
     def without_rating(self, state: BMFState, user: int, item: int, rating: float, weight: float = 1.0) -> BMFState:
-        """The state without one rating of this weight (below gamma = 1, the weight that is left of it).
+        """Return the state without one rating of this weight (below gamma = 1, the weight that is left of it).
 
         Counts and sums are then exact, and the rows of the user and the item are inferred again. The highest rating and
-        the origin stay as they are: to remove the rating completely, fold the log again without it. LookupError where
-        the user never rated the item.
+        the origin stay as they are: to remove the rating completely, fold the log again without it. Raise LookupError
+        if the user never rated the item.
         """
         pairs, facts, told = state.pairs, state.facts, state.told
         p = check_pair(pairs, user, item)
@@ -213,7 +213,7 @@ class BMF(NamedTuple):
         return state
 
     def forget_pairs(self, state: BMFState, those: list[tuple[int, int]]) -> BMFState:
-        """The state without these pairs (user, item); the rows of their users and items are inferred again."""
+        """Return the state without these pairs (user, item); the rows of their users and items are inferred again."""
         pairs, scale = state.pairs, state.facts[SCALE]
         for user, item in those:
             p = place_of(pairs, user, item)
@@ -241,8 +241,8 @@ class BMF(NamedTuple):
 @noinline
 @kernel
 def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
-    """The state at the beginning of a round: older ratings discounted by gamma, with room for the user and the items.
-    It may overwrite the arrays of `state`."""
+    """Return the state at the beginning of a round: older ratings discounted by gamma, with room for the user and the
+    items. It may overwrite the arrays of `state`."""
     facts, pairs, told, gamma = state.facts, state.pairs, state.told, learner.gamma
     if gamma < 1.0:
         for i in (WEIGHT, SQUARES, WITHIN, AGAIN, RATINGS, SCALE):
@@ -311,7 +311,7 @@ def remove_from_facts(facts: Array, count: float, total: float, squares: float, 
 @noinline
 @kernel
 def learn_rating(learner: BMF, state: BMFState, user: int, item: int, rating: float, weight: float) -> BMFState:
-    """The state after one rating, which counts `weight` times. It may overwrite the arrays of `state`."""
+    """Return the state after one rating, which counts `weight` times. It may overwrite the arrays of `state`."""
     facts, plain, factored, t = state.facts, state.plain, state.factored, state.t - 1
     a, b = plain.score, factored.score
     if learner.automatic and facts[RATINGS] > 0.0:
@@ -332,16 +332,16 @@ def learn_rating(learner: BMF, state: BMFState, user: int, item: int, rating: fl
 
 @kernel
 def active_model(learner: BMF, state: BMFState) -> FactorModel:
-    """The model that predicts and decides: with `automatic`, the one with the higher score."""
+    """Return the model that predicts and decides: with `automatic`, the one with the higher score."""
     return state.factored if not learner.automatic or state.factored.score > state.plain.score else state.plain
 
 
 @noinline
 @kernel
 def predict(learner: BMF, state: BMFState, x: SlateContext, w: Array, S: Array, uncertain: int) -> tuple[Array, Array]:
-    """The posterior mean, less the first rating of all, and variance, without noise, of a user's rating of each item on
-    offer, both (c,). The user's row has mean w (K,) and covariance S (K x K). No variance (0,) where `uncertain` is
-    0."""
+    """Return the posterior mean, less the first rating of all, and variance, without noise, of a user's rating of each
+    item on offer, both (c,). The user's row has mean w (K,) and covariance S (K x K). No variance (0,) where
+    `uncertain` is 0."""
     model = active_model(learner, state)
     items = with_rows(model.items, x.items[-1] + 1, state.seed)
     mean, var = np.empty(x.items.size), np.empty(x.items.size * uncertain)
@@ -352,14 +352,14 @@ def predict(learner: BMF, state: BMFState, x: SlateContext, w: Array, S: Array, 
 
 @kernel
 def exploration_width(learner: BMF, facts: Array, count: float) -> float:
-    """The number of standard deviations c that are added for a user with `count` ratings."""
+    """Return the number of standard deviations c that are added for a user with `count` ratings."""
     return learner.width + learner.growth * math.log(1.0 + count * (facts[AGAIN] / max(facts[RATINGS], 1.0)))
 
 
 @noinline
 @kernel
 def scores_of(learner: BMF, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Array:
-    """The upper bound, or the draw, of each item on offer (c,)."""
+    """Return the upper bound, or the draw, of each item on offer (c,)."""
     width = exploration_width(learner, state.facts, total_count(state.pairs, x.user) * state.facts[SCALE])
     w, S = user_gaussian(active_model(learner, state), x.user)
     z = np.ones(1)
@@ -390,7 +390,7 @@ def _upper_bounds_loop(mean: Array, var: Array, width: float, z: Array, origin: 
 @noinline
 @primitive(_upper_bounds_loop)
 def upper_bounds(mean: Array, var: Array, width: float, z: Array, origin: float, highest: float) -> Array:
-    """mean + origin + width z sd for each item (c,), at most about `highest`; z (1,) or (c,), sd the root of var
+    """Return mean + origin + width z sd for each item (c,), at most about `highest`; z (1,) or (c,), sd the root of var
     (c,)."""
     mean += origin
     if width > 0.0:

@@ -55,7 +55,7 @@ class FactorModel(NamedTuple):
 
 
 def empty_model(K: int, facts: Array) -> FactorModel:
-    """A model with K numbers a row, before the first rating; `facts` (FACTS,)."""
+    """Return a model with K numbers a row, before the first rating; `facts` (FACTS,)."""
     sides = [
         GaussianRows(np.empty((0, K)), np.empty((0, K, K)), np.empty((0, K + 4)), np.zeros(K + 4)) for _ in range(2)
     ]
@@ -67,7 +67,8 @@ def empty_model(K: int, facts: Array) -> FactorModel:
 @noinline
 @kernel
 def with_capacity(model: FactorModel, users: int, items: int, nobody: int, seed: int) -> FactorModel:
-    """The model with room for at least `users` and `items`. `nobody` is the seed of user rows: -1, they start at 0."""
+    """Return the model with room for at least `users` and `items`. `nobody` is the seed of user rows: -1, they start at
+    0."""
     return FactorModel(
         with_rows(model.users, users, nobody), with_rows(model.items, items, seed), model.hyper, model.score
     )
@@ -181,7 +182,8 @@ def learn_rows(
 @noinline
 @kernel
 def user_gaussian(model: FactorModel, user: int) -> tuple[Array, Array]:
-    """Posterior mean (K,) and covariance (K x K) of a user's row; those of the prior for a user without ratings."""
+    """Return the posterior mean (K,) and covariance (K x K) of a user's row; those of the prior for a user without
+    ratings."""
     users, K = model.users, model.users.mean.shape[1]
     if user < users.mean.shape[0] and users.adds[user, K + 1] > 0.0:
         return users.mean[user].copy(), users.cov[user].copy()
@@ -196,7 +198,8 @@ def user_gaussian(model: FactorModel, user: int) -> tuple[Array, Array]:
 def log_predictive(
     pairs: InteractionMatrix, model: FactorModel, user: int, item: int, facts: Array, y: float, weight: float
 ) -> float:
-    """The log predictive density of y, the next rating of this pair less the first rating of all, for its `weight`."""
+    """Return the log predictive density of y, the next rating of this pair less the first rating of all, for its
+    `weight`."""
     w, S = user_gaussian(model, user)
     one, mean, var = np.full(1, item), np.empty(1), np.empty(1)
     predictive_moments(model.items.mean, model.items.cov, model.items.adds, one, w, S, model.hyper, mean, var)
@@ -236,7 +239,7 @@ def add_own_ratings(
 
 @kernel
 def total_count(pairs: InteractionMatrix, user: int) -> float:
-    """The number of ratings of a user: the sum of the counts of their pairs."""
+    """Return the number of ratings of a user: the sum of the counts of their pairs."""
     p, count = pairs.of_user[user] if user < pairs.of_user.size else -1, 0.0
     while p >= 0:
         count += pairs.count[p]

@@ -46,7 +46,7 @@ class InteractionMatrix(NamedTuple):
 @noinline
 @kernel
 def empty_matrix(users: int, items: int) -> InteractionMatrix:
-    """A matrix without ratings, with room for `users` and `items`; both grow."""
+    """Return a matrix without ratings, with room for `users` and `items`; both grow."""
     n = 64
     of_user, of_item = np.full(users, -1), np.full(items, -1)
     return InteractionMatrix(
@@ -58,7 +58,8 @@ def empty_matrix(users: int, items: int) -> InteractionMatrix:
 @noinline
 @kernel
 def grow(a: A, size: int, fill: float) -> A:
-    """The array a (n,) where it has at least `size` places, else a copy of length 2 `size` padded with `fill`."""
+    """Return the array a (n,) where it has at least `size` places, else a copy of length 2 `size` padded with
+    `fill`."""
     if a.size >= size:
         return a
     out = np.empty(2 * size, a.dtype)
@@ -70,7 +71,7 @@ def grow(a: A, size: int, fill: float) -> A:
 @noinline
 @kernel
 def with_room(pairs: InteractionMatrix, user: int, item: int) -> InteractionMatrix:
-    """The matrix with room for this user, this item and one more pair."""
+    """Return the matrix with room for this user, this item and one more pair."""
     size = pairs.used + 1
     return InteractionMatrix(
         grow(pairs.user, size, 0), grow(pairs.item, size, 0),
@@ -83,7 +84,7 @@ def with_room(pairs: InteractionMatrix, user: int, item: int) -> InteractionMatr
 
 @kernel
 def place_of(pairs: InteractionMatrix, user: int, item: int) -> int:
-    """The place of the pair in the arrays; -1 where this user never rated this item."""
+    """Return the place of the pair in the arrays; -1 where this user never rated this item."""
     if user >= pairs.of_user.size:
         return -1
     p = pairs.of_user[user]
@@ -164,17 +165,17 @@ def remove_item(pairs: InteractionMatrix, item: int) -> None:
 
 
 def items_of(pairs: InteractionMatrix, user: int) -> Ints:
-    """The items that a user rated (n,), the newest first."""
+    """Return the items that a user rated (n,), the newest first."""
     return pairs.item[_places(pairs.of_user, pairs.after_user, user)]
 
 
 def users_of(pairs: InteractionMatrix, item: int) -> Ints:
-    """The users who rated an item (n,), the newest first."""
+    """Return the users who rated an item (n,), the newest first."""
     return pairs.user[_places(pairs.of_item, pairs.after_item, item)]
 
 
 def _places(newest: Ints, after: Ints, one: int) -> Ints:
-    """The places of the list of `one`, the newest first."""
+    """Return the places of the list of `one`, the newest first."""
     places = []
     p = newest[one] if one < newest.size else -1
     while p >= 0:

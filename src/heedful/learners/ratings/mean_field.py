@@ -45,7 +45,8 @@ class GaussianRows(NamedTuple):
 
 @kernel
 def places_of(first: int, after: Ints) -> Ints:
-    """The places (n,) of a linked list of pairs that starts at `first`; `after` has the next of each, -1 at the end."""
+    """Return the places (n,) of a linked list of pairs that starts at `first`; `after` has the next of each, -1 at the
+    end."""
     n, p = 0, first
     while p >= 0:
         n += 1
@@ -206,8 +207,8 @@ def _with_rows_loop(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
 @noinline
 @primitive(_with_rows_loop)
 def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
-    """The rows, with room for at least n. New rows have first factors drawn from `seed`; with seed -1 (users), all
-    0."""
+    """Return the rows, with room for at least n. New rows have first factors drawn from `seed`; with seed -1 (users),
+    all 0."""
     had, K = rows.mean.shape
     if had >= n:
         return rows

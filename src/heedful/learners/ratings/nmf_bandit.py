@@ -74,8 +74,8 @@ def _ratios_loop(count: Array, total: Array, low: float, own: Ints, other: Ints,
 @noinline
 @primitive(_ratios_loop)
 def ratios(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Array, G: Array) -> Array:
-    """The factors (n x k) of one multiplicative update of F, which fits F G' to the mean ratings x, less `low`, of the
-    rated pairs.
+    """Return the factors (n x k) of one multiplicative update of F, which fits F G' to the mean ratings x, less `low`,
+    of the rated pairs.
 
     For row f of F they are (sum x g) / (sum (f . g) g) over its pairs, g the row of G (m x k); 1 for a row without
     pairs. count, total, own (row of F) and other (row of G) are (P,).
@@ -105,7 +105,8 @@ def scale_factors(F: Array, by: Array) -> None:
 @noinline
 @kernel
 def with_positive(F: Array, rows: int, seed: int, side: int) -> Array:
-    """F (n x k), or a longer copy where it has fewer than `rows`; new rows are uniform between 0 and 1, by `seed`.
+    """Return F (n x k), or a longer copy where it has fewer than `rows`; new rows are uniform between 0 and 1, by
+    `seed`.
 
     `side` is 0 for users and 1 for items, so that the two get different numbers.
     """
@@ -122,7 +123,8 @@ def with_positive(F: Array, rows: int, seed: int, side: int) -> Array:
 @noinline
 @kernel
 def exploration_set(seed: int, user: int, items: Ints, size: int) -> Ints:
-    """The places in `items` of a user's exploration set: `size` of them at random, the same whenever it is asked."""
+    """Return the places in `items` of a user's exploration set: `size` of them at random, the same whenever it is
+    asked."""
     chance = np.empty(items.size)
     for j in range(items.size):
         chance[j] = uniform(seed, -1 - user, items[j])
@@ -168,7 +170,7 @@ class NMFBandit(NamedTuple):
         return NMFState(empty_matrix(64, 64), U, V, low, 0, seed, 0)
 
     def exploration_probability(self, state: NMFState) -> float:
-        """The probability of exploring in the next round."""
+        """Return the probability of exploring in the next round."""
         return min(1.0, self.theta * max(state.users, 1) * self.explored / (state.t + 1.0))
 
     def propose(self, state: NMFState, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -182,13 +184,13 @@ class NMFBandit(NamedTuple):
         return best_items(self.scores(state, x), x.items, self.space.size)
 
     def scores(self, state: NMFState, x: SlateContext) -> Array:
-        """The predicted rating of each item on offer, less the lowest rating (c,)."""
+        """Return the predicted rating of each item on offer, less the lowest rating (c,)."""
         U = with_positive(state.U, x.user + 1, state.seed, 0)
         V = with_positive(state.V, x.items[-1] + 1, state.seed, 1)
         return row_scores(V, x.items, U[x.user])
 
     def ratings(self, state: NMFState, x: SlateContext) -> Array:
-        """The predicted rating of each item on offer (c,)."""
+        """Return the predicted rating of each item on offer (c,)."""
         return self.scores(state, x) + state.low
 
     def update(self, state: NMFState, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> NMFState:
@@ -216,7 +218,7 @@ class NMFBandit(NamedTuple):
             scale_factors(V, ratios(count, total, low, item, user, V, U))
 
     def without_item(self, state: NMFState, item: int) -> NMFState:
-        """The state without the ratings of an item, whose factors are again the first ones. It may overwrite
+        """Return the state without the ratings of an item, whose factors are again the first ones. It may overwrite
         `state`."""
         remove_item(state.pairs, item)
         if item < state.V.shape[0]:
@@ -225,8 +227,8 @@ class NMFBandit(NamedTuple):
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))
 
     def without_rating(self, state: NMFState, user: int, item: int, rating: float, weight: float = 1.0) -> NMFState:
-        """The state without one rating; the factors change with the next fit. It may overwrite `state`. LookupError
-        where the user never rated the item."""
+        """Return the state without one rating; the factors change with the next fit. It may overwrite `state`. Raise
+        LookupError if the user never rated the item."""
         check_pair(state.pairs, user, item)
         remove_rating(state.pairs, user, item, rating, weight)
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))

@@ -93,8 +93,8 @@ def draw_gaussian(mu: Array, L: Array, sigma: float, z: Array, out: Array) -> No
 @noinline
 @kernel
 def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
-    """F (D x n x k), or a longer copy where it has fewer than `rows`; new rows are normal with standard deviation
-    `scale`, by `seed`."""
+    """Return F (D x n x k), or a longer copy where it has fewer than `rows`; new rows are normal with standard
+    deviation `scale`, by `seed`."""
     D, n, k = F.shape
     if n >= rows:
         return F
@@ -114,8 +114,8 @@ def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
 @noinline
 @kernel
 def systematic_resampling(log_weights: Array, start: float) -> Ints:
-    """The number of copies of each particle (D,) in systematic resampling: how many of the points (start + i) / D,
-    i = 0..D-1, fall into its share of the total weight; 0 <= start < 1."""
+    """Return the number of copies of each particle (D,) in systematic resampling: how many of the points (start + i) /
+    D, i = 0..D-1, fall into its share of the total weight; 0 <= start < 1."""
     D = log_weights.size
     most, total = log_weights.max(), 0.0
     for d in range(D):
@@ -133,7 +133,7 @@ def systematic_resampling(log_weights: Array, start: float) -> Ints:
 @noinline
 @kernel
 def effective_sample_size(log_weights: Array) -> float:
-    """The effective sample size of the particles, (sum w)^2 / sum w^2, from their log weights (D,)."""
+    """Return the effective sample size of the particles, (sum w)^2 / sum w^2, from their log weights (D,)."""
     most, total, squares = log_weights.max(), 0.0, 0.0
     for d in range(log_weights.size):
         w = math.exp(log_weights[d] - most)
@@ -183,14 +183,14 @@ class PTS(NamedTuple):
         return PTSState(empty_matrix(64, 64), U, V, np.zeros(self.n_particles), seed, 0, 0)
 
     def penalty(self) -> float:
-        """sigma^2 / spread^2, the ridge penalty of the conditionals."""
+        """Return sigma^2 / spread^2, the ridge penalty of the conditionals."""
         return self.sigma * self.sigma / (self.spread * self.spread)
 
     def propose(self, state: PTSState, x: SlateContext, rng: np.random.Generator) -> Ints:
         return best_items(self.scores(state, x, rng), x.items, self.space.size)
 
     def scores(self, state: PTSState, x: SlateContext, rng: np.random.Generator) -> Array:
-        """u . v_j of each item on offer (c,), for a drawn particle and drawn user factors u."""
+        """Return u . v_j of each item on offer (c,), for a drawn particle and drawn user factors u."""
         k, D = self.n_factors, self.n_particles
         weights = state.log_weights
         most, total = weights.max(), 0.0
@@ -211,8 +211,8 @@ class PTS(NamedTuple):
         return row_scores(V, x.items, u)
 
     def ratings(self, state: PTSState, x: SlateContext) -> Array:
-        """The predicted rating of each item on offer (c,): the weighted mean of u . v_j over the particles; 0 for a
-        user without ratings."""
+        """Return the predicted rating of each item on offer (c,): the weighted mean of u . v_j over the particles; 0
+        for a user without ratings."""
         V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)
         U = with_factors(state.U, x.user + 1, state.seed, 0.0)
         weights = np.exp(state.log_weights - state.log_weights.max())
@@ -232,7 +232,7 @@ class PTS(NamedTuple):
         return state
 
     def learn_rating(self, state: PTSState, user: int, item: int, rating: float, weight: float) -> PTSState:
-        """The state after one rating, which counts `weight` times. It may overwrite the arrays of `state`."""
+        """Return the state after one rating, which counts `weight` times. It may overwrite the arrays of `state`."""
         pairs, U, V, weights = state.pairs, state.U, state.V, state.log_weights
         k, D = self.n_factors, self.n_particles
         L, mu, z = np.empty((k, k)), np.empty(k), np.empty(2 * k)
@@ -288,7 +288,7 @@ class PTS(NamedTuple):
                 copy_into(G[d], h[d], G[place], h[place])
 
     def without_item(self, state: PTSState, item: int) -> PTSState:
-        """The state without the ratings of an item, whose factors are again the first ones. It may overwrite
+        """Return the state without the ratings of an item, whose factors are again the first ones. It may overwrite
         `state`."""
         remove_item(state.pairs, item)
         if item < state.V.shape[1]:
@@ -300,8 +300,8 @@ class PTS(NamedTuple):
         return state
 
     def without_rating(self, state: PTSState, user: int, item: int, rating: float, weight: float = 1.0) -> PTSState:
-        """The state without one rating; the factors change with the next rating. It may overwrite `state`. LookupError
-        where the user never rated the item."""
+        """Return the state without one rating; the factors change with the next rating. It may overwrite `state`. Raise
+        LookupError if the user never rated the item."""
         check_pair(state.pairs, user, item)
         remove_rating(state.pairs, user, item, rating, weight)
         return state

@@ -35,7 +35,7 @@ def _column_scores_loop(columns: Array, items: Ints, w: Array) -> Array:
 @noinline
 @primitive(_column_scores_loop)
 def column_scores(columns: Array, items: Ints, w: Array) -> Array:
-    """w . B_j for the items (n,), as (n,). `columns` (k x m) has B_j as column j; w (k,)."""
+    """Return w . B_j for the items (n,), as (n,). `columns` (k x m) has B_j as column j; w (k,)."""
     chosen = columns[:, items]
     s = w[0] * chosen[0]
     for a in range(1, w.size):
@@ -79,7 +79,7 @@ def rank_one_update(inverse: Array, x: Array) -> float:
 @noinline
 @kernel
 def grow_by_user(inverse: Array, growth: Array, users: int) -> tuple[Array, Array]:
-    """Copies of both arrays with room for at least `users` users; the factors of the new ones are due."""
+    """Return copies of both arrays with room for at least `users` users; the factors of the new ones are due."""
     n, k = growth.size, inverse.shape[1]
     more, grown = np.zeros((max(users, 2 * n), k, k)), np.full(max(users, 2 * n), np.inf)
     for i in range(n):

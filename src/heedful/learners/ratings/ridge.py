@@ -68,8 +68,8 @@ def ridge(
 def ridge_of_five(
     pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, V: Array, r: Array
 ) -> None:
-    """`ridge` for five factors, as in [A18]: adds the sums to V and r. The twenty sums stay in registers, which takes a
-    third of the time."""
+    """Add the sums of `ridge` for five factors, as in [A18], to V and r. The twenty sums stay in registers, which takes
+    a third of the time."""
     r0, r1, r2, r3, r4 = r[0], r[1], r[2], r[3], r[4]
     v00, v11, v22, v33, v44 = V[0, 0], V[1, 1], V[2, 2], V[3, 3], V[4, 4]
     v10, v20, v21, v30, v31, v32, v40, v41, v42, v43 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -249,8 +249,8 @@ def _optimistic_loop(B: Array, items: Ints, mu: Array, inverse: Array, c: float)
 @noinline
 @primitive(_optimistic_loop)
 def optimistic(B: Array, items: Ints, mu: Array, inverse: Array, c: float) -> Array:
-    """The upper confidence bounds mu . B_j + c |L^-1 B_j| of the items, (n,). B (k x m), k >= 4, a column an item;
-    items (n,); mu (k,); `inverse` L^-1 (k x k)."""
+    """Return the upper confidence bounds mu . B_j + c |L^-1 B_j| of the items, (n,). B (k x m), k >= 4, a column an
+    item; items (n,); mu (k,); `inverse` L^-1 (k x k)."""
     columns = B[:, items]
     s, q = mu[0] * columns[0], np.zeros(items.size)
     for a in range(mu.size):
@@ -288,7 +288,7 @@ def _most_optimistic_loop(B: Array, items: Ints, mu: Array, inverse: Array, c: f
 @noinline
 @primitive(_most_optimistic_loop)
 def most_optimistic(B: Array, items: Ints, mu: Array, inverse: Array, c: float) -> int:
-    """The place in `items` (n,) of the item with the highest upper confidence bound (`optimistic`), ties to the
+    """Return the place in `items` (n,) of the item with the highest upper confidence bound (`optimistic`), ties to the
     first."""
     return int(optimistic(B, items, mu, inverse, c).argmax())
 
@@ -329,7 +329,7 @@ def normals_of(seed: int, item: int, out: Array) -> None:
 @noinline
 @kernel
 def with_items(B: Array, seed: int, scale: float, k: int, items: int) -> Array:
-    """B, or a wider copy where it has fewer than `items` columns; new columns are normal with standard deviation
+    """Return B, or a wider copy where it has fewer than `items` columns; new columns are normal with standard deviation
     `scale` in the first k rows, by `seed`, and 0 below."""
     m = B.shape[1]
     if m >= items:
@@ -349,7 +349,7 @@ def with_items(B: Array, seed: int, scale: float, k: int, items: int) -> Array:
 @noinline
 @kernel
 def with_users(A: Array, users: int) -> Array:
-    """A (n x k), or a longer copy where it has fewer than `users` rows; new rows are 0."""
+    """Return A (n x k), or a longer copy where it has fewer than `users` rows; new rows are 0."""
     n, k = A.shape
     if n >= users:
         return A
