@@ -19,31 +19,31 @@ from heedful.data.pairwise_dataset import (
     PairwiseDataset,
     all_pairs,
     break_ties,
-    first_preferred,
     impute,
     numbers_of,
     one_hot,
+    prefers_first,
 )
 from heedful.data.sushi_choices import load_sushi_choices
 
 
 def test_the_pairs_and_who_is_preferred() -> None:
     assert all_pairs(4).tolist() == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
-    assert first_preferred(np.array([[3.0, 9.0, 5.0]])).tolist() == [[False, False, True]]
+    assert prefers_first(np.array([[3.0, 9.0, 5.0]])).tolist() == [[False, False, True]]
 
 
 def test_published_labels_read_ranks_as_an_order() -> None:
     """Ranks of (3, 9, 5) are 1, 3, 2: item 1 stands first, item 2 third, item 3 second, where ranks are an order."""
     rng = np.random.default_rng(0)
     values = rng.standard_normal((20, 6))
-    got = first_preferred(values, "published")
+    got = prefers_first(values, "published")
     for row, labels in zip(values.tolist(), got.tolist()):
         ranks = [sorted(row).index(value) + 1 for value in row]
         wanted = [ranks.index(j) < ranks.index(k) for j, k in combinations(range(1, 7), 2)]
         assert labels == wanted
-    assert first_preferred(np.array([[3.0, 9.0, 5.0]]), "published").tolist() == [[True, True, False]]
+    assert prefers_first(np.array([[3.0, 9.0, 5.0]]), "published").tolist() == [[True, True, False]]
     with pytest.raises(ValueError, match=r"^labels: expected right or published, got 'wrong'$"):
-        first_preferred(values, "wrong")
+        prefers_first(values, "wrong")
 
 
 def test_what_is_missing_comes_from_the_nearest_that_have_it() -> None:

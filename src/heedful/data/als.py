@@ -18,18 +18,18 @@ Ints = NDArray[np.int64]
 
 DIMENSIONS = (2, 5, 7, 10, 15, 20)
 REGULARISATIONS = {"plain": (1.0, 2.0, 5.0, 7.5, 10.0, 15.0, 20.0), "weighted": (0.05, 0.075, 0.1, 0.15, 0.2)}
-"""What cross-validation tries, by penalty."""
+"""The regularisations that cross-validation tries, by penalty."""
 
 
 class Factors(NamedTuple):
-    """Factor matrices P (U x k) and Q (M x k): P Q^T approximates the observed ratings."""
+    """The factor matrices P (U x k) and Q (M x k): P Q^T approximates the observed ratings."""
 
     P: Array
     Q: Array
 
 
 class Trial(NamedTuple):
-    """Cross-validation result of one setting: root mean squared error on held-out ratings, over all folds."""
+    """The cross-validation result of one setting: root mean squared error on held-out ratings, over all folds."""
 
     dimension: int
     regularisation: float
@@ -103,8 +103,8 @@ def cross_validate(
 
 
 class _Rows(NamedTuple):
-    """Ratings by row (users, or movies): row r has columns[ends[r]:ends[r + 1]] and their values; `times` weights its
-    |p|^2.
+    """The ratings by row (users, or movies): row r has columns[ends[r]:ends[r + 1]] and their values; `times` weights
+    its |p|^2.
     """
 
     columns: Ints

@@ -13,7 +13,8 @@ from heedful.data.table import csv_table
 
 
 class Catalogue(NamedTuple):
-    """Items by name, their features standardised: X = (value - mean) / scale, and 0 where it is missing."""
+    """The items of a table by name, with standardised features: X = (value - mean) / scale, and 0 where it is
+    missing."""
 
     names: NDArray[np.str_]  # m
     features: NDArray[np.str_]  # N; the columns' names

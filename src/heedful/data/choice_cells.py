@@ -9,16 +9,17 @@ from heedful.data.files import cut_repr, is_number, number_in
 from heedful.data.spreadsheet import text_of
 
 BAD = ("both bad", "tie (both bad)")
-"""A tie of two that are called bad; how good two are apart from each other is no part of a ranking."""
+"""Answers that two items tie and both are bad. They count as ties: a ranking says only which of two items is better."""
 WORDS = {
     "first": ("first", "left", "a", "model a", "1"),
     "second": ("second", "right", "b", "model b", "2"),
     "equal": ("equal", "equally good", "tie", "tied", "draw", "both", "both good", "same", "=", *BAD),
     "unsure": ("unsure", "cannot judge", "can't judge", "skip", "skipped", "don't know"),
 }
-"""What an answer says, apart from case and marks; nothing is as unsure. So does the name of one of the two."""
+"""The words of each answer, apart from case and marks. An empty cell means unsure, and the name of an item means that
+it was chosen."""
 MOST_TIMES = 1_000_000_000
-"""How often an answer of a table may have been given."""
+"""The greatest count of an answer in a table."""
 
 
 def word(text: str) -> str:

@@ -21,7 +21,7 @@ NAMES = {
     "ballot": ("ballot", "order", "list", "question", "answer", "task"),
     "order": ("order", "ranking"),
 }
-"""What columns are called, apart from case, marks, and an id at the end."""
+"""The names of the columns of each role, apart from case, marks, and an id at the end."""
 
 FORMS = "winner and loser; first, second and answer; item and rank; rank 1, rank 2, ...; or order"
 

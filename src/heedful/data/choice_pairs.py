@@ -11,11 +11,11 @@ from heedful.data.files import cut_repr, is_number
 from heedful.data.table import CodedColumn, Table
 
 Check = tuple[Bools, Callable[[str, int], object]]
-"""Which rows are wrong, and what says so of a row, given where it stands and its number."""
+"""Which rows are wrong (r,), and a function of a row's place and number that raises the error."""
 
 _SAID = {said: number for number, said in enumerate(WORDS, 1)}
 _EQUAL = _SAID["equal"]
-"""first 1, second 2, equal 3, unsure 4; 0 is none of them."""
+"""Codes of answers: first 1, second 2, equal 3, unsure 4; 0 is none of them."""
 
 
 class _Column:

@@ -21,7 +21,7 @@ from heedful.data.table import Table, open_table, table_of
 
 
 class LoadedChoices(NamedTuple):
-    """Comparisons read from a file, with a short summary of how it was read."""
+    """The comparisons read from a file, with a short summary of how it was read."""
 
     choices: ComparisonTable
     summary: str
@@ -30,7 +30,7 @@ class LoadedChoices(NamedTuple):
 
 
 Row = tuple[str, dict[str, Any]]
-"""Where it stands, its cells by column."""
+"""The place of a row, as messages name it, and its cells by column."""
 
 
 def open_choices(

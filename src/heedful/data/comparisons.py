@@ -17,7 +17,7 @@ Name = TypeVar("Name", int, str)
 
 
 class Comparison(NamedTuple, Generic[Name]):
-    """One answer that compares items, and how often it was given: tiers of items, the best tier first.
+    """An answer that compares items, and how often it was given: tiers of items, the best tier first.
 
     Items and people are names (`Comparison[str]`) or numbers in a table (`Comparison[int]`). ((3,), (1,)) is a choice,
     3 over 1; ((3,), (1, 2)) is the best of three; ((3,), (1,), (2,)) a ranking. One tier says that all its items are
@@ -81,7 +81,7 @@ def tabulate(answered: Iterable[Comparison[str]], items: Iterable[str] = ()) -> 
 
 
 class ComparisonColumns(NamedTuple):
-    """Comparisons of two items as columns (p,) of numbers: the form in which large files are read."""
+    """The comparisons of two items as columns (p,) of numbers: the form in which large files are read."""
 
     person: Ints
     better: Ints

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.files import cut_repr, existing_or_gz, is_number, numbered_lines
-from heedful.data.pairwise_dataset import PairwiseDataset, all_pairs, break_ties, check_labels, first_preferred, impute
+from heedful.data.pairwise_dataset import PairwiseDataset, all_pairs, break_ties, check_labels, impute, prefers_first
 
 PARTIES = ("BNP", "Conservative", "Green", "Independent", "Labour", "Liberal Democrat", "SNP", "UKIP")
 STOOD = 6
-"""Parties that stood in a seat, at least."""
+"""The least number of parties that stood in a seat."""
 SEATS = (261, 358, 64, 355, 107, 194, 285, 541, 49, 473, 74, 557, 160, 467, 264, 458, 535, 482, 313, 504)
 """The seats that [H12] drew, by their numbers in the file: their votes are the features of the parties."""
 
@@ -26,7 +26,7 @@ def load_election(folder: str | PathLike[str], *, labels: str = "right", draw: i
     features of the parties, which leaves 264 people with the latitude and longitude of their seat. `draw`: a seed for
     20 other seats than those of [H12].
 
-    `labels`: see `first_preferred`. Raise FileNotFoundError if the file is missing; ValueError, as `NAME:LINE: field:
+    `labels`: see `prefers_first`. Raise FileNotFoundError if the file is missing; ValueError, as `NAME:LINE: field:
     expected ..., got ...`, for a malformed line.
     """
     check_labels(labels)
@@ -50,7 +50,7 @@ def load_election(folder: str | PathLike[str], *, labels: str = "right", draw: i
         expected = f"the 20 that [H12] drew and others, where at least {STOOD} parties stood"
         raise ValueError(f"{path.name}: seats: expected {expected}, got {drawn.size} and {rest.size}")
     return PairwiseDataset(
-        np.array(PARTIES), votes[drawn].T, table[rest, 1:3], all_pairs(8), first_preferred(votes[rest], labels)
+        np.array(PARTIES), votes[drawn].T, table[rest, 1:3], all_pairs(8), prefers_first(votes[rest], labels)
     )
 
 

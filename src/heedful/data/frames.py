@@ -16,13 +16,13 @@ from warnings import warn
 from heedful.data.files import cut_repr, number_in
 
 Frame: TypeAlias = Any
-"""A data frame, or a table of Arrow: what `rows_in` reads. A type checker knows none of them."""
+"""A data frame, or a table of Arrow: what `rows_in` reads. They have no type in common."""
 
 PACKAGES = ("pandas", "polars", "pyarrow")
-"""Which data frames results turn into."""
+"""The packages whose data frames results can become."""
 
 _INDEX = re.compile(r"|Unnamed: 0(\.\d+)*|__index_level_0__")
-"""What pandas calls an index where it writes one, or reads one back."""
+"""The names that pandas gives an index that it writes or reads back."""
 
 
 def rows_in(name: str, table: Any) -> Any:

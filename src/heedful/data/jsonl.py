@@ -22,7 +22,7 @@ _AT_BYTE = re.compile(r"^JSON is malformed: (.*) \(byte ([0-9]+)\)$")
 
 
 class Line(NamedTuple):
-    """One line of a file: either its object or what is wrong with it."""
+    """A line of a file: either its object or what is wrong with it."""
 
     number: int  # from 1
     record: dict[str, Any] | None

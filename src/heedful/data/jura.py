@@ -12,9 +12,9 @@ from heedful.data.pairwise_dataset import (
     PairwiseDataset,
     all_pairs,
     check_labels,
-    first_preferred,
     numbers_of,
     one_hot,
+    prefers_first,
 )
 
 METALS = ("Cd", "Cu", "Pb", "Co", "Cr", "Ni", "Zn")
@@ -29,7 +29,7 @@ def load_jura(folder: str | PathLike[str], *, labels: str = "right", draw: int |
     Measurements in 20 places are the features of the metals, which leaves 339 people, described by their two
     coordinates, the rock and the land use. `draw`: a seed for 20 other places than those of [H12].
 
-    `labels`: see `first_preferred`. Raise FileNotFoundError if the file is missing; ValueError, as `NAME:LINE: numbers:
+    `labels`: see `prefers_first`. Raise FileNotFoundError if the file is missing; ValueError, as `NAME:LINE: numbers:
     expected ..., got ...`, for a malformed line.
     """
     check_labels(labels)
@@ -47,5 +47,5 @@ def load_jura(folder: str | PathLike[str], *, labels: str = "right", draw: int |
     rest = np.setdiff1d(np.arange(len(table)), drawn)
     people = np.column_stack([table[:, :2], one_hot(table[:, 2]), one_hot(table[:, 3])])
     return PairwiseDataset(
-        np.array(METALS), measured[drawn].T, people[rest], all_pairs(7), first_preferred(measured[rest], labels)
+        np.array(METALS), measured[drawn].T, people[rest], all_pairs(7), prefers_first(measured[rest], labels)
     )

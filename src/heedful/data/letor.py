@@ -20,7 +20,7 @@ _GRADE = Target("[0-4]", "an integer 0 to 4")
 
 
 class Queries(NamedTuple):
-    """Documents by query: those of query q are rows offsets[q]:offsets[q + 1]."""
+    """The documents of a ranking file by query: those of query q are rows offsets[q]:offsets[q + 1]."""
 
     X: FloatArray  # rows x N, C-contiguous
     labels: NDArray[np.int64]  # rows; grades 0 (irrelevant) to 4

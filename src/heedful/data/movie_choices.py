@@ -13,9 +13,9 @@ from heedful.data.pairwise_dataset import (
     all_pairs,
     break_ties,
     check_labels,
-    first_preferred,
     impute,
     one_hot,
+    prefers_first,
 )
 
 FILMS = (2762, 1617, 296, 3175, 593, 2791, 780, 1240, 2716, 1196)
@@ -32,7 +32,7 @@ def load_movie_choices(
     their genres, those of people gender, age and occupation (users.dat). `draw`: a seed for other ten of the 50 films
     with most ratings than those of [H12]. `ratings`: what `load_movielens` read of the folder, where it was.
 
-    `labels`: see `first_preferred`; the published ones have the genres of the films in another order, too. Errors as
+    `labels`: see `prefers_first`; the published ones have the genres of the films in another order, too. Errors as
     of `load_movielens`.
     """
     check_labels(labels)
@@ -55,9 +55,7 @@ def load_movie_choices(
     told = [known[int(user)] for user in ratings.user_ids[kept]]
     people = np.column_stack([one_hot(np.array(each)) for each in zip(*told)])
     features = ratings.genres[films].astype(np.float64)
-    return PairwiseDataset(
-        ratings.names[films], features, people, all_pairs(films.size), first_preferred(values, labels)
-    )
+    return PairwiseDataset(ratings.names[films], features, people, all_pairs(films.size), prefers_first(values, labels))
 
 
 def _films(ratings: Ratings, draw: int | None, rng: np.random.Generator) -> Ints:

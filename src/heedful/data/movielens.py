@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 
 
 class Ratings(NamedTuple):
-    """Ratings as columns, with what the files say of users and movies.
+    """The ratings as columns, with what the files say of users and movies.
 
     A user or movie is its index in `user_ids` (U,) or `movie_ids` (M,), both rising; movies without ratings are among
     them. Nobody rates a movie twice.
@@ -33,7 +33,7 @@ class Ratings(NamedTuple):
 
 
 class _Format(NamedTuple):
-    """File names and line format of one of the data sets."""
+    """The file names and line format of one of the data sets."""
 
     ratings: str
     films: str

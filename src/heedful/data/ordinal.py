@@ -27,7 +27,7 @@ from heedful.data.table import read_located_rows
 Missing = Literal["refuse", "mean"]
 
 MOST_GRADES = 100
-"""Grades of a scale, where nobody asks for more: beyond, the target is probably no grade."""
+"""The greatest number of grades by default: with more values, the target is probably no grade."""
 
 _TARGET = Target(NUMBER, "a number")
 _LOOKS_SVMLIGHT = re.compile(r"[ \t]*[+-]?[0-9.][^\s,;]*[ \t]+(?:qid:|[^\s:,;#\"]+:)")
@@ -35,7 +35,7 @@ _EXACT = 2.0**53  # whole numbers below are told apart
 
 
 class OrdinalData(NamedTuple):
-    """Rows of features with a rank each; rank r stands for grades[r - 1]."""
+    """The rows of features with a rank each; rank r stands for grades[r - 1]."""
 
     X: NDArray[np.float64]  # rows x N
     ranks: NDArray[np.int64]  # rows; 1 to k

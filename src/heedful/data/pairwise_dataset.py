@@ -18,7 +18,7 @@ NEAREST = 10
 
 
 class PairwiseDataset(NamedTuple):
-    """Preferences of U people over every pair of the same I items, and features of both."""
+    """The preferences of U people over every pair of the same I items, and features of both."""
 
     names: NDArray[np.str_]  # I
     features: Array  # I x d, of the items
@@ -32,7 +32,7 @@ def all_pairs(items: int) -> Ints:
     return np.column_stack(np.triu_indices(items, 1)).astype(np.int64)
 
 
-def first_preferred(values: Array, labels: str = "right") -> NDArray[np.bool_]:
+def prefers_first(values: Array, labels: str = "right") -> NDArray[np.bool_]:
     """Return whether the first item of each pair is preferred (U x P), from values (U x I) that differ within a
     row.
 

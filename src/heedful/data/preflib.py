@@ -12,10 +12,10 @@ from heedful.data.comparisons import Comparison, ComparisonTable, Tiers, tabulat
 from heedful.data.files import cut_repr, numbered_lines
 
 SUFFIXES = (".soc", ".soi", ".toc", ".toi")
-"""Strict orders, complete and incomplete; orders with ties, complete and incomplete."""
+"""Endings of files of strict orders, complete and incomplete, and of orders with ties, complete and incomplete."""
 
 MOST = 10_000
-"""Alternatives."""
+"""The greatest number of alternatives."""
 
 _FIELD = re.compile(r"([A-Z]+(?: [A-Z]+)*)(?: ([0-9]{1,9}))?")
 _TIER = r"(?:[0-9]{1,9}|\{[0-9]{0,9}(?:,[0-9]{1,9})*\})"

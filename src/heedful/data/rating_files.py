@@ -29,7 +29,7 @@ _TABLES = (".csv", ".tsv", ".dat", ".data", ".jsonl", ".ndjson", ".json", ".parq
 
 
 class LoadedRatings(NamedTuple):
-    """Ratings read from a file, with a short summary of how it was read."""
+    """The ratings read from a file, with a short summary of how it was read."""
 
     table: RatingTable
     summary: str

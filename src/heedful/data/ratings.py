@@ -19,7 +19,8 @@ Ints = NDArray[np.int64]
 
 
 class RatingTable(NamedTuple):
-    """Ratings in the order of the file; users and items are indices into their names. Nobody rates an item twice."""
+    """A table of ratings in the order of the file; users and items are indices into their names. Nobody rates an item
+    twice."""
 
     users: Ints  # n; places
     items: Ints  # n; places
@@ -29,7 +30,7 @@ class RatingTable(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Names of the columns of users, items and ratings; an empty one is found by its usual name or place."""
+    """The names of the columns of users, items and ratings; an empty one is found by its usual name or place."""
 
     user: str = ""
     item: str = ""
@@ -39,10 +40,10 @@ class Columns(NamedTuple):
 BY_NAME = Columns()
 
 Twice = Literal["refuse", "last", "mean"]
-"""What becomes of an item that a user rates twice: refused; the rating furthest down counts; their mean does."""
+"""What to do with an item that a user rates twice: refuse it, take the rating furthest down, or take their mean."""
 
 Row = tuple[str, str, str, float]
-"""Where it stands, the user, the item, the rating."""
+"""The place of a rating, as messages name it, its user, its item, and the rating."""
 
 
 def load_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice: Twice = "refuse") -> RatingTable:
@@ -162,7 +163,7 @@ NAMES = {
     "item": ("item", "movie", "film", "book", "isbn", "product", "joke", "song", "what"),
     "rating": ("rating", "score", "stars", "value"),
 }
-"""What columns are called, apart from case, marks, and an id at the end: userId, "User-ID", Book-Rating."""
+"""The names of columns, apart from case, marks, and an id at the end: userId, "User-ID", Book-Rating."""
 
 _SEPARATORS = ("::", ";", "\t", ",")
 _QUOTED = re.compile(r'"([0-9]+)";"(.*)";"([0-9]+)"')

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-"""What a spreadsheet takes for the beginning of a formula, which it runs; and what `plain_cell` makes of it."""
+"""The beginning of a cell that a spreadsheet runs as a formula, also after the apostrophes of `plain_cell`."""
 
 
 def plain_cell(text: str) -> str:

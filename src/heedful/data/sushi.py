@@ -24,14 +24,15 @@ KINDS = {
     "price": "normalised",
     "sold": "share of the shops that sell it",
 }
-"""The columns of the features of an item, as README-en.txt tells them."""
+"""The columns of the features of an item, as README-en.txt describes them."""
 
 _A = (0, 1, 2, 3, 4, 6, 7, 8, 26, 29)
 _PUBLISHED = (0, 1, 2, 3, 4, 15, 7, 8, 26, 29)  # [H12] took 5, ikura, salmon roe, for salmon
 
 
 class Sushi(NamedTuple):
-    """Orders of sushi, one row per person, the most preferred first; items are indices into `names` and `features`."""
+    """The orders of sushi, one row per person, the most preferred first; items are indices into `names` and
+    `features`."""
 
     orders: Ints  # U x 10
     names: NDArray[np.str_]  # I

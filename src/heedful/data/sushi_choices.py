@@ -9,8 +9,9 @@ from heedful.data.files import existing_or_gz
 from heedful.data.pairwise_dataset import PairwiseDataset, all_pairs, numbers_of, one_hot
 from heedful.data.sushi import load_sushi
 
-ASKED = (1, 2, 7, 8, 9)
-"""The columns of sushi3.udata that [H12] has: gender, age, prefecture, region, and east or west, where one lives."""
+PEOPLE_COLUMNS = (1, 2, 7, 8, 9)
+"""The columns of sushi3.udata that [H12] uses: gender and age, and the prefecture, region and half of Japan where a
+person lives."""
 
 
 def load_sushi_choices(folder: str | PathLike[str], *, labels: str = "right") -> PairwiseDataset:
@@ -31,5 +32,5 @@ def load_sushi_choices(folder: str | PathLike[str], *, labels: str = "right") ->
     features = np.column_stack([style == 1, style != 1, major == 1, major != 1, one_hot(minor), known[:, 3:]]).astype(
         np.float64
     )
-    people = np.column_stack([one_hot(told[:, j]) for j in ASKED])
+    people = np.column_stack([one_hot(told[:, j]) for j in PEOPLE_COLUMNS])
     return PairwiseDataset(names, features, people, all_pairs(names.size), place[:, a] < place[:, b])

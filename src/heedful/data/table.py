@@ -26,12 +26,12 @@ _OTHERS = (
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
 )
-"""What spreadsheets write that is no CSV, by how it begins."""
+"""Files that spreadsheets write and that are no CSV: how they begin, and what they are."""
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _AT_ONCE = 65_536
-"""Records of a CSV that are held as text at a time."""
+"""The number of records of a CSV that are held as text at a time."""
 _PLAIN = {str, int, float, type(None)}
-"""What cells are that are equal only where they say the same: True is 1 to Python."""
+"""Types of cells that are equal only if they say the same: to Python, True equals 1."""
 
 
 class CodedColumn(NamedTuple):
@@ -101,7 +101,7 @@ class _Unhashable:
 
 
 class _Coder:
-    """Codes a column that arrives in parts."""
+    """An encoder of a column that arrives in parts."""
 
     def __init__(self) -> None:
         self._index: defaultdict[Any, int] = defaultdict()
@@ -173,11 +173,11 @@ def _parquet(path: Path) -> Table:
     def columns(names: Sequence[str]) -> list[CodedColumn]:
         return [_code(cells(name)) for name in names]
 
-    def placed() -> list[tuple[str, dict[str, Any]]]:
+    def read_rows() -> list[tuple[str, dict[str, Any]]]:
         rows = [{key: cell(value) for key, value in row.items()} for row in table.to_pylist()]
         return [(f"{path.name}: row {i}", row) for i, row in enumerate(rows, 1)]
 
-    return Table(table.column_names, columns, placed)
+    return Table(table.column_names, columns, read_rows)
 
 
 # ---------------------------------------------------------------------------- CSV
@@ -185,7 +185,7 @@ def _parquet(path: Path) -> Table:
 
 def _csv(path: Path) -> Table:
     @cache
-    def placed() -> list[tuple[str, dict[str, Any]]]:
+    def read_rows() -> list[tuple[str, dict[str, Any]]]:
         header, rows, _ = _csv_rows(path)
         return [(f"{path.name}:{line}", dict(zip(header, map(_text_cell, cells)))) for line, cells in rows]
 
@@ -207,11 +207,11 @@ def _csv(path: Path) -> Table:
         try:
             found = _csv_columns(path, [names.index(name) for name in expected], len(names))
         except (csv.Error, ValueError):
-            placed()  # says where
+            read_rows()  # says where
             raise
         return [CodedColumn([_text_cell(cell.strip()) for cell in values], codes) for values, codes in found]
 
-    return Table([name for j, name in enumerate(names) if j not in left], columns, placed)
+    return Table([name for j, name in enumerate(names) if j not in left], columns, read_rows)
 
 
 def _strip(record: list[str]) -> list[str]:
@@ -279,8 +279,8 @@ def _csv_columns(path: Path, at: list[int], cells: int) -> list[CodedColumn]:
 def csv_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """Return (names of the columns, (line on which it starts, its cells) of each row) of a CSV; at least one row.
 
-    A column without a name is "column 2" by its place; an index that pandas wrote is left out with a warning. Raise
-    Raise ValueError as in `read_table`.
+    A column without a name is "column 2" by its place; an index that pandas wrote is left out with a warning.
+    Raise ValueError as `read_table` does.
     """
     names, rows, left = _csv_rows(path)
     warn_index(path.name, left)

@@ -106,7 +106,7 @@ def _words(text: str) -> list[str]:
 
 
 class _Plain(ET.TreeBuilder):
-    """Builds an XML tree and refuses document types, whose entities may grow without bound."""
+    """A builder of an XML tree that refuses document types, whose entities may grow without bound."""
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
         raise ValueError(f"xml: expected no document type, got {cut_repr(name)}")

@@ -51,10 +51,11 @@ CHAIN_MINUTES = 30  # between two queries of one need
 
 @dataclass
 class Report:
-    """What became of the rows: `rows` of "queries" and "events" are those `used` and those `dropped`, by reason.
+    """A report of what became of the rows of a log; complete once all lines have been read.
 
-    `examples` has the first row dropped for each reason, as NAME:LINE: field: expected ..., got ...; `left_out` counts
-    what rows that were used had too much. Complete once the lines have been read to their end.
+    `rows` and `used` count those of "queries" and of "events"; `dropped` counts the others by reason, and `examples`
+    has the first of them for each reason, as NAME:LINE: field: expected ..., got .... `left_out` counts the parts of
+    used rows that were ignored.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
@@ -119,8 +120,8 @@ def read_ubi(
     gzip. Ids are hashes of what identifies the event, so that another export of the same rows gives the same lines; the
     rows may stand in any order. All queries and the usable events are held in memory.
 
-    `report` tells what became of every row. Raises as `files.uncompressed` does for a file that is not there, and Raise
-    Raise ValueError for gzip that is cut off; a bad row is counted, never raised.
+    `report` receives what became of every row: a bad row is counted there, and raises nothing. Errors for a file that
+    is not there, or whose gzip is cut off, are those of `files.open_uncompressed`.
     """
     found, lost = _queries(Path(queries), report)
     _events(Path(events), found, lost, actions, report)
@@ -150,12 +151,12 @@ def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
             elif "action_name" in row:
                 report.drop("event among the queries", f"{at}: action_name: expected none in a query, got one")
             else:
-                report.drop("query without query_id", _wanted(at, "query_id", "an id", row.get("query_id")))
+                report.drop("query without query_id", _complaint(at, "query_id", "an id", row.get("query_id")))
         elif "action_name" in row:
             report.drop("event among the queries", f"{at}: action_name: expected none in a query, got one")
         elif (time := as_time(row.get("timestamp"))) is None:
             lost.add(query_id)
-            report.drop("query without a time", _wanted(at, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
+            report.drop("query without a time", _complaint(at, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
         else:
             attributes = as_object(row.get("query_attributes"))
             session = as_name(row.get("session_id")) or as_name(attributes.get("session_id"))
@@ -206,18 +207,18 @@ def _events(path: Path, found: dict[str, _Query], lost: set[str], actions: Mappi
         elif action is None and ("user_query" in row or any(name in row for name in HITS)):
             report.drop("query among the events", f"{at}: action_name: expected one, got none")
         elif not query_id:
-            report.drop("event without query_id", _wanted(at, "query_id", "an id", row.get("query_id")))
+            report.drop("event without query_id", _complaint(at, "query_id", "an id", row.get("query_id")))
         elif query_id not in found:
             reason = "event of a dropped query" if query_id in lost else "event of an unknown query"
             report.drop(reason, f"{at}: query_id: expected one of the queries, got {cut_repr(query_id)}")
         elif not isinstance(action, str) or action not in actions:
-            report.drop("unknown action", _wanted(at, "action_name", "one that is known", action))
+            report.drop("unknown action", _complaint(at, "action_name", "one that is known", action))
         elif not (what := actions[action]):
             report.drop("not a choice", f"{at}: action_name: expected a choice, got {cut_repr(action)}")
         elif time is None:
-            report.drop("event without a time", _wanted(at, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
+            report.drop("event without a time", _complaint(at, "timestamp", "ISO 8601 or ms", row.get("timestamp")))
         elif not item:
-            report.drop("event without object_id", _wanted(at, "object_id", "an id", thing.get("object_id")))
+            report.drop("event without object_id", _complaint(at, "object_id", "an id", thing.get("object_id")))
         else:
             ordinal = first(place.get("ordinal"), row.get("event_attributes.position.ordinal"), row.get("ordinal"))
             if isinstance(ordinal, dict):  # as in 1.2; from 1.3 on the number itself
@@ -346,5 +347,5 @@ def _iso(time: datetime) -> str:
     return time.isoformat().replace("+00:00", "Z")
 
 
-def _wanted(at: str, name: str, expected: str, got: object) -> str:
+def _complaint(at: str, name: str, expected: str, got: object) -> str:
     return f"{at}: {name}: expected {expected}, got {'none' if got is None else cut_repr(got)}"

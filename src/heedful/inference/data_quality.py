@@ -49,9 +49,9 @@ def remarks(found: Estimate, X: Array | None = None, person: int | None = None) 
     """
     choices = found.choices
     of_all = win_counts(choices)
-    people = sides(choices, person) + _random(found, person) + _against_themselves(choices, person)
-    out = [*_never_compared(choices, of_all), *_disconnected(choices, of_all), *_alike(choices, X), *people]
-    out += [*([] if person is not None else _round(choices, of_all)), *_one_answer(choices)]
+    people = sides(choices, person) + _random_answers(found, person) + _contradictions(choices, person)
+    out = [*_uncompared_items(choices, of_all), *_separate_parts(choices, of_all), *_similar_items(choices, X), *people]
+    out += [*([] if person is not None else _majority_cycle(choices, of_all)), *_uninformative_answers(choices)]
     moved = found.belief.sites.moved
     if moved > SETTLED:
         told = f"Figures are rough: they did not settle, and the last step still moved them by {moved:.1g}"
@@ -62,7 +62,7 @@ def remarks(found: Estimate, X: Array | None = None, person: int | None = None) 
 # ---------------------------------------------------------------------------- items
 
 
-def _never_compared(choices: ComparisonTable, of_all: Array) -> list[Remark]:
+def _uncompared_items(choices: ComparisonTable, of_all: Array) -> list[Remark]:
     items = [choices.items[i] for i in np.flatnonzero((of_all + of_all.T).sum(axis=1) == 0.0).tolist()]
     if not items:
         return []
@@ -71,7 +71,7 @@ def _never_compared(choices: ComparisonTable, of_all: Array) -> list[Remark]:
     return [Remark("unasked", told, (), tuple(items))]
 
 
-def _disconnected(choices: ComparisonTable, of_all: Array) -> list[Remark]:
+def _separate_parts(choices: ComparisonTable, of_all: Array) -> list[Remark]:
     asked = np.flatnonzero((of_all + of_all.T).sum(axis=1) > 0.0)
     part = connected_parts((of_all + of_all.T)[np.ix_(asked, asked)] > 0.0)
     if part.size == 0 or part.max() == 0:
@@ -83,7 +83,7 @@ def _disconnected(choices: ComparisonTable, of_all: Array) -> list[Remark]:
     return [Remark("parted", f"{parted}. How the parts stand to each other is a guess.")]
 
 
-def _alike(choices: ComparisonTable, X: Array | None) -> list[Remark]:
+def _similar_items(choices: ComparisonTable, X: Array | None) -> list[Remark]:
     out = []
     names: dict[str, list[str]] = {}
     for item in choices.items:
@@ -105,7 +105,7 @@ def _alike(choices: ComparisonTable, X: Array | None) -> list[Remark]:
     return out
 
 
-def _round(choices: ComparisonTable, of_all: Array) -> list[Remark]:
+def _majority_cycle(choices: ComparisonTable, of_all: Array) -> list[Remark]:
     """Warn of a cycle of majorities, each of which is significant."""
     from scipy.special import bdtrc
 
@@ -165,7 +165,7 @@ def _two_sided_p(k: int, n: int) -> float:
     return 1.0 if n == 0 else min(1.0, 2.0 * float(binom.cdf(min(k, n - k), n, 0.5)))
 
 
-def _random(found: Estimate, person: int | None) -> list[Remark]:
+def _random_answers(found: Estimate, person: int | None) -> list[Remark]:
     """Warn of people who seem to answer at random; if nobody is named, of answers that seem random as a whole."""
     from scipy.special import logit
 
@@ -187,7 +187,7 @@ def _random(found: Estimate, person: int | None) -> list[Remark]:
     return [Remark("random", told, tuple(choices.people[u] for u in odd.tolist()))]
 
 
-def _against_themselves(choices: ComparisonTable, person: int | None) -> list[Remark]:
+def _contradictions(choices: ComparisonTable, person: int | None) -> list[Remark]:
     """Warn of people who contradict themselves, by opposite answers or by a cycle."""
     both, rounds, example = [], [], ""
     mine: dict[int, list[int]] = {}
@@ -195,7 +195,7 @@ def _against_themselves(choices: ComparisonTable, person: int | None) -> list[Re
         if each.judged and person in (None, each.person):
             mine.setdefault(each.person, []).append(at)
     for u, given in mine.items():
-        if len(given) < 2 or (len(choices.people) == 1 and not choices.people[0] and _voices(choices)):
+        if len(given) < 2 or (len(choices.people) == 1 and not choices.people[0] and _are_orders(choices)):
             continue
         items, won = _wins_of(choices, given)
         clash = np.argwhere(np.triu((won > 0.0) & (won.T > 0.0)))
@@ -220,7 +220,7 @@ def _against_themselves(choices: ComparisonTable, person: int | None) -> list[Re
     return [Remark("contradiction", f"{told} Close calls do.", people)]
 
 
-def _voices(choices: ComparisonTable) -> bool:
+def _are_orders(choices: ComparisonTable) -> bool:
     """Return whether the answers of a nameless person are orders of more than two items: then they are from many
     people, who may differ.
     """
@@ -236,7 +236,7 @@ def _wins_of(choices: ComparisonTable, given: Sequence[int]) -> tuple[list[int],
     return items, win_counts(ComparisonTable(tuple(map(str, items)), ("",), tuple(local)), tie=0.0)
 
 
-def _one_answer(choices: ComparisonTable) -> list[Remark]:
+def _uninformative_answers(choices: ComparisonTable) -> list[Remark]:
     """Warn of answers that cannot judge, and of answers that nearly all find everything equally good."""
     unsure = sum(each.times for each in choices.comparisons if not each.judged)
     equal = sum(each.times for each in choices.comparisons if each.judged and len(each.tiers) == 1)

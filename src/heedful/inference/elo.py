@@ -26,7 +26,7 @@ _BAR = 1.6448536269514722
 
 
 class Scores(NamedTuple):
-    """Elo scores of n items with 90 % intervals: score, low and high (n,)."""
+    """The Elo scores of n items with 90 % intervals: score, low and high (n,)."""
 
     score: Array
     low: Array

@@ -33,8 +33,8 @@ MOST_ITEMS_OF_MANY = 1_000
 
 
 class Belief(NamedTuple):
-    """Posterior over utilities with hyperparameters integrated out: `nodes` are Gaussians over the items that answers
-    mention, each with its hyperparameters and weight, most probable first.
+    """The posterior over utilities with hyperparameters integrated out: `nodes` are Gaussians over the items that
+    answers mention, each with its hyperparameters and weight, most probable first.
     """
 
     users: int

@@ -19,7 +19,7 @@ Selection = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice
 
 
 class PairRows(NamedTuple):
-    """Pairwise comparisons of people, as columns of p rows. An answer "cannot judge" has no row.
+    """The pairwise comparisons of people, as columns of p rows. An answer "cannot judge" has no row.
 
     Rows with one `group` number (from 0) came in one answer, such as a ranking: the utility of each item was perceived
     once in it, with noise of variance 1/2, which its rows share. Rows of group -1 stand alone.

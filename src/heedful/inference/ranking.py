@@ -41,7 +41,7 @@ MOST_SCORE = 1e6
 
 
 class RankRequest(NamedTuple):
-    """Comparisons ready to be ranked, with the options of `rank`."""
+    """A request: comparisons ready to be ranked, with the options of `rank`."""
 
     name: str
     """of the table"""

@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Standing(NamedTuple):
-    """Items by number, with the uncertainty of their places."""
+    """The items by number, with the uncertainty of their places."""
 
     order: Ints
     """n; the best first"""
@@ -37,7 +37,7 @@ class Standing(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether the goal is reached, about how many questions are left, and the next question."""
+    """A verdict: whether the goal is reached, about how many questions are left, and the next question."""
 
     goal: str
     stop: Stop

@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 CONDITIONS = ("normal", "swapped", "reversed")
 ALL = "all"
 ROOM = 0.1
-"""How far a share may be from the paper's, either way."""
+"""The greatest difference of a share from the paper's, either way, with which they count as equal."""
 
 
 def chains_panel() -> Panel:

@@ -24,9 +24,10 @@ from heedful.papers.statistics import (
 Array = npt.NDArray[np.float64]
 
 NEAR = 0.02
-"""How far an error may be from the paper's number, either way, to count as reproduced."""
+"""The greatest difference of an error from the paper's number, either way, with which it counts as reproduced."""
 EVEN = 0.01
-"""Break even, as good as: errors that are not further apart, or not higher by more."""
+"""Two models break even if their errors differ by at most this; one is as good as another if its error is higher by at
+most this."""
 
 
 def ends(ran: LineResult) -> Array:

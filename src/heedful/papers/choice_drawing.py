@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000")
 RULES = {"B": ("-", "o"), "E": ((0, (4, 1.5)), "s"), "R": ((0, (1, 1.2)), "^")}
-"""A dash and a mark for each rule that asks, the last letter of a line's label."""
+"""The dash and the mark of each rule that chooses questions; the rule is the last letter of a line's label."""
 
 
 def questions(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:

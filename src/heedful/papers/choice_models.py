@@ -24,15 +24,16 @@ from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
 PSEUDO, FEW = 25, 15
-"""Pseudo-inputs of FITC over people and pairs, [H12] section 6.1; FEW over pairs of fewer than ten items."""
+"""The number of pseudo-inputs of FITC over people and over pairs, [H12] section 6.1; FEW of them over the pairs of
+fewer than ten items."""
 FEW_PEOPLE = 40
-"""Whom tuning with --quick looks at."""
+"""The number of people on whom models are tuned with --quick."""
 COUNTS = (1.0, 3.0, 10.0, 30.0)
 """Numbers of people that the prior of the hierarchical model may count as."""
 
 
 class Problem(NamedTuple):
-    """What is known about people and items besides the answers.
+    """A problem: everything that is known about people and items besides the answers.
 
     `features` (n x d) of items and `people` (U x q): standardised features; `seed`; `apart`: what was tuned on other
     people, by model; `kept`: a cache that all fits of one run share.
@@ -63,7 +64,8 @@ class PreferenceModel(Protocol):
 
 
 Fit = Callable[[Problem, PairRows, Any], PreferenceModel]
-"""Fits a model to answers about a problem, given the same model's earlier fit to the first answers (None at first)."""
+"""A function that fits a model to answers about a problem, given the earlier fit of this model to the first answers
+(None at first)."""
 
 
 class HierarchicalModel(NamedTuple):

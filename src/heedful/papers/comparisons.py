@@ -25,7 +25,7 @@ from heedful.papers.statistics import (
 Array = npt.NDArray[np.float64]
 
 NDCG = Measure("average NDCG@5 of rounds 1 to t", lambda regrets, M: 1.0 - average_regret(regrets))
-"""Of regrets that are 1 - NDCG."""
+"""For worlds whose regret is 1 - NDCG."""
 
 
 def higher(panel: str, a: str, b: str) -> Check:

@@ -37,8 +37,8 @@ FOLDERS = {
     ELECTION: ("uk-election-2010",),
     JURA: ("jura",),
 }
-"""Where under the data folder a world's files are looked for, first where `heedful data` has its name; the folder
-itself is looked into last."""
+"""The folders under the data folder in which a world's files are searched, first the one that `heedful data` names; the
+data folder itself is searched last."""
 FILES = {
     WEB: ("S1.txt", "S2.txt", "S3.txt", "S4.txt", "S5.txt"),
     MOVIES: ("ratings.dat",),
@@ -52,9 +52,9 @@ FILES = {
     ELECTION: ("all_polling_data.dat",),
     JURA: ("jura.dat",),
 }
-"""The files of a world's data set, in the order that its loader wants."""
+"""The files of a world's data set, in the order that its loader expects."""
 EDITIONS = {CHAINS: (FILES[CHAINS], ("sessiontrack2013.xml", "qrels.2013.txt"))}
-"""Of a data set that there is of several years, the files of each: any of them will do, and all are used."""
+"""The files of each year of a data set that has several: one year is enough, and all that are present are used."""
 
 
 def files_of(world: str, data: Path) -> list[Path]:

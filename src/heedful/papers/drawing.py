@@ -21,8 +21,8 @@ Styles = Mapping[str, Mapping[str, Any]]
 
 COLORS: tuple[str, ...] = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 COLORS += ("#7f7f7f", "#882255", "#8c8c1a", "#332288")
-"""Okabe and Ito's, which can be told apart by those who see fewer colours, and four more; lines have different dashes
-besides."""
+"""The colours of Okabe and Ito, which people with a colour vision deficiency can distinguish, and four more. Lines also
+differ in their dashes."""
 DASHES = ("-", (0, (5, 1.2)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 

@@ -20,7 +20,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Size(NamedTuple):
-    """How much is run: rounds of each run, and runs of each line (0: one for each person).
+    """The size of an experiment: rounds of each run, and runs of each line (0: one for each person).
 
     A run on web search is a permutation of the queries, a run on movies a person; their scatter gives the standard
     error. Run i of every line of a panel meets the same arrivals, so that differences are paired. In the figures of
@@ -32,7 +32,7 @@ class Size(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One curve: its label, learners and a person (`user`), both as `heedful simulate` names them.
+    """A curve: its label, learners and a person (`user`), both as `heedful simulate` names them.
 
     Of several learners the one with the lowest average regret is drawn: the best in hindsight. Placeholders in a
     learner stand for numbers of the world: `{rounds}` for the number of judged rounds, `{norm}` for |w*|, `{gamma}` for
@@ -47,7 +47,8 @@ class Line(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """What is drawn: the label of the axis, and a function of regrets (runs x T) and M (runs,) to values (runs x T)."""
+    """A quantity to draw: the label of the axis, and a function of regrets (runs x T) and M (runs,) to values (runs x
+    T)."""
 
     axis: str
     of: Callable[[Array, Array], Array]
@@ -80,7 +81,7 @@ Option = Literal[
 
 
 class Panel(NamedTuple):
-    """One plot: the world (one of `panels.WORLDS`), the lines, the size in full and with --quick, what is measured.
+    """A plot: the world (one of `panels.WORLDS`), the lines, the size in full and with --quick, what is measured.
 
     `values` and `at` belong to a sweep: the value of the hyperparameter for each line but the last, and the rounds
     after which regret is drawn (0: the last round). With `slack`, where feedback is not alpha-informative, the bound of

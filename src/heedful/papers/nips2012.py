@@ -50,7 +50,7 @@ TABLE_1 = {
     "Election": (0.199, 0.123, 0.077, 0.401, 0.300),
     "Jura": (0.159, 0.153, 0.153, 0.254, 0.181),
 }
-"""Test errors of CPU, CP, BI, BO, SU."""
+"""The paper's test errors of CPU, CP, BI, BO, SU."""
 TABLE_2 = {
     "Synthetic": (7.793, 9.498, 22.524, 311.574, 0.927),
     "Sushi": (5.694, 4.307, 20.028, 215.136, 0.817),
@@ -69,7 +69,7 @@ TABLE_3 = {
     "Election": (0.202, 0.158, 0.224, 0.097, 0.093, 0.151, 0.332, 0.346, 0.338),
     "Jura": (0.143, 0.141, 0.168, 0.138, 0.138, 0.169, 0.176, 0.166, 0.197),
 }
-"""Test errors after ten questions to everybody."""
+"""The paper's test errors after ten questions to each person, in the order of ASKING."""
 FUNCTIONS = (1, 2, 5, 10, 20, 40)
 
 HUNDRED, FEW = Size(100, 25), Size(100, 2)

@@ -42,22 +42,22 @@ WORLDS = {
     TOY: "labels of points on a line, which need no data",
 }
 RATERS = {RATERS_100: 100, RATERS_200: 200}
-"""How many ratings the people of a world have at least."""
+"""The least number of ratings that the people of a world have."""
 GRADED = (SYNTHETIC, RATERS_100, RATERS_200, STREAMS, SEPARABLE)
-"""Where grades are predicted: there nobody corrects, and a line names no person."""
+"""The worlds where grades are predicted: nobody corrects, so a line names no person."""
 RATED = (GAUSSIAN, UNIFORM, BERNOULLI, BOOKS, MOVIES_100K, JESTER)
-"""Where items are rated, likewise."""
+"""The worlds where items are rated; a line names no person."""
 CHOICES = (SYNTHETIC_CHOICES, SUSHI, MOVIE_CHOICES, ELECTION, JURA, TOY)
-"""Where comparisons are predicted, likewise; a line names a model of `choice_models`."""
+"""The worlds where comparisons are predicted: a line names a model of `choice_models`, and no person."""
 
 WEB_FULL, WEB_QUICK = Size(28_224, 20), Size(784, 5)
-"""[J15] went once through 28,000 queries, in twenty orders; MQ2008 has 784. Once through them is what claims are judged
-on; 35 times again is drawn besides, as far as [J15] went."""
+"""[J15] went once through 28,000 queries, in twenty orders; MQ2008 has 784. Claims are judged on one pass through them;
+35 more passes are drawn, as many rounds as in [J15]."""
 MOVIES_FULL, MOVIES_QUICK = Size(1_500, 0), Size(1_500, 60)
 """1,500 movies for each of the 3,020 people of the second half (0: all of them)."""
 SLOW_WEB_FULL, SLOW_WEB_QUICK = Size(784, 20), Size(784, 5)
 SLOW_MOVIES_FULL, SLOW_MOVIES_QUICK = Size(1_500, 200), Size(300, 20)
-"""With a ranking SVM, which took [J15] 20 hours a permutation."""
+"""Sizes with a ranking SVM, which took [J15] 20 hours for each permutation."""
 
 STRICT = "strict:alpha=0.5"
 NOISY = "noisy:depth=10"

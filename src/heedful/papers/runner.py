@@ -23,7 +23,7 @@ Tell = Callable[[str, float], None]
 """A function that reports progress: what is being run, and the share of it that is done, from 0 to 1."""
 
 KEPT = 1_000_000_000
-"""Bytes of regrets that are kept for the next panel."""
+"""The greatest number of bytes of regrets that are kept for other panels."""
 
 
 def part_of(tell: Tell, i: int, parts: int, title: str = "") -> Tell:
@@ -32,7 +32,7 @@ def part_of(tell: Tell, i: int, parts: int, title: str = "") -> Tell:
 
 
 class LearnerRuns(NamedTuple):
-    """All runs of one learner or model: regrets, or other values, (runs x T), and processor time in seconds (runs,).
+    """The runs of one learner or model: regrets, or other values, (runs x T), and processor time in seconds (runs,).
 
     Runs are in the order of seeds, then of people.
     """
@@ -60,7 +60,7 @@ class Group(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """Values of one run of one model (T,), or (T x c), and its processor time in seconds."""
+    """The values of one run of one model (T,), or (T x c), and its processor time in seconds."""
 
     values: Array
     seconds: float

@@ -17,10 +17,10 @@ Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 COLUMNS = ("figure", "panel", "line", "learner", "person", "runs", "across", "x", "value", "stderr", "bound")
-"""A point of a line: its place `x` across what (a round, questions, ...), the mean over runs with its standard error,
-the bound there. What there is not is empty."""
+"""The columns of a point of a line. `across` names the axis of `x` (round, questions, ...); `value` is the mean over
+runs, with its standard error; `bound` is the theoretical bound there. A cell without a value is empty."""
 POINTS = 300
-"""So many rounds at most are drawn of a run, evenly on a logarithmic scale."""
+"""The greatest number of rounds of a run that are drawn, evenly on a logarithmic scale."""
 
 
 class Series(NamedTuple):

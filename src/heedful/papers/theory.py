@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 
 
 SLACK_ROUNDS = 784
-"""Rounds that `with_slack` plays, interpreted: once through the queries."""
+"""The number of rounds that `with_slack` plays, interpreted: one pass through the queries."""
 
 
 class Guarantee(NamedTuple):

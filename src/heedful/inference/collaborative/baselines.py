@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]
 
 
 class IndividualFit(NamedTuple):
-    """Posteriors over the items for each of U people, and the prior that they share."""
+    """The posteriors over the items for each of U people, and the prior that they share."""
 
     people: UserPosteriors
     population: Population

@@ -21,7 +21,7 @@ RULES = ("bald", "mes", "random")
 
 
 class LabelPosterior(NamedTuple):
-    """Posterior of f ~ GP(0, K) given labels at n inputs, with likelihood P(y) = Phi(y f)."""
+    """The posterior of f ~ GP(0, K) given labels at n inputs, with likelihood P(y) = Phi(y f)."""
 
     posterior: Posterior
     """of f at the n inputs"""

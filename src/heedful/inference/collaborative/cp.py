@@ -41,7 +41,7 @@ be learned."""
 
 
 class Messages(NamedTuple):
-    """Messages of the factors to g by row (R,), to W (U x D) and to H (D x P), as natural parameters: precision,
+    """The messages of the factors to g by row (R,), to W (U x D) and to H (D x P), as natural parameters: precision,
     precision times mean.
     """
 

@@ -22,7 +22,7 @@ _AT_ONCE = 1 << 13  # choices predicted at a time
 
 
 class Functions(NamedTuple):
-    """Gaussian posterior over the D latent functions that all people share.
+    """The Gaussian posterior over the D latent functions that all people share.
 
     Where `kernel` is None, it is over f_d at the n items: `mean` (D x n), `cov` (D x n x n). Otherwise (FITC), it is
     over h_d at the m pseudo-inputs, each a pair of items: `mean` (D x m), `cov` (D x m x m).

@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 
 
 class PairKernel(NamedTuple):
-    """Covariance of the items (n x n), and the pseudo-inputs, which are pairs of items."""
+    """The covariance of the items (n x n), and the pseudo-inputs, which are pairs of items."""
 
     K: Array
     first: Ints

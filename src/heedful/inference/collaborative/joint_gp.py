@@ -36,8 +36,8 @@ large sites the moves grow at first, and shorter steps would prolong that."""
 
 
 class JointGPFit(NamedTuple):
-    """Posterior of f(u, i) ~ GP(0, K_users (x) K_items) for U people and n items: means (U x n), and the covariance of
-    each person's utilities (U x n x n).
+    """The posterior of f(u, i) ~ GP(0, K_users (x) K_items) for U people and n items: means (U x n), and the covariance
+    of each person's utilities (U x n x n).
     """
 
     mean: Array
@@ -105,7 +105,8 @@ def fit_joint(
 
 
 class _Product(NamedTuple):
-    """f = A Z B' with Z ~ N(0, I) (k x m), where A A' = K_users (A is U x k) and B B' = K_items (B is n x m)."""
+    """The prior f = A Z B' with Z ~ N(0, I) (k x m), where A A' = K_users (A is U x k) and B B' = K_items (B is n x
+    m)."""
 
     A: Array
     B: Array
@@ -141,8 +142,8 @@ class _Product(NamedTuple):
 
 
 class Scales(NamedTuple):
-    """Hyperparameters of BO: length-scales of the standardised features of items (d,) and of people (q,), the standard
-    deviation of utilities, and what is added to the diagonal of K_users.
+    """The hyperparameters of BO: length-scales of the standardised features of items (d,) and of people (q,), the
+    standard deviation of utilities, and what is added to the diagonal of K_users.
     """
 
     items: Array

@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 
 class CPHyperparameters(NamedTuple):
-    """Hyperparameters of CP and CPU: length-scale of the items' features in standard deviations (0 without features),
-    standard deviation of a function, and rho, the share of the weights' covariance that people's features explain (0:
-    CP).
+    """The hyperparameters of CP and CPU: length-scale of the items' features in standard deviations (0 without
+    features), standard deviation of a function, and rho, the share of the weights' covariance that people's features
+    explain (0: CP).
     """
 
     lengthscale: float
@@ -37,7 +37,7 @@ class CPHyperparameters(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """How one candidate did: the mean log probability of the held-out answers in nats, their error rate, and the
+    """The result of one candidate: the mean log probability of the held-out answers in nats, their error rate, and the
     mean log evidence of one of the other answers.
 
     A probability of one half counts as half an error.

@@ -74,8 +74,8 @@ class Items(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """Prior of x = R z + e at N points, with common z ~ N(0, I) (m,) and independent e ~ N(0, own). FITC has this form;
-    so has R R' = K with own = 0.
+    """The prior of x = R z + e at N points, with common z ~ N(0, I) (m,) and independent e ~ N(0, own). FITC has this
+    form; so has R R' = K with own = 0.
     """
 
     R: Array

@@ -34,7 +34,7 @@ class Lists(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """R answers of U people about P pairs of items; a pair (a, b) has a < b, and its latent value is f_a - f_b."""
+    """The R answers of U people about P pairs of items; a pair (a, b) has a < b, and its latent value is f_a - f_b."""
 
     U: int
     first: Ints
@@ -85,7 +85,7 @@ class Cells(NamedTuple):
 
 
 class SiteSums(NamedTuple):
-    """Precisions of g, and precisions times means, as tables (U x P), or as rows (R + 1,) whose last is 0."""
+    """The precisions of g, and precisions times means, as tables (U x P), or as rows (R + 1,) whose last is 0."""
 
     of: Cells
     t: Array

@@ -23,7 +23,7 @@ _AT_ONCE, _DEEP = 1 << 18, 512  # numbers of sums that are made together, of so 
 
 
 class Factors(NamedTuple):
-    """Means and variances of W (U x D) and of H (D x P)."""
+    """The means and variances of W (U x D) and of H (D x P)."""
 
     mw: Array
     vw: Array

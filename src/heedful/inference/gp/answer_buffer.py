@@ -20,7 +20,7 @@ ROOM = 16
 
 
 class AnswerBuffer(NamedTuple):
-    """Rows of comparisons, in the first `n` entries of growing arrays.
+    """A buffer of rows of comparisons, in the first `n` entries of growing arrays.
 
     `user`; `pairs`, winner first; `equal`, whether it is a tie; `group`, the number shared by rows of one answer (-1:
     alone); the site `tau`, `nu`; and the `width` and `lapse` assumed of the person, the same in all rows of one person.
@@ -69,35 +69,35 @@ def empty_buffer() -> AnswerBuffer:
     )
 
 
-def append_answer(said: AnswerBuffer, user: int, pairs: Ints, equal: Any, width: float, lapse: float) -> AnswerBuffer:
-    """Append an answer, pairs (r x 2) with sites 0, to the buffer `said`, whose arrays are taken over; return the
+def append_answer(buffer: AnswerBuffer, user: int, pairs: Ints, equal: Any, width: float, lapse: float) -> AnswerBuffer:
+    """Append an answer, pairs (r x 2) with sites 0, to the buffer `buffer`, whose arrays are taken over; return the
     buffer.
     """
-    n, r = said.n, len(pairs)
-    while n + r > said.user.size:
-        said = double_capacity(said)
+    n, r = buffer.n, len(pairs)
+    while n + r > buffer.user.size:
+        buffer = double_capacity(buffer)
     new = slice(n, n + r)
-    said.user[new], said.pairs[new], said.equal[new] = user, pairs, equal
-    said.group[new] = n if r > 1 else -1
-    said.tau[new], said.nu[new], said.width[new], said.lapse[new] = 0.0, 0.0, width, lapse
-    return said._replace(n=n + r)
+    buffer.user[new], buffer.pairs[new], buffer.equal[new] = user, pairs, equal
+    buffer.group[new] = n if r > 1 else -1
+    buffer.tau[new], buffer.nu[new], buffer.width[new], buffer.lapse[new] = 0.0, 0.0, width, lapse
+    return buffer._replace(n=n + r)
 
 
-def double_capacity(said: AnswerBuffer) -> AnswerBuffer:
+def double_capacity(buffer: AnswerBuffer) -> AnswerBuffer:
     """Return the buffer with twice the capacity."""
-    columns: Any = (np.concatenate([part, np.zeros_like(part)]) for part in said[:-1])
-    return said._replace(**dict(zip(said._fields, columns)))
+    columns: Any = (np.concatenate([part, np.zeros_like(part)]) for part in buffer[:-1])
+    return buffer._replace(**dict(zip(buffer._fields, columns)))
 
 
-def drop_rows(said: AnswerBuffer, at: Ints) -> AnswerBuffer:
+def drop_rows(buffer: AnswerBuffer, at: Ints) -> AnswerBuffer:
     """Return the buffer without the rows `at`: whole answers, or rows of an answer whose other rows no longer share
     noise.
     """
-    kept = np.delete(np.arange(said.n), at)
+    kept = np.delete(np.arange(buffer.n), at)
     out = empty_buffer()
     while out.user.size < kept.size:
         out = double_capacity(out)
-    for part, old in zip(out[:-1], said[:-1]):
+    for part, old in zip(out[:-1], buffer[:-1]):
         part[: kept.size] = old[kept]
     grouped = np.flatnonzero(out.group[: kept.size] >= 0)
     _, first, which = np.unique(out.group[grouped], return_index=True, return_inverse=True)
@@ -105,9 +105,9 @@ def drop_rows(said: AnswerBuffer, at: Ints) -> AnswerBuffer:
     return out._replace(n=kept.size)
 
 
-def rows_about(said: AnswerBuffer, item: int) -> Ints:
+def rows_about(buffer: AnswerBuffer, item: int) -> Ints:
     """Return the indices of all rows of the answers that mention an item."""
-    rows, group = (said.pairs[: said.n] == item).any(axis=1), said.group[: said.n]
+    rows, group = (buffer.pairs[: buffer.n] == item).any(axis=1), buffer.group[: buffer.n]
     return np.flatnonzero(rows | ((group >= 0) & np.isin(group, group[rows])))
 
 
@@ -128,21 +128,21 @@ def tie_comparisons(shown: Ints) -> Ints:
     return np.array(list(combinations(shown.tolist(), 2)), np.int64)
 
 
-def item_posterior(cov: Array, mean: Array, said: AnswerBuffer, user: int, items: Ints) -> Posterior:
+def item_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, items: Ints) -> Posterior:
     """Return the posterior over a user's utilities of distinct items (i,), from the current sites.
 
     The prior is N(mean (n,), cov (n x n)).
     """
-    met, T, r = natural_parameters(mean, said, user)
+    met, T, r = natural_parameters(mean, buffer, user)
     every = items.size == len(cov) and bool((items == np.arange(items.size)).all())
     return extend_posterior(
         cov if every else cov[np.ix_(items, items)], mean[items], cov[np.ix_(items, met)], cov[np.ix_(met, met)], T, r
     )
 
 
-def low_rank_posterior(cov: Array, mean: Array, said: AnswerBuffer, user: int, items: Ints) -> LowRankPosterior:
+def low_rank_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, items: Ints) -> LowRankPosterior:
     """Return what `item_posterior` returns, for items in rising order, without forming an i x i matrix."""
-    met, T, r = natural_parameters(mean, said, user)
+    met, T, r = natural_parameters(mean, buffer, user)
     across = cov[np.ix_(items, met)]
     hold = np.linalg.solve(np.eye(met.size) + T @ cov[np.ix_(met, met)], np.column_stack([T, r]))
     pull = 0.5 * (hold[:, :-1] + hold[:, :-1].T)
@@ -150,14 +150,14 @@ def low_rank_posterior(cov: Array, mean: Array, said: AnswerBuffer, user: int, i
     return LowRankPosterior(mean[items] + np.vecdot(across, hold[:, -1]), cov, items, left, across)
 
 
-def natural_parameters(mean: Array, said: AnswerBuffer, user: int) -> tuple[Ints, Array, Array]:
+def natural_parameters(mean: Array, buffer: AnswerBuffer, user: int) -> tuple[Ints, Array, Array]:
     """Return the items that a user's answers mention (q,), rising, and T (q x q), r (q,) of the product of their
     sites.
 
     T and r are those of `UserPosteriors`, over these items.
     """
-    at = said.of(user)
-    met, inverse = np.unique(said.pairs[at], return_inverse=True)
-    rows = said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
-    [T], [h] = make_table(rows, 1, met.size).natural(said.tau[at], said.nu[at])
+    at = buffer.of(user)
+    met, inverse = np.unique(buffer.pairs[at], return_inverse=True)
+    rows = buffer.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))
+    [T], [h] = make_table(rows, 1, met.size).natural(buffer.tau[at], buffer.nu[at])
     return met, T, h - T @ mean[met]

@@ -59,7 +59,7 @@ class EPResult(NamedTuple):
 
 
 class UserPosteriors(NamedTuple):
-    """Posteriors of U people over the same n items: means (U x n), covariances (U x n x n), log evidence (U,).
+    """The posteriors of U people over the same n items: means (U x n), covariances (U x n x n), log evidence (U,).
 
     All sites together are exp(-d'T d / 2 + r'd) with d = f - prior mean: T (U x n x n), r (U x n). `cavities`: mean and
     variance (p,) of the quantity that each row is about, given everything but this row.
@@ -237,7 +237,7 @@ def _widen(
 
 
 class Likelihood(NamedTuple):
-    """Constants of the rows (p,) that their moments need."""
+    """The constants of the likelihood of each row (p,), from which `moments` computes."""
 
     width: Array
     noise: Array

@@ -28,8 +28,8 @@ _AGAIN = 1_000_003  # between the seeds of both halves of the draws
 
 
 class EPDiagnostics(NamedTuple):
-    """Whether EP's choice probabilities are accurate to WITHIN, the largest error, and the effective number of
-    draws.
+    """A diagnosis: whether EP's choice probabilities are accurate to WITHIN, the largest error, and the effective
+    number of draws.
 
     With fewer than 200 effective draws `reliable` is False and `max_error` 1. If answers share noise nothing is
     checked: `reliable` is True, and `effective_draws` and `max_error` are 0.

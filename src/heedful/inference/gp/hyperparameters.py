@@ -70,7 +70,7 @@ APART, LEAST = 0.1, 0.25
 
 
 class Hyperparameters(NamedTuple):
-    """Hyperparameters of the utilities of U people: spread, share and response noise.
+    """The hyperparameters of the utilities of U people: spread, share and response noise.
 
     `spread`: the standard deviation of a utility, in units of the noise of one choice; `share`: the share of its
     variance in which people differ.

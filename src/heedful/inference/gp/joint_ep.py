@@ -36,7 +36,7 @@ DAMPED, LEAST_STEP = 0.95, 0.1
 
 
 class Message(NamedTuple):
-    """What answers say about m: the factor exp(-m' A m / 2 + b' m), of one person or multiplied over several (A and
+    """The message of answers to m: the factor exp(-m' A m / 2 + b' m), of one person or multiplied over several (A and
     b added).
     """
 

@@ -25,7 +25,7 @@ TRIED = 5_000
 
 
 class Kernel(NamedTuple):
-    """How much of the variance of utilities features explain, and their length-scale in median distances; both 0
+    """The share of the variance of utilities that features explain, and their length-scale in median distances; both 0
     without features.
     """
 

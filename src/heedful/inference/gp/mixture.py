@@ -62,7 +62,7 @@ class Mixture(NamedTuple):
         parts = [part.of_items(items) for part in self.parts]
         return Mixture(self.mean[items], self.cov[np.ix_(items, items)], self.weights, tuple(parts))
 
-    def weighted(self) -> list[tuple[float, Posterior]]:
+    def components(self) -> list[tuple[float, Posterior]]:
         """Return the Gaussians with their weights."""
         return list(zip(self.weights.tolist(), self.parts))
 

@@ -58,7 +58,7 @@ class UserBatch(NamedTuple):
 
 
 class PerUserPosteriors(NamedTuple):
-    """Posteriors of U people over n items like `UserPosteriors`, each stored over the items they met."""
+    """The posteriors of U people over n items like `UserPosteriors`, each stored over the items they met."""
 
     prior_mean: Array
     prior_cov: Array

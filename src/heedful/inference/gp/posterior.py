@@ -17,8 +17,8 @@ SAME = 1e-6
 
 
 class Posterior(NamedTuple):
-    """Posterior over item utilities (n,), with its covariance (n x n). Only differences matter: P(a is chosen over b)
-    is Phi(f_a - f_b), so the unit of utility is the standard deviation of the noise of one choice.
+    """The posterior over item utilities (n,), with its covariance (n x n). Only differences matter: P(a is chosen over
+    b) is Phi(f_a - f_b), so the unit of utility is the standard deviation of the noise of one choice.
     """
 
     mean: Array
@@ -45,7 +45,7 @@ class Posterior(NamedTuple):
         """Return the posterior as one Gaussian: here itself."""
         return self
 
-    def weighted(self) -> list[tuple[float, Posterior]]:
+    def components(self) -> list[tuple[float, Posterior]]:
         """Return the Gaussians that the posterior mixes, with their weights: here only itself."""
         return [(1.0, self)]
 

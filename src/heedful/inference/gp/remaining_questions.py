@@ -23,8 +23,8 @@ DRAWS = 400
 
 
 class RemainingQuestions(NamedTuple):
-    """Questions left: the median and the middle half of the rollouts. A value of `most` stands for that many
-    or more.
+    """The number of questions left: the median and the middle half of the rollouts. A value of `most` stands for that
+    many or more.
     """
 
     about: int
@@ -41,7 +41,7 @@ class RemainingQuestions(NamedTuple):
 
 
 class _Rollouts(NamedTuple):
-    """Rollouts that have not stopped: F of them after t questions each, p of them real answers."""
+    """The rollouts that have not stopped: F of them after t questions each, p of them real answers."""
 
     number: Ints  # F; which of the futures
     truth: Array  # F x n

@@ -57,8 +57,8 @@ PRIOR = NoisePrior()
 
 
 class UserNoise(NamedTuple):
-    """Response noise of one person: tie width (0 where ties are not allowed), lapse rate, and P(they always answer at
-    random).
+    """The response noise of one person: tie width (0 where ties are not allowed), lapse rate, and P(they always answer
+    at random).
     """
 
     width: float
@@ -67,7 +67,7 @@ class UserNoise(NamedTuple):
 
 
 class ResponseNoise(NamedTuple):
-    """Response noise of U people: tie widths (0 where ties are not allowed), lapse rates, P(always at random), each
+    """The response noise of U people: tie widths (0 where ties are not allowed), lapse rates, P(always at random), each
     (U,).
     """
 

@@ -82,7 +82,7 @@ def stopping(
     check_count("draws", draws)
     check_count("seed", seed, least=0)
     if goal == "ranking":
-        sure = sum(w * in_order(each.mean[None], each.cov[None])[0] for w, each in posterior.weighted())
+        sure = sum(w * in_order(each.mean[None], each.cov[None])[0] for w, each in posterior.components())
         return Stop(bool(sure >= at), float(sure), int(posterior.mean.argmax()), 0.0)
     items = contenders(posterior)
     if seen is not None and (seen.rows.size == 0 or (seen.rows.group >= 0).any()):
