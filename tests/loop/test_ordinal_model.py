@@ -12,9 +12,10 @@ import naive
 from budget import examples
 from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
+from heedful.learners.personal import Offset, ranks
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.ordinal.learners import graded_spec, grader, is_grading
-from heedful.loop.interactions.ordinal.model import GradingModel, Offset, ranks
+from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.model import Context
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from loops import specs

@@ -1,12 +1,11 @@
 """What a grading loop folds: a learner of grades from 1 to k, and for each person a shift of the score all share.
 
     s_j   = w . x_j + c (v . x_j - a)      w shared by all; v and a this person's own, c = n / (n + shrink) after n
-                                           grades of hers; the last feature is the caller's score
+                                           grades of theirs; the last feature is the caller's score
     grade = the least r with s_j < b_r     thresholds b_1 <= ... <= b_{k-1}, shared by all; b_k is infinite
 
 The candidates are shown by decreasing s, ties by the caller's score, then as they were listed; so with no lesson the
-caller's order is shown. A person's v and a take PRank's own step, with tau_r where s is on the wrong side of b_r:
-v += (sum tau) x, a -= sum tau. The thresholds stay shared, and with them in order.
+caller's order is shown. v and a are learned by `heedful.learners.personal.Personal` around the loop's learner.
 
 A learner without thresholds gets one feature more, which is 1: features are centred, and grades are not. One without a
 direction has no s: what is predicted the highest comes first, then what the caller scores the highest.
@@ -21,6 +20,7 @@ import numpy.typing as npt
 
 from heedful.core.fold import generators
 from heedful.jit.kernel import Floats, Ints, scores
+from heedful.learners.personal import Offset, Personal, PersonalState, ranks
 from heedful.loop.model import Context, Person
 from heedful.loop.records import FeedbackRecord
 
@@ -37,13 +37,6 @@ class Grades(NamedTuple):
     grades: tuple[int, ...]
 
 
-class Offset(NamedTuple):
-    """What is one person's own: a direction v (N,), and how much she asks for, a, which is taken from a score."""
-
-    v: Array
-    a: float
-
-
 class GradingModel:
     """The state of a grading loop: of its learner, and of every person's offset. `teach` is the fold's step."""
 
@@ -55,14 +48,15 @@ class GradingModel:
         learns an offset per person, which counts half after that many grades."""
         self.learner = learner
         self.shrink = shrink
+        self._personal = Personal(learner, shrink)
         self.shared = learner.init(generators(0)[2])
         self.people: dict[str, Person] = {}
         self._cut = hasattr(learner, "thresholds")
         self._directed = hasattr(learner, "weights")
 
     def nobody(self) -> Offset:
-        """The offset of somebody who has graded nothing."""
-        return Offset(np.zeros(self.learner.n_features), 0.0)
+        """Return the offset of a person who has graded nothing."""
+        return self._personal.nobody()
 
     # ------------------------------------------------------------------------ proposing
 
@@ -101,11 +95,11 @@ class GradingModel:
         if not self._directed:
             return np.zeros(0)
         w = np.array(self.learner.weights(shared), np.float64)
-        return w if person is None else w + self._share(person.lessons) * person.state.v
+        return w if person is None else w + self._personal.share(person.lessons) * person.state.v
 
     def level(self, person: Person) -> float:
         """By how much a person's scores are lower than her weights make them: c a."""
-        return self._share(person.lessons) * float(person.state.a)
+        return self._personal.share(person.lessons) * float(person.state.a)
 
     def between(self, shared: Any, grade: int) -> tuple[float | None, float | None] | None:
         """The scores from which on, and up to which, this grade is predicted; None at the ends of the scale, and for a
@@ -133,9 +127,6 @@ class GradingModel:
             "import an export of this one into it"
         )
 
-    def _share(self, lessons: int) -> float:
-        return lessons / (lessons + self.shrink)
-
     def _whole(self, x: Floats) -> Floats:
         return x if self._cut else np.column_stack([x, np.ones(len(x))])
 
@@ -158,29 +149,20 @@ class GradingModel:
             return False
         person: Person | None = None
         if self.shrink > 0.0 and context.person is not None:
-            before = self.people.get(context.person) or Person(self.nobody(), 0, version)
-            person = before._replace(since=version)
+            known = self.people.get(context.person) or Person(self.nobody(), 0, version)
+            person = known._replace(since=version)
         rng = generators(0)[2]
         for row, grade in zip(self._whole(lesson.x), lesson.grades):
-            if person is not None:
-                n = person.lessons + 1
-                person = person._replace(state=self._shifted(person.state, self._share(n), row, grade), lessons=n)
             y = self.learner.propose(self.shared, row, rng)
-            self.shared = self.learner.update(self.shared, row, y, grade)
+            if person is None:
+                self.shared = self.learner.update(self.shared, row, y, grade)
+                continue
+            before = PersonalState(self.shared, person.state, person.lessons)
+            self.shared, own, n = self._personal.update(before, row, y, grade)
+            person = person._replace(state=own, lessons=n)
         if person is not None and context.person is not None:
             self.people[context.person] = person
         return True
-
-    def _shifted(self, own: Offset, c: float, x: Array, grade: int) -> Offset:
-        """PRank's step of a person's own, which counts c, beside the shared score. A new one: whoever decides at this
-        moment may be reading the old one."""
-        b = self.learner.thresholds(self.shared)
-        s = float(scores(x[None, :], self.learner.weights(self.shared) + c * own.v)[0]) - c * own.a
-        if int(ranks(np.array([s]), b)[0]) == grade:
-            return own
-        signs = np.where(np.arange(1, b.size + 1) < grade, 1.0, -1.0)
-        total = float(signs[(s - b) * signs <= 0.0].sum())
-        return Offset(own.v + total * x, own.a - total)
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Grades | None:
         """What a piece of feedback says to the learner: what was shown in the order it was shown, then the rest; None
@@ -197,11 +179,6 @@ class GradingModel:
     def described(self, y: Any) -> dict[str, Any]:
         """What a proposal carries besides what is shown, as JSON: nothing."""
         return {}
-
-
-def ranks(s: Array, thresholds: Array) -> Ints:
-    """The least r with s < b_r, of every score (m,); thresholds b_1 <= ... <= b_{k-1} (k-1,), b_k infinite."""
-    return 1 + np.searchsorted(thresholds, s, side="right").astype(np.int64)
 
 
 def greatest(W: Array, x: Floats) -> Ints:
