@@ -146,6 +146,10 @@ class Reference(ABC):
     def answer(self, decision: Shown, drawn: Any) -> Given:
         """Return an answer to a decision."""
 
+    def another_answer(self, decision: Shown, form: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an answer to the decision that the loop would take, other than `form`."""
+        return {"clicks": []} if "none" in form else {"none": True}
+
     def asked(self, drawn: Mapping[str, Any], n: int) -> dict[str, Any]:
         """Return what a decision about n candidates is asked with."""
         return dict(drawn)
@@ -406,6 +410,8 @@ class CoactiveReference(Reference):
         # A dueling bandit learns from what was chosen of its own proposal, and from nothing else.
         refused = form == "choice" and len(decision.shown) < 2
         refused = refused or (form not in ("clicks", "better", "none") and not self.exact)
+        if not self.exact:
+            return Given(given, None, refused)  # it learns of more than is shown: there is no fold of it here
         if lesson is not None and len(lesson) == 4:
             x, shown, chosen, weight = lesson
             y: Any = np.array(shown, np.int64)
@@ -546,6 +552,9 @@ class OrdinalReference(Reference):
         in_turn = [*decision.shown, *(name for name in decision.names if name not in decision.shown)]
         return Given({"grade": given}, [(x[name], given[name]) for name in in_turn if name in given])
 
+    def another_answer(self, decision: Shown, form: Mapping[str, Any]) -> dict[str, Any]:
+        return {"grade": {name: grade % N_RANKS + 1 for name, grade in form["grade"].items()}}
+
 
 # ---------------------------------------------------------------------------- rating
 
@@ -667,6 +676,10 @@ class RatingReference(Reference):
             said[name] = sum(WEIGHED[action][0] * WEIGHED[action][1] for action in actions) / weight, weight
         return Given({"actions": done}, said)
 
+    def another_answer(self, decision: Shown, form: Mapping[str, Any]) -> dict[str, Any]:
+        low = {decision.shown[0]: 1.0}
+        return {"rating": {decision.shown[0]: 2.0} if form.get("rating") == low else low}
+
     def check_explanation(self, why: Explanation, decision: Shown, forgot: bool) -> None:
         """What was expected then, whatever was undone since, and whatever state it is folded from; nobody knows any
         more what was learned from people who were forgotten."""
@@ -786,6 +799,9 @@ class ComparisonReference(Reference):
         }[how]
         return Given(form, lesson)
 
+    def another_answer(self, decision: Shown, form: Mapping[str, Any]) -> dict[str, Any]:
+        return {"choice": "equal"} if "none" in form else {"none": True}
+
     def check_explanation(self, why: Explanation, decision: Shown, forgot: bool) -> None:
         """What it comes from adds up to it."""
         assert sum(each.by for each in why.lessons) == pytest.approx(why.margin, abs=1e-9)
@@ -845,3 +861,6 @@ class BestWorstReference(Reference):
         pair = [shown[best], shown[(best + 1 + drawn[1] % (k - 1)) % k]]
         lesson = with_scores(self.encode(decision.rows), decision), np.array(shown), np.array(pair)
         return Given({"best": decision.names[pair[0]], "worst": decision.names[pair[1]]}, lesson)
+
+    def another_answer(self, decision: Shown, form: Mapping[str, Any]) -> dict[str, Any]:
+        return {"best": form["worst"], "worst": form["best"]}

@@ -226,9 +226,8 @@ def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
             id, given, seq = self.feedback[event]
             again = self.loop(which).feedback(id, id=event, **given.form)
             assert (again.status, again.seq, again.learned) == ("duplicate", seq, False)
-            other = next((f for _, (d, f, _) in self.feedback.items() if d == id and f.form != given.form), None)
-            if other is not None:
-                assert self.loop(which).feedback(id, id=event, **other.form).status == "rejected"
+            other = self.reference.another_answer(self.decisions[id], given.form)
+            assert self.loop(which).feedback(id, id=event, **other).status == "rejected"
 
         @precondition(lambda self: self.decisions)
         @rule(which=SOME, pick=SOME, bad=st.sampled_from(kind.wrong), drawn=kind.answers)
