@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from heedful import __version__
+from heedful.cli.coercion import PlainCommand, with_plain_coercion
 from heedful.cli.console import Commands
 from heedful.experiments.registry import EXPERIMENTS
 
@@ -167,6 +168,9 @@ class Group(Commands):
             if path.startswith(self.path) and " " not in name:
                 self.add_command(TyperCommand(name, help=each.help))
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        return with_plain_coercion(super().get_params(ctx))
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The name of a command, itself in place of what the list says of it, and the rest of the line."""
         name, listed, rest = super().resolve_command(ctx, args)
@@ -189,7 +193,7 @@ def command(path: str) -> Any:
     if listed.where:
         module, _, function = listed.where.partition(":")
         made = typer.Typer(**STYLE)
-        made.command(name, epilog=f"Example: {listed.example}")(
+        made.command(name, cls=PlainCommand, epilog=f"Example: {listed.example}")(
             getattr(import_module(f"{__name__}.{module}"), function)
         )
     else:
