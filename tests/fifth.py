@@ -175,9 +175,6 @@ class BestWorstScaling(Interaction[Folding]):
         """A model that has learned nothing."""
         return Folding(self.learner)
 
-    def personal(self, model: Folding) -> Any:
-        return model.shared
-
     # ------------------------------------------------------------------------ deciding
 
     def order(self, model: Folding, shared: Any, own: Person | None, x: Any) -> Any:

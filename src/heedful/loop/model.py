@@ -5,6 +5,7 @@ The models stand with the interactions (`heedful.loop.interactions`), each in a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from heedful.jit.kernel import Floats
@@ -17,6 +18,11 @@ class Person(NamedTuple):
     state: Any
     lessons: int
     since: int
+
+
+def own_of(people: Mapping[str, Person], name: str | None) -> Person | None:
+    """Return what is the own of the person called `name`; None if there is nothing, or no name."""
+    return people.get(name) if name is not None else None
 
 
 class Context(NamedTuple):

@@ -1,7 +1,8 @@
 """What a loop asks of an interaction: all that differs from one kind of feedback to another.
 
-A loop has one instance, made from what the loop was founded with and its learner. The state that a log folds to is a
-model (`Folded`): what all share, and what is each person's own.
+A loop has one instance, made from its manifest and its learner. The state that a log folds to is a model (`Folded`):
+what all people share, and what is each person's own. The file is long because `Interaction` is one list of questions,
+with the answer that most kinds give.
 """
 
 from __future__ import annotations
@@ -42,25 +43,27 @@ if TYPE_CHECKING:
 
 
 class Folded(Protocol):
-    """The state of a loop: what the fold of its log has come to. It is changed by `teach` alone."""
+    """The state of a loop, which the fold of its log makes; `teach` alone changes it."""
 
     version: int
-    """of how feedback becomes lessons: a change of what is folded raises it"""
+    """the version of the fold: raised with every change of how feedback becomes lessons"""
     learner: Any
     shared: Any
     people: dict[str, Person]
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int, /) -> bool:
-        """The fold's step: learn from one piece of feedback; whether there was anything in it to learn."""
+        """Learn from one piece of feedback, one step of the fold; return whether there was anything to learn.
+
+        `extra` are the features of objects that the feedback brought along, `version` is the model's version then."""
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats, /) -> Any:
-        """What a piece of feedback says to the learner; None where it says nothing."""
+        """Return what a piece of feedback says to the learner; None if it says nothing."""
 
     def refusal(self, form: str, /) -> str | None:
-        """Why the learner cannot use a form of feedback; None where it can."""
+        """Return why the learner cannot use a form of feedback; None if it can."""
 
     def effective(self, shared: Any, person: Person | None, /) -> Any:
-        """What each feature counts for a person (N,); empty where there is no such thing (0,)."""
+        """Return the weight of each feature for a person (N,); empty (0,) for a model without such weights."""
 
 
 CALLERS_SCORE = "the caller's score"
@@ -71,27 +74,27 @@ M_co = TypeVar("M_co", bound=Folded, covariant=True)
 
 
 class Question(NamedTuple):
-    """What is asked of a model: what to show of these candidates to this person."""
+    """A request as a model sees it: what to show of which candidates to whom."""
 
     request: Request
     person: str | None
     repeats: bool
     """whether what was shown to them before, and is done with, may be shown again"""
     control: bool
-    """whether this is left to the arm to compare with, and not to what was learned"""
+    """whether the control arm decides, and not what was learned"""
 
 
 class Proposal(NamedTuple):
-    """What to show, and what the log is told of it."""
+    """A decision before it is logged: what is shown, and what the log keeps of it."""
 
     shown: Ints
     """the places of the candidates in the request, best first"""
     probability: float | None
-    """of showing just that; None where nobody can say"""
+    """the probability of showing just that; None if it is unknown"""
     carried: dict[str, Any] = {}  # noqa: RUF012  # nobody writes to it
     """what the learner's update needs besides what is shown, as JSON"""
     predicted: tuple[Any, ...] = ()
-    """of each that is shown, what will be answered"""
+    """for each item shown, the answer that is predicted"""
     unknown: tuple[tuple[int, str], ...] = ()
     """what was asked for and is not on offer, with its place in what is shown, -1 where it has none"""
     kept: Sequence[int] | None = None
@@ -101,7 +104,7 @@ class Proposal(NamedTuple):
 
 
 class Predicted(NamedTuple):
-    """What is predicted of an item."""
+    """The prediction for one item."""
 
     value: float
     """its grade, its rating, how likely it is to be chosen: as `Decision.predicted` has it, unrounded"""
@@ -110,7 +113,7 @@ class Predicted(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One piece of feedback with all that the fold takes with it."""
+    """One piece of feedback with its decision, as the fold takes it."""
 
     event: Event
     decision: LoggedDecision
@@ -121,62 +124,64 @@ class Step(NamedTuple):
 
 
 class Newest(NamedTuple):
-    """How many of the newest pieces of feedback are of a kind that may move nothing."""
+    """Counts of the newest pieces of feedback, to say why none of them moved the model."""
 
     looked: int
+    """how many were looked at"""
     alone: int
-    """on lists of a single item"""
+    """how many are on lists of a single item"""
     said: int
-    """that prefer something"""
+    """how many prefer something"""
     control: int
-    """on lists of the control"""
+    """how many are on lists of the control"""
 
 
 class Past(Protocol[M_co]):
     """The log up to a decision, as an explanation reads it."""
 
     def model(self) -> M_co:
-        """The model as it was then."""
+        """Return the model as it was then."""
 
     def follow(self, margin: Callable[[M_co], float]) -> tuple[M_co, list[Moved]]:
-        """The model as it was then, folded from the first lesson, and by how much each lesson moved `margin` of it,
-        the most first."""
+        """Return the model as it was then, and by how much each lesson moved `margin` of it, the most first."""
 
     def feedback(self) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
-        """What the model was made of then, in order, without the lessons that the learner failed on."""
+        """Yield the feedback that the model was made of then, in order, without that on which the learner failed."""
 
     def context(self, decision: LoggedDecision) -> Context:
-        """A decision with its arrays."""
+        """Return a decision with its arrays."""
 
 
 class Counterfactual(Protocol[M]):
-    """What another learner would have predicted of a log, each time before it learned from the answer."""
+    """A replay of a log with another learner, which predicts each answer before it learns from it."""
 
     model: M
-    """of that learner, which has learned nothing"""
+    """the model of that learner, before any lesson"""
 
     def score(self, step: Step) -> None:
-        """Compare what the model predicts with an answer that it is about to learn."""
+        """Compare the model's prediction with an answer that it is about to learn."""
 
     def result(self, spec: str, lessons: int) -> Replayed:
-        """What was found, of the learner that `spec` names, after so many lessons."""
+        """Return what was found about the learner that `spec` names, after `lessons` lessons."""
 
 
 class Tally(Protocol):
-    """What a report counts of one kind of feedback, over its decisions, the newest first."""
+    """What a report counts over the decisions of a loop, which it is given the newest first."""
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Whether the model, as it is now, would have had it otherwise than a lesson says."""
+        """Return whether a lesson contradicts the model as it is now."""
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """A decision with the feedback on it that counts, in order."""
+        """Take in a decision with the feedback on it that was not undone, in order."""
 
     def report(self) -> PredictionReport | None:
-        """How well answers were predicted; None where nothing is predicted."""
+        """Return how well answers were predicted; None if this kind predicts nothing."""
 
 
 class Interaction(Protocol[M]):
-    """One kind of feedback, in one loop. What has a body here is what most kinds do."""
+    """One kind of feedback, in one loop: its forms, its fold, its decisions, its reports, its words.
+
+    A method with a body here does what most kinds do."""
 
     name: str
     """by which a learner's docstring names it"""
@@ -227,16 +232,17 @@ class Interaction(Protocol[M]):
     """of the features as the learner sees them, N"""
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
-        """Of a loop founded so, with this learner."""
+        """Make the interaction of a loop with this manifest and learner."""
         self.manifest, self.learner = manifest, learner
         self.names = self.feature_names(manifest)
 
-    # ------------------------------------------------------------------------ manifest a loop
+    # ------------------------------------------------------------------------ founding a loop
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
-        """What the settings of a loop that a setting makes of this kind are kept as, where they are checked by the
-        kind: by name. ValueError, by name, where they make no sense."""
+        """Return the settings that this kind checks, by name, as they are kept.
+
+        Raise ValueError, naming the setting, if one makes no sense."""
         weights = {check_id("actions", a): check_number(f"actions[{a}]", w) for a, w in settings.actions.items()}
         for name, weight in weights.items():
             if weight == 0.0:
@@ -245,13 +251,15 @@ class Interaction(Protocol[M]):
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> Chosen:
-        """The learner and the settings of a loop that `options` make, given by name, None or false where they are not;
-        `learner` is the one that is named. ValueError, by option, where they make no sense."""
+        """Return the learner and the settings that the `options` of a command make.
+
+        `given` holds their values by name, None or False where one is absent; `learner` is the learner that was named.
+        Raise ValueError, naming the option, if they make no sense."""
         return Chosen(learner)
 
     @classmethod
     def read_action(cls, name: str, said: str) -> Any:
-        """What an action of that name says of its item, as settings have it. ValueError where that is no number."""
+        """Return the value of an action, given as text, as settings keep it. Raise ValueError for what is no number."""
         try:
             return float(said)
         except ValueError:
@@ -259,55 +267,55 @@ class Interaction(Protocol[M]):
 
     @classmethod
     def check_manifest(cls, manifest: Manifest) -> None:
-        """ValueError, by name, where no loop of this kind is founded so."""
+        """Raise ValueError, naming the field, if a loop of this kind cannot have this manifest."""
         return
 
     @classmethod
     def feature_names(cls, manifest: Manifest) -> list[str]:
-        """The names of the features as the learner sees them, N; the last is the caller's score."""
+        """Return the names of the features as the learner sees them, N; the last is the caller's score."""
         return [*manifest.candidate_names, CALLERS_SCORE]
 
     @classmethod
     def looks_at_items(cls, asked: Any) -> bool:
-        """Whether columns of items are features, where that was `asked` for or not."""
+        """Return whether columns of items are features; `asked` says whether that was asked for."""
         return cls.item_features == "all" or (cls.item_features == "asked" and bool(asked))
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
-        """ValueError, by name, where `spec` gives a learner of this kind parameters that it does not have."""
+        """Raise ValueError, naming the parameter, if `spec` gives a learner parameters that it does not have."""
         make_learner(spec, n_features=1, space=Ranking(2))
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """The learner that `spec` names, for a loop founded so. ValueError, by name, where it does not fit."""
+        """Return the learner that `spec` names, for a loop with this manifest. Raise ValueError if it does not fit."""
         learner = loop_learner(spec, len(cls.feature_names(manifest)), WithBaseScore(Ranking(manifest.settings.k)))
         learner.init(np.random.default_rng(0))
         return learner
 
     def caveats(self) -> list[str]:
-        """What can no longer be proved with the loop's settings, in words."""
+        """Return what the loop's settings make impossible to prove, in words."""
         if self.manifest.settings.control > 0.0:
             return []
         return ["control 0: all is shown by what was learned, so that it got better cannot be shown"]
 
     @property
     def goal(self) -> str:
-        """What answers are for, where that is chosen for a loop; "" where there is nothing to choose."""
+        """The purpose of answers, if a loop of this kind has a choice of purposes; otherwise ""."""
         return ""
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
     @classmethod
     def context_alone(cls) -> str:
-        """What features of a request are worth that are crossed with none of an item, in words."""
+        """Return what features of a request are worth that are not crossed with one of an item, in words."""
         return "a context alone adds the same to every item, which never changes an order"
 
     def introduce(self) -> list[str]:
-        """What a new loop learns, in sentences, and how its settings have it; [] where there is nothing to add."""
+        """Return sentences on what a new loop learns, by its settings; [] if there is nothing to add."""
         return []
 
     def describe(self) -> Card:
-        """How a page, a command or OpenAPI speaks of it."""
+        """Return how a page, a command or OpenAPI speaks of this kind."""
         first = next(iter(self.forms), "answer")
         return Card(
             name=self.name,
@@ -321,25 +329,24 @@ class Interaction(Protocol[M]):
         )
 
     def facts(self) -> dict[str, Any]:
-        """What a loop of this kind was made with and others have not, by name, as JSON."""
+        """Return what only a loop of this kind was made with, by name, as JSON."""
         return {}
 
     def example(self, model: M, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """(what somebody might do about items that were shown, in words, the first not none; as the fields of feedback
-        from which the model can learn)."""
+        """Return an answer that the model can learn from, in words and as fields of feedback; `shown` are names."""
         form = next(iter(self.forms.values()))
         return "answers", {form.name: form.example}
 
     def empty(self, given: Mapping[str, Any]) -> str:
-        """Why there was nothing to learn in feedback that was taken, in words after a "nothing in it to learn"."""
+        """Return why there was nothing to learn in feedback, in words that follow "nothing in it to learn"."""
         return ": it says nothing, or what was shown already" if given else ""
 
     def tell_explanation(self, told: Explanation) -> list[Part]:
-        """What `explain` found, in lines and tables."""
+        """Return an explanation as lines and tables."""
         return telling.explanation(told)
 
     def tell_replays(self, folds: Sequence[Replayed]) -> list[Part]:
-        """What `counterfactual` found of some learners, the loop's own first."""
+        """Return a replay of some learners as lines and tables, the loop's own learner first."""
         return telling.agreements(folds, "nothing was answered so far that it can be compared with")
 
     def findings(self, found: Report) -> Findings:
@@ -350,115 +357,122 @@ class Interaction(Protocol[M]):
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> M:
-        """A model that has learned nothing."""
+        """Return a model that has learned nothing."""
 
     def personal(self, model: M) -> Any:
-        """A state as it is kept of one person, to read others like it from a file."""
+        """Return a state like those that are kept of each person, so that others can be read from a file."""
+        return model.shared
 
     def on_item(self, model: M, event: Event, catalogue: Catalogue) -> str:
-        """An item was put on offer, changed, or withdrawn; why the learner failed on it, "" where it did not."""
+        """Take in that an item was put on offer, changed or withdrawn; return why the learner failed on it, or ""."""
         return ""
 
     def teaches(self, model: M, lesson: Any) -> bool:
-        """Whether there is anything in a lesson that this model would learn."""
+        """Return whether there is anything in a lesson that this model would learn."""
         return True
 
     def publish(self, model: M) -> Any:
-        """The state that all share for readers: nobody writes to it from now on."""
+        """Return the state that all share in arrays that readers may keep: nothing writes to them any more."""
         return copy_arrays(model.shared)
 
     def predictor(self, model: M, person: str | None) -> list[bytes] | None:
-        """What the predictions for a person come from, to be compared with later; None where every lesson moves it."""
+        """Return the numbers that predictions for a person come from, as bytes, to see whether a lesson moved them.
+
+        None stands for a kind of which every lesson moves them."""
         return None
 
     # ------------------------------------------------------------------------ reading
 
     def person(self, name: str | None) -> str | None:
-        """Under which name a person's own state is kept; None for nobody's."""
+        """Return the name under which a person's own state is kept; None if there is none."""
         return name
 
     def lacks(self, shared: Any, x: Any) -> bool:
-        """Whether a state does not know all of the candidates x yet."""
+        """Return whether a state does not know all of the candidates x yet."""
         return False
 
     def order(self, model: M, shared: Any, own: Person | None, x: Any) -> Ints:
-        """The places of the candidates (m,), best first; what is alike as it was asked for."""
+        """Return the places of the candidates (m,), best first, ties in the order of the request."""
 
     def predict(self, model: M, shared: Any, own: Person | None, x: Any) -> list[Predicted] | None:
-        """What is predicted of each of the candidates (m,); None where nothing is."""
+        """Return the prediction for each of the candidates (m,); None if nothing is predicted."""
         return None
 
     def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
-        """The ranking of all items, how sure it is, whether that is enough; ValueError where no loop of this kind
-        says."""
+        """Return the ranking of all items, how sure it is, and whether that is enough.
+
+        Raise ValueError if this kind has no such ranking."""
         raise ValueError(f"standing: expected a loop of choices, got {self.loop}")
 
     def cuts(self, model: M, shared: Any, own: Person | None) -> list[float] | None:
-        """Where the score of an item, w.x, is cut into what is predicted, as a person has it; None where it is not."""
+        """Return the thresholds at which a person's score w.x changes the prediction; None if there are none."""
         return None
 
     def unpredicted(self, shared: Any) -> str:
-        """Why nothing is predicted of items by now, in words; "" where something is."""
+        """Return why nothing is predicted of items by now, in words; "" if something is."""
         return "Nothing is predicted."
 
     def used(self, model: M, shared: Any, own: Person | None) -> set[int]:
-        """The numbers of the items that are not shown to a person again, unless repeats are asked for."""
+        """Return the numbers of the items that are not shown to a person again unless repeats are asked for."""
         return set()
 
     def own_answers(self, shared: Any, own: Person | None) -> dict[int, str]:
-        """What a person said of items, in a word or two, by their numbers."""
+        """Return what a person said of items, in a word or two, by the items' numbers."""
         return {}
 
     def counts(self, shared: Any, items: int) -> str:
-        """How much it was taught, with so many items on offer, in a sentence; "" where the page's own numbers do."""
+        """Return a sentence on how much the loop was taught; "" if the page's own numbers say it."""
         return ""
 
     def overflown(self, model: M, shared: Any) -> str:
-        """Why the state says nothing any more, and what to do, in a sentence; "" where it does."""
+        """Return why the state predicts nothing any more and what to do, in a sentence; "" if it is well."""
         return ""
 
     def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
-        """(why none of the newest feedback moved the model, what would), where that is known of this kind; `thumbs`
-        says that they would, "" where the learner takes none."""
+        """Return (why none of the newest feedback moved the model, what would), None if this kind does not know.
+
+        `thumbs` is a sentence that thumbs would, "" if the learner takes none."""
         return None
 
     # ------------------------------------------------------------------------ deciding
 
     def check_show(self, show: Any) -> None:
-        """ValueError where so many cannot be shown."""
+        """Raise ValueError if `show` items cannot be shown."""
         return
 
     def eligible(self, model: M, shared: Any, own: Person | None, asked: Question) -> Ints | None:
-        """The places of the candidates that may be shown to this person; None for all. ValueError where there are too
-        few."""
+        """Return the places of the candidates that may be shown to this person, None for all.
+
+        Raise ValueError if they are too few."""
         return None
 
     def propose(
         self, model: M, shared: Any, own: Person | None, asked: Question, eligible: Ints | None, rng: Any
     ) -> Proposal:
-        """What to show of those eligible. `rng` is the decision's own."""
+        """Return what to show of the `eligible` candidates. `rng` is the decision's own generator."""
 
     # ------------------------------------------------------------------------ taking feedback
 
     def form(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Feedback as it was given, in the form that this kind has for it."""
+        """Return the fields of feedback, turned into the form that this kind has for them."""
         return given
 
     def refusal(self, model: M, form: str) -> str | None:
-        """Why a form of feedback is not taken; None where it is."""
+        """Return why a form of feedback is refused; None if it is taken."""
         return model.refusal(form)
 
     def check_feedback(self, given: Feedback) -> None:
-        """ValueError, by name, where feedback of a form that is taken makes no sense."""
+        """Raise ValueError, naming the field, if feedback of a form that is taken makes no sense."""
         return
 
     def unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
-        """Why feedback does not fit a decision that showed these candidates; None where it does."""
+        """Return why feedback does not fit a decision that showed these candidates; None if it does."""
         return None
 
     def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
-        """What was predicted of each that was shown, as somebody else says it. ValueError, by name, where nothing of
-        that kind is predicted."""
+        """Return the predictions of a decision that is imported, one for each item shown.
+
+        Raise ValueError, naming the field, if this kind predicts nothing of the sort."""
         said = self.describe().prediction
         if said is None:
             raise ValueError(f"predicted: expected none in {self.loop}, which predicts nothing, got some")
@@ -471,28 +485,30 @@ class Interaction(Protocol[M]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[M]) -> Explanation:
-        """Why a decision was made. LookupError where there was nothing to decide."""
+        """Return why a decision was made. Raise LookupError if there was nothing to decide."""
 
     def counterfactual(self, spec: str) -> Counterfactual[M]:
-        """The learner that `spec` names in the place of this one. ValueError where it is none, or does not fit."""
+        """Return a replay with the learner that `spec` names. Raise ValueError if there is none, or it does not fit."""
 
     # ------------------------------------------------------------------------ reporting
 
     def tally(self, model: M, shared: Any, people: dict[str, Person]) -> Tally:
-        """What a report counts; by the state published now."""
+        """Return what counts for a report, by the state published now."""
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """How good what was shown was, by its answers; None where they do not say."""
+        """Return how good what was shown was, by its answers; None if they do not say."""
 
     def span(self) -> tuple[float, float]:
-        """The least and the greatest that `score` may be."""
+        """Return the least and the greatest value that `score` may have."""
         return 0.0, 1.0
 
     def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Why the two arms cannot be compared, in words: `level` where all scores in them are the same; `forms` are
-        those of what was answered."""
+        """Return why the two arms cannot be compared, in words.
+
+        `level` says whether all scores in them are the same, `forms` are the forms of the answers."""
 
     def order_reader(self) -> Model | None:
-        """What reads feedback as an order that is better than the one shown, for regret and its bounds; None where
-        feedback is no such thing."""
+        """Return a model that reads feedback as an order better than the one shown, for regret and its bounds.
+
+        None if feedback of this kind is no such order."""
         return None

@@ -22,7 +22,7 @@ from heedful.loop.interactions.lists import check_show, draws_of, propose_list, 
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step
 from heedful.loop.log import Event
-from heedful.loop.model import Context, Person
+from heedful.loop.model import Context, Person, own_of
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Manifest
@@ -79,23 +79,25 @@ class Coactive(Interaction[Model]):
 
     def describe(self) -> Card:
         """A better order than the one shown; nothing is predicted."""
-        return Card(
-            name=self.name,
-            title="Ranking",
-            loop=self.loop,
-            answer="correction",
-            question="Which of these is better than what stands first?",
-            forms=tuple(self.forms.values()),
-            score="how high what was preferred stood (1: first, 0.5: second)",
-            widget=Widget("order"),
-            measure="Mean reciprocal rank",
-            measure_help="1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and so on; "
-            "the mean over lists.",
-            arms=("learned order", "your order (control)"),
-            settings=(
-                Setting("exploration", "how often two neighbours are swapped, 0 to 0.5", 0.1),
-                Setting("actions", "what each action says of its item, above or below 0", {"buy": 1, "hide": -1}),
-            ),
+        return (
+            super()
+            .describe()
+            ._replace(
+                title="Ranking",
+                answer="correction",
+                question="Which of these is better than what stands first?",
+                score="how high what was preferred stood (1: first, 0.5: second)",
+                badge="",
+                widget=Widget("order"),
+                measure="Mean reciprocal rank",
+                measure_help="1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and so on; "
+                "the mean over lists.",
+                arms=("learned order", "your order (control)"),
+                settings=(
+                    Setting("exploration", "how often two neighbours are swapped, 0 to 0.5", 0.1),
+                    Setting("actions", "what each action says of its item, above or below 0", {"buy": 1, "hide": -1}),
+                ),
+            )
         )
 
     def example(self, model: Model, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
@@ -133,13 +135,9 @@ class Coactive(Interaction[Model]):
         """A model that has learned nothing."""
         return Model(self.learner, self._shrink)
 
-    def personal(self, model: Model) -> Any:
-        """One person's own state: like the one that all share."""
-        return model.shared
-
     def predictor(self, model: Model, person: str | None) -> list[bytes] | None:
         """The weights; of a person without an offset so far as of one that is 0."""
-        own = model.people.get(person) if person is not None else None
+        own = own_of(model.people, person)
         parts: list[Any] = [model.learner.weights(model.shared)]
         if own is not None and (offset := model.learner.weights(own.state)[:-1]).any():
             parts += [offset, own.lessons]  # it counts for more, the more lessons there were
@@ -271,7 +269,7 @@ def _second(shown: tuple[int, ...], x: Floats, past: Past[Model], person: str | 
 
 
 def _weights(model: Model, person: str | None) -> Array:
-    return model.effective(model.shared, model.people.get(person) if person is not None else None)
+    return model.effective(model.shared, own_of(model.people, person))
 
 
 # ---------------------------------------------------------------------------- what another would say
@@ -347,7 +345,7 @@ class _Tally:
         if said is None:
             return False
         person = step.decision.person
-        own = self._people.get(person) if person is not None else None
+        own = own_of(self._people, person)
         key = person if own is not None else None
         if key not in self._weights:
             self._weights[key] = self._model.effective(self._shared, own)

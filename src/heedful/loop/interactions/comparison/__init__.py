@@ -118,25 +118,25 @@ class Comparison(Interaction[ChoiceModel]):
 
     def describe(self) -> Card:
         """The better of two; chance asks some of the questions, and the two arms are not compared."""
-        return Card(
-            name=self.name,
-            title="Choices",
-            loop=self.loop,
-            answer="choice",
-            question="Which of these is better?",
-            forms=tuple(self.forms.values()),
-            prediction=Prediction("chance", "how likely each is to be chosen", 0, 1),
-            score="how often what was likeliest was chosen",
-            measure="Share of answers that were predicted",
-            measure_help="How often the item that was likeliest to be chosen was chosen.",
-            arms=("of the rule, the least certain", "of chance"),
-            compares_arms=self.compares_arms,
-            widget=Widget("pairs"),
-            badge=f"choices: {self.goal}",
-            settings=(
-                Setting("choices", "what they are for: to find the best, or to rank all", "best"),
-                Setting("repeats", "whether a pair is asked again before all were", True),
-            ),
+        return (
+            super()
+            .describe()
+            ._replace(
+                title="Choices",
+                answer="choice",
+                question="Which of these is better?",
+                prediction=Prediction("chance", "how likely each is to be chosen", 0, 1),
+                score="how often what was likeliest was chosen",
+                measure="Share of answers that were predicted",
+                measure_help="How often the item that was likeliest to be chosen was chosen.",
+                arms=("of the rule, the least certain", "of chance"),
+                widget=Widget("pairs"),
+                badge=f"choices: {self.goal}",
+                settings=(
+                    Setting("choices", "what they are for: to find the best, or to rank all", "best"),
+                    Setting("repeats", "whether a pair is asked again before all were", True),
+                ),
+            )
         )
 
     def facts(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from heedful.loop.interactions.rating.learners import DEFAULT, check_range, chec
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
 from heedful.loop.interactions.rating.slate import left, propose_slate
 from heedful.loop.log import Event
-from heedful.loop.model import Context, Person
+from heedful.loop.model import Context, Person, own_of
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import Feedback, FeedbackRecord, decode_feedback
 from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
@@ -132,27 +132,28 @@ class Rating(Interaction[RatingModel]):
         actions = self.manifest.settings.actions
         weights = {name: weight for name, (_, weight) in actions.items()}
         usual = actions == Settings(ratings=(low, high)).actions
-        return Card(
-            name=self.name,
-            title="Ratings",
-            loop=self.loop,
-            answer="rating",
-            question=f"How much do you like each of these, from {low:g} to {high:g}?",
-            forms=tuple(self.forms.values()),
-            prediction=Prediction("rating", "the rating expected of each that is shown", low, high),
-            score="the mean rating of what was shown",
-            widget=Widget("scale", Scale("rating", low, high, selects=True, actions=weights, hidden=usual)),
-            badge=f"ratings {low:g} to {high:g}".replace("-", "−"),
-            weights=False,
-            measure="Mean rating",
-            measure_help="Of what was shown, by those who rated it.",
-            contradiction="would predict a rating more than a quarter of the scale away",
-            arms=("learned choice", "control (your score, or chance)"),
-            settings=(
-                Setting("ratings", "the lowest and the highest rating there may be", [1, 5]),
-                Setting("actions", "the rating that each action stands for, as how many", {"buy": [5, 1]}),
-                Setting("repeats", "whether what a person has rated is shown to them again", True),
-            ),
+        return (
+            super()
+            .describe()
+            ._replace(
+                title="Ratings",
+                answer="rating",
+                question=f"How much do you like each of these, from {low:g} to {high:g}?",
+                prediction=Prediction("rating", "the rating expected of each that is shown", low, high),
+                score="the mean rating of what was shown",
+                widget=Widget("scale", Scale("rating", low, high, selects=True, actions=weights, hidden=usual)),
+                badge=f"ratings {low:g} to {high:g}".replace("-", "−"),
+                weights=False,
+                measure="Mean rating",
+                measure_help="Of what was shown, by those who rated it.",
+                contradiction="would predict a rating more than a quarter of the scale away",
+                arms=("learned choice", "control (your score, or chance)"),
+                settings=(
+                    Setting("ratings", "the lowest and the highest rating there may be", [1, 5]),
+                    Setting("actions", "the rating that each action stands for, as how many", {"buy": [5, 1]}),
+                    Setting("repeats", "whether what a person has rated is shown to them again", True),
+                ),
+            )
         )
 
     def facts(self) -> dict[str, Any]:
@@ -302,7 +303,7 @@ class Rating(Interaction[RatingModel]):
 
         model, first = past.model(), decision.record.shown[0]
         name, number = decision.names[first], int(context.x[first])
-        person = _own(model, decision.person)
+        person = own_of(model.people, decision.person)
         rating = rating_prediction(model, person, number)
         moved = _moved(model, past, decision, name, number) if rating.expected is not None else ()
         arm, margin = decision.record.arm, 0.0 if rating.expected is None else rating.expected
@@ -345,10 +346,6 @@ class Rating(Interaction[RatingModel]):
 def _in_full(value: float) -> str:
     """A number that lies beyond a bound, with as many digits as it takes to see it: "6", "5.0000001"."""
     return short if float(short := f"{value:g}") == value else repr(value)
-
-
-def _own(model: RatingModel, person: str | None) -> Person | None:
-    return model.people.get(person) if person is not None else None
 
 
 # ---------------------------------------------------------------------------- why
@@ -440,7 +437,7 @@ def _moved(
 
     if not hasattr(model.learner, "without_rating"):
         return ()
-    moved, person = [], _own(model, known.person)
+    moved, person = [], own_of(model.people, known.person)
     now = _raw(model, model.shared.learned, person, number)
     middle = (model.learner.space.low + model.learner.space.high) / 2.0
     weight_of_all = float(model.shared.said.count[: model.shared.said.used].sum())
@@ -505,7 +502,7 @@ class _Counterfactual:
             return
         model = self.model
         lesson: WeightedRatings | None = model.lesson(step.context, step.feedback, step.extra)
-        person = _own(model, step.decision.person)
+        person = own_of(model.people, step.decision.person)
         predicted = None if lesson is None else model.ratings(model.shared, person, lesson.items)
         if lesson is None or predicted is None:
             return
@@ -545,7 +542,7 @@ class _Tally:
     def contradicts(self, step: Step, lesson: Any) -> bool:
         """Whether the model would expect another rating of one of these, by more than a quarter of the range."""
         person = step.decision.person
-        own = self._people.get(person) if person is not None else None
+        own = own_of(self._people, person)
         found = self._model.ratings(self._shared, own, lesson.items)
         return found is not None and bool(np.abs(found - lesson.ratings).max() > self._far)
 
