@@ -17,19 +17,19 @@ from heedful.loop.records import FeedbackRecord
 
 
 class Share(NamedTuple):
-    """Thumbs that were given in one arm."""
+    """The thumbs of one arm, and the share of thumbs up with its 95 % interval."""
 
     thumbs: int
     up: int
     share: float | None
-    """up / thumbs; None without any"""
+    """up / thumbs; None if there is none"""
     low: float | None
-    """of its 95 % interval; None where chance cannot be told: one person's thumbs alone, or all alike"""
+    """ends of its 95 % interval; None if chance cannot be told: the thumbs are one person's, or all alike"""
     high: float | None
 
 
 class Approval(NamedTuple):
-    """Share of thumbs up in both arms of a loop, learned lists and control lists, with the difference of the shares."""
+    """The share of thumbs up in both arms of a loop, learned lists and control lists, with their difference."""
 
     learned: Share
     control: Share
@@ -38,18 +38,17 @@ class Approval(NamedTuple):
 
 
 class Approved:
-    """Takes in the decisions of a loop, in any order, and counts the thumbs that were given."""
+    """A count of thumbs by arm, which takes in the decisions of a loop in any order."""
 
     def __init__(self) -> None:
         self._given: list[tuple[bool, str | int, float]] = []  # (learned, who, 1.0 for up)
 
     def take(self, learned: bool, who: str | int, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """The feedback that counts on a decision for somebody; `who` is its number in the log where that is nobody in
-        particular."""
+        """Take in the feedback on a decision that was not undone; `who` is the person, or the decision's number."""
         self._given += [(learned, who, float(f.values[0] > 0.0)) for _, f in given if f.form == "thumb"]
 
     def measured(self) -> Approval | None:
-        """What was found; None where no thumb was given."""
+        """Return the shares and their difference; None if no thumb was given."""
         if not self._given:
             return None
         arms, names, ups = zip(*self._given)

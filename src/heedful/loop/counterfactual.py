@@ -11,14 +11,14 @@ from heedful.loop.projection import Projection
 
 
 class Replayed(NamedTuple):
-    """What another learner makes of the same log."""
+    """The result of replaying a log with another learner."""
 
     learner: str
     lessons: int
     weights: dict[str, float]
     """by feature, the caller's score last (1 more than what was learned of it)"""
     agreement: float | None
-    """the share of comparisons that it ranked as the person did, before it learned from them; None without any"""
+    """the share of comparisons that it ranked as the person did, before it learned from them; None if there are none"""
     comparisons: float
     """how many there were, of answers that neither learner chose; what is compared, the interaction says"""
     error: float | None = None
@@ -29,7 +29,9 @@ class Replayed(NamedTuple):
 
 
 def replay(projection: Projection, spec: str) -> Replayed:
-    """Fold the log with the learner that `spec` names. ValueError where it is none, or does not fit the loop."""
+    """Fold the log with the learner that `spec` names, and compare its predictions with the answers.
+
+    Raise ValueError if there is no such learner, if it does not fit the loop, or if it fails on the log."""
     found, lessons = projection.interaction.counterfactual(spec), 0
     for event, decision, feedback in projection.steps(found.model):
         try:

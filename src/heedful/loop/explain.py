@@ -20,7 +20,7 @@ from heedful.loop.records import FeedbackRecord
 
 
 class Part(NamedTuple):
-    """What one feature says about the two: weight times difference."""
+    """The part of one feature in the margin of the first over the second: weight times difference."""
 
     name: str
     weight: float
@@ -30,7 +30,7 @@ class Part(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """By how much one piece of feedback moved the first ahead of the second."""
+    """A piece of feedback, and by how much it moved the first ahead of the second."""
 
     event: str
     seq: int
@@ -39,7 +39,7 @@ class Moved(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why the first of a decision stands before the second, by the model as it was then."""
+    """Why the first item of a decision stands before the second, by the model as it was then."""
 
     decision: str
     arm: str
@@ -59,8 +59,9 @@ class Explanation(NamedTuple):
     the first is explained by itself (`second` is None), `margin` is its score or the prediction itself"""
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """What each feature counts, the most first, as a data frame of this package: pandas, polars, or pyarrow for a
-        table. ModuleNotFoundError where it is not installed."""
+        """Return the features, the most important first, as a data frame of `package` (pandas, polars, or pyarrow).
+
+        Raise ModuleNotFoundError if it is not installed."""
         return frame_of({name: [getattr(part, name) for part in self.features] for name in Part._fields}, package)
 
     def _repr_html_(self) -> str:
@@ -72,8 +73,9 @@ class Explanation(NamedTuple):
 
 
 def explain(projection: Projection, id: str) -> Explanation:
-    """Why the first of decision `id` stood first. LookupError where there is no such decision, or where it showed
-    nothing that was on offer."""
+    """Return why the first item of decision `id` stood first.
+
+    Raise LookupError if there is no such decision, or if it showed nothing that was on offer."""
     known = projection.known(id)
     if known is None:
         raise LookupError(f"decision {id} is not in the log")
@@ -92,7 +94,7 @@ class _Past:
         self._ledger, self._version = projection, version
 
     def model(self) -> Any:
-        """The model as it was: from the newest state before it that was kept, folded on."""
+        """Return the model as it was: folded on from the newest state before it that was kept."""
         projection, model = self._ledger, self._ledger.fresh()
         for event, decision, feedback in projection.steps(
             model, projection.before(model, self._version), self._version
@@ -102,7 +104,7 @@ class _Past:
         return model
 
     def follow(self, margin: Callable[[Any], float]) -> tuple[Any, list[Moved]]:
-        """The model as it was, folded from the first lesson; by how much each moved `margin` of it, the most first."""
+        """Return the model as it was, and by how much each lesson moved `margin` of it, the most first."""
         projection, moved = self._ledger, list[Moved]()
         model = projection.fresh()
         before = margin(model)
@@ -116,16 +118,16 @@ class _Past:
         return model, sorted(moved, key=lambda each: by_size(each.by))
 
     def feedback(self) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
-        """What the model was made of, in order, without the lessons that the learner failed on."""
+        """Yield the feedback that the model was made of, in order, without that on which the learner failed."""
         for event, decision, feedback in self._ledger.lessons(up_to=self._version):
             if event.seq not in self._ledger.failed:
                 yield event, decision, feedback
 
     def context(self, decision: LoggedDecision) -> Context:
-        """A decision with its arrays."""
+        """Return a decision with its arrays."""
         return self._ledger.requests.context(decision)
 
 
 def by_size(value: float) -> float:
-    """Sorts the greatest first, whatever its sign, and what is no number before all."""
+    """Return a sort key that puts the greatest size first, whatever the sign, and nan before all."""
     return -math.inf if math.isnan(value) else -abs(value)

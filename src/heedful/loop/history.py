@@ -25,10 +25,10 @@ PAGE = 50
 
 
 class LessonTold(NamedTuple):
-    """One piece of feedback: what somebody said of a decision, and what became of it."""
+    """A piece of feedback in words of a person: what was chosen over what, and what became of it."""
 
     event: str
-    """its id: what `undo` takes"""
+    """the id of the feedback, which `undo` takes"""
     seq: int
     time: int
     """when it was said, in microseconds since 1970"""
@@ -57,7 +57,9 @@ class LessonTold(NamedTuple):
 def lessons(
     projection: Projection, limit: int = 50, before: int | None = None, person: str | None = None
 ) -> tuple[LessonTold, ...]:
-    """The newest `limit` pieces of feedback, the newest first; those before sequence number `before`; one person's."""
+    """Return the newest `limit` pieces of feedback, the newest first.
+
+    `before` leaves out those from this sequence number on, `person` all but those of one person."""
     head = projection.log.last()[0]
     undone = set(projection.log.targets("undo"))
     found = answers(projection.log, head + 1 if before is None else min(before, head + 1), person)
@@ -65,7 +67,7 @@ def lessons(
 
 
 def answers(log: Log, before: int, person: str | None = None) -> Iterator[tuple[Event, Event]]:
-    """(feedback, the decision it answers) before a sequence number, the newest first; undone ones too."""
+    """Yield (feedback, the decision it answers) before a sequence number, the newest first, undone feedback too."""
     some: list[Event] = []
     for event in log.newest_first(before, "feedback"):
         some.append(event)
@@ -87,7 +89,7 @@ def _with_decisions(log: Log, some: Sequence[Event], person: str | None) -> Iter
 
 
 def shown_at(projection: Projection, decision: LoggedDecision) -> int:
-    """When a decision was shown."""
+    """Return when a decision was shown, in microseconds since 1970."""
     if not decision.record.deferred:
         return decision.since
     activated = projection.log.find("activate", decision.id)
@@ -102,8 +104,9 @@ def lesson_of(
     feedback: FeedbackRecord,
     context: Context,
 ) -> Any:
-    """What feedback says to the learner of a model, a Lesson, Thumb, Grades, Weighed or Heard; None where that is
-    nothing. `context` is the decision's."""
+    """Return what feedback says to the learner of `model`, in a type of its interaction; None if that is nothing.
+
+    `context` is that of the decision."""
     extra: Floats = projection.requests.extra(feedback, event.arrays, context, projection.row_of, decision.arrays)
     return model.lesson(context, feedback, extra)
 
@@ -135,7 +138,7 @@ def _told(projection: Projection, event: Event, decided: Event, undone: bool) ->
 
 
 def _elsewhere(projection: Projection, place: tuple[int, int]) -> str:
-    """The name of a candidate of a later decision."""
+    """Return the name of a candidate of a later decision; `place` is (its sequence number, the candidate)."""
     event = projection.log.at(place[0])
     if event is None:
         return ""

@@ -19,16 +19,17 @@ LOOKED = 200
 
 
 class Moves(NamedTuple):
-    """The feedback that a model is made of."""
+    """How much feedback a model is made of, and how much of that moved its predictions."""
 
     given: int = 0
     moved: int = 0
-    """after how many of them it predicted otherwise"""
+    """how many of them changed a prediction"""
 
 
 def unmoved(projection: Projection, least: int = LEAST) -> str:
-    """That no feedback moved the model so far, why, and what would; "" where some did, or there are fewer than `least`
-    of them."""
+    """Return a text that no feedback moved the model so far, why, and what would.
+
+    Return "" if some did, or if there are fewer than `least` pieces of feedback."""
     given, moved = projection.moves
     if moved or given < least:
         return ""
@@ -37,7 +38,7 @@ def unmoved(projection: Projection, least: int = LEAST) -> str:
 
 
 def why_unmoved(projection: Projection) -> tuple[str, str]:
-    """(why nothing moved, what would), by the newest feedback."""
+    """Return (why nothing moved the model, what would), by the newest feedback."""
     alone, said, aside, looked = 0, 0, 0, 0
     for event in islice(projection.log.newest_first(projection.log.last()[0] + 1, "feedback"), LOOKED):
         decided = projection.log.at(event.target or 0)

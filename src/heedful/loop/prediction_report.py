@@ -19,20 +19,20 @@ from heedful.loop.windows import windows
 
 
 class PredictionWindow(NamedTuple):
-    """Some answers that were given one after the other."""
+    """Consecutive answers: one point of a line over time."""
 
     seq: int
-    """of the last, and its time in microseconds since 1970"""
+    """sequence number of the last answer, and its time in microseconds since 1970"""
     time: int
     answers: int
     score: float | None
-    """the mean over those that were predicted; None where none was"""
+    """the mean score of those that were predicted; None if none was"""
     baseline: float
-    """the mean over all"""
+    """the mean score of the baseline over all of them"""
 
 
 class PredictionReport(NamedTuple):
-    """How well answers were predicted."""
+    """The mean score of predictions, next to that of a baseline on the same answers."""
 
     measure: str
     """what a score is: "mean |predicted - given|\""""
@@ -40,60 +40,61 @@ class PredictionReport(NamedTuple):
     compared_with: str
     """what the baseline predicts: "the median grade so far\""""
     answers: int
-    """how many are compared"""
+    """how many answers are compared"""
     score: float | None
-    """the mean of what predictions score; None without any"""
+    """the mean score of the predictions; None if there is none"""
     baseline: float | None
-    """the mean of what the baseline scores on the same answers"""
+    """the mean score of the baseline on the same answers"""
     difference: Difference | None
-    """score less baseline, with its 95 % interval over people; None where it cannot be said"""
+    """score less baseline, with its 95 % interval over people; None if that cannot be said"""
     unsaid: str
-    """why not, in words; "" where it can"""
+    """why there is no difference, in words; "" if there is one"""
     series: tuple[PredictionWindow, ...]
     details: dict[str, Any] = {}  # noqa: RUF012  # nobody writes to it
     """what only this kind of feedback has to say, by name, as JSON"""
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """A row for each window, as a data frame of this package: pandas, polars, or pyarrow for a table.
-        ModuleNotFoundError where it is not installed."""
+        """Return the windows, a row each, as a data frame of `package` (pandas, polars, or pyarrow for a table).
+
+        Raise ModuleNotFoundError if it is not installed."""
         columns = {name: [getattr(each, name) for each in self.series] for name in PredictionWindow._fields}
         return frame_of(columns, package)
 
 
 class Scored(NamedTuple):
-    """One answer: what its prediction and the baseline score. Ordered by when it was given."""
+    """The scores of the prediction and of the baseline for one answer. Scores sort by when the answer was given."""
 
     seq: int
-    """of the feedback"""
+    """sequence number of the feedback"""
     place: int
-    """in it"""
+    """place of the answer in the feedback"""
     time: int
     who: str | int
-    """the person; of nobody in particular the decision"""
+    """the person; for a decision without a person its number"""
     score: float
-    """nan where nothing was predicted"""
+    """nan if nothing was predicted"""
     baseline: float
 
 
 class Wording(NamedTuple):
-    """What a kind of feedback calls its measure and why a difference is missing."""
+    """How a kind of feedback calls its measure, and says why a difference is missing."""
 
     measure: str
     lower_is_better: bool
     compared_with: str
     no_answer: str
-    """why nothing can be said where there is no answer"""
+    """why nothing can be said: there is no answer"""
     one_person: str
-    """... where one person gave them all"""
+    """why there is no difference: one person gave all answers"""
     no_spread: str
-    """... where both score alike in every answer"""
+    """why there is no difference: both scores are equal for every answer"""
     no_prediction: str = "nothing was predicted of what was answered"
 
 
 def prediction_report(
     answers: Iterable[Scored], wording: Wording, most: float, details: dict[str, Any]
 ) -> PredictionReport:
-    """The report on these answers, in any order; scores of one answer differ by at most `most`."""
+    """Return the report on `answers`, which come in any order; the two scores of one differ by at most `most`."""
     found = sorted(answers, key=lambda each: (each.seq, each.place))
     named = wording.measure, wording.lower_is_better, wording.compared_with
     if not found:
@@ -118,6 +119,6 @@ def prediction_report(
 
 
 def _mean(values: npt.NDArray[np.float64]) -> float | None:
-    """The mean of those that are there; None without any."""
+    """Return the mean of the values that are not nan; None if there is none."""
     there = values[~np.isnan(values)]
     return float(there.mean()) if there.size else None

@@ -26,41 +26,41 @@ from heedful.loop.windows import windows
 
 
 class Arm(NamedTuple):
-    """Lists that came about in one way: made from what was learned, or left in the caller's order."""
+    """The lists of one arm: made from what was learned, or left in the caller's order (control)."""
 
     shown: int
     answered: int
-    """of them, how many got feedback that says what was preferred, or that nothing was"""
+    """how many of them have feedback that says what was preferred, or that nothing was"""
     mean: float | None
-    """of how good they were, over those answered, as the interaction says; None without any"""
+    """mean score of those answered, as the interaction scores a list; None if there is none"""
 
 
 class Window(NamedTuple):
-    """Some lists that were shown one after the other."""
+    """Consecutive lists: one point of a line over time."""
 
     seq: int
-    """of the last, and its time in microseconds since 1970"""
+    """sequence number of the last list, and its time in microseconds since 1970"""
     time: int
     learned: Arm
     control: Arm
 
 
 class Counts(NamedTuple):
-    """What feedback there was, in all arms, imported decisions included; what was undone counts in `undone` alone."""
+    """Counts of the feedback in all arms and on imported decisions; what was undone counts in `undone` alone."""
 
     given: int
     empty: int
-    """there is no lesson in it: nothing was clicked, or what was said compares nothing"""
+    """how many hold no lesson: nothing was clicked, or nothing is compared"""
     contradictory: int
-    """the model, as it is now, would have it otherwise, as the interaction says: w . D < 0, the negative part in [J15],
+    """how many contradict the model as it is now, by the interaction's measure: w . D < 0, the negative part in [J15],
     or a prediction that is far off"""
     late: int
-    """came later after its decision than the setting `late_after`; it was learned all the same"""
+    """how many came later after their decision than the setting `late_after`; they were learned all the same"""
     undone: int
 
 
 class Report(NamedTuple):
-    """What a loop learned, as far as its log says."""
+    """What a loop learned, measured from its log."""
 
     version: int
     decisions: int
@@ -72,27 +72,29 @@ class Report(NamedTuple):
     imported: int
     """of the decisions, how many somebody else made: they are in neither arm"""
     waiting: int
-    """... and how many were deferred and never activated: they were not shown"""
+    """how many of the decisions were deferred and never activated: they were not shown"""
     learned: Arm
     control: Arm
     difference: Difference | None
-    """learned less control; None where it cannot be said"""
+    """mean score of learned less that of control, with its 95 % interval; None if that cannot be said"""
     unsaid: str
-    """why not, in words; "" where it can"""
+    """why there is no difference, in words; "" if there is one"""
     series: tuple[Window, ...]
     feedback: Counts
     simulation: Measured | None
-    """regret, where the loop is taught by a simulated person; otherwise None"""
+    """regret, if a simulated person teaches the loop; otherwise None"""
     prediction: PredictionReport | None = None
-    """how well answers were predicted; None where nothing is"""
+    """how well answers were predicted; None if this kind of feedback predicts nothing"""
     thumbs: Approval | None = None
-    """the share of thumbs up in both arms; None where there was no thumb"""
+    """the share of thumbs up in both arms; None if there was no thumb"""
     unknown: int | None = None
-    """of the decisions, how many were asked about something that was not on offer; None where none was"""
+    """how many of the decisions were asked about something that was not on offer; None if none was"""
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """The lists over time as a data frame of this package: pandas, polars, or pyarrow for a table. A row for each
-        window, with both arms; `prediction` has a frame of its own. ModuleNotFoundError where it is not installed."""
+        """Return the lists over time as a data frame of `package` (pandas, polars, or pyarrow for a table).
+
+        There is a row for each window, with both arms; `prediction` has a frame of its own. Raise ModuleNotFoundError
+        if the package is not installed."""
         columns: dict[str, list[Any]] = {
             name: [getattr(each, name) for each in self.series] for name in ("seq", "time")
         }
@@ -117,7 +119,7 @@ class Report(NamedTuple):
 
 
 class _Shown(NamedTuple):
-    """One list, and what was said of it."""
+    """A list that was shown, and its score by the answers to it."""
 
     seq: int
     time: int
@@ -127,7 +129,9 @@ class _Shown(NamedTuple):
 
 
 def report(projection: Projection, last: int) -> Report:
-    """The report on the newest `last` decisions of a loop. ValueError where its simulation.json makes no sense."""
+    """Return the report on the newest `last` decisions of a loop.
+
+    Raise ValueError if its simulation.json makes no sense."""
     looked = _Look(projection)
     for event in projection.log.newest_first(projection.log.last()[0] + 1):
         if event.kind == "decision" and looked.decisions == last:
@@ -158,7 +162,7 @@ def report(projection: Projection, last: int) -> Report:
 
 
 class _Look:
-    """A look at the log, event by event, the newest first: what is about a decision is seen before it."""
+    """Reads a log event by event, the newest first, so that feedback on a decision comes before the decision."""
 
     def __init__(self, projection: Projection) -> None:
         self._ledger = projection
@@ -245,13 +249,13 @@ def _arm(lists: Sequence[_Shown], learned: bool) -> Arm:
 
 
 def _series(lists: list[_Shown]) -> tuple[Window, ...]:
-    """The lists over time, in windows of about as many each."""
+    """Return the lists over time, in windows of about as many each."""
     parts = [lists[start:end] for start, end in windows(len(lists))]
     return tuple([Window(part[-1].seq, part[-1].time, _arm(part, True), _arm(part, False)) for part in parts])
 
 
 def _difference(lists: Sequence[_Shown], low: float, high: float) -> Difference | None:
-    """Of scores from `low` to `high`."""
+    """Return the difference of the two arms; scores lie between `low` and `high`. None if it cannot be said."""
     answered = [(each.score, each.learned, each.person) for each in lists if each.score is not None]
     if not answered:
         return None
@@ -264,6 +268,6 @@ def _difference(lists: Sequence[_Shown], low: float, high: float) -> Difference 
 
 
 def _level(lists: Sequence[_Shown]) -> bool:
-    """Whether all lists of either arm that were answered are as good as each other: then chance cannot be told."""
+    """Return whether in each arm all answered lists have the same score: then chance cannot be told."""
     arms = [[each.score for each in lists if each.learned == arm and each.score is not None] for arm in (True, False)]
     return max(len(set(scores)) for scores in arms) == 1 and min(map(len, arms)) > 1

@@ -11,6 +11,6 @@ WINDOWS, LEAST = 100, 10
 
 
 def windows(n: int) -> list[tuple[int, int]]:
-    """(the first, the one after the last) of each window of a series of n, in order; none where n is 0."""
+    """Return (first, one after the last) of each window of a series of n values, in order; [] for n = 0."""
     count = min(WINDOWS, max(n // LEAST, min(n, 1)))
     return list(pairwise(np.linspace(0, n, count + 1).astype(int).tolist()))

@@ -12,22 +12,23 @@ PREDICTED = ("predicted", "grades", "ratings", "chances")
 
 
 class Prediction(NamedTuple):
-    """What a decision predicts of each item that it shows."""
+    """The prediction that a decision makes for each item that it shows, in words."""
 
     name: str
     """the heading of a column: "rating\""""
     meaning: str
-    """in one line"""
+    """what that is, in one line"""
     low: float | None = None
-    """the least that is predicted; None where there is no least"""
+    """the least value; None if there is none"""
     high: float | None = None
+    """the greatest value; None if there is none"""
 
 
 class Scale(NamedTuple):
-    """The numbers that are given to cards, and actions next to them."""
+    """The scale of the numbers that people give to cards, and actions next to them."""
 
     form: str
-    """of the number: "rating\""""
+    """the form of feedback that holds the number: "rating\""""
     low: float
     high: float
     whole: bool = False
@@ -35,13 +36,13 @@ class Scale(NamedTuple):
     selects: bool = False
     """whether the loop selects the cards for each person from all that is on offer; otherwise some are drawn"""
     actions: Mapping[str, float] = {}  # nobody writes to it
-    """each has a button; how much of an answer it counts for"""
+    """the actions that have a button, and how much of an answer each counts for"""
     hidden: bool = False
     """whether the buttons for actions are hidden until they are asked for"""
 
 
 class Widget(NamedTuple):
-    """How a page takes answers.
+    """The controls with which a page takes answers.
 
     order   an order of the cards: one is picked as the best, or all are put in another order
     scale   a number for each card, on a `scale`
@@ -65,7 +66,7 @@ class Setting(NamedTuple):
 
 
 class Card(NamedTuple):
-    """One kind of feedback, as it is described to people and to programs."""
+    """The description of a kind of feedback, for people and for programs."""
 
     name: str
     """by which a learner's docstring names the interaction"""
@@ -80,11 +81,11 @@ class Card(NamedTuple):
     forms: tuple[Form, ...]
     """of feedback that is taken, the most usual first"""
     prediction: Prediction | None = None
-    """what is predicted of each item that is shown; None where nothing is"""
+    """what is predicted for each item that is shown; None if nothing is"""
     widget: Widget = Widget("fields")
     """how a page takes answers"""
     badge: str = ""
-    """what tells such a loop from others in a list; "" where nothing does"""
+    """what tells such a loop from others in a list; "" if nothing does"""
     weights: bool = True
     """whether what was learned is told as weights of features; otherwise as the highest predictions"""
     measure: str = "Mean score"
@@ -92,11 +93,11 @@ class Card(NamedTuple):
     measure_help: str = "How good what was shown was, by the answers to it, on average."
     """what that is, for people who do not know it"""
     contradiction: str = "has it the other way round"
-    """what a model does that an answer contradicts"""
+    """what a contradicted model does, in words that follow "by now the model\""""
     score: str = "how good what was shown was"
     """what the mean in a report is of"""
     arms: tuple[str, str] = ("learned lists", "control")
-    """how a report calls what was made from what was learned, and what it is compared with"""
+    """how a report calls the learned arm and the control"""
     compares_arms: bool = True
-    """whether a report compares the two"""
+    """whether a report compares the two arms"""
     settings: tuple[Setting, ...] = ()

@@ -90,8 +90,8 @@ class Coactive(Interaction[Model]):
                 badge="",
                 widget=Widget("order"),
                 measure="Mean reciprocal rank",
-                measure_help="1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and so on; "
-                "the mean over lists.",
+                measure_help="1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and so "
+                "on; the mean over lists.",
                 arms=("learned order", "your order (control)"),
                 settings=(
                     Setting("exploration", "how often two neighbours are swapped, 0 to 0.5", 0.1),
