@@ -18,8 +18,7 @@ from heedful.inference.collaborative.cp_fit import CPFit
 from heedful.inference.collaborative.distances import half_median
 from heedful.inference.collaborative.user_covariance import features, user_covariance
 from heedful.inference.gp.kernels import kernel_for
-from heedful.inference.gp.posterior import Posterior
-from heedful.inference.pairwise import Index, PairRows, take_rows
+from heedful.inference.pairwise import PairRows, take_rows
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -105,23 +104,6 @@ class ModelSelection(NamedTuple):
     fit: CPFit
     choice: CPHyperparameters
     trials: tuple[Trial, ...]
-
-    def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of g_u(a, b) by the best fit, as `CPFit.gap` does."""
-        return self.fit.gap(user, a, b)
-
-    def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """Return the probability that the user prefers a to b by the best fit, noise included."""
-        return self.fit.predict_proba(user, a, b)
-
-    def posterior(self, user: int) -> Posterior:
-        """Return the posterior over one user's utilities of all items (n,) by the best fit."""
-        return self.fit.posterior(user)
-
-    @property
-    def log_evidence(self) -> float:
-        """Approximate log marginal likelihood of all answers by the best fit, in nats."""
-        return self.fit.log_evidence
 
 
 def tune_cp(
