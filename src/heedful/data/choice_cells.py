@@ -1,7 +1,6 @@
 """Parses cells of a table of comparisons: names, counts, numbers, and answers in words."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from heedful.data import files
 from heedful.data.choice_columns import plain
@@ -28,7 +27,7 @@ def word(text: str) -> str:
     return text if is_number(text) else plain(text)
 
 
-def name_in(where: str, field: str, cell: Any) -> str:
+def name_in(where: str, field: str, cell: object) -> str:
     """Return a cell as a name: a text, without the apostrophe that guards a formula; or a whole number, 3.0 as 3.
 
     Raise ValueError, naming row and field, for anything else.
@@ -38,21 +37,21 @@ def name_in(where: str, field: str, cell: Any) -> str:
     return text_of(files.name_in(where, field, cell))
 
 
-def person_in(where: str, row: Mapping[str, Any], at: Mapping[str, list[str]]) -> str:
+def person_in(where: str, row: Mapping[str, object], at: Mapping[str, list[str]]) -> str:
     """Return the name of the person who answered in this row; "" without such a column. Raise ValueError as
     `name_in` does.
     """
     return name_in(where, "person", row.get(at["person"][0])) if "person" in at else ""
 
 
-def times_in(where: str, row: Mapping[str, Any], at: Mapping[str, list[str]]) -> int:
+def times_in(where: str, row: Mapping[str, object], at: Mapping[str, list[str]]) -> int:
     """Return how often the answer of this row was given; 1 without such a column. Raise ValueError as `times` does."""
     if "times" not in at:
         return 1
     return times(where, row.get(at["times"][0]))
 
 
-def times(where: str, cell: Any) -> int:
+def times(where: str, cell: object) -> int:
     """Return a cell as a count of answers. Raise ValueError, naming the row, for anything but a whole number in
     range.
     """
@@ -63,7 +62,7 @@ def times(where: str, cell: Any) -> int:
     return int(value)
 
 
-def number_of(where: str, field: str, cell: Any) -> float | None:
+def number_of(where: str, field: str, cell: object) -> float | None:
     """Return a cell as a number, None if it is empty. Raise ValueError, naming row and field, for anything else."""
     if cell is None:
         return None

@@ -237,7 +237,7 @@ def _orders(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Compar
             yield Comparison(person, tuple(tiers), times)
 
 
-def _in_one(where: str, name: str, cell: Any) -> list[tuple[str, ...]]:
+def _in_one(where: str, name: str, cell: object) -> list[tuple[str, ...]]:
     """Return the tiers of an order that is written in one cell."""
     if cell is None:
         return []

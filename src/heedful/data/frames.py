@@ -111,7 +111,7 @@ def index_of(columns: Sequence[str], cells: Callable[[int], Iterable[Any]]) -> l
     return found if len(found) < len(columns) else []
 
 
-def is_index(column: Any) -> bool:
+def is_index(column: object) -> bool:
     """Return whether a column is named as pandas names an index."""
     return isinstance(column, str) and _INDEX.fullmatch(column) is not None
 
@@ -123,7 +123,7 @@ def warn_index(name: str, columns: Iterable[str]) -> None:
         warn(f"{name}: the column {called} numbers the rows, as pandas writes an index: it is left out", stacklevel=5)
 
 
-def _counts(cells: Iterable[Any]) -> bool:
+def _counts(cells: Iterable[object]) -> bool:
     values = [number_in(each.strip()) if isinstance(each, str) else each for each in cells]
     return all(not isinstance(value, bool) and value == i for i, value in enumerate(values))
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -221,7 +221,7 @@ def _table(
     return OrdinalData(X, ranks, grades, tuple(features), tuple(left_out), tuple(filled))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Return a cell as text, 3.0 as 3, for comparison with the listed grades."""
     if value is None:
         return ""
@@ -230,7 +230,7 @@ def _text(value: Any) -> str:
     return str(value).strip()
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     """Return a cell as a number; NaN if it is missing, None if it is something else."""
     if value is None:
         return math.nan

@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """The beginning of a cell that a spreadsheet runs as a formula, also after the apostrophes of `plain_cell`."""
@@ -21,19 +21,19 @@ def plain_cell(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-def plain_row(values: Iterable[Any]) -> list[Any]:
+def plain_row(values: Iterable[object]) -> list[object]:
     """Return the values as the cells of a row: numbers unchanged, texts by `plain_cell`."""
     return [plain_cell(value) if isinstance(value, str) else value for value in values]
 
 
-def write_rows(file: TextIO, columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+def write_rows(file: TextIO, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
     """Write rows under their headings as CSV; texts stay texts, as `plain_cell` has them."""
     writer = csv.writer(file)
     writer.writerow(columns)
     writer.writerows(map(plain_row, rows))
 
 
-def write_table(path: Path, columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+def write_table(path: Path, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
     """Write rows under their headings as a CSV file, as `write_rows` does. Raise OSError if it cannot be written."""
     with path.open("w", newline="", encoding="utf-8") as file:
         write_rows(file, columns, rows)

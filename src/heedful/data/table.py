@@ -96,7 +96,7 @@ def open_table(path: str | PathLike[str]) -> Table:
 class _Unhashable:
     """A cell outside _PLAIN, equal only to itself."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
 

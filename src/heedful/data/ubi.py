@@ -91,7 +91,7 @@ class _Query:
     extra: int  # attributes that are not in the context
     events: list[_Event] = field(default_factory=list)
 
-    def content(self) -> tuple[Any, ...]:
+    def content(self) -> tuple[object, ...]:
         """Return what two rows of one query may differ in; of several rows the one with the smallest is kept,
         whichever comes first.
         """

@@ -383,7 +383,7 @@ def _with_features(choices: ComparisonTable, items: Any, identifier: str | None)
         raise ValueError(f"{name}: {encoding.identifier}: {error}") from None
 
 
-def _anchor_item(choices: ComparisonTable, anchor: Any) -> tuple[int, float] | None:
+def _anchor_item(choices: ComparisonTable, anchor: object) -> tuple[int, float] | None:
     """Return the number of the anchor item and its score; None without an anchor."""
     if anchor is None:
         return None

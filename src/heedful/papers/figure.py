@@ -8,7 +8,7 @@ drawn) with the person who teaches it. A claim is a statement of the paper with 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -248,7 +248,7 @@ def judged_rounds(outcome: Outcome) -> str:
     return ""
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Return named tuples, arrays and numpy numbers as JSON values; numbers that are not finite become None."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {name: plain(part) for name, part in value._asdict().items()}

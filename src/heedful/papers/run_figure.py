@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from heedful.data.movielens import Ratings
     from heedful.data.pairwise_dataset import PairwiseDataset
     from heedful.data.ratings import RatingTable
+    from heedful.data.trec import Chain
     from heedful.experiments.movielens import MovieWorld
 
 Array = npt.NDArray[np.float64]
@@ -69,7 +70,7 @@ class Sources:
         self._letor = [str(file) for file in letor]
         self._queries: Queries | None = None
         self._movie_world: MovieWorld | None = None
-        self._chains: Any = None
+        self._chains: list[Chain] | None = None
         self._ratings: Ratings | None = None
         self._people: dict[int, People] = {}
         self._tables: dict[str, RatingTable] = {}
@@ -137,7 +138,7 @@ class Sources:
             self._choices[world, labels] = load_choices(world, self._files(world)[0].parent, labels, ratings)
         return self._choices[world, labels]
 
-    def chains(self) -> Any:
+    def chains(self) -> list[Chain]:
         """Return the query chains with their clicks and judgments."""
         if self._chains is None:
             from heedful.data.trec import load_sessions

@@ -49,7 +49,7 @@ class Group(NamedTuple):
     compile no learner, so that times compare; `sums`: keep only the sum of the regrets of each run.
     """
 
-    key: tuple[Any, ...]
+    key: tuple[object, ...]
     learners: Sequence[str]
     settings: Iterable[Setting]
     make: Callable[[str, Setting], Any]
@@ -72,7 +72,7 @@ class Trials(NamedTuple):
     `key`: what decides the runs besides the model; `runs`: how many there are; `what`: words for progress.
     """
 
-    key: tuple[Any, ...]
+    key: tuple[object, ...]
     models: Sequence[str]
     run: Callable[[int, Sequence[str]], Mapping[str, Trial]]
     runs: int
@@ -120,7 +120,7 @@ def run_trials(trials: Trials, kept: dict[Any, Any], jobs: int, tell: Tell) -> d
 
 
 def _run_missing(
-    key: tuple[Any, ...],
+    key: tuple[object, ...],
     names: Sequence[str],
     run: Callable[[Sequence[str]], dict[str, LearnerRuns]],
     kept: dict[Any, Any],

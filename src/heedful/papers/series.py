@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -77,7 +77,7 @@ def _series(panel: Panel, ran: LineResult) -> tuple[str, Series]:
     return {"scales": "length-scale", "toy": "input"}[kind], Series(places, mean, stderr)
 
 
-def rows(figure: Figure, outcome: Outcome) -> Iterator[tuple[Any, ...]]:
+def rows(figure: Figure, outcome: Outcome) -> Iterator[tuple[object, ...]]:
     """Yield the rows of a figure, with the columns COLUMNS."""
     for panel in figure.panels:
         for label, ran in outcome.get(panel.key, {}).items():

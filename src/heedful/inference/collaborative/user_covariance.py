@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -79,7 +79,7 @@ def user_covariance(
     return UserCovariance(shared, centre, unit, some, back, amount, alone)
 
 
-def features(name: str, value: Any) -> Array:
+def features(name: str, value: object) -> Array:
     """Return `value` as rows of finite numbers; raise ValueError, under `name`, if it is none."""
     X = numbers(name, value, "rows of numbers").astype(np.float64)
     if X.ndim != 2 or not len(X) or not np.isfinite(X).all():

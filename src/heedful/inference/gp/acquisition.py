@@ -13,7 +13,7 @@ which item of the pair is shown on the left.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -302,7 +302,7 @@ def check_rule(rule: str, rng: np.random.Generator | None) -> None:
         raise ValueError(f"rng: expected a numpy.random.Generator for random questions, got {describe(rng)}")
 
 
-def _pairs(name: str, value: Any, n: int) -> Ints:
+def _pairs(name: str, value: object, n: int) -> Ints:
     """Return `value` as pairs (p x 2) of different items from 0 to n - 1; raise ValueError, under `name`, if it is
     none.
     """

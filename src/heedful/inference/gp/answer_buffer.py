@@ -69,7 +69,9 @@ def empty_buffer() -> AnswerBuffer:
     )
 
 
-def append_answer(buffer: AnswerBuffer, user: int, pairs: Ints, equal: Any, width: float, lapse: float) -> AnswerBuffer:
+def append_answer(
+    buffer: AnswerBuffer, user: int, pairs: Ints, equal: bool | npt.NDArray[np.bool_], width: float, lapse: float
+) -> AnswerBuffer:
     """Append an answer, pairs (r x 2) with sites 0, to the buffer `buffer`, whose arrays are taken over; return the
     buffer.
     """

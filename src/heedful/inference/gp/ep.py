@@ -12,7 +12,7 @@ takes the truncation row by row: for one row that is the plain choice to roundin
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -285,8 +285,8 @@ def moments(of: Likelihood, m: Array, v: Array) -> tuple[Array, Array, Array]:
 def infer(
     K: Array,
     prior_mean: Array,
-    pairs: Any,
-    counts: Any = None,
+    pairs: npt.ArrayLike | PairRows,
+    counts: npt.ArrayLike | None = None,
     sites: Sites | None = None,
     *,
     width: float = 0.0,

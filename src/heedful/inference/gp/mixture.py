@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +57,7 @@ class Mixture(NamedTuple):
         sizes = np.diff(ends, prepend=0).tolist()
         return np.concatenate([part.draws(k, seed + i) for i, (k, part) in enumerate(zip(sizes, self.parts)) if k])
 
-    def of_items(self, items: Any) -> Mixture:
+    def of_items(self, items: Ints) -> Mixture:
         """Return the marginal over these items (k,)."""
         parts = [part.of_items(items) for part in self.parts]
         return Mixture(self.mean[items], self.cov[np.ix_(items, items)], self.weights, tuple(parts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ class Posterior(NamedTuple):
         """Return the covariances of utilities low to high - 1 with all from low + 1 on, as a copy."""
         return self.cov[low:high, low + 1 :].copy()
 
-    def of_items(self, items: Any) -> Posterior:
+    def of_items(self, items: Ints) -> Posterior:
         """Return the marginal over these items (k,)."""
         return Posterior(self.mean[items], self.cov[np.ix_(items, items)])
 

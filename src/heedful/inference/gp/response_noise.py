@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -164,7 +164,12 @@ def _lapses(rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise,
 
 
 def _widths(
-    rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, prior: NoisePrior, alone: Any, shared: bool
+    rows: PairRows,
+    cavities: tuple[Array, Array],
+    noise: ResponseNoise,
+    prior: NoisePrior,
+    alone: npt.NDArray[np.bool_],
+    shared: bool,
 ) -> Array:
     """Return the most probable tie widths (U,): the roots of the derivative, by bisection on their logarithms."""
     from scipy.special import expit, log_ndtr
@@ -200,7 +205,7 @@ def _density(z: Array, log_z: Array) -> Array:
 
 
 def noise_slopes(
-    rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, lapsing: Any
+    rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, lapsing: npt.NDArray[np.bool_]
 ) -> tuple[float, float]:
     """Return the derivatives of the log evidence of all answers by the logit of the lapse rate and by the log of
     the tie width.

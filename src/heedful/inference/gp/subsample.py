@@ -4,9 +4,8 @@ winners and losers stay together.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from heedful.inference.pairwise import PairRows, take_rows
 
@@ -45,7 +44,7 @@ def sample_items(rows: PairRows) -> PairRows:
         left = NEAR - int(chosen.sum())
         if left > 0 and not chosen[start]:
             chosen[breadth_first_order(graph, start, directed=False, return_predecessors=False)[:left]] = True
-    inside: Any = chosen[a] & chosen[b]
+    inside: npt.NDArray[np.bool_] = chosen[a] & chosen[b]
     broken = np.unique(rows.group[~inside & (rows.group >= 0)])
     inside &= ~np.isin(rows.group, broken) | (rows.group < 0)
     return take_rows(rows, inside) if inside.any() else rows

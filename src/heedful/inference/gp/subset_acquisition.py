@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -181,7 +180,7 @@ def _bits(p: Array) -> Array:
     return -(p * np.log2(kept)).sum(axis=-1)  # type: ignore[no-any-return]
 
 
-def _skipped_sets(skip: Any, size: int, n: int) -> set[tuple[int, ...]]:
+def _skipped_sets(skip: object, size: int, n: int) -> set[tuple[int, ...]]:
     expected = f"sets of {size} different items, each 0 to {n - 1}"
     array = numbers("skip", skip, expected)
     if array.size == 0:
