@@ -7,6 +7,7 @@ its owner is `Blocking`, and a coroutine method where its owner is `Awaiting`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator
 from functools import wraps
 from types import MethodType
@@ -19,22 +20,25 @@ T = TypeVar("T")
 Steps = Generator[Call | Wait, Any, T]
 
 
-class Blocking:
-    """Owners whose methods return when it is done."""
+class Blocking(ABC):
+    """An owner whose methods return once their steps are done."""
 
+    @abstractmethod
     def _run(self, steps: Steps[T]) -> T:
-        raise NotImplementedError
+        """Do all `steps` and return their result."""
 
 
-class Awaiting:
-    """Owners whose methods are awaited."""
+class Awaiting(ABC):
+    """An owner whose methods are coroutines, to be awaited."""
 
+    @abstractmethod
     async def _run(self, steps: Steps[T]) -> T:
-        raise NotImplementedError
+        """Do all `steps` and return their result."""
 
 
 class either(Generic[P, T]):
-    """See above."""
+    """A decorator that makes a generator of steps a plain method of a `Blocking` owner and a coroutine method of an
+    `Awaiting` one."""
 
     def __init__(self, steps: Callable[Concatenate[Any, P], Steps[T]]) -> None:
         self._steps = steps

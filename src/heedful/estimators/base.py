@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +26,7 @@ OVERFLOWN = (
 )
 
 
-class OrdinalEstimator(ClassifierMixin, BaseEstimator):
+class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
     """The base class of ordinal estimators: it maps labels to ranks and folds rows into the state of a learner.
 
     A subclass defines `_rule` and `_decisions`. Only `OrdinalEstimatorWithIntercept` takes weights of rows
@@ -60,14 +61,14 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = self._ordered
         return tags
 
+    @abstractmethod
     def _rule(self, n_features: int, n_ranks: int) -> Any:
-        """The learner, with its hyperparameters."""
-        raise NotImplementedError
+        """Return the learner, with its hyperparameters."""
 
+    @abstractmethod
     def _decisions(self, X: Floats) -> Array:
-        """A decision value for each row and rank (n x k), greatest at the predicted rank; for two ranks (n,), above 0
-        where the higher one is predicted."""
-        raise NotImplementedError
+        """Return a decision value for each row and rank (n x k), greatest at the predicted rank; for two ranks (n,),
+        above 0 where the higher one is predicted."""
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from the rows of X (n x N) with their labels y (n,), `epochs` times, starting from nothing.
@@ -135,10 +136,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator):
         if not afresh:
             state = copy_arrays(self._state)
         draws = check_random_state(self.random_state) if shuffle else None
-        fold, rows, ones = learner, X, one
-        if weights is not None:
-            whole = np.hstack([X, np.ones((len(X), 1), X.dtype)]) if one else X
-            (fold, rows), ones = self._weighted_learner(learner, whole, weights), False
+        fold, rows, ones = self._to_fold(learner, X, weights, one)
         fast = compiles(fold, len(X), epochs * len(X))
         with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(epochs):
@@ -148,9 +146,9 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator):
             raise ValueError(OVERFLOWN)
         self._state, self._one = state, one
 
-    def _weighted_learner(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
-        """A learner of weighted rows, and the rows X (n x N) with their weights (n,) in its form."""
-        raise NotImplementedError
+    def _to_fold(self, learner: Any, X: Floats, weights: Array | None, one: bool) -> tuple[Any, Floats, bool]:
+        """Return the learner that is folded, its rows, and whether a 1 is still to be appended to each row."""
+        return learner, X, one
 
     def _instances(self, X: Any) -> Floats:
         """X, checked."""
@@ -217,3 +215,13 @@ class OrdinalEstimatorWithIntercept(OrdinalEstimator):
         """Learn from the rows of X (n x N) with their labels y (n,), once, in the order in which they stand; arguments
         and errors are those of `PRankClassifier.partial_fit`, and `sample_weight` of `fit`."""
         return self._go_on(X, y, classes, sample_weight)
+
+    def _to_fold(self, learner: Any, X: Floats, weights: Array | None, one: bool) -> tuple[Any, Floats, bool]:
+        if weights is None:
+            return learner, X, one
+        whole = np.hstack([X, np.ones((len(X), 1), X.dtype)]) if one else X
+        return *self._weighted_learner(learner, whole, weights), False
+
+    @abstractmethod
+    def _weighted_learner(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
+        """Return a learner of weighted rows, and the rows X (n x N) with their weights (n,) in its form."""

@@ -3,6 +3,7 @@ many."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -47,8 +48,8 @@ class _Rows(NamedTuple):
     """all labels"""
 
 
-class _Choices(ClassifierMixin, BaseEstimator):
-    """The base class of the two estimators."""
+class _Choices(ClassifierMixin, BaseEstimator, ABC):
+    """The base class of the two estimators of utilities from choices between two things."""
 
     classes_: Labels
     n_features_in_: int
@@ -124,8 +125,9 @@ class _Choices(ClassifierMixin, BaseEstimator):
         labels: Labels = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return labels
 
+    @abstractmethod
     def predict_proba(self, X: Any) -> Array:
-        raise NotImplementedError
+        """Return the probability of each class for each row of X (n x classes), in the order of `classes_`."""
 
     _labels: Labels
 

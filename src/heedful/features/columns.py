@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 import numpy as np
@@ -28,6 +28,25 @@ MOST = sys.float_info.max
 """the greatest float"""
 LEAST = math.ulp(0.0)
 """the least float above 0"""
+
+
+class _Kind(Protocol):
+    """What each kind of column defines."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def missing(self) -> int: ...
+
+    def own(self) -> list[str]:
+        """Return the names of the column's features, without the one for missing values."""
+
+    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
+        """Write the features of a value into `out` from `at` on, where all is 0; return False if it is missing.
+
+        Count texts that are no level of a category in `unknown`. Raise ValueError if the value does not fit.
+        """
 
 
 class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -54,19 +73,8 @@ class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def check(self) -> None:
         """ValueError, naming the field, where the fields make no sense."""
 
-    def own(self) -> list[str]:
-        """The names of its features, without the one for missing values."""
-        raise NotImplementedError
-
-    def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
-        """Write the features of a value into `out` from `at` on, where all is 0; returns False where it is missing.
-
-        Texts that are no level of a category are counted in `unknown`. ValueError where the value does not fit.
-        """
-        raise NotImplementedError
-
-    def features(self) -> list[str]:
-        """The names of all its features."""
+    def features(self: _Kind) -> list[str]:
+        """Return the names of all features of the column."""
         return [*self.own(), f"{self.name} missing"] if self.missing else self.own()
 
 
