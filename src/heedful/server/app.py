@@ -9,7 +9,6 @@ from typing import Any
 from heedful.server import pages, routes
 from heedful.server.codecs import Receive, Send
 from heedful.server.context import Options, Service
-from heedful.server.fast import SCOPES, Fast
 from heedful.server.pages import FIRST
 
 ASGI = Callable[[Any, Receive, Send], Awaitable[None]]
@@ -24,7 +23,7 @@ class App:
         """a port for participants: it serves what a link opens, and nothing else"""
         self.connections: int | None = None
         """how many there may be at once; None for no limit"""
-        self.fast = Fast(service)
+        self._direct = {name: routes.Endpoint(service, route) for name, route in routes.DIRECT.items()}
         self._routes: ASGI = routes.mount(service)
         self._pages: ASGI = pages.mount(service)
 
@@ -35,8 +34,9 @@ class App:
             return
         if scope["type"] == "http" and scope["method"] == "POST":
             parts = scope["path"].split("/")
-            if len(parts) == 5 and parts[1] == "v1" and parts[2] == "loops" and parts[4] in SCOPES:
-                await self.fast(scope, receive, send, parts[3], parts[4])
+            if len(parts) == 5 and parts[1] == "v1" and parts[2] == "loops" and parts[4] in self._direct:
+                scope["path_params"] = {"loop": parts[3]}
+                await self._direct[parts[4]](scope, receive, send)
                 return
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)

@@ -14,6 +14,7 @@ from heedful.server.problems import Problem
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 Headers = Mapping[bytes, bytes]
+Messages = tuple[dict[str, Any], dict[str, Any]]
 
 JSON = b"application/json"
 MSGPACK = b"application/msgpack"
@@ -229,20 +230,24 @@ def encode(value: Any, kind: bytes) -> bytes:
     return msgspec.json.encode(value) if kind == JSON else msgspec.msgpack.encode(value)
 
 
-async def answer(send: Send, value: Any, kind: bytes = JSON) -> None:
-    """Send a value."""
+def messages(value: Any, kind: bytes = JSON, status: int = 200) -> Messages:
+    """Return the two ASGI messages of an answer: its head, and `value` in the media type `kind`."""
     body = encode(value, kind)
     same = _JSON_HEADERS if kind == JSON else _MSGPACK_HEADERS
-    headers = [*same, (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    return _messages(status, [*same, (b"content-length", b"%d" % len(body))], body)
 
 
-async def answer_problem(send: Send, problem: Problem) -> None:
-    """Send what is wrong."""
+def problem_messages(problem: Problem) -> Messages:
+    """Return the two ASGI messages that tell a problem."""
     body = problem.body
-    await send({"type": "http.response.start", "status": problem.status, "headers": _problem_headers(problem, body)})
-    await send({"type": "http.response.body", "body": body})
+    return _messages(problem.status, _problem_headers(problem, body), body)
+
+
+def _messages(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> Messages:
+    return (
+        {"type": "http.response.start", "status": status, "headers": headers},
+        {"type": "http.response.body", "body": body},
+    )
 
 
 def _problem_headers(problem: Problem, body: bytes) -> list[tuple[bytes, bytes]]:
@@ -258,19 +263,7 @@ def _problem_headers(problem: Problem, body: bytes) -> list[tuple[bytes, bytes]]
 # ---------------------------------------------------------------------------- out, without ASGI
 
 
-def answered(value: Any, kind: bytes = JSON) -> tuple[bytes, bytes]:
-    """A value as an answer: its headers as they are sent, its body."""
-    body = encode(value, kind)
-    return _HEADS[kind] % len(body), body
-
-
-def problem_answered(problem: Problem) -> tuple[bytes, bytes]:
-    """What is wrong, the same way."""
+def problem_bytes(problem: Problem) -> tuple[bytes, bytes]:
+    """Return a problem as (the lines of its headers, its body), for an answer that does not go through ASGI."""
     body = problem.body
     return b"".join([b"%s: %s\r\n" % each for each in _problem_headers(problem, body)]), body
-
-
-_HEADS = {
-    kind: b"content-type: " + kind + b"\r\ncache-control: no-store\r\ncontent-length: %d\r\n"
-    for kind in (JSON, MSGPACK)
-}

@@ -10,7 +10,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from heedful.server import framing
-from heedful.server.codecs import problem_answered
+from heedful.server.codecs import problem_bytes
 from heedful.server.metrics import ELSEWHERE
 from heedful.server.problems import Problem
 
@@ -277,7 +277,7 @@ class Protocol(HttpToolsProtocol):
             self._say(problem)
 
     def _say(self, problem: Problem) -> None:
-        headers, body = problem_answered(problem)
+        headers, body = problem_bytes(problem)
         always = b"".join([b"%s: %s\r\n" % each for each in self.server_state.default_headers])
         head = [b"HTTP/1.1 %d %s\r\n" % (problem.status, problem.title.encode()), always, headers]
         self.transport.write(b"".join([*head, b"connection: close\r\n\r\n", body]))

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from functools import cache, partial
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,13 +19,14 @@ from starlette.routing import Route as Routed
 from heedful import __version__
 from heedful.loop.interactions.schemas import Standings
 from heedful.server import api, codecs, schema
-from heedful.server.api import Asked
 from heedful.server.auth import Caller, source
+from heedful.server.codecs import Receive, Send
 from heedful.server.context import LARGE, Service, as_problem
+from heedful.server.decisions import PARAMETERS, decide, read_decision, read_feedback, take_feedback
 from heedful.server.description import EVENTS, TEXT, openapi
-from heedful.server.fast import DECISIONS, FEEDBACK, PARAMETERS, SCOPES
 from heedful.server.metrics import ELSEWHERE
 from heedful.server.problems import Problem
+from heedful.server.request import ApiRequest
 
 
 class Route(NamedTuple):
@@ -36,9 +38,8 @@ class Route(NamedTuple):
     scope: str | None
     """that a key needs; None where nobody is asked for one"""
     summary: str
-    work: Callable[[Any], Awaitable[Any]] | None
-    """takes Asked and gives the answer as a value or a Response; without a scope Starlette's endpoint. None where
-    `heedful.server.fast` answers before anything is looked up here"""
+    work: Callable[[Any], Awaitable[Any]]
+    """takes an ApiRequest and gives the answer as a value or a Response; without a scope Starlette's endpoint"""
     takes: Any = None
     """the type of its body; None where it has none"""
     gives: Any = None
@@ -51,6 +52,10 @@ class Route(NamedTuple):
     bulk: bool = False
     """whether JSON may be as large as any body"""
     status: int = 200
+    codec: Callable[[ApiRequest, bytes, bytes], Any] | None = None
+    """makes of the media type of a body, and the body, what `work` is given; None: one with the fields of `takes`"""
+    direct: bool = False
+    """whether it is asked so often that it is found without Starlette's router, by the last segment of its path"""
     missing: str = "bad-input"
     """the kind of problem where something that is named is not there"""
 
@@ -59,11 +64,20 @@ class Route(NamedTuple):
         """The path as OpenAPI writes it: `{name}` however many segments that is."""
         return self.path.replace(":path}", "}")
 
-    def given(self, body: Any, headers: codecs.Headers) -> Any:
-        """A body, decoded, with the fields that it may have, and its key as its id. ValueError, by name, otherwise."""
+    @property
+    def label(self) -> str:
+        """What the metrics call the route."""
+        return self.path.rpartition("/")[2] if self.direct else f"{self.method} {self.template}"
+
+    def read(self, request: ApiRequest, kind: bytes, body: bytes) -> Any:
+        """Return what the work of the route is given: `body`, of the media type `kind`, decoded. Raise ValueError,
+        beginning with the name of the field, or Problem if it has another form."""
+        if self.codec is not None:
+            return self.codec(request, kind, body)
+        given = codecs.decode(body, kind)
         if isinstance(self.takes, type):
-            body = codecs.fields(body, schema.names(self.takes))
-        return codecs.with_key(body, codecs.key(headers)) if self.headers == _KEY else body
+            given = codecs.fields(given, schema.names(self.takes))
+        return codecs.with_key(given, codecs.key(request.headers)) if self.headers == _KEY else given
 
 
 @cache
@@ -76,7 +90,7 @@ async def healthz(request: Request) -> Response:
     return Response(b'{"status":"ok"}', media_type="application/json")
 
 
-async def described(request: Request) -> Response:
+async def openapi_document(request: Request) -> Response:
     return Response(description(), media_type="application/json")
 
 
@@ -94,14 +108,16 @@ ROUTES = (
           gives=schema.Items, query=("start", "limit")),
     Route("DELETE", f"{_ONE}/items/{{item:path}}", "admin", "Take an item off offer", api.withdraw,
           gives=schema.Withdrawn),
-    Route("POST", f"{_ONE}/{DECISIONS}", SCOPES[DECISIONS], "Decide what to show", None,
-          schema.Decide, schema.Decision, query=PARAMETERS, headers=_KEY, numbers=True),
+    Route("POST", f"{_ONE}/decisions", "decide", "Decide what to show", decide,
+          schema.Decide, schema.Decision, query=PARAMETERS, headers=_KEY, numbers=True, codec=read_decision,
+          direct=True),
     Route("POST", f"{_ONE}/rank", "read", "The model's order of candidates; nothing is logged", api.rank,
           schema.Rank, schema.Ranking),
     Route("POST", f"{_ONE}/records", "decide", "Tell what somebody else decided", api.record,
           schema.Record, schema.Decision, headers=_KEY),
-    Route("POST", f"{_ONE}/{FEEDBACK}", SCOPES[FEEDBACK], "Tell what people answered, one or many", None,
-          schema.Feedback | list[schema.Feedback], schema.Answer | list[schema.Answer], headers=_KEY),
+    Route("POST", f"{_ONE}/feedback", "feedback", "Tell what people answered, one or many", take_feedback,
+          schema.Feedback | list[schema.Feedback], schema.Answer | list[schema.Answer], headers=_KEY,
+          codec=read_feedback, direct=True),
     Route("POST", f"{_ONE}/activate", "feedback", "Say that a deferred decision was shown", api.activate,
           schema.Activate, schema.Answer),
     Route("POST", f"{_ONE}/undo", "feedback", "Take one piece of feedback back", api.undo,
@@ -121,23 +137,89 @@ ROUTES = (
     Route("DELETE", f"{_ONE}/people/{{person:path}}", "admin", "Forget a person", api.forget, gives=schema.Forgotten),
     Route("GET", "/metrics", "read", "For Prometheus", api.metrics, gives=TEXT),
     Route("GET", "/healthz", None, "Whether the server answers", healthz, gives=schema.Health),
-    Route("GET", "/openapi.json", None, "This description", described),
+    Route("GET", "/openapi.json", None, "This description", openapi_document),
 )  # fmt: skip
+
+
+DIRECT = {route.path.rpartition("/")[2]: route for route in ROUTES if route.direct}
+"""last segment of the path -> a route that is found without Starlette's router: POST /v1/loops/{loop}/SEGMENT"""
+
+
+class Endpoint:
+    """The ASGI application of one route that takes a key."""
+
+    def __init__(self, service: Service, route: Route) -> None:
+        self._service, self._route, self._label = service, route, route.label
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """Answer a request whose parts of the path are in `scope["path_params"]`, as Starlette's router puts them."""
+        began, service, route, tenant = time.perf_counter(), self._service, self._route, ""
+        headers: codecs.Headers = dict(scope["headers"])
+        response: Response | None = None
+        try:
+            caller = check_caller(service, headers, route.scope)
+            tenant = caller.tenant
+            value = await self._value(scope, receive, headers, caller)
+            status = route.status
+            if isinstance(value, StreamingResponse) and scope["method"] == "HEAD":
+                response = Response(media_type=value.media_type)
+            elif isinstance(value, Response):
+                response = value
+            else:
+                messages = codecs.messages(value, codecs.answer_form(headers), status)
+            if response is not None:
+                status = response.status_code
+        except Exception as error:
+            problem, response = as_problem(error, route.missing), None
+            status, messages = problem.status, codecs.problem_messages(problem)
+        service.metrics.request(tenant, self._label, status, time.perf_counter() - began)
+        if response is not None:
+            await response(scope, receive, send)
+            return
+        for message in messages:
+            await send(message)
+
+    async def _value(self, scope: Any, receive: Receive, headers: codecs.Headers, caller: Caller) -> Any:
+        """Return what the work of the route gives: a value, or a Response."""
+        service, route, path = self._service, self._route, scope["path_params"]
+        query: dict[str, str] = {}
+        if scope["query_string"]:
+            pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+            query = codecs.once(pairs, None if route.numbers else route.query)
+        worker = None
+        if "loop" in path:
+            tenant, name = caller.tenant, path["loop"]
+            worker = service.loops.at(tenant, name) or await service.loops.open(tenant, name)
+        with _NOTHING if worker is None else worker:
+            request = ApiRequest(service, caller, headers, query, path, None, worker)
+            if route.takes is None:
+                return await route.work(request)
+            kind = codecs.form(headers)
+            body = await codecs.read(headers, receive, service.limits, b"" if route.bulk else kind)
+            if kind == codecs.FLOAT32 or len(body) <= LARGE:
+                return await route.work(request._replace(given=route.read(request, kind, body)))
+            async with service.turn(caller.tenant):
+                given = await service.read(partial(route.read, request, kind, body))
+                return await route.work(request._replace(given=given, large=True))
+
+
+_NOTHING = nullcontext()
 
 
 def mount(service: Service) -> Starlette:
     """The application of these routes."""
 
-    async def refused(request: Request, error: Exception) -> Response:
+    async def refuse(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         began, tenant = time.perf_counter(), ""
         try:  # also for what is not there it takes a key
-            tenant = _admitted(service, request, None).tenant
+            tenant = check_caller(service, dict(request.scope["headers"]), None).tenant
             problem = not_here(request, error)
         except Problem as refusal:
             problem = as_problem(refusal)
         service.metrics.request(tenant, ELSEWHERE, problem.status, time.perf_counter() - began)
-        return _problem(problem)
+        headers = problem.headers | {"cache-control": "no-store"}
+        return Response(problem.body, problem.status, headers, codecs.PROBLEM.decode())
 
     def not_here(request: Request, error: HTTPException) -> Problem:
         if error.status_code == 405:
@@ -146,66 +228,15 @@ def mount(service: Service) -> Starlette:
             return Problem("not-allowed", f"{request.method} is not for this path", headers=allowed)
         return Problem("not-found", "there is nothing at this path; /openapi.json says what there is")
 
-    routes = [Routed(route.path, _endpoint(service, route), methods=[route.method]) for route in ROUTES]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: refused})
+    routes = [
+        Routed(route.path, route.work if route.scope is None else Endpoint(service, route), methods=[route.method])
+        for route in ROUTES
+    ]
+    app = Starlette(routes=routes, exception_handlers={HTTPException: refuse})
     app.router.redirect_slashes = False
     return app
 
 
-def _endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[Response]]:
-    work, label = route.work, f"{route.method} {route.template}"
-    if route.scope is None and work is not None:
-        return work
-
-    async def endpoint(request: Request) -> Response:
-        if work is None:
-            raise HTTPException(404)
-        began, tenant = time.perf_counter(), ""
-        try:
-            caller = _admitted(service, request, route.scope)
-            tenant = caller.tenant
-            response = await _answered(service, route, work, request, caller)
-        except Exception as error:
-            response = _problem(as_problem(error, route.missing))
-        service.metrics.request(tenant, label, response.status_code, time.perf_counter() - began)
-        return response
-
-    return endpoint
-
-
-def _admitted(service: Service, request: Request, scope: str | None) -> Caller:
-    headers: dict[bytes, bytes] = dict(request.scope["headers"])
+def check_caller(service: Service, headers: codecs.Headers, scope: str | None) -> Caller:
+    """Return who sent a request with these `headers`; raise Problem unless they have a key with `scope` (None: any)."""
     return service.gate.admit(headers.get(b"authorization"), headers.get(b"host"), source(headers), scope)
-
-
-async def _answered(
-    service: Service, route: Route, work: Callable[[Asked], Awaitable[Any]], request: Request, caller: Caller
-) -> Response:
-    headers: dict[bytes, bytes] = dict(request.scope["headers"])
-    query, path, worker = codecs.once(request.query_params.multi_items(), route.query), request.path_params, None
-    if "loop" in path:
-        worker = service.loops.at(caller.tenant, path["loop"]) or await service.loops.open(caller.tenant, path["loop"])
-    with nullcontext() if worker is None else worker:
-        asked = Asked(service, caller, headers, query, path, None, worker)
-        if route.takes is None:
-            value = await work(asked)
-        else:
-            kind = codecs.form(headers)
-            body = await codecs.read(headers, request.receive, service.limits, b"" if route.bulk else kind)
-            large = len(body) > LARGE
-            async with service.turn(caller.tenant) if large else nullcontext():
-                reading = partial(codecs.decode, body, kind)
-                given = await service.read(reading) if large else reading()
-                value = await work(asked._replace(given=route.given(given, headers)))
-    if isinstance(value, StreamingResponse) and request.method == "HEAD":
-        return Response(media_type=value.media_type)
-    if isinstance(value, Response):
-        return value
-    kind = codecs.answer_form(headers)
-    return Response(codecs.encode(value, kind), route.status, {"cache-control": "no-store"}, kind.decode())
-
-
-def _problem(problem: Problem) -> Response:
-    return Response(
-        problem.body, problem.status, problem.headers | {"cache-control": "no-store"}, codecs.PROBLEM.decode()
-    )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from heedful.loop import Loop, records
 from heedful.loop.records import Answer
-from heedful.server.fast import accepted, outcome
+from heedful.server.decisions import accepted, outcome
 from heedful.server.pages.card_order import Hand
 from heedful.server.pages.formatting import SEEN
 from heedful.server.pages.page import Visit

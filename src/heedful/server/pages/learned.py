@@ -18,7 +18,7 @@ from heedful.loop import Loop, records
 from heedful.loop.history import LessonTold
 from heedful.loop.interactions.card import Card
 from heedful.server.api import whole
-from heedful.server.fast import accepted, outcome
+from heedful.server.decisions import accepted, outcome
 from heedful.server.pages.card_selection import undirected, widget_of
 from heedful.server.pages.cards import with_titles
 from heedful.server.pages.feature_phrases import STRONGEST, level, phrases_of

@@ -14,8 +14,8 @@ from heedful.core.validation import describe
 from heedful.loop import records
 from heedful.loop.interactions.card import Card, Scale
 from heedful.loop.records import Answer
+from heedful.server.decisions import accepted
 from heedful.server.events import always, stream
-from heedful.server.fast import accepted
 from heedful.server.pages import fields_widget, scale_widget, session
 from heedful.server.pages.card_feedback import earlier_answers, take_back, write_answer
 from heedful.server.pages.card_order import Hand, Placement

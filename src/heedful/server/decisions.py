@@ -1,0 +1,144 @@
+"""Decisions and feedback: how their bodies are decoded, what their routes do, and how a result is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from heedful.core.validation import describe
+from heedful.loop.records import Answer, LostDecision
+from heedful.server import codecs
+from heedful.server.codecs import FLOAT32
+from heedful.server.loop_worker import FEW
+from heedful.server.problems import Problem, mask_keys
+from heedful.server.request import ApiRequest
+from heedful.server.schema import Decide, names
+
+PARAMETERS = ("person", "show", "id", "deferred", "context", "prior")
+"""The fields of the query that come with candidates that are raw numbers."""
+
+
+# ---------------------------------------------------------------------------- codecs
+
+
+def read_decision(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, Any]:
+    """Return the fields of a decision from a body of the media type `kind`; raise ValueError or Problem if it has no
+    such form. No body asks for one of the items on offer; raw numbers are candidates, with the other fields in the
+    query."""
+    given: dict[str, Any]
+    if kind == FLOAT32:
+        interaction = request.loop.projection.interaction
+        size = 0 if interaction.by_number else request.loop.manifest.candidates.size
+        if not size:
+            raise ValueError(f"body: expected names of items, in {interaction.loop}, got raw numbers")
+        given = from_numbers(body, {name: _parameter(name, text) for name, text in request.query.items()}, size)
+    else:
+        if (name := next(iter(request.query), None)) is not None:
+            raise ValueError(f"query: expected none, as only raw numbers have fields there, got {describe(name)}")
+        given = codecs.fields(codecs.decode(body, kind) if body else {}, names(Decide))
+    return codecs.with_key(given, codecs.key(request.headers))
+
+
+def read_feedback(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, Any] | list[Any]:
+    """Return one event, or a list of them, from a body of the media type `kind`; raise ValueError or Problem if it is
+    neither. The Idempotency-Key is the id of one event; those of a list without ids are numbered under it. The fields
+    of an event are checked by the loop, as they depend on the kind of feedback."""
+    given = codecs.decode(body, kind)
+    key = codecs.key(request.headers)
+    if type(given) is dict:
+        return codecs.with_key(given, key)
+    if type(given) is not list:
+        raise ValueError(f"body: expected an event, or a list of them, got {describe(given)}")
+    events = codecs.listed(given, request.service.limits.batch)
+    if key is None:
+        return events
+    return [
+        each | {"id": f"{key}-{i}"} if type(each) is dict and each.get("id") is None else each
+        for i, each in enumerate(events)
+    ]
+
+
+# ---------------------------------------------------------------------------- work
+
+
+async def decide(request: ApiRequest) -> dict[str, Any]:
+    """Make a decision, or find the one that was made under its id, and count it."""
+    decision, again = await request.worker.decide_once(request.given, request.large)
+    request.note("decision", "duplicate" if again else decision.arm)
+    if decision.unknown and not again:
+        request.note("candidate", "unknown", len(decision.unknown))
+    plain: dict[str, Any] = decision.plain()
+    return plain
+
+
+async def take_feedback(request: ApiRequest) -> dict[str, Any] | list[dict[str, Any]]:
+    """Apply one piece of feedback, or many, and count them. Raise Problem if the only one is rejected."""
+    given, worker = request.given, request.worker
+    if type(given) is not list:
+        answer = await worker.feedback(given, request.large)
+        request.note("feedback", outcome(answer))
+        return accepted(answer)
+    request.service.gate.spend(request.caller, len(given))
+    if request.large or len(given) <= FEW:  # a large body has the turn of its tenant already
+        answers = await worker.feedback_many(given, request.large)
+    else:
+        async with request.service.turn(request.caller.tenant):
+            answers = await worker.feedback_many(given)
+    for answer in answers:
+        request.note("feedback", outcome(answer))
+    return [_fields(answer) for answer in answers]
+
+
+# ---------------------------------------------------------------------------- results
+
+
+def outcome(answer: Answer) -> str:
+    """What became of feedback, in a word."""
+    return "late" if answer.late and answer.status == "applied" else answer.status
+
+
+def accepted(answer: Answer) -> dict[str, Any]:
+    """An answer as an object. Problem "rejected", with all of it, where that is what it says; "lost-decision" where it
+    is about one."""
+    if answer.status == "rejected":
+        kind = "lost-decision" if isinstance(answer, LostDecision) else "rejected"
+        raise Problem(kind, answer.reason or "rejected", answer=_fields(answer))
+    return _fields(answer)
+
+
+def _fields(answer: Answer) -> dict[str, Any]:
+    """An answer as an object. One that is rejected repeats no key that came in the place of an id."""
+    if answer.status == "rejected":
+        answer = answer._replace(event=mask_keys(answer.event), reason=mask_keys(answer.reason or "rejected"))
+    return answer._asdict()
+
+
+def from_numbers(body: bytes | memoryview, parameters: dict[str, Any], columns: int) -> dict[str, Any]:
+    """A request whose candidates are raw numbers, and whose other fields are `parameters`."""
+    given = parameters.copy()
+    scored = given.pop("prior", False)
+    rows = codecs.matrix(body, columns + scored)
+    given["candidates"] = rows[:, :columns] if scored else rows
+    if scored:
+        given["prior"] = rows[:, columns].tolist()
+    return given
+
+
+def _parameter(name: str, text: str) -> Any:
+    if name in ("person", "id"):
+        return text
+    if name in ("deferred", "prior"):
+        if text not in ("true", "false"):
+            raise ValueError(f"{name}: expected true or false, got {describe(text)}")
+        return text == "true"
+    if name == "show":
+        if not text.isascii() or not text.isdecimal() or len(text) > 19:
+            raise ValueError(f"show: expected a whole number above 0, got {describe(text)}")
+        return int(text)
+    if name == "context":
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+            raise ValueError(f"context: expected JSON, got {describe(text)}: {error}") from None
+    raise ValueError(f"query: expected {', '.join(PARAMETERS)}, got {describe(name)}")
