@@ -11,12 +11,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.validation import check_count, describe, finite_array, indices
 from heedful.jit.kernel import Floats, Ints, add_rows, kernel, logistic, scores
 
 Array = npt.NDArray[np.float64]
 
 
+@declare(has_fixed_rows=True)
 class Path(NamedTuple):
     """Paths through a directed acyclic graph; x (E x N) describes its edges, and phi(x, y) = sum of x_e over a path y.
 
@@ -27,11 +29,6 @@ class Path(NamedTuple):
 
     tails: Ints  # E
     heads: Ints  # E
-
-    @property
-    def has_fixed_rows(self) -> bool:
-        """Whether the rows of x have fixed places: here they are the edges of this graph."""
-        return True
 
     def phi(self, x: Floats, y: Ints) -> Array:
         """Return phi(x, y), (N,)."""
@@ -180,6 +177,7 @@ def grid(rows: int, columns: int) -> Path:
     return Path(np.ascontiguousarray(tails), np.ascontiguousarray(heads))
 
 
+@declare(approximate=True)
 class Subset(NamedTuple):
     """Diverse subsets of k candidates x (m x N), x >= 0: phi(x, y)_j = sqrt(sum over y of x_ij), diminishing returns.
 
@@ -195,11 +193,6 @@ class Subset(NamedTuple):
     """
 
     k: int = 5
-
-    @property
-    def approximate(self) -> bool:
-        """Whether a proposal may be worse than the argmax."""
-        return True
 
     def phi(self, x: Floats, y: Ints) -> Array:
         """Return phi(x, y), (N,), which does not depend on the order of y."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.space import Space
 from heedful.core.validation import check_count, check_space
 from heedful.jit.kernel import Floats, Ints
@@ -23,6 +24,7 @@ class OrderState(NamedTuple):
     """number of rounds"""
 
 
+@declare(version=1, simulation_only="it learns nothing", partial=True)
 class FixedOrder(NamedTuple):
     """Fixed order: ours, for comparison, the candidates as they come. Interaction: coactive.
 
@@ -32,21 +34,6 @@ class FixedOrder(NamedTuple):
 
     n_features: int
     space: Space
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
-
-    @property
-    def simulation_only(self) -> str:
-        """Why the learner is for simulations only, in words."""
-        return "it learns nothing"
-
-    @property
-    def partial(self) -> bool:
-        """Whether feedback may be a part of an order, such as the clicked candidates."""
-        return True
 
     def init(self, rng: np.random.Generator) -> OrderState:
         check_count("n_features", self.n_features)
@@ -64,6 +51,7 @@ class FixedOrder(NamedTuple):
         return state.w
 
 
+@declare(version=1, simulation_only="it learns nothing", partial=True)
 class RandomOrder(NamedTuple):
     """Random order: ours, for comparison, a random object each time. Interaction: coactive.
 
@@ -73,21 +61,6 @@ class RandomOrder(NamedTuple):
 
     n_features: int
     space: Space
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
-
-    @property
-    def simulation_only(self) -> str:
-        """Why the learner is for simulations only, in words."""
-        return "it learns nothing"
-
-    @property
-    def partial(self) -> bool:
-        """Whether feedback may be a part of an order, such as the clicked candidates."""
-        return True
 
     def init(self, rng: np.random.Generator) -> OrderState:
         check_count("n_features", self.n_features)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.space import RankingSpace
 from heedful.core.validation import check_count, check_positive
 from heedful.jit.kernel import Floats, Ints, kernel, squared_norm
@@ -75,6 +76,7 @@ class DuelingState(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(version=1, partial=True)
 class DuelingBandit(NamedTuple):
     """Dueling bandit gradient descent: Yue & Joachims 2009, as [J15] section 6.2.6 runs it. Interaction: coactive.
 
@@ -88,16 +90,6 @@ class DuelingBandit(NamedTuple):
     space: RankingSpace
     gamma: float = 1.0
     delta: float = 0.1
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
-
-    @property
-    def partial(self) -> bool:
-        """Whether feedback may be a part of an order, such as the clicked candidates."""
-        return True
 
     def init(self, rng: np.random.Generator) -> DuelingState:
         check_count("n_features", self.n_features)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.space import RankingSpace
 from heedful.core.validation import check_between, check_count, check_positive, describe, is_number
 from heedful.jit.kernel import Floats, Ints, primitive
@@ -50,6 +51,7 @@ class FairPairsState(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(version=1, partial=True)
 class FairPairs(NamedTuple):
     """Fair pairs: ours, after 3PR (Raman et al., ICML 2013), with logistic steps. Interaction: coactive.
 
@@ -75,16 +77,6 @@ class FairPairs(NamedTuple):
     rate: float = 0.1
     swap: float = 0.25
     implied: float = 0.3
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
-
-    @property
-    def partial(self) -> bool:
-        """Whether feedback may be a part of an order, such as the clicked candidates."""
-        return True
 
     def init(self, rng: np.random.Generator) -> FairPairsState:
         check_count("n_features", self.n_features)

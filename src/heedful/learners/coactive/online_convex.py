@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.fold import S
 from heedful.core.space import Space
 from heedful.core.validation import check_count, check_positive, check_space
@@ -65,6 +66,7 @@ class AdaGrad(NamedTuple):
         return state
 
 
+@declare(version=1)
 class OnlineConvex(NamedTuple):
     """Online convex optimisation: [J15] Algorithm 3, with a rule of your own. Interaction: coactive.
 
@@ -76,11 +78,6 @@ class OnlineConvex(NamedTuple):
     n_features: int
     space: Space
     rule: Rule[RuleState] = AdaGrad()
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     @property
     def must_interpret(self) -> bool:

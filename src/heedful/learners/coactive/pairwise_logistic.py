@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.space import Space
 from heedful.core.validation import check_count, check_positive, check_space
 from heedful.jit.kernel import Floats, Ints, primitive
@@ -47,6 +48,7 @@ class PairwiseLogisticState(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(version=1, partial=True)
 class PairwiseLogistic(NamedTuple):
     """Pairwise logistic: ours, all implied pairs with AdaGrad steps. Interaction: coactive.
 
@@ -57,16 +59,6 @@ class PairwiseLogistic(NamedTuple):
     n_features: int
     space: Space
     rate: float = 0.1
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
-
-    @property
-    def partial(self) -> bool:
-        """Whether feedback may be a part of an order, such as the clicked candidates."""
-        return True
 
     def init(self, rng: np.random.Generator) -> PairwiseLogisticState:
         check_count("n_features", self.n_features)

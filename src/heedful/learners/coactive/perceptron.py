@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.space import Space
 from heedful.core.validation import check_count, check_flag, check_positive, check_space
 from heedful.jit.kernel import Floats, Ints, primitive, squared_norm
@@ -31,6 +32,7 @@ class PerceptronState(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(version=1)
 class PreferencePerceptron(NamedTuple):
     """Preference perceptron: [J15] Algorithms 1 and 2. Interaction: coactive.
 
@@ -44,11 +46,6 @@ class PreferencePerceptron(NamedTuple):
     n_features: int
     space: Space
     batch: int = 1
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     def init(self, rng: np.random.Generator) -> PerceptronState:
         check_count("n_features", self.n_features)
@@ -142,6 +139,7 @@ class ExponentiatedState(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(version=1)
 class ExponentiatedPerceptron(NamedTuple):
     """Exponentiated preference perceptron: [J15] Algorithm 4, signed by Eq. 22 and 23. Interaction: coactive.
 
@@ -159,11 +157,6 @@ class ExponentiatedPerceptron(NamedTuple):
     bound: float
     horizon: int = 0
     signed: bool = True
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     @property
     def simulation_only(self) -> str | None:
@@ -234,6 +227,7 @@ class ConvexState(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(version=1)
 class ConvexPerceptron(NamedTuple):
     """Convex preference perceptron: [J15] Algorithm 5. Interaction: coactive.
 
@@ -247,11 +241,6 @@ class ConvexPerceptron(NamedTuple):
     n_features: int
     space: Space
     radius: float
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     def init(self, rng: np.random.Generator) -> ConvexState:
         check_count("n_features", self.n_features)

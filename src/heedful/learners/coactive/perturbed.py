@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.space import RankingSpace
 from heedful.core.validation import check_between, check_count
 from heedful.jit.kernel import Floats, Ints
@@ -29,6 +30,7 @@ class PerturbedState(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(version=1, simulation_only="fair-pairs makes the same swaps and learns more from them", partial=True)
 class PerturbedPerceptron(NamedTuple):
     """3PR: Raman, Joachims, Shivaswamy & Schnabel, ICML 2013. Interaction: coactive.
 
@@ -46,21 +48,6 @@ class PerturbedPerceptron(NamedTuple):
     n_features: int
     space: RankingSpace
     swap: float = 0.5
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
-
-    @property
-    def simulation_only(self) -> str:
-        """Why the learner is for simulations only, in words."""
-        return "fair-pairs makes the same swaps and learns more from them"
-
-    @property
-    def partial(self) -> bool:
-        """Whether feedback may be a part of an order, such as the clicked candidates."""
-        return True
 
     def init(self, rng: np.random.Generator) -> PerturbedState:
         check_count("n_features", self.n_features)

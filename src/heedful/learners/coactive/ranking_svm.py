@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.space import Space
 from heedful.core.validation import check_count, check_flag, check_space
 from heedful.jit.kernel import Floats, Ints
@@ -50,6 +51,11 @@ class RankingSVMState(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(
+    version=1,
+    simulation_only="before its first training it shows something random, and a training takes seconds",
+    must_interpret=True,
+)
 class RankingSVM(NamedTuple):
     """Ranking SVM: Joachims 2002, retrained as in [J15] section 6.2.5. Interaction: coactive.
 
@@ -67,21 +73,6 @@ class RankingSVM(NamedTuple):
     space: Space
     squared: bool = False
     capacity: int = 10_000
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
-
-    @property
-    def simulation_only(self) -> str:
-        """Why the learner is for simulations only, in words."""
-        return "before its first training it shows something random, and a training takes seconds"
-
-    @property
-    def must_interpret(self) -> bool:
-        """Whether it cannot be compiled: it calls a solver."""
-        return True
 
     def init(self, rng: np.random.Generator) -> RankingSVMState:
         check_count("n_features", self.n_features)

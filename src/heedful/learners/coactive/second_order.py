@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.space import Space
 from heedful.core.validation import check_between, check_count, check_positive, check_space
 from heedful.jit.blas import add_rank_one, solve_definite, solve_factored, symmetric_times
@@ -31,6 +32,7 @@ class SecondOrderState(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(version=1)
 class SecondOrderPerceptron(NamedTuple):
     """Second-order preference perceptron: [J15] Algorithm 6. Interaction: coactive.
 
@@ -45,11 +47,6 @@ class SecondOrderPerceptron(NamedTuple):
     gamma: float = 1.0
     epsilon: float = 1.0
     radius: float = 100.0
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     def init(self, rng: np.random.Generator) -> SecondOrderState:
         check_count("n_features", self.n_features)

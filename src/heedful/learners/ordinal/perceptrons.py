@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.validation import check_count, check_positive
 from heedful.jit.kernel import Floats, Ints, add_scaled, dot, kernel
 from heedful.spaces.ordinal import Ranks
@@ -41,6 +42,7 @@ class PRankState(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(version=1)
 class PRank(NamedTuple):
     """PRank: [P01] Figure 2. Interaction: ordinal.
 
@@ -54,11 +56,6 @@ class PRank(NamedTuple):
 
     n_features: int
     n_ranks: int
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     @property
     def space(self) -> Ranks:
@@ -121,6 +118,7 @@ class AveragedState(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(version=1)
 class AveragedPRank(NamedTuple):
     """Averaged PRank: ours, after Freund & Schapire 1999. Interaction: ordinal.
 
@@ -130,11 +128,6 @@ class AveragedPRank(NamedTuple):
 
     n_features: int
     n_ranks: int
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     @property
     def space(self) -> Ranks:
@@ -176,6 +169,7 @@ class MulticlassState(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(version=1)
 class MulticlassPerceptron(NamedTuple):
     """Multiclass perceptron: Crammer & Singer, as in [P01]. Interaction: ordinal.
 
@@ -185,11 +179,6 @@ class MulticlassPerceptron(NamedTuple):
 
     n_features: int
     n_ranks: int
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     @property
     def space(self) -> Ranks:
@@ -231,6 +220,7 @@ class WidrowHoffState(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(version=1)
 class WidrowHoff(NamedTuple):
     """Widrow-Hoff: online regression, as in [P01]. Interaction: ordinal.
 
@@ -242,11 +232,6 @@ class WidrowHoff(NamedTuple):
     n_features: int
     n_ranks: int
     eta: float = 0.01
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     @property
     def space(self) -> Ranks:
@@ -282,6 +267,7 @@ class ConstantState(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(version=1)
 class ConstantRank(NamedTuple):
     """A constant predictor: ours, for comparison. Interaction: ordinal.
 
@@ -291,11 +277,6 @@ class ConstantRank(NamedTuple):
 
     n_features: int
     n_ranks: int
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     @property
     def space(self) -> Ranks:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.validation import check_count
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.cp_fit import Functions, utilities
@@ -36,6 +37,7 @@ ROUNDS = 12
 """The number of rounds of expectation propagation in which one person's weights are computed."""
 
 
+@declare(grows=True)
 class CollaborativeGPState(NamedTuple):
     """The state of `CollaborativeGP` for n items, p people with answers and D shared functions."""
 
@@ -58,12 +60,8 @@ class CollaborativeGPState(NamedTuple):
     t: int
     """number of rounds learned from"""
 
-    @property
-    def grows(self) -> bool:
-        """Whether the arrays of the state become longer as people and items arrive: yes."""
-        return True
 
-
+@declare(version=1, must_interpret=True)
 class CollaborativeGP(NamedTuple):
     """Collaborative preferences: Houlsby et al., NIPS 2012, CP, for many people. Interaction: pairwise.
 
@@ -90,16 +88,6 @@ class CollaborativeGP(NamedTuple):
     """the acquisition function that chooses what to ask, one of `inference.gp.acquisition.RULES`"""
     every: int = 20
     """the least number of new comparisons after which the functions are learned again"""
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
-
-    @property
-    def must_interpret(self) -> bool:
-        """Whether the learner cannot be compiled: yes, it calls solvers."""
-        return True
 
     @property
     def learn_noise(self) -> bool:

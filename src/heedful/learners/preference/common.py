@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.validation import check_between, check_count, check_flag, describe, finite_array, numbers
 from heedful.inference.estimation import infer_utilities
 from heedful.inference.gp.acquisition import RULES, next_question
@@ -81,6 +82,7 @@ class GPHyperparameters(Hyperparameters, Protocol):
     def one_width(self) -> bool: ...
 
 
+@declare(grows=True)
 class PreferenceGPState(NamedTuple):
     """The state of `PreferenceGP` and `HierarchicalGP` for n items: a prior of each person's utilities, the answers."""
 
@@ -96,11 +98,6 @@ class PreferenceGPState(NamedTuple):
     """number of comparisons when mean and cov were last learned"""
     t: int
     """number of rounds learned from"""
-
-    @property
-    def grows(self) -> bool:
-        """Whether the arrays of the state become longer as items and answers arrive: yes."""
-        return True
 
     def own(self) -> PreferenceGPState:
         """Return a copy that `update` may overwrite. It shares mean, cov and X, which `update` replaces and never

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.validation import describe, is_number
 from heedful.inference.gp.answer_buffer import AnswerBuffer, drop_rows, empty_buffer, rows_about
 from heedful.inference.gp.ep_diagnostics import EPDiagnostics
@@ -41,6 +42,7 @@ from heedful.learners.preference.common import (
 from heedful.spaces.comparison import UNSURE, Answer, Choice, ComparisonPool
 
 
+@declare(version=1, must_interpret=True)
 class PreferenceGP(NamedTuple):
     """Preferences by a Gaussian process: Houlsby et al., NIPS 2012, for one person. Interaction: pairwise.
 
@@ -70,16 +72,6 @@ class PreferenceGP(NamedTuple):
     of k items, or the best of k, counts as k - 1 comparisons"""
     learn_noise: bool = False
     """whether each person's width and lapse rate are learned (MAP), starting from `width` and `lapse`"""
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
-
-    @property
-    def must_interpret(self) -> bool:
-        """Whether the learner cannot be compiled: yes, it calls solvers."""
-        return True
 
     @property
     def one_width(self) -> bool:
@@ -159,6 +151,7 @@ class PreferenceGP(NamedTuple):
         return state
 
 
+@declare(version=1, must_interpret=True)
 class HierarchicalGP(NamedTuple):
     """Preferences of many people: Birlutiu et al. 2010, by EP, with a prior on S (ours). Interaction: pairwise.
 
@@ -186,16 +179,6 @@ class HierarchicalGP(NamedTuple):
     """the number of people that the prior of m counts as"""
     learn_noise: bool = False
     """whether the width and each person's lapse rate are learned with m and S"""
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
-
-    @property
-    def must_interpret(self) -> bool:
-        """Whether the learner cannot be compiled: yes, it calls solvers."""
-        return True
 
     @property
     def one_width(self) -> bool:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.validation import check_between, check_count, check_positive, describe, is_number
 from heedful.jit.kernel import Ints, kernel, no_refcount, noinline, top
 from heedful.learners.ratings.interaction_matrix import (
@@ -44,6 +45,7 @@ from heedful.spaces.slate import MOST, Slate, SlateContext, SlateRatings, check_
 Array = npt.NDArray[np.float64]
 
 
+@declare(grows=True)
 class ALBState(NamedTuple):
     """The state of `ALB` for n users, m items and k factors; k is at least 4, padded with columns of 0."""
 
@@ -66,12 +68,8 @@ class ALBState(NamedTuple):
     t: int
     """number of rounds learned from"""
 
-    @property
-    def grows(self) -> bool:
-        """Whether the arrays of the state become longer as users and items arrive: yes."""
-        return True
 
-
+@declare(version=1)
 class ALB(NamedTuple):
     """Alternating linear bandits: [A18] Algorithm 1. Interaction: rating.
 
@@ -110,11 +108,6 @@ class ALB(NamedTuple):
     """the number of users that the first arrays have room for; the arrays grow"""
     n_items: int = 64
     """the number of items that the first arrays have room for; the arrays grow"""
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     def init(self, rng: np.random.Generator) -> ALBState:
         check_slate(self.space)

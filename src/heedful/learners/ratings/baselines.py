@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.validation import check_between
 from heedful.jit.kernel import Floats, Ints, kernel, noinline, primitive, top
 from heedful.learners.ratings.interaction_matrix import (
@@ -87,6 +88,7 @@ def row_scores(rows: Array, items: Ints, w: Array) -> Array:
 # ---------------------------------------------------------------------------- counts and sums
 
 
+@declare(grows=True)
 class Tally(NamedTuple):
     """The number and the sum of the ratings, for each pair, for each of M items, and in all."""
 
@@ -102,11 +104,6 @@ class Tally(NamedTuple):
     """the sum of all ratings"""
     t: int
     """number of rounds learned from"""
-
-    @property
-    def grows(self) -> bool:
-        """Whether the arrays of the state become longer as users and items arrive: yes."""
-        return True
 
 
 @noinline
@@ -200,15 +197,11 @@ class RoundCount(NamedTuple):
     """number of rounds learned from"""
 
 
+@declare(version=1)
 class RandomItem(NamedTuple):
     """Random item: ours, for comparison, each item on offer is equally likely. Interaction: rating."""
 
     space: Slate = Slate()
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     def init(self, rng: np.random.Generator) -> RoundCount:
         check_slate(self.space)
@@ -234,6 +227,7 @@ class RandomItem(NamedTuple):
         return state
 
 
+@declare(version=1)
 class UserGreedy(NamedTuple):
     """User greedy: ours, for comparison, each user's own ratings only. Interaction: rating.
 
@@ -242,11 +236,6 @@ class UserGreedy(NamedTuple):
     """
 
     space: Slate = Slate()
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     def init(self, rng: np.random.Generator) -> Tally:
         check_slate(self.space)
@@ -278,6 +267,7 @@ class UserGreedy(NamedTuple):
         return tally_without_rating(state, user, item, rating, weight)
 
 
+@declare(version=1)
 class ItemMean(NamedTuple):
     """Item mean: ours, for comparison, the items that people like most. Interaction: rating.
 
@@ -286,11 +276,6 @@ class ItemMean(NamedTuple):
 
     space: Slate = Slate()
     prior: float = 1.0
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     def init(self, rng: np.random.Generator) -> Tally:
         check_slate(self.space)
@@ -321,6 +306,7 @@ class ItemMean(NamedTuple):
         return tally_without_rating(state, user, item, rating, weight)
 
 
+@declare(version=1)
 class PairMean(NamedTuple):
     """Pair mean, else item mean: ours, for comparison, a user's own ratings come first. Interaction: rating.
 
@@ -329,11 +315,6 @@ class PairMean(NamedTuple):
 
     space: Slate = Slate()
     prior: float = 1.0
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     def init(self, rng: np.random.Generator) -> Tally:
         check_slate(self.space)

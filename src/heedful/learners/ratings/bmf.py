@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.validation import check_between, check_count, check_flag
 from heedful.jit.kernel import Ints, kernel, noinline, primitive
 from heedful.learners.ratings.baselines import best_items, check_pair
@@ -64,6 +65,7 @@ FAINT = 1e-100
 """Stored counts and sums are rescaled when the forgetting factor facts[SCALE] falls below this."""
 
 
+@declare(grows=True)
 class BMFState(NamedTuple):
     """The state of `BMF`. Counts and sums in `pairs` and `told` are stored divided by facts[SCALE]."""
 
@@ -83,12 +85,8 @@ class BMFState(NamedTuple):
     t: int
     """number of rounds learned from"""
 
-    @property
-    def grows(self) -> bool:
-        """Whether the arrays of the state become longer as users and items arrive: yes."""
-        return True
 
-
+@declare(version=1)
 class BMF(NamedTuple):
     """Bayesian matrix factors: ours, learned online by mean field. Interaction: rating.
 
@@ -121,11 +119,6 @@ class BMF(NamedTuple):
     """whether the model that predicted better decides; otherwise always the one with factors"""
     gamma: float = 1.0
     """by what the weight of each rating is multiplied in every later round; 1 forgets nothing"""
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     def init(self, rng: np.random.Generator) -> BMFState:
         check_slate(self.space)

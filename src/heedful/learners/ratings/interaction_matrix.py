@@ -11,12 +11,14 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.jit.kernel import Ints, kernel, noinline
 
 Array = npt.NDArray[np.float64]
 A = TypeVar("A", Ints, Array)
 
 
+@declare(grows=True)
 class InteractionMatrix(NamedTuple):
     """The rated pairs of a user and an item: the first `used` places of arrays (P,), and the heads of the lists
     of users (U,) and items (M,)."""
@@ -36,11 +38,6 @@ class InteractionMatrix(NamedTuple):
     of_item: Ints
     """the newest pair of each item, -1 where there is none"""
     used: int
-
-    @property
-    def grows(self) -> bool:
-        """Whether the arrays become longer as users and items arrive: yes."""
-        return True
 
 
 @noinline

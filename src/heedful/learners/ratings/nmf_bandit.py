@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.validation import check_between, check_count
 from heedful.jit.kernel import Ints, kernel, noinline, primitive, top
 from heedful.learners.ratings.baselines import best_items, check_pair, row_scores, uniform
@@ -27,6 +28,7 @@ TINY = 1e-9
 UNBOUNDED = -1e40  # `Slate.low` is below this where no lowest rating is given
 
 
+@declare(grows=True)
 class NMFState(NamedTuple):
     """The state of `NMFBandit` for n users, m items and k factors."""
 
@@ -44,11 +46,6 @@ class NMFState(NamedTuple):
     """the seed of first factors and exploration sets"""
     t: int
     """number of rounds learned from"""
-
-    @property
-    def grows(self) -> bool:
-        """Whether the arrays of the state become longer as users and items arrive: yes."""
-        return True
 
 
 def _ratios_loop(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Array, G: Array) -> Array:
@@ -131,6 +128,7 @@ def exploration_set(seed: int, user: int, items: Ints, size: int) -> Ints:
     return top(chance, min(size, items.size))
 
 
+@declare(version=1)
 class NMFBandit(NamedTuple):
     """NMF-Bandit: Sen et al. 2017, as [A18] compares with it. Interaction: rating.
 
@@ -151,11 +149,6 @@ class NMFBandit(NamedTuple):
     """the number of rounds from one fit to the next"""
     sweeps: int = 5
     """the number of multiplicative updates of U and of V in a fit"""
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     def init(self, rng: np.random.Generator) -> NMFState:
         check_slate(self.space)

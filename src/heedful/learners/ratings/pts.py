@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.core.declaration import declare
 from heedful.core.validation import check_between, check_count, check_positive
 from heedful.jit.kernel import Ints, kernel, noinline
 from heedful.learners.ratings.baselines import best_items, check_pair, row_scores, uniform
@@ -28,6 +29,7 @@ from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRati
 Array = npt.NDArray[np.float64]
 
 
+@declare(grows=True)
 class PTSState(NamedTuple):
     """The state of `PTS` for D particles, n users, m items and k factors."""
 
@@ -45,11 +47,6 @@ class PTSState(NamedTuple):
     """number of ratings learned from"""
     t: int
     """number of rounds learned from"""
-
-    @property
-    def grows(self) -> bool:
-        """Whether the arrays of the state become longer as users and items arrive: yes."""
-        return True
 
 
 @noinline
@@ -142,6 +139,7 @@ def effective_sample_size(log_weights: Array) -> float:
     return total * total / squares
 
 
+@declare(version=1)
 class PTS(NamedTuple):
     """Particle Thompson sampling: Kawale et al. 2015, as [A18] compares with it. Interaction: rating.
 
@@ -164,11 +162,6 @@ class PTS(NamedTuple):
     """the prior standard deviation of the factors, the same for users and items"""
     resample: float = 1.0
     """resample where the effective sample size is below this share of the particles; 1, as in the paper: every step"""
-
-    @property
-    def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
-        return 1
 
     def init(self, rng: np.random.Generator) -> PTSState:
         check_slate(self.space)
