@@ -575,7 +575,7 @@ def test_opened_beside_a_process_that_writes(tmp_path: Path) -> None:
                 projection = beside.projection
                 with projection.turn, projection.log.writing():  # the other waits meanwhile
                     projection._catch_up()
-                    lessons = projection.log.counts()["feedback"] - len(projection.log.targets("undo"))
+                    lessons = projection.log.counts()["feedback"] - len(projection.log.retractions().undone)
                     assert projection.model.shared.t == lessons
                     assert bits(beside) == bits_from_scratch(beside)
                 projection.log.close()

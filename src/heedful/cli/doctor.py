@@ -181,7 +181,7 @@ def _snapshots(loop: Loop) -> Iterator[Finding]:
         other = sorted(name for name, value in stamp.items() if manifest.get(name) != value)
         if other:
             wrong.append(f"{path.name}: made with another {', '.join(other)}")
-        elif not loop.projection.log.is_undone_before(position):
+        elif not loop.projection.log.is_superseded(position):
             usable.append(position)
     for told in wrong:
         yield Finding("snapshot", "warning", told, "Nothing is lost: the log is folded instead. It can be removed.")

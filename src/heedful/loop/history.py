@@ -61,7 +61,7 @@ def lessons(
 
     `before` leaves out those from this sequence number on, `person` all but those of one person."""
     head = projection.log.last()[0]
-    undone = set(projection.log.targets("undo"))
+    undone = projection.log.retractions()
     found = answers(projection.log, head + 1 if before is None else min(before, head + 1), person)
     return tuple([_told(projection, event, decided, event.seq in undone) for event, decided in islice(found, limit)])
 

@@ -58,6 +58,20 @@ class Forgotten(NamedTuple):
     """whether nothing of her is left on the disk; otherwise that goes when nobody reads any more"""
 
 
+class RolledBack(NamedTuple):
+    """What going back to an earlier version of the model did."""
+
+    answer: Answer
+    to: int
+    """the version of which the model is now, bit for bit, but for people who were forgotten since"""
+    left_out: int
+    """how many pieces of feedback counted before it and do not count any more"""
+    restored: int
+    """how many count again: undone, or left out by another rollback, after that version"""
+    forgotten: int
+    """how many people were forgotten after that version: the model is the one that never saw them"""
+
+
 class Unerased(TimeoutError):
     """A person was forgotten, but her bytes are still on the disk, as another process is in the middle of reading."""
 
@@ -509,6 +523,34 @@ class Loop:
         draft = PendingEvent(Event(0, "undo", undo_id, now(), None, target.seq, self.version, "{}"))
         [answer] = self.projection.submit([draft])
         return answer
+
+    def rollback(self, to: int, *, id: str | None = None, reason: str = "") -> RolledBack:
+        """Go back to version `to` of the model, in one event: the fold leaves out all feedback and undos after it.
+
+        The model becomes the one of that version, bit for bit, and learns on from there. Nothing is deleted: the
+        version just before the rollback can be gone back to in the same way. People who were forgotten since stay
+        forgotten. Items on offer stay as they are, too. `id` is the caller's event id: sent again it counts once;
+        `reason` is kept in the log.
+        Raise ValueError, by name, if there has been no such version.
+        """
+        event_id = records.new_id() if id is None else records.check_id("id", id)
+        check_count("to", to)
+        payload = records.encode({"to": int(to), "reason": records.check_text("reason", reason, 1000)})
+        projection = self.projection
+        with projection.turn:
+            projection.catch_up()
+            if to > projection.log.last()[0]:
+                raise ValueError(f"to: expected a version from 1 to {self.version}, got {to}")
+            before = projection.log.retractions()
+            event = Event(0, "rollback", event_id, now(), None, None, self.version, payload)
+            [answer] = projection.submit([PendingEvent(event)])
+            after = projection.log.retractions()
+            oldest = min(to, *(at for at, _ in (*before.spans, *after.spans)))
+            given = {*projection.log.places("feedback", oldest), *before.undone, *after.undone}
+            changed = [seq for seq in given if (seq in before) != (seq in after)]
+            forgotten = len(projection.log.places("forget", to))
+            gone = sum(seq in after for seq in changed)
+            return RolledBack(answer, to, gone, len(changed) - gone, forgotten)
 
     def forget(self, person: str) -> Forgotten:
         """Erase a person: every decision made for her, every answer to it, from the log, the snapshots, the caches.

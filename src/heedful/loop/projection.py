@@ -25,7 +25,7 @@ from heedful.loop.catalogue import Catalogue
 from heedful.loop.group import GroupCommit
 from heedful.loop.interactions.protocol import Folded, Interaction, Step
 from heedful.loop.interactions.registry import interaction_of, learner_version
-from heedful.loop.log import Event, Log
+from heedful.loop.log import Event, Log, Retractions
 from heedful.loop.model import Person
 from heedful.loop.movement import Moves
 from heedful.loop.packing import LoggedDecision, unpack
@@ -143,7 +143,7 @@ class Projection:
         self.moves = Moves()
         """how much feedback the model is made of, and how much of it moved it"""
         self._marks: list[Mark] = []
-        self._undone: set[int] = set()
+        self._retractions = Retractions()
         self._head = self._version = 0
         self.failed: dict[int, str] = {}
         """lessons that the learner raised on, and what it said: they are left out of the fold"""
@@ -352,8 +352,10 @@ class Projection:
 
     def _learn(self, fresh: Sequence[tuple[int, Event, PendingEvent]], answers: list[Any]) -> None:
         """Learn from events that were just committed, in order, and say what became of each."""
-        undone = set(self._undone)
-        anew = any(event.kind == "undo" and event.target not in undone for _, event, _ in fresh)
+        before = self._retractions
+        anew = any(
+            event.kind == "rollback" or (event.kind == "undo" and event.target not in before) for _, event, _ in fresh
+        )
         if anew:
             self.rebuild()
         self._apart(len(fresh))
@@ -368,8 +370,10 @@ class Projection:
                     anew = True
                 self._version = max(event.seq, self._version)
             elif event.kind == "undo":
-                learned = event.target not in undone
-                undone.add(event.target or 0)
+                learned = event.target not in before and self._retractions.undone.get(event.target or 0) == event.seq
+                self._version = max(event.seq, self._version)
+            elif event.kind == "rollback":
+                learned = True
                 self._version = max(event.seq, self._version)
             elif event.kind == "item":
                 self._put(event, anew)
@@ -395,7 +399,7 @@ class Projection:
         if head != self._head:
             self._stale = True
             others = list(self.log.events(self._head))
-            if any(event.kind in ("undo", "forget") for event in others):
+            if any(event.kind in ("undo", "forget", "rollback") for event in others):
                 self.log.look_for_forgotten()
                 self.forget_cached()
                 self.rebuild()
@@ -562,11 +566,11 @@ class Projection:
     ) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
         """The feedback that the model is made of, in order, with the decisions it answers; `up_to` a version, what it
         was made of then."""
-        undone = set(self.log.targets("undo", up_to))
+        retractions = self.log.retractions(up_to)
         for event, decided in self.log.lessons(after):
             if up_to is not None and event.seq > up_to:
                 return
-            if event.seq not in undone:
+            if event.seq not in retractions:
                 yield event, self.decision(decided), records.decode_feedback(event.payload)
 
     def steps(
@@ -588,12 +592,11 @@ class Projection:
     def rebuild(self) -> None:
         """Fold anew, and publish."""
         self._stale = True
-        undone = set(self.log.targets("undo"))
-        for target in undone - self._undone:
-            self._drop_marks(target)
+        retractions = self.log.retractions()
+        self._marks = [mark for mark in self._marks if not retractions.changes(mark.position)]
         head, version = self.log.last(self.interaction.folds_items)
         model = self.folded(head)
-        self._undone, self._head, self._version, self._model = undone, head, version, model
+        self._retractions, self._head, self._version, self._model = retractions, head, version, model
         self._stale = False
         self._publish()
 
@@ -622,7 +625,7 @@ class Projection:
         No other process writes meanwhile: somebody whom it forgets is not kept, or the snapshot goes with her."""
         with self.turn, self.log.writing():
             head = self._catch_up()
-            if left := sorted(self.failed.keys() - self._undone):
+            if left := sorted(seq for seq in self.failed if seq not in self._retractions):
                 event = self.log.at(left[0])
                 named = event.id if event is not None else left[0]
                 raise LeftOut(f"the learner failed on feedback {named}: undo it, or mend the learner")

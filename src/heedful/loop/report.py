@@ -170,7 +170,7 @@ class _Look:
         self.tally = projection.interaction.tally(projection.model, state.shared, state.people)
         self._reader = projection.interaction.order_reader()
         self.approved = Approved()
-        self._undone: set[int | None] = set()
+        self._retractions = projection.log.retractions()
         self._activated: dict[int | None, int] = {}
         self._answers: dict[int | None, list[Event]] = {}
         self.decisions = self.imported = self.waiting = self.unknown = 0
@@ -184,9 +184,7 @@ class _Look:
         self.truth = None if simulation is None else Truth(projection, simulation)
 
     def at(self, event: Event) -> None:
-        if event.kind == "undo":
-            self._undone.add(event.target)
-        elif event.kind == "activate":
+        if event.kind == "activate":
             self._activated[event.target] = event.time
         elif event.kind == "feedback":
             self._answers.setdefault(event.target, []).append(event)
@@ -197,7 +195,7 @@ class _Look:
 
     def _decided(self, event: Event) -> None:
         answers = self._answers.pop(event.seq, [])[::-1]
-        given = [(each, records.decode_feedback(each.payload)) for each in answers if each.seq not in self._undone]
+        given = [(each, records.decode_feedback(each.payload)) for each in answers if each.seq not in self._retractions]
         decision = self._ledger.decision(event)
         record = decision.record
         self.decisions, self.since = self.decisions + 1, event.time

@@ -168,7 +168,7 @@ def restore(
     `note` is told why.
     """
     for position, path in snapshots(folder):
-        if position > head or log.is_undone_before(position):
+        if position > head or log.is_superseded(position):
             continue
         try:
             arrays, manifest = read_arrays(path)

@@ -9,5 +9,6 @@ knows nothing of learners: `heedful.loop` says what the events mean.
 
 from heedful.loop.log.event import Event, checksum, now
 from heedful.loop.log.log import Log
+from heedful.loop.log.retractions import Retractions
 
-__all__ = ["Event", "Log", "checksum", "now"]
+__all__ = ["Event", "Log", "Retractions", "checksum", "now"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from heedful.loop.log.event import COLUMNS, WIDTH, Event, to_event
 from heedful.loop.log.file import LogFile
+from heedful.loop.log.retractions import Retractions, find_retractions
 from heedful.loop.log.schema import TRIGGERS
 
 PAGE = 200
@@ -53,25 +55,31 @@ class LogReader(LogFile):
         """The sequence numbers of the last event, and of the last event that changes the model; 0 where there is none.
         `items` says whether item events change it."""
         # The plus keeps SQLite on the table: from its end, the first that is met.
-        kinds = "'feedback', 'undo', 'forget'" + (", 'item'" if items else "")
+        kinds = "'feedback', 'undo', 'forget', 'rollback'" + (", 'item'" if items else "")
         made_of = f"SELECT seq FROM event WHERE +kind IN ({kinds}) ORDER BY seq DESC LIMIT 1"
         [head, version] = self._one(f"SELECT coalesce(max(seq), 0), coalesce(({made_of}), 0) FROM event")
         return head, version
 
-    def is_undone_before(self, position: int) -> bool:
-        """Whether an event up to `position` was undone after it, or anybody was forgotten after it."""
-        query = (
-            "SELECT EXISTS (SELECT 1 FROM event WHERE kind = 'undo' AND seq > ? AND target <= ?) "
-            "OR EXISTS (SELECT 1 FROM event WHERE kind = 'forget' AND seq > ?)"
-        )
-        return bool(self._one(query, (position, position, position))[0])
+    def is_superseded(self, position: int) -> bool:
+        """Return whether the fold of the log no longer passes through the state that it had after event `position`:
+        something up to there was undone or rolled back after it, or anybody was forgotten after it."""
+        forgot = "SELECT EXISTS (SELECT 1 FROM event WHERE kind = 'forget' AND seq > ?)"
+        return bool(self._one(forgot, (position,))[0]) or self.retractions().changes(position)
+
+    def retractions(self, up_to: int | None = None) -> Retractions:
+        """Return the events that are not in effect, as of event `up_to`, or of the last."""
+        query = "SELECT seq, target, payload FROM event WHERE kind = ? AND seq <= ?"
+        most = 2**62 if up_to is None else up_to
+        undos = [(seq, target) for seq, target, _ in self._scan(query, ("undo", most)) if target is not None]
+        rollbacks = [(seq, int(json.loads(told)["to"])) for seq, _, told in self._scan(query, ("rollback", most))]
+        return find_retractions(undos, rollbacks)
 
     # ------------------------------------------------------------------------ many events
 
-    def targets(self, kind: str, up_to: int | None = None) -> list[int]:
-        """The targets of the events of a kind up to sequence number `up_to`, or of all."""
-        query = "SELECT target FROM event WHERE kind = ? AND seq <= ? AND target IS NOT NULL"
-        return [row[0] for row in self._scan(query, (kind, 2**62 if up_to is None else up_to))]
+    def places(self, kind: str, after: int = 0) -> list[int]:
+        """Return the sequence numbers of the events of a kind after `after`, in order."""
+        query = "SELECT seq FROM event WHERE kind = ? AND seq > ? ORDER BY +seq"
+        return [seq for [seq] in self._scan(query, (kind, after))]
 
     def events(self, after: int = 0, kinds: Sequence[str] = (), page: int = 5000) -> Iterator[Event]:
         """The events after sequence number `after`, in order, of these kinds or of all. Reads `page` at a time."""

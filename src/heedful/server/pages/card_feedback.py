@@ -72,7 +72,7 @@ def answers_to(loop: Loop, decision: str) -> Iterator[CardAnswer]:
     if known is None:
         return
     log = loop.projection.log
-    undone = set(log.targets("undo"))
+    undone = log.retractions()
     for event in islice(log.newest_first(log.last()[0] + 1, "feedback"), LOOKED):
         if event.seq < known.seq:
             return

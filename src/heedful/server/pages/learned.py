@@ -138,7 +138,7 @@ def _context(loop: Loop, asked: LessonQuery, words: Any) -> dict[str, Any]:
     predicted = None
     if not card.weights and low is not None and high is not None:
         predicted = summary(loop, low, high, asked.person, asked.why is not None)
-    so_far = _so_far(log.counts(), len(set(log.targets("undo"))))
+    so_far = _so_far(log.counts(), len(log.retractions().undone))
     counts = interaction.counts(state.shared, len(loop.projection.catalogue.current))
     return {
         "head": head,

@@ -88,7 +88,7 @@ def place_of(loop: Loop, who: str) -> Place:
     """Where somebody is, read from the log: what is remembered is where to go on reading."""
     loop.projection.look()  # somebody else may have taken something back
     log = loop.projection.log
-    undone = set(log.targets("undo"))
+    undone = log.retractions()
     with _looking:
         known = _known.setdefault(loop, {})
         before = known.get(who, _Answers(()))

@@ -1,0 +1,45 @@
+"""Which events of a log are in effect: feedback may be undone, and a rollback leaves out all that came after a version.
+
+A rollback is an event of its own: with the event at `seq` rolled back to version `to`, everything in (to, seq) counts
+as if it had not happened, and the log goes on from there. Rollbacks count too, so one of a rollback brings back what
+that left out: the newest is looked at first, and what it leaves out is not looked at any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Retractions:
+    """The events that are not in effect, by sequence number: `seq in retractions`."""
+
+    undone: Mapping[int, int] = field(default_factory=dict)
+    """target -> the first undo of it that is in effect itself"""
+    spans: tuple[tuple[int, int], ...] = ()
+    """(to, seq) of each rollback in effect, the newest first: it leaves out to < event < seq"""
+
+    def __contains__(self, seq: object) -> bool:
+        return seq in self.undone or (isinstance(seq, int) and self.is_rolled_back(seq))
+
+    def is_rolled_back(self, seq: int) -> bool:
+        """Return whether a rollback leaves out the event `seq`, whether or not it was undone as well."""
+        return any(to < seq < end for to, end in self.spans)
+
+    def changes(self, position: int) -> bool:
+        """Return whether the fold of the log no longer passes through the state that it had after event `position`."""
+        return self.is_rolled_back(position) or any(target <= position < seq for target, seq in self.undone.items())
+
+
+def find_retractions(undos: Iterable[tuple[int, int]], rollbacks: Iterable[tuple[int, int]]) -> Retractions:
+    """Return what is not in effect, of undos (seq, the target) and rollbacks (seq, the version to go back to)."""
+    spans: list[tuple[int, int]] = []
+    for seq, to in sorted(rollbacks, reverse=True):
+        if not spans or seq <= spans[-1][0]:  # otherwise a newer rollback leaves this one out
+            spans.append((to, seq))
+    found, undone = Retractions(spans=tuple(spans)), dict[int, int]()
+    for seq, target in sorted(undos):
+        if not found.is_rolled_back(seq):
+            undone.setdefault(target, seq)
+    return Retractions(undone, found.spans)

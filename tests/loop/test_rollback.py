@@ -1,0 +1,134 @@
+"""A rollback to a version is that version's model, bit for bit, in one event that can be gone back on itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful import Loop
+from heedful.loop.log.retractions import find_retractions
+from kinds import Kind, each_kind
+from loops import bits, bits_from_scratch
+
+
+def teach(kind: Kind, loop: Loop, rounds: range) -> None:
+    for i in rounds:
+        shown = loop.decide(person=f"p{i % 3}", id=f"d{i}", **kind.ask(i)).shown
+        assert loop.feedback({**kind.answer(i, shown), "decision": f"d{i}", "id": f"e{i}"}).status == "applied"
+
+
+@each_kind
+def test_a_rollback_is_the_old_model_bit_for_bit_and_learns_on(kind: Kind, tmp_path: Path) -> None:
+    with kind.make(tmp_path / "loop") as loop, kind.make(tmp_path / "other") as other:
+        teach(kind, loop, range(8))
+        loop.snapshot()
+        version, old = loop.version, bits(loop)
+        teach(kind, loop, range(8, 14))
+        loop.undo("e2")
+        late = bits(loop)
+        gone = loop.rollback(version, id="back", reason="worse since then")
+        assert bits(loop) == old == bits_from_scratch(loop)
+        assert (gone.answer.status, gone.to, gone.left_out, gone.restored, gone.forgotten) == (
+            "applied", version, 6, 1, 0,
+        )  # fmt: skip
+        assert loop.rollback(version, id="back", reason="worse since then").answer.status == "duplicate"
+        assert bits(loop) == old
+        teach(kind, other, range(8))
+        teach(kind, other, range(14, 18))
+        teach(kind, loop, range(14, 18))
+        assert bits(loop) == bits_from_scratch(loop)
+        assert loop.verify() == []
+        before = gone.answer.seq
+        assert before is not None
+        there = loop.rollback(before - 1)  # a rollback is gone back on like everything else
+        assert (there.left_out, there.restored) == (4 + 1, 6)
+        assert bits(loop) == late == bits_from_scratch(loop)
+    with Loop.open(tmp_path / "loop", learner=kind.own) as loop:
+        assert bits(loop) == late
+        assert loop.verify() == []
+
+
+@each_kind
+def test_whoever_was_forgotten_since_stays_forgotten(kind: Kind, tmp_path: Path) -> None:
+    with kind.make(tmp_path / "loop") as loop, kind.make(tmp_path / "other") as other:
+        for each in (loop, other):
+            teach(kind, each, range(8))
+        version = loop.version
+        teach(kind, loop, range(8, 12))
+        loop.forget("p1")
+        other.forget("p1")
+        gone = loop.rollback(version)
+        assert gone.forgotten == 1
+        assert bits(loop) == bits(other) == bits_from_scratch(loop)
+
+
+@each_kind
+def test_another_process_sees_a_rollback(kind: Kind, tmp_path: Path) -> None:
+    with kind.make(tmp_path / "loop") as loop, Loop.open(tmp_path / "loop", learner=kind.own) as other:
+        teach(kind, loop, range(6))
+        version, old = loop.version, bits(loop)
+        teach(kind, loop, range(6, 9))
+        other.projection.look()
+        assert bits(other) == bits(loop) != old
+        loop.rollback(version)
+        other.projection.look()
+        assert bits(other) == bits(loop) == old
+
+
+def test_the_report_and_the_history_leave_out_what_was_rolled_back(tmp_path: Path) -> None:
+    from kinds import KINDS
+
+    with KINDS[0].make(tmp_path / "loop") as loop:
+        teach(KINDS[0], loop, range(6))
+        version, before = loop.version, loop.report().feedback
+        teach(KINDS[0], loop, range(6, 9))
+        loop.rollback(version)
+        after = loop.report().feedback
+        assert (after.given, after.undone) == (before.given, 3)
+        assert [each.undone for each in loop.lessons()] == [True] * 3 + [False] * 6
+
+
+@pytest.mark.parametrize("to", [0, -1, 10**9, 1.5, True, "3", None])
+def test_there_has_to_have_been_such_a_version(to: Any, tmp_path: Path) -> None:
+    from kinds import KINDS
+
+    with KINDS[0].make(tmp_path / "loop") as loop:
+        teach(KINDS[0], loop, range(3))
+        before, head = bits(loop), loop.projection.log.last()
+        with pytest.raises(ValueError, match="to: expected a "):
+            loop.rollback(to)
+        assert (bits(loop), loop.projection.log.last()) == (before, head)
+
+
+def _naive(events: list[tuple[str, int]]) -> list[int]:
+    """The feedback in effect, of events (kind, target) with the sequence numbers 1, 2, ...: a stack of states."""
+    states: list[frozenset[int]] = [frozenset()]
+    for seq, (kind, target) in enumerate(events, 1):
+        now = states[-1]
+        if kind == "feedback":
+            now |= {seq}
+        elif kind == "undo":
+            now -= {target}
+        else:
+            now = states[target]
+        states.append(now)
+    return sorted(states[-1])
+
+
+@given(st.data())
+def test_what_is_in_effect_is_what_a_stack_of_states_says(data: st.DataObject) -> None:
+    events: list[tuple[str, int]] = []
+    for seq in range(1, data.draw(st.integers(1, 25)) + 1):
+        kind = data.draw(st.sampled_from(["feedback", "feedback", "undo", "rollback"])) if seq > 1 else "feedback"
+        events.append((kind, data.draw(st.integers(1, seq - 1)) if kind != "feedback" else 0))
+    numbered = [(seq, kind, target) for seq, (kind, target) in enumerate(events, 1)]
+    given_ = {seq for seq, kind, _ in numbered if kind == "feedback"}
+    found = find_retractions(
+        [(seq, target) for seq, kind, target in numbered if kind == "undo" and target in given_],
+        [(seq, target) for seq, kind, target in numbered if kind == "rollback"],
+    )
+    assert [seq for seq in sorted(given_) if seq not in found] == _naive(events)
