@@ -74,7 +74,15 @@ def test_where_a_loop_is(name: str, folder: str) -> None:
     assert place(name) == Path(folder)
 
 
-COMMANDS = ["decide {}", "feedback {} d --none", "undo {} e", "forget {} p --yes", "explain {} d", "replay {}"]
+COMMANDS = [
+    "decide {}",
+    "feedback {} d --none",
+    "undo {} e",
+    "rollback {} 2",
+    "forget {} p --yes",
+    "explain {} d",
+    "replay {}",
+]
 COMMANDS += ["import {} cars.csv", "export {} out.jsonl", "validate {} cars.csv", "doctor {}"]
 
 
@@ -568,6 +576,24 @@ def test_undo(cars: str) -> None:
     got = heedful("undo cars e2 --json")
     assert (got.code, got.json["status"], got.json["reason"]) == (3, "rejected", "feedback e2 is not in the log")
     bad(heedful("undo cars {}", ""), "event: expected a text of 1 to 200 printable characters, got ''")
+
+
+def test_back_to_an_earlier_version_and_forth_again(cars: str) -> None:
+    decided()
+    assert heedful("feedback cars d1 --id e1 --better mustang").code == 0
+    with Loop.open("cars.heedful") as loop:
+        version, before = loop.version, loop.weights
+    assert heedful("feedback cars d1 --id e2 --better beetle").code == 0
+    got = heedful(f"rollback cars {version} --reason better")
+    assert (got.code, got.err) == (0, "")
+    first, second = got.out.splitlines()
+    assert first == f"the model is that of version {version}: 1 of the feedback left out; model version {version + 2}"
+    with Loop.open("cars.heedful") as loop:
+        assert loop.weights == before
+    again = heedful(second.partition(": heedful ")[2] + " --json").json
+    assert (again["answer"]["status"], again["left_out"], again["restored"]) == ("applied", 0, 1)
+    got = heedful("rollback cars 999")
+    bad(got, f"to: expected a version from 1 to {version + 3}, got 999")
 
 
 def test_forget_asks_first(cars: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -366,6 +366,12 @@ def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:
     assert lamps.undo(b).status == "applied"
     assert lamps.undo(b).status == "duplicate"
     assert lamps.weights() == before
+    back = lamps.rollback(b.version, id="back", reason="it was right")
+    assert (back.answer.status, back.to, back.left_out, back.restored) == ("applied", b.version, 0, 1)
+    assert lamps.rollback(b.version, id="back", reason="it was right").answer.status == "duplicate"
+    assert lamps.weights() != before
+    assert lamps.undo(b).status == "applied"
+    assert lamps.weights() == before
     assert lamps.undo("never").reason == "feedback never is not in the log"
     recorded = lamps.record(["i0", "i1"], ["i1"], probability=0.5, person="p2", time="2026-01-31T12:00:00Z", id="r1")
     assert (recorded.id, recorded.arm, recorded.probability) == ("r1", "imported", 0.5)

@@ -232,7 +232,7 @@ def test_bad_candidates_are_said_by_name_and_change_nothing(tmp_path: Path, cand
 def test_an_item_that_is_not_on_offer_keeps_the_place_of_its_score(tmp_path: Path) -> None:
     with shop(tmp_path / "loop") as loop:
         candidates = [{**GOOD, "id": name} for name in ("i1", "x", "i2", "i1")]
-        d = loop.decide(candidates, prior=[3.0, 2.0, 1.0, 0.0])
+        d = loop.decide(candidates, prior=[3.0, 2.0, 1.0, 0.0], id="d")  # an id decides which neighbours are swapped
         assert d.shown == ("i1", "x", "i2")
         assert loop.feedback(d.id, better=["i2"]).learned
         assert loop.decide([{**GOOD, "id": "y"}]).shown == ("y",)

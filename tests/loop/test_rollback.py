@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful import Loop
+from heedful.data.jsonl import Line
+from heedful.io import Outcome, check_form, export_lines, import_lines
 from heedful.loop.log.retractions import find_retractions
-from kinds import Kind, each_kind
+from heedful.loop.records import plain
+from kinds import KINDS, Kind, each_kind
 from loops import bits, bits_from_scratch
 
 
@@ -80,8 +84,6 @@ def test_another_process_sees_a_rollback(kind: Kind, tmp_path: Path) -> None:
 
 
 def test_the_report_and_the_history_leave_out_what_was_rolled_back(tmp_path: Path) -> None:
-    from kinds import KINDS
-
     with KINDS[0].make(tmp_path / "loop") as loop:
         teach(KINDS[0], loop, range(6))
         version, before = loop.version, loop.report().feedback
@@ -94,8 +96,6 @@ def test_the_report_and_the_history_leave_out_what_was_rolled_back(tmp_path: Pat
 
 @pytest.mark.parametrize("to", [0, -1, 10**9, 1.5, True, "3", None])
 def test_there_has_to_have_been_such_a_version(to: Any, tmp_path: Path) -> None:
-    from kinds import KINDS
-
     with KINDS[0].make(tmp_path / "loop") as loop:
         teach(KINDS[0], loop, range(3))
         before, head = bits(loop), loop.projection.log.last()
@@ -132,3 +132,44 @@ def test_what_is_in_effect_is_what_a_stack_of_states_says(data: st.DataObject) -
         [(seq, target) for seq, kind, target in numbered if kind == "rollback"],
     )
     assert [seq for seq in sorted(given_) if seq not in found] == _naive(events)
+
+
+@each_kind
+def test_exported_and_imported_a_rollback_leaves_out_the_same(kind: Kind, tmp_path: Path) -> None:
+    with kind.make(tmp_path / "a") as loop, kind.make(tmp_path / "b") as other:
+        teach(kind, loop, range(6))
+        loop.undo("e1")
+        version = loop.version
+        teach(kind, loop, range(6, 9))
+        loop.rollback(version, reason="a crawler")
+        teach(kind, loop, range(9, 11))
+        loop.rollback(1)
+        teach(kind, loop, range(11, 13))
+        lines = json.loads(json.dumps([plain(line) for line in export_lines(loop)]))
+        assert [line["to"] for line in lines if line["kind"] == "rollback"] == [{"kind": "undo", "id": "undo-e1"}, None]
+        numbered = [Line(i, line, None) for i, line in enumerate(lines, 1)]
+        assert {each.status for each in import_lines(other, numbered) if each.kind != "item"} == {"applied"}
+        assert {each.status for each in import_lines(other, numbered)} == {"duplicate"}
+        assert [each.undone for each in other.lessons()] == [each.undone for each in loop.lessons()]
+        assert other.weights_of("p1") == pytest.approx(loop.weights_of("p1"))
+
+
+def test_what_a_rollback_brought_back_can_be_undone_once_more(tmp_path: Path) -> None:
+    kind = KINDS[0]
+    with kind.make(tmp_path / "loop") as loop:
+        teach(kind, loop, range(4))
+        version, old = loop.version, bits(loop)
+        loop.undo("e3")
+        without = bits(loop)
+        loop.rollback(version)
+        assert bits(loop) == old
+        assert loop.undo("e3").status == "applied"
+        assert bits(loop) == without != old
+        assert loop.undo("e3").status == "duplicate"
+
+
+@pytest.mark.parametrize("to", ["e3", 5, {"kind": "decision", "id": "d1"}, {"kind": "feedback"}, {"id": "e1"}])
+def test_a_line_names_the_event_that_it_goes_back_to(to: Any) -> None:
+    found = check_form(Line(1, {"kind": "rollback", "id": "r", "to": to}, None))
+    assert isinstance(found, Outcome)
+    assert (found.reason or "").startswith("to: expected the kind (feedback, undo, rollback) and id")

@@ -129,6 +129,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("POST", "/v1/loops/{loop}/feedback", {"decision": "d1", "choice": "second"}),
     ("POST", "/v1/loops/{loop}/feedback", {"decision": "d1", "edit": {"f0": 2.0}, "nearest": True}),
     ("POST", "/v1/loops/{loop}/feedback", [{"decision": "d1", "none": True}, {"decision": "no", "none": True}]),
+    ("POST", "/v1/loops/{loop}/rollback", {"to": 5, "id": "back", "reason": "it was better"}),
     ("POST", "/v1/loops/{loop}/activate", {"decision": "d2", "time": "2026-01-31T12:00:00Z"}),
     ("POST", "/v1/loops/{loop}/undo", {"event": "e0"}),
     ("POST", "/v1/loops/{loop}/replays", {"learner": "second-order:epsilon=0.1"}),

@@ -349,6 +349,37 @@ def undo(
             console().print(f"undone {event}: model version {answer.version}", markup=False, soft_wrap=True)
 
 
+def rollback(
+    name: Name,
+    to: Annotated[int, typer.Argument(metavar="VERSION", help="The version of the model, as answers and reports say.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Kept in the log.")] = "",
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Go back to an earlier version of the model: it becomes the one of that version, bit for bit.
+
+    Feedback and undos after it are left out and stay in the log, so the version just before can be gone back to, too.
+    People who were forgotten since stay forgotten, and items on offer stay as they are.
+
+    Exit codes: 0 done, or done before; 1 the loop cannot be read or written; 2 there is no such version.
+    """
+    with open_loop(name, own) as loop, asking():
+        back = loop.rollback(to, reason=reason)
+        if json:
+            print_json(back._asdict() | {"answer": back.answer._asdict()})
+            return
+        told = f"the model is that of version {to}: {back.left_out:,} of the feedback left out"
+        told += f", {back.restored:,} count again" if back.restored else ""
+        told += f"; model version {back.answer.version}"
+        screen = console()
+        screen.print(told, markup=False, soft_wrap=True)
+        if back.forgotten:
+            gone = "somebody was" if back.forgotten == 1 else f"{back.forgotten:,} people were"
+            screen.print(f"Not bit for bit: {gone} forgotten since, and stay so.", markup=False, soft_wrap=True)
+        before = (back.answer.seq or 1) - 1
+        screen.print(f"To go back on this: heedful rollback {name} {before}", markup=False, soft_wrap=True)
+
+
 def forget(
     name: Name,
     person: Annotated[str, typer.Argument(metavar="PERSON", help="The name that decisions were made for.")],

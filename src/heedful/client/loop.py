@@ -23,7 +23,7 @@ from heedful.data.frames import Frame, rows_in
 from heedful.loop.counterfactual import Replayed
 from heedful.loop.explain import Explanation
 from heedful.loop.interactions.comparison.standing import Standings
-from heedful.loop.loop import Forgotten
+from heedful.loop.loop import Forgotten, RolledBack
 from heedful.loop.records import Answer, new_id
 from heedful.loop.report import Report
 
@@ -103,6 +103,15 @@ class FeedbackOperations(DecisionOperations):
         target = event.event if isinstance(event, Answer) else event
         call = Call("POST", self._path("undo"), messages.body(messages.present_fields(event=target, id=id)))
         return answer_of((yield from self._ask(call)), id or f"undo-{target}")
+
+    @either
+    def rollback(self, to: int, *, id: str | None = None, reason: str | None = None) -> Steps[RolledBack]:
+        """Go back to version `to` of the model: feedback and undos after it are left out, and stay in the log."""
+        event = id or new_id()
+        call = Call(
+            "POST", self._path("rollback"), messages.body(messages.present_fields(to=to, id=event, reason=reason))
+        )
+        return messages.read_as((yield from self._ask(call)), RolledBack)
 
     @either
     def forget(self, person: str) -> Steps[Forgotten]:

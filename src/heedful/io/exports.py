@@ -12,7 +12,7 @@ import numpy as np
 from heedful.io.line_schema import EPOCH
 from heedful.loop import Loop, records
 from heedful.loop.interactions.forms import known_forms
-from heedful.loop.log import Event
+from heedful.loop.log import Event, rollback_target
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 
@@ -21,7 +21,7 @@ KEPT = 1_000_000
 
 
 def export_lines(loop: Loop) -> Iterator[dict[str, Any]]:
-    """The items, decisions, activations, feedback and undoings of a loop up to now, in the order of its log.
+    """The items, decisions, activations, feedback, undos and rollbacks of a loop up to now, in the order of its log.
 
     Texts where the loop stores them; where it does not, the features that were made of them, and these are also what
     is left of a candidate whose item had changed before it was decided.
@@ -69,7 +69,17 @@ class Exporter:
             return self._feedback(event, *found)
         if event.kind == "undo" and (target := self._ledger.log.at(event.target or 0)):
             return {"kind": "undo", "id": event.id, "event": target.id, "time": as_time(event.time)}
+        if event.kind == "rollback":
+            return self._rollback(event)
         return None
+
+    def _rollback(self, event: Event) -> dict[str, Any]:
+        """Name the last event that the fold kept of those that change the model: an import gives others numbers."""
+        told: dict[str, Any] = msgspec.json.decode(event.payload)
+        last = self._ledger.log.last_of(("feedback", "undo", "rollback"), rollback_target(event.payload))
+        to = None if last is None else {"kind": last.kind, "id": last.id}
+        line = {"kind": "rollback", "id": event.id, "to": to, "time": as_time(event.time)}
+        return line | ({"reason": told["reason"]} if told["reason"] else {})
 
     # ------------------------------------------------------------------------ items
 

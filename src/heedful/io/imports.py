@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 from heedful.core.validation import describe
 from heedful.io.line_schema import predicted, standardised_scores, time_of, unknown, within
 from heedful.loop import Loop, records
-from heedful.loop.log import Event
+from heedful.loop.log import Event, rollback_event
 from heedful.loop.packing import pack
 from heedful.loop.projection import PendingEvent
 from heedful.loop.records import Answer, DecisionRecord
@@ -23,7 +23,7 @@ class Outcome(NamedTuple):
     line: int
     """its number in the file, from 1"""
     kind: str
-    """item, withdraw, decision, activate, feedback, undo; "line" where it is none of them"""
+    """item, withdraw, decision, activate, feedback, undo, rollback; "line" where it is none of them"""
     id: str
     status: records.Status
     reason: str | None = None
@@ -55,7 +55,7 @@ class EventLine(NamedTuple):
 
 
 class Importer:
-    """Takes lines in batches: items and decisions, then activations, then feedback, then what is undone."""
+    """Takes lines in batches: items and decisions, then activations, then feedback, then undos, then a rollback."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -73,6 +73,8 @@ class Importer:
         """Whether something before it, in the same batch, is about this event: in its order, that came too early.
         Where the model is made of items too, one that goes may take with it what was said of it before, and nothing
         that is said later."""
+        if kind == "rollback" or any(each.kind == "rollback" for each in self._waiting):
+            return True  # it is about the order of all the others
         comes_or_goes = kind in ("item", "withdraw") and self._loop.projection.interaction.folds_items
         return (kind, id) in self._needed or (comes_or_goes and self._fed_before)
 
@@ -88,6 +90,7 @@ class Importer:
         yield from self._submit_drafts([told for told in waiting if told.kind == "activate"], self._activation)
         yield from self._bring_feedback([told for told in waiting if told.kind == "feedback"])
         yield from self._submit_drafts([told for told in waiting if told.kind == "undo"], self._undoing)
+        yield from self._submit_drafts([told for told in waiting if told.kind == "rollback"], self._rollback)
 
     def _submit_drafts(
         self, told: Sequence[EventLine], draft: Callable[[EventLine], PendingEvent | Answer]
@@ -254,6 +257,16 @@ class Importer:
         if target is None:
             return self._unknown(told.id, "feedback", event)
         return PendingEvent(Event(0, "undo", told.id, time_of(told.record), None, target.seq, self._loop.version, "{}"))
+
+    def _rollback(self, told: EventLine) -> PendingEvent | Answer:
+        to, log = told.record.get("to"), self._loop.projection.log
+        target = None if to is None else log.find(to["kind"], records.check_id("to.id", to["id"]))
+        if to is not None and target is None:
+            return self._unknown(told.id, to["kind"], str(to["id"]))
+        version = 1 if target is None else target.seq
+        return PendingEvent(
+            rollback_event(told.id, version, told.record.get("reason") or "", self._loop.version, time_of(told.record))
+        )
 
     def _unknown(self, event: str, kind: str, id: str) -> Answer:
         gone = self._loop.projection.log.is_forgotten(kind, id)

@@ -22,8 +22,11 @@ _FIELDS = {
     ),
     "activate": ("decision", "time"),
     "undo": ("id", "event", "time"),
+    "rollback": ("id", "to", "reason", "time"),
 }
-KINDS = ("item", "withdraw", "decision", "activate", "feedback", "undo")
+ROLLBACK_TO = ("feedback", "undo", "rollback")
+"""Kinds of events that a rollback may go back to, by their ids."""
+KINDS = ("item", "withdraw", "decision", "activate", "feedback", "undo", "rollback")
 
 
 def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> tuple[str, str]:
@@ -42,7 +45,9 @@ def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> 
     if kind == "undo":
         return kind, undo_id(record)
     id = records.check_id("id", record.get("id"))
-    if kind == "decision":
+    if kind == "rollback":
+        _check_rollback(record)
+    elif kind == "decision":
         _check_decision(record)
     elif kind == "feedback":
         records.check_id("decision", record.get("decision"))
@@ -53,6 +58,17 @@ def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> 
 def undo_id(record: Mapping[str, Any]) -> str:
     event = records.check_id("event", record.get("event"))
     return f"undo-{event}"[: records.LONGEST_ID] if record.get("id") is None else records.check_id("id", record["id"])
+
+
+def _check_rollback(record: Mapping[str, Any]) -> None:
+    to = record.get("to")
+    if to is not None:
+        if not isinstance(to, Mapping) or to.keys() != {"kind", "id"} or to["kind"] not in ROLLBACK_TO:
+            expected = f"the kind ({', '.join(ROLLBACK_TO)}) and id of the last event that counts, or null"
+            raise ValueError(f"to: expected {expected}, got {describe(to)}")
+        records.check_id("to.id", to["id"])
+    if record.get("reason") is not None:
+        records.check_text("reason", record["reason"], 1000)
 
 
 def _form(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from heedful.loop import records, snapshots
 from heedful.loop.decide import Asked, Deciding
 from heedful.loop.feedback import Answering, Unknown
 from heedful.loop.interactions.registry import default_learner, interaction_type, learner_version
-from heedful.loop.log import Event, Log, now
+from heedful.loop.log import Event, Log, now, rollback_event
 from heedful.loop.model import Person
 from heedful.loop.movement import unmoved
 from heedful.loop.projection import AGAIN, PendingEvent, Projection, Published
@@ -520,6 +520,8 @@ class Loop:
         target = self.projection.log.find("feedback", event)
         if target is None:
             return self.answering.unknown(undo_id, "feedback", event)
+        if id is None and (end := self.projection.log.retracted_by(undo_id)):
+            undo_id = f"undo-{target.seq}-after-{end}"  # a rollback left the undo of that name out
         draft = PendingEvent(Event(0, "undo", undo_id, now(), None, target.seq, self.version, "{}"))
         [answer] = self.projection.submit([draft])
         return answer
@@ -535,15 +537,14 @@ class Loop:
         """
         event_id = records.new_id() if id is None else records.check_id("id", id)
         check_count("to", to)
-        payload = records.encode({"to": int(to), "reason": records.check_text("reason", reason, 1000)})
+        records.check_text("reason", reason, 1000)
         projection = self.projection
         with projection.turn:
             projection.catch_up()
             if to > projection.log.last()[0]:
                 raise ValueError(f"to: expected a version from 1 to {self.version}, got {to}")
             before = projection.log.retractions()
-            event = Event(0, "rollback", event_id, now(), None, None, self.version, payload)
-            [answer] = projection.submit([PendingEvent(event)])
+            [answer] = projection.submit([PendingEvent(rollback_event(event_id, int(to), reason, self.version, now()))])
             after = projection.log.retractions()
             oldest = min(to, *(at for at, _ in (*before.spans, *after.spans)))
             given = {*projection.log.places("feedback", oldest), *before.undone, *after.undone}

@@ -136,6 +136,15 @@ async def undo(request: ApiRequest) -> Any:
     return accepted(answer)
 
 
+async def rollback(request: ApiRequest) -> Any:
+    given = require(request.given, "to")
+    back = await request.worker.run(
+        partial(request.loop.rollback, given["to"], id=given.get("id"), reason=given.get("reason") or "")
+    )
+    request.note("rollback", outcome(back.answer))
+    return plain(back) | {"answer": accepted(back.answer)}
+
+
 async def forget(request: ApiRequest) -> Any:
     try:
         gone = await request.worker.run(partial(request.loop.forget, request.path["person"]))

@@ -20,7 +20,7 @@ from heedful.server.codecs import Headers
 from heedful.server.context import Service
 from heedful.server.loop_worker import LoopWorker
 
-KINDS = ("item", "decision", "activate", "feedback", "undo")
+KINDS = ("item", "decision", "activate", "feedback", "undo", "rollback")
 AT_ONCE = 500
 SILENCE = 15.0
 """Seconds after which a comment says that the stream is alive."""

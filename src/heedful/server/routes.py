@@ -122,6 +122,8 @@ ROUTES = (
           schema.Activate, schema.Answer),
     Route("POST", f"{_ONE}/undo", "feedback", "Take one piece of feedback back", api.undo,
           schema.Undo, schema.Answer, headers=_KEY),
+    Route("POST", f"{_ONE}/rollback", "admin", "Go back to an earlier version of the model", api.rollback,
+          schema.Rollback, schema.RolledBack, headers=_KEY),
     Route("POST", f"{_ONE}/replays", "read", "What another learner makes of the log", api.replay,
           schema.Replay, schema.Replayed),
     Route("GET", f"{_ONE}/weights", "read", "What each feature counts", api.weights,

@@ -166,6 +166,14 @@ class Undo(_Body):
     id: Id | UnsetType = UNSET
 
 
+class Rollback(_Body):
+    """Go back to an earlier version of the model."""
+
+    to: Annotated[int, Meta(ge=1, description="the version; feedback and undos after it are left out of the model")]
+    id: Id | UnsetType = UNSET
+    reason: Annotated[str, Meta(max_length=1000)] | UnsetType = UNSET
+
+
 class Replay(_Body):
     """Fold the log with another learner."""
 
@@ -182,6 +190,16 @@ class Answer(msgspec.Struct, kw_only=True):
     late: bool
     learned: bool
     reason: str | None
+
+
+class RolledBack(msgspec.Struct):
+    """What going back to an earlier version of the model did."""
+
+    answer: Answer
+    to: int
+    left_out: Annotated[int, Meta(description="how many pieces of feedback do not count any more")]
+    restored: Annotated[int, Meta(description="how many count again")]
+    forgotten: Annotated[int, Meta(description="people who were forgotten after that version, and stay so")]
 
 
 class NewLoop(_Body):

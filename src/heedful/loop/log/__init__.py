@@ -9,6 +9,6 @@ knows nothing of learners: `heedful.loop` says what the events mean.
 
 from heedful.loop.log.event import Event, checksum, now
 from heedful.loop.log.log import Log
-from heedful.loop.log.retractions import Retractions
+from heedful.loop.log.retractions import Retractions, rollback_event, rollback_target
 
-__all__ = ["Event", "Log", "Retractions", "checksum", "now"]
+__all__ = ["Event", "Log", "Retractions", "checksum", "now", "rollback_event", "rollback_target"]

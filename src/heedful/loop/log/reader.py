@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from heedful.loop.log.event import COLUMNS, WIDTH, Event, to_event
 from heedful.loop.log.file import LogFile
-from heedful.loop.log.retractions import Retractions, find_retractions
+from heedful.loop.log.retractions import Retractions, find_retractions, rollback_target
 from heedful.loop.log.schema import TRIGGERS
 
 PAGE = 200
@@ -51,6 +50,13 @@ class LogReader(LogFile):
         query = "SELECT coalesce(max(seq), 0) FROM event WHERE kind = ? AND subject = ?"
         return int(self._one(query, (kind, subject))[0])
 
+    def last_of(self, kinds: Sequence[str], up_to: int) -> Event | None:
+        """Return the last event of these kinds up to a sequence number; None if there is none."""
+        chosen = ", ".join("?" * len(kinds))
+        query = f"SELECT {COLUMNS} FROM event WHERE seq <= ? AND +kind IN ({chosen}) ORDER BY seq DESC LIMIT 1"
+        row = self._one(query, (up_to, *kinds))
+        return self._event(row) if row else None
+
     def last(self, items: bool = False) -> tuple[int, int]:
         """The sequence numbers of the last event, and of the last event that changes the model; 0 where there is none.
         `items` says whether item events change it."""
@@ -71,8 +77,14 @@ class LogReader(LogFile):
         query = "SELECT seq, target, payload FROM event WHERE kind = ? AND seq <= ?"
         most = 2**62 if up_to is None else up_to
         undos = [(seq, target) for seq, target, _ in self._scan(query, ("undo", most)) if target is not None]
-        rollbacks = [(seq, int(json.loads(told)["to"])) for seq, _, told in self._scan(query, ("rollback", most))]
+        rollbacks = [(seq, rollback_target(told)) for seq, _, told in self._scan(query, ("rollback", most))]
         return find_retractions(undos, rollbacks)
+
+    def retracted_by(self, undo: str) -> int:
+        """Return the sequence number of the rollback that leaves out the undo with that id; 0 if none does."""
+        event = self.find("undo", undo)
+        spans = self.retractions().spans if event is not None else ()
+        return next((end for to, end in spans if event is not None and to < event.seq < end), 0)
 
     # ------------------------------------------------------------------------ many events
 

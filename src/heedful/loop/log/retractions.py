@@ -10,6 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
+from heedful.loop.log.event import Event
+
 
 @dataclass(frozen=True)
 class Retractions:
@@ -43,3 +47,14 @@ def find_retractions(undos: Iterable[tuple[int, int]], rollbacks: Iterable[tuple
         if not found.is_rolled_back(seq):
             undone.setdefault(target, seq)
     return Retractions(undone, found.spans)
+
+
+def rollback_event(id: str, to: int, reason: str, version: int, time: int) -> Event:
+    """Return the event of a rollback to version `to`, before it is appended; `version` is the model's at that time."""
+    payload = msgspec.json.encode({"to": to, "reason": reason}).decode()
+    return Event(0, "rollback", id, time, None, None, version, payload)
+
+
+def rollback_target(event_payload: str) -> int:
+    """Return the version that the rollback with this payload goes back to."""
+    return int(msgspec.json.decode(event_payload)["to"])

@@ -85,9 +85,14 @@ def rank_cards(visit: Visit, dealt: Sequence[str], person: str | None, own: Plac
     """Cards as the model ranks them, around what the person has put in `own` places."""
     loop = visit.loop
     version, order = loop.version, loop.rank(dealt, person=person)
-    if own is None or loop.projection.log.find("undo", f"undo-{own.event}") is not None:  # taken back in another window
+    if own is None or _is_retracted(loop, own.event):  # taken back in another window
         return Hand(order, tuple(dealt), ranked=order)
     return Hand(own.around(order, version), tuple(dealt), ranked=order, placed=own)
+
+
+def _is_retracted(loop: Loop, event: str) -> bool:
+    given = loop.projection.log.find("feedback", event)
+    return given is None or given.seq in loop.projection.log.retractions()
 
 
 def _as_dealt(visit: Visit, names: Sequence[str], decision: str, person: str | None) -> Hand:

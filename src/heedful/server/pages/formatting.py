@@ -81,6 +81,8 @@ def describe_event(loop: Loop, line: Mapping[str, Any]) -> str:
         return "A list that was made ahead was shown"
     if kind == "undo":
         return "A correction was taken back"
+    if kind == "rollback":
+        return "The model went back to an earlier version" + (f": {line['reason']}" if line.get("reason") else "")
     if kind == "decision":
         who = f" to {person}" if person else ""
         own = line["arm"] == "imported" and str(line["id"]).endswith(SEEN)
