@@ -362,7 +362,7 @@ def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> S
     name = path.name.removesuffix(".heedful")
     made = app.service.links.create("main", name, when, segment=segment, seconds=share.seconds, people=share.people)
     link, token = made
-    return ShareLink(segment, f"{reached}/s/{token}", moment(link.ends).told)
+    return ShareLink(segment, f"{reached}/s/{token}", moment(link.ends).text)
 
 
 def _say(

@@ -1,11 +1,13 @@
-"""The pages: teach a loop, see what it learned, look after loops and keys. Rendered here, live by events."""
+"""The pages of the server: teach a loop, see what it learned, compare items, look after loops and keys.
+
+They are rendered on the server; scripts replace parts of them when events come in.
+"""
 
 from __future__ import annotations
 
 import mimetypes
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 from urllib.parse import urlencode
 
 from starlette.applications import Starlette
@@ -21,7 +23,7 @@ from heedful.server.context import Service, as_problem
 from heedful.server.keys import in_order
 from heedful.server.pages import compare, keys, learned, loops, participant, results, session, teach
 from heedful.server.pages.formatting import join_names
-from heedful.server.pages.page import SAFE, Page, Visit, back, folder_for, form_of, page, static_files
+from heedful.server.pages.page import SAFE, Page, Visit, back, folder_for, form_of, problem_page, static_files
 from heedful.server.problems import Problem
 
 PAGES: tuple[Page, ...] = (
@@ -33,28 +35,28 @@ PAGES: tuple[Page, ...] = (
     *keys.PAGES,
 )
 FIRST = frozenset({"loops", "keys", "sign-in", "sign-out", "static", "s"})
-"""How the paths of pages begin."""
+"""The first segments that the paths of pages may have."""
 
 
 def mount(service: Service) -> Starlette:
-    """The application of the pages of a folder of loops."""
+    """Return the ASGI application of all pages of a folder of loops."""
     routes: dict[str, dict[str, Page]] = {}
     for each in PAGES:
         routes.setdefault(each.path, {})[each.method] = each
-    made = [Route(path, _endpoint(service, by), methods=list(by)) for path, by in routes.items()]
-    made += [
+    mounted = [Route(path, _endpoint(service, by), methods=list(by)) for path, by in routes.items()]
+    mounted += [
         Route("/sign-in", _with_error_pages(session.sign_in(service)), methods=["GET", "POST"]),
         Route("/sign-out", _with_error_pages(session.sign_out(service)), methods=["POST"]),
         Route("/static/{path:path}", _with_error_pages(static), methods=["GET"]),
         *participant.routes(service),
     ]
-    app = Starlette(routes=made, exception_handlers={HTTPException: error_page})
+    app = Starlette(routes=mounted, exception_handlers={HTTPException: error_page})
     app.router.redirect_slashes = False
     return app
 
 
 def _with_error_pages(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    """`work`, with its errors as pages."""
+    """Return an endpoint that answers as `work` does, and with a page where `work` raises an error."""
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -66,6 +68,8 @@ def _with_error_pages(work: Callable[[Request], Awaitable[Response]]) -> Callabl
 
 
 def _endpoint(service: Service, by: dict[str, Page]) -> Callable[[Request], Awaitable[Response]]:
+    """Return the endpoint of one path; `by` has the page for each HTTP method."""
+
     async def endpoint(request: Request) -> Response:
         began = time.perf_counter()
         route = by["GET" if request.method == "HEAD" else request.method]
@@ -84,8 +88,8 @@ def _endpoint(service: Service, by: dict[str, Page]) -> Callable[[Request], Awai
 
 
 async def page_caller(service: Service, request: Request) -> Caller:
-    """Who is asking for a page, by the session in the cookie. Problem where nobody is signed in, or where a page of
-    somebody else sent it."""
+    """Return who sent a request, by the session in its cookie. Raise Problem if a key is needed and nobody is signed
+    in, or if a page of another site sent the request."""
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
     session.same_origin(request)
     prefix = await session.prefix_of(service, request) if service.gate.keyed else None
@@ -93,16 +97,17 @@ async def page_caller(service: Service, request: Request) -> Caller:
 
 
 def _check_scopes(service: Service, request: Request, caller: Caller, scopes: Sequence[str]) -> None:
-    """Problem where the caller may not do all of these, with the command that lets them."""
+    """Raise Problem, with the command that grants them, if the caller's key lacks any of these `scopes`."""
     missing = in_order(set(scopes) - caller.scopes)
     if missing:
-        told = f"this takes a key that may {join_names(missing)}; yours may {join_names(in_order(caller.scopes))}"
+        detail = f"this takes a key that may {join_names(missing)}; yours may {join_names(in_order(caller.scopes))}"
         expected = " ".join(f"--scope {scope}" for scope in in_order({*caller.scopes, *missing}))
         command = f"heedful keys scopes {caller.prefix} {expected} --folder {folder_for(service, request)}"
-        raise Problem("no-scope", told, command=command)
+        raise Problem("no-scope", detail, command=command)
 
 
 async def _respond(service: Service, route: Page, request: Request, caller: Caller) -> Response:
+    """Read the query and the form, open the loop that the path names, and call the handler of the page."""
     query = once(request.query_params.multi_items())
     form = await form_of(request, service) if request.method == "POST" else {}
     name = request.path_params.get("loop")
@@ -122,32 +127,31 @@ async def _respond(service: Service, route: Page, request: Request, caller: Call
 
 
 def _problem(request: Request, problem: Problem, caller: Caller | None = None) -> Response:
-    """What is wrong, as a page; as a part of one where a script asked. Who has no session is asked for a key."""
-    # What a script opens for events has no page to be led to, either.
+    """Render what went wrong: a whole page, or a part of one if a script sent the request. Visitors without a session
+    are sent to the page for signing in."""
+    # A stream of events, which a script opens, cannot be redirected to a page, either.
     scripted = "hx-request" in request.headers or "text/event-stream" in request.headers.get("accept", "")
     if problem.kind == "no-key":
         to = "/sign-in" if scripted else _sign_in(request)
         if not scripted:
             return back(to)
         return Response(status_code=401, headers=SAFE | {"hx-redirect": to})
-    known: dict[str, Any] = {"problem": problem, "sign_in": _sign_in(request)}
+    context: dict[str, object] = {"sign_in": _sign_in(request)}
     if caller is not None:
-        known |= {"signed_in": caller.prefix, "may": lambda *scopes: caller.scopes.issuperset(scopes)}
-    shown = page("problem_part.html" if scripted else "problem.html", problem.status, **known)
-    shown.headers.update(problem.headers)
-    return shown
+        context |= {"signed_in": caller.prefix, "may": lambda *scopes: caller.scopes.issuperset(scopes)}
+    return problem_page("problem_part.html" if scripted else "problem.html", problem, **context)
 
 
 def _sign_in(request: Request) -> str:
-    """Where to sign in and then come back."""
+    """Return the path of the page for signing in, which leads back to the page that was asked for."""
     path, query = request.scope["path"], request.scope["query_string"].decode("latin-1")
     here = f"{path}?{query}" if query else path
-    asked = here if request.method in ("GET", "HEAD") else "/"
-    return f"/sign-in?{urlencode({'next': asked})}" if asked != "/" else "/sign-in"
+    goal = here if request.method in ("GET", "HEAD") else "/"
+    return f"/sign-in?{urlencode({'next': goal})}" if goal != "/" else "/sign-in"
 
 
 async def error_page(request: Request, error: Exception) -> Response:
-    """What is said where there is no page, or none for this method."""
+    """Render the page for a path that does not exist (404) or does not take this method (405)."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         return _problem(
@@ -157,14 +161,14 @@ async def error_page(request: Request, error: Exception) -> Response:
 
 
 async def static(request: Request) -> Response:
-    """A file of the package: no secret, so nobody is asked who they are."""
+    """Send a file of the folder static. The files are public, so no session is needed."""
     path = request.path_params["path"]
     if path not in static_files():
         raise Problem("not-found", "there is no such file")
     content, digest = static_files()[path]
-    known = request.query_params.get("v") == digest
+    current = request.query_params.get("v") == digest
     headers = {
-        "cache-control": "public, max-age=31536000, immutable" if known else "no-cache",
+        "cache-control": "public, max-age=31536000, immutable" if current else "no-cache",
         "cross-origin-resource-policy": "same-origin",
         "etag": f'"{digest}"',
     }

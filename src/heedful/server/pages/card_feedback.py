@@ -1,14 +1,13 @@
-"""What was said of the cards of a list, item by item, read from the log by the list that it was said to.
+"""Writes the feedback on a list of cards to the log, and reads it back card by card.
 
-So it is the same in every window, and after a reload. And how an answer is written to the log, whatever its form.
+As the log is the only place where it is kept, every window shows the same, also after a reload.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from heedful.loop import Loop, records
 from heedful.loop.records import Answer
@@ -18,56 +17,55 @@ from heedful.server.pages.formatting import SEEN
 from heedful.server.pages.page import Visit
 
 LOOKED = 5000
-"""Answers since a list was shown that are looked at for those to it, the newest first."""
+"""The most answers in the log that are searched for those to one list, the newest first."""
 
 
 class CardAnswer(NamedTuple):
-    """One thing that was said of an item, by its place in the log."""
+    """What one answer says about one item."""
 
     seq: int
+    """the answer's place in the log"""
     event: str
+    """the answer's id"""
     form: str
     item: str
     value: float
-    """the number; 0 of actions"""
+    """the number that the item got; 0 for actions"""
     done: tuple[str, ...]
     """the names of actions"""
     alone: bool
-    """whether this answer says nothing of other items"""
+    """whether the answer is about no other item"""
 
 
 async def write_answer(
-    visit: Visit, form: Mapping[str, Any], names: Sequence[str], shown: Sequence[str], event: str, person: str | None
-) -> tuple[str, Answer]:
-    """(the decision, what became of the answer) of feedback on a list. Where no decision is known, the page made the
-    list itself: it is noted as `shown`, of the cards `names`. Problem where the answer is rejected."""
-    assert visit.worker is not None
+    visit: Visit, fields: Mapping[str, object], names: Sequence[str], shown: Sequence[str], event: str,
+    person: str | None,
+) -> tuple[str, Answer]:  # fmt: skip
+    """Log feedback with these `fields` under the id `event`; return (the id of its decision, the outcome).
+
+    If the form names no decision, the page itself made the list: then the candidates `names` and the list `shown` are
+    logged first. Raise Problem if the feedback is rejected.
+    """
     decision = visit.form.get("decision", "")
     if not decision:
         decision = f"{event}{SEEN}"
-        await visit.worker.run(partial(visit.loop.record, names, shown, id=decision, person=person))
-        count_event(visit, "decision", "imported")
-    answer = await visit.worker.feedback({"decision": decision, "id": event, **form})
-    count_event(visit, "feedback", outcome(answer))
+        await visit.run(visit.loop.record, names, shown, id=decision, person=person)
+        visit.note("decision", "imported")
+    answer = await visit.worker.feedback({"decision": decision, "id": event, **fields})
+    visit.note("feedback", outcome(answer))
     accepted(answer)
     return decision, answer
 
 
 async def take_back(visit: Visit, event: str) -> Answer:
-    """Undo an answer. What became of that."""
-    assert visit.worker is not None
-    answer = await visit.worker.run(partial(visit.loop.undo, event))
-    count_event(visit, "undo", outcome(answer))
+    """Undo the feedback `event` and return the outcome, which may be a rejection."""
+    answer = await visit.run(visit.loop.undo, event)
+    visit.note("undo", outcome(answer))
     return answer
 
 
-def count_event(visit: Visit, kind: str, result: str) -> None:
-    """Count an event, by what became of it."""
-    visit.service.metrics.events[visit.caller.tenant, visit.name, kind, result] += 1
-
-
 def answers_to(loop: Loop, decision: str) -> Iterator[CardAnswer]:
-    """What was said of what is in a list and not taken back, the newest first."""
+    """Yield what was said about the items of a list, newest first, without what was taken back."""
     known = loop.projection.known(decision) if decision else None
     if known is None:
         return
@@ -97,9 +95,9 @@ def earlier_answers(loop: Loop, decision: str, item: str, event: str) -> list[st
     return [each.event for each in found if own and each.seq < own[0].seq]
 
 
-def hand_as_dealt(loop: Loop, names: Sequence[str], decision: str, person: str | None) -> Hand | None:
-    """Cards as they were dealt: what is learned of one moves none of the others from under a hand. None where the list
-    is not there, or another person's."""
+def logged_hand(loop: Loop, names: Sequence[str], decision: str, person: str | None) -> Hand | None:
+    """Return these cards in the order of a decision, so that no card moves when another one is answered. Return None if
+    there is no such decision, or it was made for another person."""
     known = loop.projection.known(decision) if decision else None
     if known is None or known.person != person:
         return None

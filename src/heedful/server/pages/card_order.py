@@ -1,4 +1,4 @@
-"""How the cards lie: as they were dealt, as the model ranks them, or as a person put them, which stands."""
+"""The order of the cards on a page: as they were dealt, as the model ranks them, or as a person put them."""
 
 from __future__ import annotations
 
@@ -13,57 +13,62 @@ from heedful.loop import records
 
 
 class Placement(msgspec.Struct, frozen=True):
-    """What a person last said of the cards on the page. The page keeps it, and hands it in again as it is."""
+    """The places that a person gave to cards. The page stores it and sends it back unchanged with each request."""
 
     order: tuple[str, ...]
-    """as they lay then"""
+    """all cards of the page, in the order after the person's correction"""
     cards: tuple[str, ...]
     """the cards that the person moved, the last one last"""
     kind: str
     """pick or order"""
     event: str
-    """the correction"""
+    """the id of the correction"""
     version: int
-    """of the model that had learned it"""
+    """the version of the model after it had learned the correction"""
 
     def around(self, ranked: Sequence[str], version: int) -> tuple[str, ...]:
-        """The cards as they lie now that the model ranks them so: as they were put where it has learned nothing since,
-        otherwise with those that were moved in their places and the others around them as it ranks them."""
-        lie = [name for name in self.order if name in ranked]
-        if version == self.version and len(lie) == len(ranked):
-            return tuple(lie)
-        fixed = {lie.index(name): name for name in self.cards if name in lie}
+        """Return the order of the cards under a model of this `version`, which ranks them as `ranked`.
+
+        While the model has learned nothing new, this is the person's order. Afterwards the cards that the person moved
+        keep their places, and the others follow the model's order around them.
+        """
+        own = [name for name in self.order if name in ranked]
+        if version == self.version and len(own) == len(ranked):
+            return tuple(own)
+        fixed = {own.index(name): name for name in self.cards if name in own}
         others = iter([name for name in ranked if name not in fixed.values()])
         return tuple([fixed[i] if i in fixed else next(others) for i in range(len(ranked))])
 
 
 class Hand(NamedTuple):
-    """What is shown, best first."""
+    """The cards on a page."""
 
     names: tuple[str, ...]
+    """the cards in the order in which they are shown, best first"""
     dealt: tuple[str, ...]
-    """the same in the order in which they were dealt, which is the order where nothing was learned"""
+    """the same cards in the order in which they were dealt"""
     decision: str = ""
-    """whose list this is, as long as it is as it was decided; "" for one that was ranked again"""
+    """the id of the decision whose list this is; "" if the cards were ranked again since"""
     arm: str = ""
+    """the arm of that decision: control or learned"""
     ranked: tuple[str, ...] = ()
-    """as the model has them"""
+    """the same cards in the model's order"""
     placed: Placement | None = None
-    """what the person said of them, if anything: the cards are shown so"""
+    """the places that the person gave to cards; None for none"""
 
     def place(self, name: str) -> int:
-        """Where the model alone would put one of them, from 1."""
+        """Return the place, from 1, that the model gives to a card."""
         return self.ranked.index(name) + 1
 
-    def follows(self, name: str, title: str) -> str:
-        """How far the model goes along with where a card lies."""
+    def agreement(self, name: str, title: str) -> str:
+        """Return whether the model agrees with the place of a card, as a sentence."""
         if self.place(name) == self.names.index(name) + 1:
             return f"What it learned so far puts {title} there, too."
         return f"By what it learned so far {title} would stand {ordinal(self.place(name))}."
 
 
 def parse_placement(text: str, most: int) -> Placement:
-    """What a page was given to keep, of at most so many cards. ValueError where it is something else."""
+    """Read a placement, of at most `most` cards, from the JSON that a page sends. Raise ValueError if it is none."""
     try:
         found = decoder(Placement).decode(text)
         for names in (found.order, found.cards):
@@ -75,6 +80,6 @@ def parse_placement(text: str, most: int) -> Placement:
 
 
 def ordinal(n: int) -> str:
-    """1st, 2nd, 3rd, ..."""
+    """Return `n` as an ordinal number: "1st", "2nd", "3rd", ..."""
     ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n}{ending}"

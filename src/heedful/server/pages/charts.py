@@ -1,4 +1,4 @@
-"""Pictures as the script of a page draws them."""
+"""Charts of a report, as data for the script that draws them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ DASHES = [6, 5]
 
 
 class Picture(NamedTuple):
-    """Lines to be drawn in the browser."""
+    """A chart of lines that the browser draws."""
 
     data: str
     """JSON: {"x": numbers, "label": what they are, "y": the axis as `findings.Picture` has it, "lines": label, ink,
     dash and values of each}"""
     text: str
-    """what it shows, for people who do not see it"""
+    """what the chart shows, for people who cannot see it"""
     caption: str
 
 
 def chart(picture: findings.Picture | None) -> Picture | None:
-    """A picture for the browser: references are dashed and grey. None for none."""
+    """Return a picture of a report as data for the browser, with references dashed and grey; None for None."""
     if picture is None:
         return None
     lines = [

@@ -1,37 +1,36 @@
-"""The study's own page: two things side by side, for who has a key, or is on this machine; and what is known so far."""
+"""The page of a study that its owner uses: two items side by side, and how far the study is.
+
+Visitors who have a key, or are on this machine, answer here. Participants who come by a link have a page of their own
+(`heedful.server.pages.participant`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
-from urllib.parse import quote
 
 from starlette.responses import Response
 
 from heedful.loop import records
 from heedful.server.pages import question_flow
-from heedful.server.pages.card_selection import TEACH, widget_of
+from heedful.server.pages.card_selection import TEACH
 from heedful.server.pages.images import image_response
 from heedful.server.pages.page import Page, Visit, back, render
-from heedful.server.pages.standing import summary
-from heedful.server.problems import Problem
+from heedful.server.pages.standing import study_in, summary
 from heedful.studies.answers import OWN
-from heedful.studies.study import Study, study_of
 
 
 async def compare(visit: Visit) -> Response:
-    """The question that somebody is at: `person`, or the person at this machine."""
-    return await _render_question(visit, "compare.html", _who(visit.query))
+    """Render the page with the question that a person is at: the `person` in the query, by default OWN."""
+    return await _render_question(visit, "compare.html", _person_of(visit.query))
 
 
 async def answer(visit: Visit) -> Response:
-    """One answer; then the next question."""
-    assert visit.worker is not None
-    await _study(visit)
-    who = _who(visit.form)
-    status = await question_flow.answer(visit.worker, who, visit.form)
-    visit.service.metrics.events[visit.caller.tenant, visit.name, "feedback", status] += 1
-    return await _respond(visit, who, "That question was answered before." if status == "other" else "")
+    """Handle the form with an answer to a question, then show the next question."""
+    await study_in(visit)
+    person = _person_of(visit.form)
+    status = await question_flow.answer(visit.worker, person, visit.form)
+    visit.note("feedback", status)
+    return await _respond(visit, person, "That question was answered before." if status == "other" else "")
 
 
 async def undo(visit: Visit) -> Response:
@@ -39,58 +38,48 @@ async def undo(visit: Visit) -> Response:
 
     Nothing is undone if that answer is no longer the person's last one.
     """
-    assert visit.worker is not None
-    await _study(visit)
-    who = _who(visit.form)
-    gone = await question_flow.take_back(visit.worker, who, visit.form.get("event", ""))
-    return await _respond(visit, who, "Taken back." if gone else "")
+    await study_in(visit)
+    person = _person_of(visit.form)
+    undone = await question_flow.take_back(visit.worker, person, visit.form.get("event", ""))
+    return await _respond(visit, person, "Taken back." if undone else "")
 
 
 async def picture(visit: Visit) -> Response:
-    """A picture of the study."""
-    assert visit.worker is not None
+    """Send a picture of the study."""
     return await image_response(visit.worker, visit.request.path_params["number"])
 
 
 async def so_far(visit: Visit) -> Response:
-    """Render the side panel of the comparison page: the standing of the items so far, from everybody's answers."""
-    assert visit.worker is not None
-    await _study(visit)
+    """Render the side panel of the comparison page: how far the study is, from everybody's answers."""
+    await study_in(visit)
     standing, fresh = await summary(visit.worker, None)
-    return render(visit, "so_far.html", base=base_of(visit), standing=standing, fresh=fresh)
+    return render(visit, "so_far.html", base=_base(visit), standing=standing, fresh=fresh)
 
 
-async def _render_question(visit: Visit, template: str, who: str, told: str = "") -> Response:
-    assert visit.worker is not None
-    study = await _study(visit)
-    asked = await question_flow.question(visit.worker, study, who)
-    person = "" if who == OWN else who
+async def _render_question(visit: Visit, template: str, person: str, told: str = "") -> Response:
+    """Render the question that a person is at; `told` says what became of their last request."""
+    study = await study_in(visit)
+    question = await question_flow.question(visit.worker, study, person)
     return render(
-        visit, template, tab="compare", study=study, base=base_of(visit), question=asked, place=asked.place,
-        told=told, of=0, more=False, owner=True, person=person,
+        visit, template, tab="compare", study=study, base=_base(visit), question=question, place=question.place,
+        told=told, of=0, more=False, person="" if person == OWN else person,
     )  # fmt: skip
 
 
-async def _respond(visit: Visit, who: str, told: str) -> Response:
+async def _respond(visit: Visit, person: str, told: str) -> Response:
+    """Render the next question for a script; redirect a browser without one to the page."""
     if not visit.scripted:
-        return back(base_of(visit), **({} if who == OWN else {"person": who}))
-    return await _render_question(visit, "ask_parts.html", who, told)
+        return back(_base(visit), **({} if person == OWN else {"person": person}))
+    return await _render_question(visit, "ask_parts.html", person, told)
 
 
-async def _study(visit: Visit) -> Study:
-    """The study of a visit. Problem where people compare no pairs in this loop."""
-    if widget_of(visit.loop).name != "pairs":
-        raise Problem("not-found", "in this loop people do not compare pairs")
-    assert visit.worker is not None
-    return await visit.worker.read(partial(study_of, visit.loop.path))
+def _base(visit: Visit) -> str:
+    """Return the path of the pages for comparing."""
+    return f"{visit.base}/compare"
 
 
-def base_of(visit: Visit) -> str:
-    """Where the study is."""
-    return f"/loops/{quote(visit.name)}/compare"
-
-
-def _who(given: Mapping[str, str]) -> str:
+def _person_of(given: Mapping[str, str]) -> str:
+    """Return the person that a form or a query names, OWN without one. Raise ValueError if the name is not valid."""
     person = given.get("person", "").strip()
     if not person:
         return OWN

@@ -1,8 +1,8 @@
-"""What a loop learned, in words: what a weight says of its feature, and how strong it is next to the others."""
+"""Weights in words: "more horsepower" for a positive weight of horsepower, and how strong it is next to the others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -12,20 +12,21 @@ from heedful.loop import Loop
 from heedful.loop.settings import Manifest
 
 LONGEST = 140
-"""Characters of a text that is shown."""
+"""The most characters of a text on a card."""
 Words = Mapping[str, tuple[str, str]]
-"""Column, or feature, -> (what more of it is called, what less)."""
+"""name of a column or of a feature -> (the phrase for more of it, the phrase for less of it)"""
 
 STRONGEST = 8
-"""Weights that are told at once."""
+"""The number of weights that a page lists; the others are folded away."""
 PLUSES = 3
+"""The most plus signs after a phrase."""
 STRONG = 0.5
-"""A weight that makes a whole bar: half of what the caller's own score counts from the start. Where none is as strong
-yet, bars are drawn against this, so that a first lesson makes short ones."""
+"""The least weight that a full bar stands for: half the initial weight of the caller's own score. So the bars after a
+first lesson are short."""
 MOVED = 0.2
-"""How much of the greatest change another has to be, to be told of."""
+"""A change is mentioned if it is at least this share of the greatest change."""
 LEVEL = 0.8
-"""How much of the strongest weight another has to be, not to be told from it at a glance."""
+"""Weights of at least this share of the strongest one look as strong as it."""
 _TRAITS = {
     "length": ("longer", "shorter"),
     "words per sentence": ("longer sentences", "shorter sentences"),
@@ -36,41 +37,42 @@ _TRAITS = {
 
 
 class Bar(NamedTuple):
-    """One weight as it is shown."""
+    """A weight as a page shows it: a phrase and a bar."""
 
     feature: str
     words: str
     weight: float
     share: float
-    """of the strongest, or of `STRONG` where that is more, from 0 to 1"""
+    """its size relative to the strongest weight, or to STRONG if that is more: 0 to 1"""
 
     @property
     def key(self) -> str:
-        """What tells it from the others on a page."""
+        """A text that no other bar of the page has; a digest if the name of the feature is long."""
         long = len(self.feature) > LONGEST
         return sha256(self.feature.encode()).hexdigest() if long else self.feature
 
     @property
     def pluses(self) -> str:
-        """How strong, in a glance."""
+        """One to PLUSES plus signs, by the strength of the weight."""
         return "+" * max(1, round(PLUSES * self.share))
 
 
 class Phrases:
-    """What the features of a loop are called."""
+    """The phrases for the features of a loop."""
 
     def __init__(self, manifest: Manifest, names: Sequence[str], words: Words, start: float = 1.0) -> None:
-        """Of its encoding, where features have these names; `words` come first. `start` is what the caller's score
-        counts before anything was learned."""
+        """Make phrases for the features `names` (n,) of a manifest's encoding. The phrases in `words` come first;
+        `start` is the weight of the caller's score, the last feature, before anything was learned."""
         self._words = words
-        self._of = _phrases(manifest.candidates, words)
+        self._of = dict(zip(manifest.candidates.names, _phrases(manifest.candidates, words)))
         self._last, self._start = names[-1] if names else "", start
 
     def of(self, feature: str, weight: float) -> str:
-        """What a weight of that sign says of that feature."""
+        """Return the phrase for a feature with this weight: more of it if the weight is positive, otherwise less."""
         return short(self._pair(feature)[0 if weight > 0.0 else 1])
 
     def _pair(self, feature: str) -> tuple[str, str]:
+        """Return the phrases for more and for less of a feature."""
         if (own := self._words.get(feature)) is not None:
             return own
         if feature == self._last:
@@ -83,15 +85,16 @@ class Phrases:
         return f"{more} for {around}", f"{less} for {around}"
 
     def bars(self, weights: Mapping[str, float]) -> list[Bar]:
-        """Weights other than 0, the strongest first. The caller's score is not told of until something was learned of
-        it: it counts `start` from the start."""
+        """Return the bars of all weights that differ from their start, strongest first. Weights start at 0, that of the
+        caller's score at `start`."""
         there = {name: w for name, w in weights.items() if w != (self._start if name == self._last else 0.0)}
         most = max([STRONG, *map(abs, there.values())])
         ordered = sorted(there.items(), key=lambda each: -abs(each[1]))
         return [Bar(name, self.of(name, w), w, abs(w) / most) for name, w in ordered]
 
     def describe_changes(self, before: Mapping[str, float], after: Mapping[str, float], most: int = 2) -> list[str]:
-        """What changed most between two sets of weights, and how many others changed as much."""
+        """Return phrases for the `most` greatest changes between two sets of weights, and for how many others changed
+        about as much."""
         change = {name: after[name] - before.get(name, 0.0) for name in after}
         greatest = max(map(abs, change.values()), default=0.0)
         told = [name for name, by in change.items() if by != 0.0 and abs(by) >= MOVED * greatest]
@@ -102,7 +105,7 @@ class Phrases:
 
 
 def level(bars: Sequence[Bar]) -> bool:
-    """Whether there are more than two bars and all are about equally long; `bars` are sorted, the longest first.
+    """Return whether there are more than two bars and all are about equally long; `bars` are sorted, longest first.
 
     This is so after a first lesson, when weights cannot be told apart yet. The page then lists the features without
     strengths.
@@ -111,7 +114,7 @@ def level(bars: Sequence[Bar]) -> bool:
 
 
 def phrases_of(loop: Loop, words: Words) -> Phrases:
-    """What the features of an open loop are called."""
+    """Return the phrases for the features of a loop."""
     interaction = loop.projection.interaction
     fresh = interaction.fresh()
     weights = fresh.effective(fresh.shared, None)
@@ -119,20 +122,17 @@ def phrases_of(loop: Loop, words: Words) -> Phrases:
 
 
 def short(text: str) -> str:
-    """A text, or as much of it as fits on a card."""
+    """Return a text, cut to what fits on a card."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()}…"
 
 
 def label(name: str) -> str:
-    """A column as a person reads it."""
+    """Return the name of a column for people: with blanks for underscores."""
     return " ".join(name.replace("_", " ").split()) or name
 
 
-def _phrases(encoding: Encoding, words: Words) -> dict[str, tuple[str, str]]:
-    return dict(zip(encoding.names, _each(encoding, words)))
-
-
-def _each(encoding: Encoding, words: Words) -> Iterable[tuple[str, str]]:
+def _phrases(encoding: Encoding, words: Words) -> Iterator[tuple[str, str]]:
+    """Yield the phrases for more and for less of each feature of an encoding, in the order of its features."""
     for column in encoding.columns:
         plain = _lower_first(label(column.name))
         features = column.features()
@@ -155,7 +155,7 @@ def _each(encoding: Encoding, words: Words) -> Iterable[tuple[str, str]]:
 
 
 def _lower_first(text: str) -> str:
-    """Weight in lbs -> weight in lbs; MPG stays."""
+    """Return a text with a lower-case first letter, unless it begins with an abbreviation such as MPG."""
     return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 

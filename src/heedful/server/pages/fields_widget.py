@@ -1,91 +1,95 @@
-"""The widget for any form of feedback: a plain field for each that the form declares, on the cards or below them.
+"""The widget for any form of feedback: one control for each field that the form declares in its JSON schema.
 
-A field that names an item is a radio button on each card, one that names several a tick box, a number for each item an
-input on each card. What is about no item stands below: choices, texts, numbers. So a page takes feedback of a kind that
-it knows nothing of.
+A field that names one item is a radio button on each card, a field that names several a tick box, and a field with a
+number for each item an input on each card. Fields about no item (choices, texts, numbers) stand below the cards. So a
+page can take kinds of feedback that it knows nothing about.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from heedful.core.validation import describe
 from heedful.loop import Loop
-from heedful.loop.interactions.forms import ITEM, Form
+from heedful.loop.interactions.forms import ITEM, Form, Json
 from heedful.server.pages.feature_phrases import label
 
 PREFIX = "field."
-"""How the names of a form's own fields begin, in what a browser posts."""
+"""The beginning of the names of the controls, in the form that a browser posts."""
 
 
 class Field(NamedTuple):
-    """One field of a form, as a page has it."""
+    """A field of a form of feedback, as a control of the page."""
 
     name: str
     label: str
     kind: str
     """on each card: item, items, numbers, texts; below them: choice, tick, number, text, json"""
     options: tuple[str, ...] = ()
-    """of a choice"""
+    """the values of a choice"""
     required: bool = True
 
     @property
     def on_cards(self) -> bool:
-        """Whether it stands on each card."""
+        """Whether the control stands on each card, not below the cards."""
         return self.kind in ("item", "items", "numbers", "texts")
 
     @property
     def input_name(self) -> str:
-        """The name that a browser posts it by."""
+        """The name of the control in the form that a browser posts."""
         return f"{PREFIX}{self.name}"
 
     def input_name_of(self, item: str) -> str:
-        """The same of one card."""
+        """Return the name of the control on the card of `item`."""
         return f"{self.input_name}:{item}"
 
 
 class Board(NamedTuple):
-    """What a page takes: the fields of one form, and forms that are a single button."""
+    """The controls of a page: the fields of one form of feedback, and a button for each form with only one value."""
 
     form: str
     fields: tuple[Field, ...]
     buttons: tuple[tuple[str, str], ...]
-    """(name of a form, what its button says)"""
+    """(name of a form, label of its button)"""
     noun: str
+    """what an answer is called: "rating\""""
     question: str
+    """what a person is asked"""
 
 
 def board(loop: Loop) -> Board:
-    """The fields of the first form that is not a single button, and the buttons."""
+    """Return the controls of a loop: the fields of its first form that is not a button, and its buttons."""
     card = loop.projection.interaction.describe()
     buttons = [form for form in card.forms if _constant(form) is not None]
     form = next(form for form in card.forms if form not in buttons)
-    pressed = tuple([(each.name, f"{each.hint[:1].upper()}{each.hint[1:]}") for each in buttons])
-    return Board(form.name, fields_of(form), pressed, card.answer, card.question)
+    labels = tuple([(each.name, f"{each.hint[:1].upper()}{each.hint[1:]}") for each in buttons])
+    return Board(form.name, fields_of(form), labels, card.answer, card.question)
 
 
 def fields_of(form: Form) -> tuple[Field, ...]:
-    """The fields that a form declares."""
+    """Return the fields that a form declares."""
     return (
         _field(form.name, form.schema, True),
         *[_field(name, schema, schema is ITEM) for name, schema in form.beside.items()],
     )
 
 
-def _field(name: str, schema: Mapping[str, Any], required: bool) -> Field:
-    called = label(name).capitalize()
-    for one in schema.get("anyOf", (schema,)):  # the first that a page can take
+def _field(name: str, schema: Json, required: bool) -> Field:
+    """Return the control for a field with this JSON schema: for the first alternative that a page has a control for."""
+    text = label(name).capitalize()
+    for one in schema.get("anyOf", (schema,)):
         kind, options = _kind(one)
         if kind != "json":
-            return Field(name, called, kind, options, required)
-    return Field(name, called, "json", (), required)
+            return Field(name, text, kind, options, required)
+    return Field(name, text, "json", (), required)
 
 
-def _kind(schema: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+def _kind(schema: Json) -> tuple[str, tuple[str, ...]]:
+    """Return (the kind of control for a JSON schema, the options of a choice)."""
     if schema is ITEM:
         return "item", ()
     if "enum" in schema:
@@ -98,8 +102,8 @@ def _kind(schema: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     return {"boolean": "tick", "number": "number", "integer": "number", "string": "text"}.get(str(kind), "json"), ()
 
 
-def _constant(form: Form) -> Any:
-    """The one value that a form may have; None where there are several."""
+def _constant(form: Form) -> object:
+    """Return the only value that a form can have; None if it can have several."""
     values = form.schema.get("enum", ())
     return values[0] if len(values) == 1 and not form.beside else None
 
@@ -107,8 +111,9 @@ def _constant(form: Form) -> Any:
 # ---------------------------------------------------------------------------- what was posted
 
 
-def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[str, Any]:
-    """Feedback as a form says it of these cards. ValueError, by name, where it says nothing."""
+def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[str, object]:
+    """Return the fields of the feedback that a posted form gives on the cards `names`. Raise ValueError, naming the
+    field, if one is missing or invalid."""
     kind, forms = given.get("kind", ""), {form.name: form for form in loop.projection.interaction.describe().forms}
     if kind not in forms:
         raise ValueError(f"kind: expected {' or '.join(forms)}, got {describe(kind)}")
@@ -120,8 +125,8 @@ def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[st
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _value(field: Field, names: Sequence[str], given: Mapping[str, str]) -> Any:
-    """The value of a field; None where nothing was said."""
+def _value(field: Field, names: Sequence[str], given: Mapping[str, str]) -> object:
+    """Return the value of a field in a posted form; None if it was left empty."""
     if field.kind == "items":
         return [name for name in names if given.get(field.input_name_of(name))] or None
     if field.on_cards and field.kind != "item":
@@ -138,13 +143,15 @@ def _value(field: Field, names: Sequence[str], given: Mapping[str, str]) -> Any:
         return _number(field.name, text)
     if field.kind == "json":
         try:
-            return msgspec.json.decode(text)
+            return msgspec.json.decode(text, type=object)
         except (msgspec.MsgspecError, RecursionError):
             raise ValueError(f"{field.name}: expected JSON, got {describe(text)}") from None
     return text
 
 
 def _number(name: str, text: str) -> float:
+    """Return the number that `text` holds, as an int if it is whole. Raise ValueError, naming the field, if it is
+    none."""
     try:
         value = float(text)
     except ValueError:
@@ -154,5 +161,5 @@ def _number(name: str, text: str) -> float:
     return int(value) if value == int(value) else value
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()

@@ -1,35 +1,35 @@
-"""What is in a log, in words: moments, sizes, shares, events."""
+"""Texts for what is in a log: points in time, sizes, shares, lessons, events."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from heedful.loop import Loop
 from heedful.loop.history import LessonTold
 from heedful.loop.interactions.findings import count as count
-from heedful.loop.interactions.forms import known_forms
+from heedful.loop.interactions.forms import Json, known_forms
 
 SOME = 4
-"""How many names are told of many."""
+"""The number of names that a sentence lists before it says how many more there are."""
 
 
 class Moment(NamedTuple):
-    """A point in time, for machines and for people."""
+    """A point in time, as a text for machines (`iso`) and one for people."""
 
     iso: str
-    told: str
+    text: str
 
 
 def moment(micros: int) -> Moment:
-    """Microseconds since 1970 as a moment."""
+    """Return the moment `micros` microseconds after the start of 1970 (UTC), to the second."""
     at = datetime.fromtimestamp(micros // 1_000_000, UTC)
     return Moment(at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%Y-%m-%d %H:%M:%S UTC"))
 
 
 def size(n: float) -> str:
-    """A number of bytes."""
+    """Format `n` bytes, such as "1.2 kB"."""
     for unit in ("B", "kB", "MB", "GB"):
         if n < 1000:
             return f"{n:.0f} {unit}" if unit == "B" or n >= 10 else f"{n:.1f} {unit}"
@@ -43,40 +43,42 @@ def share(n: int, of: int) -> str:
     Small shares read "under 1 %" and nearly full ones "over 99 %", so "0 %" always means none (or `of` is 0), and
     "100 %" all.
     """
-    if of == 0 or n == 0:
+    if n == 0 or of == 0:
         return "0 %"
-    percent = 100 * n / of
-    if percent < 1:
-        return "under 1 %"
-    return "over 99 %" if 99 < percent < 100 else f"{percent:.0f} %"
+    return "100 %" if n == of else percent(n / of)
+
+
+def percent(probability: float) -> str:
+    """Format a probability, such as "42 %": never "0 %", as what has a probability is possible, and never "100 %"."""
+    value = 100.0 * probability
+    return "under 1 %" if value < 1.0 else "over 99 %" if value > 99.0 else f"{value:.0f} %"
 
 
 def join_names(names: Sequence[str], most: int = SOME) -> str:
-    """Names in a sentence, the first of many."""
-    told = list(names[:most])
+    """Join names for a sentence, "a, b and c"; of more than `most`, only the first, "a, b and 7 more"."""
     if len(names) > most:
-        return f"{', '.join(told)} and {len(names) - most:,} more"
-    return " and ".join([", ".join(told[:-1]), told[-1]]) if len(told) > 1 else "".join(told)
+        return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 # ---------------------------------------------------------------------------- lessons
 
 
 def describe_lesson(loop: Loop, lesson: LessonTold) -> str:
-    """What was said in one piece of feedback."""
+    """Return what a person said in one piece of feedback, as a sentence."""
     return known_forms(loop.projection.interaction)[lesson.form].tell(lesson)
 
 
 # ---------------------------------------------------------------------------- events
 
 
-def describe_event(loop: Loop, line: Mapping[str, Any]) -> str:
-    """One event, as `heedful.io` writes it, in words."""
+def describe_event(loop: Loop, line: Json) -> str:
+    """Return what happened in one event, as a sentence; `line` is the event as `heedful.io.exports` writes it."""
     kind, person = line["kind"], line.get("person")
     if kind == "item":
-        return f"Item {_name(line)} is on offer"
+        return f"Item {line.get('id', '')} is on offer"
     if kind == "withdraw":
-        return f"Item {_name(line)} was taken off"
+        return f"Item {line.get('id', '')} was taken off"
     if kind == "activate":
         return "A list that was made ahead was shown"
     if kind == "undo":
@@ -94,8 +96,4 @@ def describe_event(loop: Loop, line: Mapping[str, Any]) -> str:
 
 _ARMS = {"control": " (control)", "imported": " (in an order from elsewhere)"}
 SEEN = "-seen"
-"""How the ids of lists end that the page put in order after a lesson, and noted as shown."""
-
-
-def _name(line: Mapping[str, Any]) -> str:
-    return str(line.get("id", ""))
+"""The ending of the ids of lists that the page itself put in order after a lesson, and logged as shown."""

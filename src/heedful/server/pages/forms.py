@@ -1,4 +1,4 @@
-"""What forms and queries say of a hand: whose it is, which items are in it."""
+"""Reads the fields that forms and queries have in common: the person, and lists of items."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from heedful.loop import Loop, records
 from heedful.server.pages.page import Visit
 
 MOST = 100
-"""How many items a page may say it has shown."""
+"""The most items that a form may list."""
 
 
 def person_of(given: Mapping[str, str]) -> str | None:
-    """The person that a form or a query names; None where it names nobody. ValueError where that is no name."""
+    """Return the person that a form or a query names; None if it names nobody. Raise ValueError if the name is not
+    valid."""
     person = given.get("person", "").strip()
     return records.check_id("person", person) if person else None
 
 
-def acting(visit: Visit) -> bool:
-    """Whether a page of ratings shall have buttons for the usual actions, too."""
+def wants_actions(visit: Visit) -> bool:
+    """Return whether the visitor asked for buttons for actions, such as "looked at", on the cards."""
     return bool((visit.form if visit.request.method == "POST" else visit.query).get("actions"))
 
 
 def names_of(field: str, text: str, least: int = 1) -> list[str]:
-    """A JSON list of names. ValueError where it is none, or too long a one."""
+    """Read a JSON list of at least `least` names from `text`. Raise ValueError, naming the `field`, if it is something
+    else, or has more than MOST names."""
     try:
         names = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError):
@@ -36,7 +38,7 @@ def names_of(field: str, text: str, least: int = 1) -> list[str]:
     return list(records.distinct(field, names, least))
 
 
-def on_offer(loop: Loop, text: str, field: str = "hand") -> list[str]:
-    """The items of a hand that are still there."""
+def items_on_offer(loop: Loop, text: str, field: str = "hand") -> list[str]:
+    """Return those items of the JSON list `text` that are on offer now."""
     current = loop.projection.catalogue.current
     return [name for name in names_of(field, text) if name in current]

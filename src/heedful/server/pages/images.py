@@ -1,4 +1,4 @@
-"""Pictures of a study, as a browser is given them."""
+"""Sends the pictures of a study to browsers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from heedful.server.problems import Problem
 from heedful.studies.study import picture_in
 
 HEADERS = {
-    # Whatever is in it: where it is opened by itself it runs nothing, and asks nobody for anything.
+    # An SVG may hold anything: opened by itself it runs no script and loads nothing.
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "referrer-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    # A number is that of the bytes: what it stands for never changes.
+    # The number of a picture is a digest of its bytes, so its content never changes.
     "cache-control": "private, max-age=86400, immutable",
 }
 
 
 async def image_response(worker: LoopWorker, number: str) -> Response:
-    """The picture of that number. Problem where the study has none."""
+    """Return the response with the picture of this `number`. Raise Problem (404) if the study has none."""
     found = await worker.read(partial(picture_in, worker.loop.path, number))
     if found is None:
         raise Problem("not-found", "there is no such picture")

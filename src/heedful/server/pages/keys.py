@@ -1,10 +1,8 @@
-"""The page of keys: what each key may do. A key that may `admin` makes and revokes those of its own tenant here."""
+"""The page of keys. A visitor whose key has the scope `admin` makes and revokes the keys of their tenant here."""
 
 from __future__ import annotations
 
-import asyncio
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from starlette.responses import Response
 
@@ -13,20 +11,21 @@ from heedful.server.auth import Caller
 from heedful.server.keys import SCOPES, Key, in_order, masked
 from heedful.server.pages import session
 from heedful.server.pages.formatting import Moment, moment
-from heedful.server.pages.page import Page, Visit, back, folder_for, render
+from heedful.server.pages.page import Page, Visit, back, folder_for, in_thread, render
 
-WHAT = {
+MEANING = {
     "decide": "ask what to show",
     "feedback": "correct what was shown, and take corrections back",
     "read": "see these pages, what was learned, and every event",
     "admin": "make loops and keys, change items, forget people, keep snapshots",
 }
-KEPT = 300
-"""Characters of a field that are shown again where something is wrong with it."""
+"""scope -> what a key with it may do, in words"""
+ECHOED = 300
+"""The most characters of an invalid field that the form shows again."""
 
 
 class Row(NamedTuple):
-    """A key in the list."""
+    """A row of the list of keys."""
 
     prefix: str
     name: str
@@ -37,11 +36,11 @@ class Row(NamedTuple):
     own: bool
     """whether this browser is signed in with it"""
     last: bool
-    """whether no other may make keys, or see them"""
+    """whether it is the only key left that may make keys"""
 
 
 class KeyForm(NamedTuple):
-    """What the form holds."""
+    """The fields of the form that makes a key, as they were posted."""
 
     name: str = ""
     scopes: tuple[str, ...] = ()
@@ -49,12 +48,13 @@ class KeyForm(NamedTuple):
 
 
 async def list_keys(visit: Visit) -> Response:
-    """The list, and a form for another."""
+    """Render the list of keys, with the form that makes another."""
     return await _render(visit)
 
 
 async def make(visit: Visit) -> Response:
-    """Make a key, and show it this once; what is wrong with the form is shown next to it."""
+    """Handle the form that makes a key: render the list with the new key, which is shown only this once. If a field is
+    invalid, render the form again (422) with the reason."""
     scopes = tuple(scope for scope in SCOPES if f"scope-{scope}" in visit.form)
     given = KeyForm(visit.form.get("name", "").strip(), scopes, visit.form.get("rate", "").strip())
     try:
@@ -65,10 +65,16 @@ async def make(visit: Visit) -> Response:
             raise ValueError("scopes: expected read and admin too, as the first key has to make the others")
         own, most = _limits(visit, await _all(visit))
         rate = _rate(given.rate, own, most)
-        create = partial(visit.service.keys.create, given.name, tenant=visit.caller.tenant, scopes=scopes, rate=rate)
-        made, text = await asyncio.get_running_loop().run_in_executor(visit.service.pool, create)
+        made, text = await in_thread(
+            visit.service.pool,
+            visit.service.keys.create,
+            given.name,
+            tenant=visit.caller.tenant,
+            scopes=scopes,
+            rate=rate,
+        )
     except ValueError as error:
-        again = KeyForm(masked(given.name)[:KEPT], scopes, masked(given.rate)[:KEPT])
+        again = KeyForm(masked(given.name)[:ECHOED], scopes, masked(given.rate)[:ECHOED])
         return await _render(visit, 422, given=again, wrong=masked(str(error)))
     if not first:
         return await _render(visit, secret=text, made=made.name)
@@ -79,7 +85,8 @@ async def make(visit: Visit) -> Response:
 
 
 def _rate(text: str, own: float | None, most: float | None) -> float | None:
-    """A number of requests per second, `own` where none is given. ValueError where it is more than `most`."""
+    """Read a number of requests per second; `own` if `text` is empty. Raise ValueError if it is no number, or more than
+    `most`."""
     try:
         rate = float(text) if text else own
     except ValueError:
@@ -90,13 +97,14 @@ def _rate(text: str, own: float | None, most: float | None) -> float | None:
 
 
 def _limits(visit: Visit, keys: list[Key]) -> tuple[float | None, float | None]:
-    """(the rate of the key that asks, the rate that holds for it); None for none."""
+    """Return (the rate set for the caller's key, the rate that applies to it), in requests per second; None is no
+    limit."""
     own = next((key.rate for key in keys if key.prefix == visit.caller.prefix), None)
     return own, visit.service.options.rate if own is None else own
 
 
 async def revoke(visit: Visit) -> Response:
-    """End a key for good. LookupError where this tenant has none of that prefix."""
+    """Handle the form that revokes a key for good. Raise LookupError if the tenant has no key of that prefix."""
     prefix = visit.form.get("prefix", "")
     keys = visit.service.keys
 
@@ -104,16 +112,17 @@ async def revoke(visit: Visit) -> Response:
         mine = [key.prefix for key in keys.all() if key.tenant == visit.caller.tenant]
         keys.revoke(prefix if prefix in mine else "")
 
-    await asyncio.get_running_loop().run_in_executor(visit.service.pool, end)
-    visit.service.gate.refresh()  # who revokes a key sees at once what that does
+    await in_thread(visit.service.pool, end)
+    visit.service.gate.refresh()  # so that the key is refused from the next request on
     return await session.end(visit.service, visit.request) if prefix == visit.caller.prefix else back("/keys")
 
 
 async def _all(visit: Visit) -> list[Key]:
-    return await asyncio.get_running_loop().run_in_executor(visit.service.pool, visit.service.keys.all)
+    return await in_thread(visit.service.pool, visit.service.keys.all)
 
 
-async def _render(visit: Visit, status: int = 200, **more: Any) -> Response:
+async def _render(visit: Visit, status: int = 200, **more: object) -> Response:
+    """Render the page of keys; `more` are names of the template that differ from those of an empty form."""
     found = await _all(visit)
     first = not found
     _, most = _limits(visit, found)
@@ -124,7 +133,7 @@ async def _render(visit: Visit, status: int = 200, **more: Any) -> Response:
         "keys": [_row(visit, key, admins) for key in mine],
         "folder": folder_for(visit.service, visit.request),
         "first": first,
-        "scopes": [(scope, WHAT[scope]) for scope in allowed],
+        "scopes": [(scope, MEANING[scope]) for scope in allowed],
         "given": KeyForm(scopes=tuple(allowed if first else ("decide", "feedback"))),
         "most": "" if most is None else f"{most:g}",
         "wrong": "",
@@ -136,6 +145,7 @@ async def _render(visit: Visit, status: int = 200, **more: Any) -> Response:
 
 
 def _row(visit: Visit, key: Key, admins: list[str]) -> Row:
+    """Return the row of a key; `admins` are the prefixes of the keys that may make others."""
     return Row(
         key.prefix,
         key.name,

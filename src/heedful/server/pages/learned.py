@@ -1,38 +1,40 @@
-"""The page of what a loop learned: weights and the lessons that made them, whether learning helps, what happens now.
+"""The page of what a loop learned: weights or predictions, the lessons behind them, whether learning helps, and events.
 
-There is one page and no parts: while it is open it is asked for again when something happens, and what changed on it
-is put in place of what was there.
+The page has no parts of its own: while it is open, a script loads the whole page again when an event comes in, and
+replaces what changed.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Mapping
 from itertools import islice
-from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode
+from typing import NamedTuple
+from urllib.parse import urlencode
 
 from starlette.responses import Response
 
 from heedful.io.exports import Exporter
-from heedful.loop import Loop, records
+from heedful.loop import Loop
 from heedful.loop.history import LessonTold
-from heedful.loop.interactions.card import Card
 from heedful.server.api import whole
-from heedful.server.decisions import accepted, outcome
-from heedful.server.pages.card_selection import undirected, widget_of
+from heedful.server.decisions import accepted
+from heedful.server.pages.card_feedback import take_back
+from heedful.server.pages.card_selection import compares_pairs, lacks_weights
 from heedful.server.pages.cards import with_titles
-from heedful.server.pages.feature_phrases import STRONGEST, level, phrases_of
+from heedful.server.pages.feature_phrases import STRONGEST, Words, level, phrases_of
 from heedful.server.pages.formatting import Moment, count, describe_event, describe_lesson, moment
+from heedful.server.pages.forms import person_of
 from heedful.server.pages.page import Page, Visit, back, example, render
 from heedful.server.pages.prediction_summary import summary
 from heedful.server.pages.report_view import report_context
 from heedful.server.pages.score_line import score_line
 
 MOST = 40
-"""Weights that are told when asked for; a long text has thousands."""
+"""The most weights that the page lists; a loop with a column of texts has thousands."""
 LESSONS = 25
-"""On a page."""
+"""The number of lessons on a page."""
 EVENTS = 50
+"""The number of events that the page lists."""
 
 
 class Lesson(NamedTuple):
@@ -48,7 +50,7 @@ class Lesson(NamedTuple):
 
 
 class EventLine(NamedTuple):
-    """A line of the list of events."""
+    """A row of the list of events."""
 
     seq: int
     at: Moment
@@ -56,113 +58,110 @@ class EventLine(NamedTuple):
 
 
 class LessonQuery(NamedTuple):
-    """Which part of the lessons is looked at."""
+    """The lessons that the visitor looks at, and whether they ask for an explanation."""
 
     person: str | None
+    """the person whose lessons and weights are shown; None for everybody"""
     before: int | None
+    """the place in the log before which the lessons are; None for the newest"""
     why: int | None = None
-    """1 where it shall be told why something was shown to that person: it folds the log again"""
+    """1 to explain why an item was shown to the person, which folds a part of the log again"""
 
     @classmethod
-    def of(cls, given: Any) -> LessonQuery:
-        """Of a query or a form. ValueError, by field, where it is none."""
-        person = given.get("person", "").strip()
-        before = whole(given, "before", 0, 1) or None
-        why = 1 if person and given.get("why") else None
-        return cls(records.check_id("person", person) if person else None, before, why)
+    def of(cls, given: Mapping[str, str]) -> LessonQuery:
+        """Read the fields of a query or a form. Raise ValueError, naming the field, if one is invalid."""
+        person = person_of(given)
+        return cls(person, whole(given, "before", 0, 1) or None, 1 if person and given.get("why") else None)
 
-    def query(self, **instead: Any) -> str:
-        """As a query, "?person=ann"; "" for everything."""
-        kept = {name: value for name, value in (self._asdict() | instead).items() if value is not None}
-        return f"?{urlencode(kept)}" if kept else ""
+    def fields(self) -> dict[str, str | int]:
+        """Return the fields that are not None."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+    def query(self) -> str:
+        """Return the query of a URL with these fields, "?person=ann"; "" if all are None."""
+        return f"?{urlencode(self.fields())}" if self.fields() else ""
 
 
 async def show(visit: Visit) -> Response:
-    """The page; where people compare pairs, the results of the study."""
-    if widget_of(visit.loop).name == "pairs":
-        return back(f"/loops/{quote(visit.name)}/results")
+    """Render the page of what a loop learned; redirect to the results if people compare pairs in this loop."""
+    if compares_pairs(visit.loop):
+        return back(f"{visit.base}/results")
     return await _render(visit, LessonQuery.of(visit.query))
 
 
 async def undo(visit: Visit) -> Response:
-    """Take a lesson back."""
-    assert visit.worker is not None
-    asked = LessonQuery.of(visit.form)
-    answer = await visit.worker.run(partial(visit.loop.undo, visit.form.get("event", "")))
-    visit.service.metrics.events[visit.caller.tenant, visit.name, "undo", outcome(answer)] += 1
-    accepted(answer)
+    """Handle the button that undoes a lesson."""
+    query = LessonQuery.of(visit.form)
+    accepted(await take_back(visit, visit.form.get("event", "")))
     if not visit.scripted:
-        return back(f"{_path(visit)}{asked.query()}#lessons")
-    return await _render(visit, asked, said="Undone: it counts as if it had never been given.")
+        return back(f"{visit.base}/learned{query.query()}#lessons")
+    return await _render(visit, query, said="Undone: it counts as if it had never been given.")
 
 
-def _path(visit: Visit) -> str:
-    return f"/loops/{quote(visit.name)}/learned"
-
-
-async def _render(visit: Visit, asked: LessonQuery, said: str = "") -> Response:
-    assert visit.worker is not None
-    told = await visit.worker.read(partial(_context, visit.loop, asked, visit.service.options.words))
-    path = _path(visit)
+async def _render(visit: Visit, query: LessonQuery, said: str = "") -> Response:
+    """Render the page; `said` says what became of the visitor's last request."""
+    known, oldest = await visit.read(_context, visit.loop, query, visit.service.options.words)
+    path = f"{visit.base}/learned"
     return render(
         visit,
         "learned.html",
         tab="learned",
         path=path,
-        here=path + asked.query(),
-        person=asked.person,
-        kept=[(name, value) for name, value in asked._asdict().items() if value is not None],
-        newest=path + asked.query(before=None) if asked.before else "",
-        older=path + asked.query(before=told["lessons"][-1].seq) if told.pop("more") else "",
+        here=path + query.query(),
+        person=query.person,
+        kept=list(query.fields().items()),
+        newest=path + query._replace(before=None).query() if query.before else "",
+        older=path + query._replace(before=oldest).query() if oldest else "",
         said=said,
-        ask_why=path + asked.query(why=1),
+        ask_why=path + query._replace(why=1).query(),
         strongest=STRONGEST,
         example=example(visit),
-        **told,
+        **known,
     )
 
 
-def _context(loop: Loop, asked: LessonQuery, words: Any) -> dict[str, Any]:
-    """All that the page tells; in a thread, as it reads much."""
-    loop.projection.look()  # another process may have taught it
-    log = loop.projection.log
+def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, object], int | None]:
+    """Return (the names of the template, the place in the log of the last lesson if there are older ones). This reads
+    much of the log."""
+    loop.projection.look()  # another process may have written to it
+    log, interaction = loop.projection.log, loop.projection.interaction
     head, _ = log.last()
-    lessons = with_titles(loop, loop.lessons(LESSONS + 1, before=asked.before, person=asked.person))
-    known = asked.person is not None and log.newest("decision", asked.person) > 0
-    overflown, interaction, report = loop.overflown, loop.projection.interaction, report_context(loop)
-    state, person_state = loop.projection.reading(asked.person)
-    card: Card = report["card"]
+    lessons = with_titles(loop, loop.lessons(LESSONS + 1, before=query.before, person=query.person))
+    report, card = report_context(loop), interaction.describe()
+    known = query.person is not None and log.newest("decision", query.person) > 0
     own = loop.settings.shrink > 0.0 or not card.weights
-    bars = [] if overflown else phrases_of(loop, words).bars(loop.weights_of(asked.person))
+    state, person_state = loop.projection.reading(query.person)
+    bars = [] if loop.overflown else phrases_of(loop, words).bars(loop.weights_of(query.person))
     low, high = (card.prediction.low, card.prediction.high) if card.prediction is not None else (None, None)
     predicted = None
     if not card.weights and low is not None and high is not None:
-        predicted = summary(loop, low, high, asked.person, asked.why is not None)
-    so_far = _so_far(log.counts(), len(log.retractions().undone))
+        predicted = summary(loop, low, high, query.person, query.why is not None)
     counts = interaction.counts(state.shared, len(loop.projection.catalogue.current))
-    return {
+    named = any(each.person is not None for each in lessons)
+    context = {
         "head": head,
-        "so_far": f"{counts} {so_far}" if counts else so_far,
-        "whose": asked.person if known and own else None,
-        "about": "" if asked.person is None else _about(asked.person, known, own),
-        "named": any(each.person is not None for each in lessons),
-        "people": own or asked.person is not None or any(each.person is not None for each in lessons),
-        "overflown": overflown,
+        "so_far": f"{counts} {_so_far(loop)}".lstrip(),
+        "whose": query.person if known and own else None,
+        "about": "" if query.person is None else _about(query.person, known, own),
+        "named": named,
+        "people": own or query.person is not None or named,
+        "overflown": loop.overflown,
         "weights": bars[:MOST],
         "level": level(bars[:STRONGEST]),
         "left_out": max(len(bars) - MOST, 0),
         "predicted": predicted,
-        "undirected": loop.manifest.learner if undirected(loop, card) else "",
+        "undirected": loop.manifest.learner if lacks_weights(loop, card) else "",
         "line": score_line(interaction.cuts(loop.projection.model, state.shared, person_state if known else None)),
         "lessons": [_lesson(loop, each) for each in lessons[:LESSONS]],
-        "more": len(lessons) > LESSONS,
         "events": _events(loop, head),
         **report,
     }
+    return context, lessons[LESSONS - 1].seq if len(lessons) > LESSONS else None
 
 
 def _about(person: str, known: bool, own: bool) -> str:
-    """What of the page is about one person; `own`: whether the loop learns of each what differs from the others."""
+    """Return which parts of the page are about one person, as a sentence. `known`: whether they were shown anything;
+    `own`: whether the loop learns a model for each person."""
     if not known:
         return f"Nobody called {person} has been here. What is below holds for everybody."
     if not own:
@@ -170,7 +169,9 @@ def _about(person: str, known: bool, own: bool) -> str:
     return f"What it thinks, and the lessons, are {person}'s; all else is everybody's."
 
 
-def _so_far(counts: dict[str, int], undone: int) -> str:
+def _so_far(loop: Loop) -> str:
+    """Return how many answers the loop learned from, as a sentence."""
+    counts, undone = loop.projection.log.counts(), len(loop.projection.log.retractions().undone)
     feedback = counts.get("feedback", 0)
     if not feedback:
         return "Nobody has answered yet, so it has learned nothing."
@@ -179,6 +180,7 @@ def _so_far(counts: dict[str, int], undone: int) -> str:
 
 
 def _lesson(loop: Loop, told: LessonTold) -> Lesson:
+    """Return the row of a lesson."""
     marks = {"undone": told.undone, "late": told.late, "taught nothing": not told.learned and not told.undone}
     return Lesson(
         told.event,
@@ -192,7 +194,7 @@ def _lesson(loop: Loop, told: LessonTold) -> Lesson:
 
 
 def _events(loop: Loop, head: int) -> list[EventLine]:
-    """The last events, the newest first."""
+    """Return the last events up to the place `head` of the log, newest first."""
     exporter, found = Exporter(loop, by_name=True), list[EventLine]()
     for event in islice(loop.projection.log.newest_first(head + 1), 2 * EVENTS):
         line = exporter.line(event)

@@ -1,13 +1,13 @@
-"""The page of loops: which there are, how they are, and snapshots of them.
+"""The page that lists all loops, with their state, and saves snapshots of them.
 
-None is opened for the list: what there is to know of each is asked for when its row comes into view.
+The list alone opens no loop: a script asks for each row when it comes into view, which opens the loop of that row.
 """
 
 from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from starlette.responses import Response
 
@@ -19,36 +19,36 @@ from heedful.server.pages.page import Page, Visit, back, render
 from heedful.server.problems import Problem
 
 AT_ONCE = 50
-"""Loops on a page."""
+"""The number of loops on a page of the list."""
 
 log = logging.getLogger("heedful.server")
 
 
 class Row(NamedTuple):
-    """A loop in the list."""
+    """A row of the list of loops."""
 
     name: str
     error: str = ""
-    """why it cannot be opened; nothing else is known then"""
+    """why the loop cannot be opened, in which case the other fields are empty; "" if it can"""
     learner: str = ""
     badge: str = ""
-    """what tells it from loops of another kind; "" where nothing does"""
+    """the kind of its feedback, in a word; "" for the usual kind"""
     version: int = 0
     items: int = 0
     feedback: int = 0
     events: int = 0
     last: Moment = Moment("", "")
     notes: tuple[str, ...] = ()
-    """what somebody should look at"""
+    """warnings that somebody should look at"""
     caveats: tuple[str, ...] = ()
-    """what cannot be proved with its settings"""
+    """guarantees that do not hold with its settings"""
     size: str = ""
     kept: bool = False
-    """whether a snapshot was kept just now"""
+    """whether a snapshot was saved just now"""
 
 
 async def list_loops(visit: Visit) -> Response:
-    """The list."""
+    """Render the page that lists the loops of the tenant."""
     start = whole(visit.query, "start", 0, 0)
     names = visit.service.loops.names(visit.caller.tenant)
     return render(
@@ -64,39 +64,37 @@ async def list_loops(visit: Visit) -> Response:
 
 
 async def row(visit: Visit) -> Response:
-    """One loop of the list; of one that cannot be opened, why."""
+    """Render the row of one loop: its state, or why it cannot be opened."""
     name = visit.request.path_params["name"]
     try:
         worker = await visit.service.loops.open(visit.caller.tenant, name)
         with worker:
-            told = await worker.read(partial(row_of, worker.loop, name))
+            found = await worker.read(partial(row_of, worker.loop, name))
     except Exception as error:
         problem = as_problem(error)
         if problem.kind == "not-found":
             raise
-        told = Row(name, problem.members["detail"])
-    return render(visit, "loops_row.html", row=told)
+        found = Row(name, problem.members["detail"])
+    return render(visit, "loops_row.html", row=found)
 
 
 async def snapshot(visit: Visit) -> Response:
-    """Keep a snapshot of a loop."""
-    assert visit.worker is not None
+    """Handle the button that saves a snapshot of a loop."""
     try:
-        await visit.worker.run(visit.loop.snapshot)
+        await visit.run(visit.loop.snapshot)
     except OSError as error:
         log.error("%s: no snapshot could be written: %s", visit.loop.path, error)
         why = "no snapshot could be written; the server's log says why"
         raise Problem("unavailable", why, headers={"Retry-After": "60"}) from error
     if not visit.scripted:
         return back("/")
-    told = await visit.worker.read(partial(row_of, visit.loop, visit.name))
-    return render(visit, "loops_row.html", row=told._replace(kept=True))
+    found = await visit.read(row_of, visit.loop, visit.name)
+    return render(visit, "loops_row.html", row=found._replace(kept=True))
 
 
 def row_of(loop: Loop, name: str) -> Row:
-    """Make the row of an open loop for the page that lists all loops: learner, counts, last event, notes, size on
-    disk."""
-    known: dict[str, Any] = about(loop, name)
+    """Return the row of an open loop: learner, counts, last event, notes, size on disk."""
+    known = about(loop, name)
     log = loop.projection.log
     newest = log.at(log.last()[0])
     return Row(
@@ -115,7 +113,7 @@ def row_of(loop: Loop, name: str) -> Row:
 
 
 def _sizes(loop: Loop) -> list[int]:
-    """Of the files in the loop's folder; one may go while it is looked at."""
+    """Return the sizes in bytes of the files in the loop's folder; one that is removed meanwhile is left out."""
     found = []
     for path in loop.path.iterdir():
         try:

@@ -1,17 +1,19 @@
-"""What all pages share: a visit, how it becomes a page, what a browser may do with it."""
+"""What all pages share: the visit that a handler is given, how it becomes HTML, forms, and files of the package."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import Executor
 from functools import lru_cache, partial
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import parse_qsl, urlencode
+from urllib.parse import quote as url_quote
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -24,6 +26,12 @@ from heedful.server.context import Service
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
 SAFE = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -35,90 +43,125 @@ SAFE = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-"""Headers of every page: nothing from elsewhere, nothing inline, in nobody's frame."""
+"""Headers of every page: a browser loads nothing from other servers, runs no inline script, and frames no page."""
 FIELDS = 200
-"""Fields of a form, at most."""
+"""The most fields that a form may have."""
 FORM = 2**20
-"""Bytes of a form, at most: what takes most is three lists of a hundred names."""
+"""The most bytes that a form may have: the largest one holds three lists of a hundred names."""
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 BETWEEN = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
-"""Headers that a proxy adds: who is behind it is not on this machine."""
+"""Headers that a proxy adds. A visitor who comes through a proxy may be on another machine."""
 _NEARBY = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 AT_ONCE = 2**14
-"""Bytes of a form that is read without a thread."""
+"""A form of up to this many bytes is parsed on the event loop, a larger one in a thread."""
 
 
 class Visit(NamedTuple):
-    """One request for a page, past the gate."""
+    """A request for a page whose sender may see that page."""
 
     service: Service
     caller: Caller
     request: Request
     query: Mapping[str, str]
     form: Mapping[str, str]
-    """the fields of what was posted; empty otherwise"""
-    worker: LoopWorker | None
-    """of the loop that the path names; None where it names none"""
+    """the fields of the form in the body; empty for GET"""
+    loop_worker: LoopWorker | None
+    """the worker of the loop that the path names; None if the path names no loop"""
+
+    @property
+    def worker(self) -> LoopWorker:
+        """The worker of the loop that the path names."""
+        assert self.loop_worker is not None
+        return self.loop_worker
 
     @property
     def loop(self) -> Loop:
         """The loop that the path names."""
-        assert self.worker is not None
         return self.worker.loop
 
     @property
     def name(self) -> str:
-        """The name of that loop."""
+        """The name of the loop that the path names."""
         return str(self.request.path_params["loop"])
 
     @property
+    def base(self) -> str:
+        """The path of the loop's pages, "/loops/cars"."""
+        return f"/loops/{url_quote(self.name)}"
+
+    @property
     def scripted(self) -> bool:
-        """Whether a script of the page asks, for a part of it."""
+        """Whether a script of the page sent the request and takes only the parts of the page that change."""
         return "hx-request" in self.request.headers
 
     def may(self, *scopes: str) -> bool:
-        """Whether the caller may do all of these."""
+        """Return whether the caller has all of these `scopes`."""
         return self.caller.scopes.issuperset(scopes)
+
+    async def read(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `work`, which reads the loop and writes nothing to it, in a thread, and return its result."""
+        return await self.worker.read(partial(work, *args, **kwargs))
+
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call `work`, which writes to the loop, in a thread, and return its result."""
+        return await self.worker.run(partial(work, *args, **kwargs))
+
+    def note(self, kind: str, result: str) -> None:
+        """Count an event of a `kind` (decision, feedback, undo) in the metrics, under its `result`."""
+        self.service.metrics.events[self.caller.tenant, self.name, kind, result] += 1
 
 
 class Page(NamedTuple):
-    """One route as data; `{loop}` in the path opens that loop."""
+    """A route of the pages; `{loop}` in its path is the name of the loop that is opened for it."""
 
     method: str
     path: str
     scopes: tuple[str, ...]
-    """what the caller has to be allowed, all of it: also `read`, where the answer tells what is in a loop"""
+    """the scopes that the caller's key must have, all of them; `read` is one where the answer shows what is in a
+    loop"""
     work: Callable[[Visit], Awaitable[Response]]
 
 
-def render(visit: Visit, template: str, status: int = 200, **context: Any) -> HTMLResponse:
-    """A page, or a part of one. Templates know `visit`, `may`, `tab` and what is given here."""
-    told = {"tab": None} | context
+def render(visit: Visit, template: str, status: int = 200, /, **context: object) -> HTMLResponse:
+    """Render a page, or a part of one, for a visitor. The template knows the names in `context`, and `visit`, `may`
+    and `tab`."""
     known = {"visit": visit, "may": visit.may, "signed_in": visit.caller.prefix}
-    return page(template, status, loop_name=visit.request.path_params.get("loop"), **known, **told)
+    return page(template, status, loop_name=visit.request.path_params.get("loop"), **{**known, **context})
 
 
-def page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
-    """A page without a visitor."""
-    told = {"visit": None, "loop_name": None, "tab": None, "signed_in": "", "may": lambda *scopes: False} | context
-    return HTMLResponse(fill_template(template, **told), status, SAFE)
+def page(template: str, status: int = 200, /, **context: object) -> HTMLResponse:
+    """Render a page, or a part of one, without a visitor who signed in."""
+    nobody = {"visit": None, "loop_name": None, "tab": None, "signed_in": "", "may": lambda *scopes: False}
+    return HTMLResponse(fill_template(template, **(nobody | context)), status, SAFE)
 
 
-def fill_template(template: str, **context: Any) -> str:
-    """A template with what it tells."""
+def problem_page(template: str, problem: Problem, **context: object) -> HTMLResponse:
+    """Render what went wrong, with the status and the headers of `problem`."""
+    response = page(template, problem.status, problem=problem, **context)
+    response.headers.update(problem.headers)
+    return response
+
+
+def fill_template(template: str, **context: object) -> str:
+    """Return the text of a template, filled in with the names in `context`."""
     return str(_templates().get_template(template).render(context))
 
 
+async def in_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call `work` in a thread of `pool` and return its result."""
+    return await asyncio.get_running_loop().run_in_executor(pool, partial(work, *args, **kwargs))
+
+
 def example(visit: Visit) -> str:
-    """The loop that shows how it is done, where there is one, and it is another than this."""
+    """Return the name of the example loop that the server points newcomers to; "" if there is none, or this is it."""
     name = visit.service.options.example
     there = name and name != visit.name and name in visit.service.loops.names(visit.caller.tenant)
     return name if there else ""
 
 
 def folder_for(service: Service, request: Request) -> str:
-    """The folder that is served, as a command takes it: told to who is on this machine, as far as can be seen; to all
-    others, and behind a proxy, "DIR"."""
+    """Return the folder that is served, quoted for a shell. Visitors who are not evidently on this machine, and those
+    behind a proxy, get "DIR" instead."""
     near = request.client is not None and request.client.host in LOOPBACK
     named = _NEARBY.fullmatch(request.headers.get("host", "")) is not None
     between = any(name in request.headers for name in BETWEEN)
@@ -126,15 +169,15 @@ def folder_for(service: Service, request: Request) -> str:
 
 
 def back(to: str, **query: str) -> Response:
-    """Go there next (303)."""
+    """Redirect the browser to the path `to` with these fields of a query (303 See Other)."""
     return RedirectResponse(f"{to}?{urlencode(query)}" if query else to, 303, SAFE)
 
 
 async def form_of(request: Request, service: Service, most: int = FORM) -> dict[str, str]:
-    """Read the body of a request as an HTML form (application/x-www-form-urlencoded); returns its fields by name.
+    """Read the body of a request as an HTML form (application/x-www-form-urlencoded); return its fields by name.
 
-    Problem where the body is not such a form, or is longer than `most` bytes (or the server's limit, if that is
-    less). ValueError where a field occurs twice.
+    Raise Problem if the body is no such form, or is longer than `most` bytes or than the server's limit. Raise
+    ValueError if a field occurs twice.
     """
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
@@ -146,7 +189,7 @@ async def form_of(request: Request, service: Service, most: int = FORM) -> dict[
     try:
         text = body.decode()
         large = len(body) > AT_ONCE
-        pairs = await asyncio.get_running_loop().run_in_executor(service.pool, parse, text) if large else parse(text)
+        pairs = await in_thread(service.pool, parse, text) if large else parse(text)
     except ValueError as error:
         raise Problem("malformed", f"body: expected a form, got none: {error}", field="body") from None
     return codecs.once(pairs)
@@ -156,7 +199,7 @@ async def form_of(request: Request, service: Service, most: int = FORM) -> dict[
 
 
 @lru_cache
-def _templates() -> Any:
+def _templates() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
@@ -172,8 +215,8 @@ def _templates() -> Any:
 
 @lru_cache
 def static_files() -> Mapping[str, tuple[bytes, str]]:
-    """Path -> (what is in a file of the folder static, a digest of that). All are read, once: no path that somebody
-    asks for ever gets to the file system."""
+    """Return the files of the folder static: path -> (content, digest of it). All are read once, so that no path in a
+    request reaches the file system."""
     there = _within(files("heedful.server") / "static")
     return {path: (content, sha256(content).hexdigest()[:12]) for path, content in there}
 
@@ -189,5 +232,5 @@ def _within(folder: Traversable, under: str = "") -> Iterator[tuple[str, bytes]]
 
 
 def static_url(path: str) -> str:
-    """Where a browser finds a file of the folder static; another place when the file changes."""
+    """Return the URL of a file of the folder static, which changes when the file changes."""
     return f"/static/{path}?v={static_files()[path][1]}"

@@ -1,7 +1,7 @@
-"""Pictures that are compared, shown in one size: each has the same area, on a plate of the same shape.
+"""The sizes of pictures that are compared: each has the same area, on a plate (a frame) of the same shape.
 
-The style sheet makes the plate as large as there is room for, whatever the window; here it is found out, as shares of
-the plate, how large each picture is on it. So no style has to be written into a page, and it needs no script.
+The style sheet makes the plates as large as the window allows. This module computes how large each picture is, in
+percent of its plate. So a page needs no inline styles and no script for that.
 """
 
 from __future__ import annotations
@@ -11,31 +11,33 @@ from math import log, sqrt
 from typing import NamedTuple
 
 SHAPES = {"1-2": 0.5, "2-3": 2 / 3, "1-1": 1.0, "3-2": 1.5, "2-1": 2.0, "3-1": 3.0}
-"""Plates that the style sheet knows: width by height."""
+"""The shapes of plates that the style sheet has, by name: width over height."""
 WIDE = 1.5
-"""Width by height of a plate from which on two of them lie one above the other where a window is narrow."""
+"""Plates at least this wide (width over height) lie one above the other in a narrow window."""
 MARGIN = 0.94
-"""How much of a plate a picture takes up, at most, in each direction."""
+"""The largest share of a plate's width, and of its height, that a picture takes up."""
 
 
 class PlateSize(NamedTuple):
-    """One picture on its plate, in percent of that."""
+    """The size of a picture in percent of its plate: "94.00%"."""
 
     width: str
     height: str
 
 
 class Plates(NamedTuple):
-    """The plates of pictures that are shown side by side."""
+    """The plates of pictures that are shown side by side, and the pictures' sizes on them."""
 
     shape: str
-    """one of SHAPES"""
+    """a key of SHAPES"""
     wide: bool
+    """whether the plates lie one above the other in a narrow window"""
     pictures: tuple[PlateSize, ...]
 
 
 def plates(ratios: Sequence[float]) -> Plates:
-    """How pictures of these shapes, width by height, are shown: with one area, the largest for which each fits."""
+    """Return the plates for pictures of these `ratios` (width over height): all pictures get one area, the largest for
+    which each fits on its plate."""
     middle = sqrt(min(ratios) * max(ratios))
     shape = min(SHAPES, key=lambda name: abs(log(SHAPES[name] / middle)))
     across = SHAPES[shape]

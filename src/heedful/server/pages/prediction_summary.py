@@ -1,4 +1,4 @@
-"""What is predicted of the items on offer: the highest predictions, and for one person why something was shown."""
+"""The highest predictions for items on offer, and why a person was shown the first item of their last list."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.protocol import Predicted
 
 BEST = 10
-"""Items that are told of."""
+"""The number of predictions that the page shows."""
 ROWS = 5
-"""Of a table of an explanation."""
+"""The most rows of a table of an explanation."""
 
 
 class Best(NamedTuple):
@@ -27,49 +27,55 @@ class Best(NamedTuple):
     title: str
     value: str
     spread: str
-    """its standard deviation; "" where the learner does not say"""
+    """the prediction's standard deviation; "" if the learner has none"""
     own: str
-    """what the person said of it: "said 4", "looked at"; "" for nothing"""
+    """what the person said about it: "said 4", "looked at"; "" if nothing"""
     at: float
-    """where it stands on the scale, in percent of its length; where one standard deviation less does, and how long it
-    is from there to one more"""
+    """the position of the prediction on the scale, in percent of its length"""
     left: float
+    """the position of the prediction less one standard deviation, cut at the end of the scale"""
     width: float
+    """the length from there to the prediction plus one standard deviation"""
 
 
 class Why(NamedTuple):
-    """Why something was shown first to a person."""
+    """Why an item was first in a list for a person."""
 
     title: str
     at: Moment
+    """when the list was shown"""
     lines: tuple[str, ...]
+    """sentences of the explanation"""
     tables: tuple[Table, ...]
 
 
 class Summary(NamedTuple):
-    """What the page tells."""
+    """The predictions on the page."""
 
     low: str
+    """the ends of the scale"""
     high: str
     best: tuple[Best, ...]
     unpredicted: str
-    """why nothing is predicted, in words; "" where something is"""
+    """why there are no predictions, in words; "" if there are some"""
     last: str
-    """what came first in the last list that was shown to the person; "" where there is none"""
+    """the title of the first item of the person's last list; "" if there is none"""
     why: Why | None
-    """why that was; None where nobody asks"""
+    """why that item was first; None if the visitor did not ask"""
 
 
 def predictions(loop: Loop, names: Sequence[str], person: str | None) -> dict[str, Predicted]:
-    """What is predicted of items on offer, the highest first; {} where nothing is."""
+    """Return the predictions for items on offer, highest first; {} if there are none."""
     if not names or loop.projection.interaction.unpredicted(loop.projection.reading(None)[0].shared):
         return {}
     return loop.predict(names, person=person)
 
 
 def summary(loop: Loop, low: float, high: float, person: str | None, asked: bool = False) -> Summary:
-    """What there is to tell, of a person or of somebody new, on a scale. Where it is `asked` why something was shown,
-    a part of the log is folded again."""
+    """Return the highest predictions on the scale from `low` to `high`, for a person, or for a new one (None).
+
+    If it is `asked` why an item was shown, a part of the log is folded again, which takes a while.
+    """
     found = list(predictions(loop, list(loop.projection.catalogue.current), person).items())[:BEST]
     titles = {card.name: card.title for card in cards(loop, [name for name, _ in found])}
     state, person_state = loop.projection.reading(person)
@@ -99,7 +105,7 @@ def summary(loop: Loop, low: float, high: float, person: str | None, asked: bool
 
 
 def format_number(value: float, span: float) -> str:
-    """A number on a scale of this length, to about 40 steps."""
+    """Format a number so that a scale of length `span` has at least 40 steps; with a typographic minus."""
     if span > 1e6 or span < 1e-6:
         return f"{value:.3g}".replace("-", "−")
     places = min(max(math.ceil(math.log10(40.0 / span)), 0), 8)
@@ -108,6 +114,7 @@ def format_number(value: float, span: float) -> str:
 
 
 def _share(value: float, low: float, high: float) -> float:
+    """Return the position of a value on the scale, in percent of its length."""
     return round(100 * (value - low) / (high - low), 2)
 
 
@@ -115,30 +122,30 @@ def _share(value: float, low: float, high: float) -> float:
 
 
 def _last(loop: Loop, person: str | None) -> LoggedDecision | None:
-    """The last list that was shown to a person; None where there is none."""
+    """Return the last decision for a person; None if there is none."""
     log = loop.projection.log
     event = log.at(seq) if person is not None and (seq := log.newest("decision", person)) > 0 else None
     return None if event is None else loop.projection.known(event.id)
 
 
 def _why(loop: Loop, last: LoggedDecision) -> Why | None:
-    """Why the first of a list was shown, as its interaction tells it; None where the person was forgotten meanwhile."""
+    """Return why the first item of a list was shown; None if the person was forgotten meanwhile."""
     try:
         found = loop.explain(last.id)
     except LookupError:
         return None
     parts = loop.projection.interaction.tell_explanation(found)
+    texts = {each.event: _lesson(loop, each.seq) for each in found.lessons[:ROWS]}  # in place of ids of events
     lines = tuple([part.text for part in parts if isinstance(part, Line)])
-    tables = [part._replace(rows=part.rows[:ROWS]) for part in parts if isinstance(part, Table)]
-    named = {each.event: _lesson(loop, each.seq) for each in found.lessons[:ROWS]}
-    told = [
-        table._replace(rows=tuple([tuple([named.get(cell, cell) for cell in row]) for row in table.rows]))
-        for table in tables
-    ]
-    return Why(title_of(loop, found.first), moment(last.since), lines, tuple(told))
+    tables = tuple([
+        part._replace(rows=tuple([tuple([texts.get(cell, cell) for cell in row]) for row in part.rows[:ROWS]]))
+        for part in parts
+        if isinstance(part, Table)
+    ])  # fmt: skip
+    return Why(title_of(loop, found.first), moment(last.since), lines, tables)
 
 
 def _lesson(loop: Loop, seq: int) -> str:
-    """What was said in one piece of feedback, and by whom."""
+    """Return what was said in the feedback at the place `seq` of the log, and by whom, in words."""
     found = with_titles(loop, loop.lessons(limit=1, before=seq + 1))
     return f"{found[0].person or 'Somebody'}: {describe_lesson(loop, found[0])}" if found else ""

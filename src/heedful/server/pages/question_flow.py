@@ -1,9 +1,10 @@
-"""Asking: where somebody is in a study, what they are asked next, what they answer, and taking that back.
+"""The questions of a study: where a person is, what they are asked next, their answer, and taking it back.
 
-The questions of a person have numbers, and their decisions, answers and undos ids made of these: so a reload, another
-window, a server that starts again find everybody where they were, and an answer that is sent twice counts once. The
-question that somebody is at is the first without an answer that stands. One that can be asked no more is passed over:
-the log has `none` where its answer would be, which is nobody's answer.
+The questions of a person are numbered, and the ids of their decisions, answers and undos are made of the number and the
+person's name. So after a reload, in another window or after a restart of the server everybody is where they were, and
+an answer that is sent twice counts once. A person is at their first question without an answer (answers that were taken
+back do not count). A question about an item that is no longer on offer is skipped: in place of an answer the log has
+feedback of the form `none`, which is not counted as an answer.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -20,8 +21,9 @@ import msgspec
 from heedful.core.validation import describe
 from heedful.loop import Loop
 from heedful.loop.interactions.forms import CHOICES
+from heedful.server.api import whole
 from heedful.server.loop_worker import LoopWorker
-from heedful.server.pages.cards import Fact, value
+from heedful.server.pages.cards import Fact, rows_of, value
 from heedful.server.pages.feature_phrases import label, short
 from heedful.server.pages.plates import Plates, plates
 from heedful.server.problems import Problem
@@ -29,204 +31,201 @@ from heedful.studies.answers import decision_id, event_id
 from heedful.studies.study import Study, picture_ratio
 
 REMEMBERED = 10_000
-"""People whose places are remembered, of one study."""
+"""The most people of a study whose places are cached."""
 LONGEST = 150
-"""Characters of a person's name: ids are made of it."""
+"""The most characters of a person's name, which ids are made of."""
+HIGHEST = 999_999
+"""The highest number of a question, and of an attempt, that a form may send."""
 
 
 class Place(NamedTuple):
-    """Where somebody is in a study."""
+    """Where a person is in a study."""
 
     number: int
-    """of the question they are at, from 0; so many have they answered, or were passed over"""
+    """of the question they are at, from 0; all before it were answered or skipped"""
     attempt: int
-    """how often that question was answered, and the answer taken back"""
+    """how many answers to that question were taken back"""
     last: str
-    """their last answer, that can be taken back; "" where there is none"""
+    """the id of their last answer, which they can take back; "" if there is none"""
     answered: int
-    """how many they have answered"""
+    """how many questions they have answered"""
 
 
 class Thing(NamedTuple):
-    """One of the two that are compared, as people see it."""
+    """One of the two items that are compared, as people see it."""
 
     name: str
     title: str
     text: str
     picture: str
-    """its number; "" where it is none"""
+    """the number of its picture; "" if it is no picture"""
     facts: tuple[Fact, ...]
 
 
 class Question(NamedTuple):
-    """What somebody is asked."""
+    """A question: which of two items is better."""
 
     place: Place
     things: tuple[Thing, ...]
-    """the left one, the right one"""
+    """the left item, the right item"""
     shown: str
-    """what its page is known by, for nobody else's answer to count as one to it; it says nothing of what is seen"""
+    """a mark of the decision that the answer sends along, so that an answer from the page of another question is
+    refused; it does not reveal what is shown"""
     plates: Plates | None
-    """how pictures are shown; None where there are none"""
+    """how pictures are laid out; None if the items are no pictures"""
 
 
-# ---------------------------------------------------------------------------- where somebody is
+# ---------------------------------------------------------------------------- where a person is
 
 
-class _Answers(NamedTuple):
-    """The answers of one person that stood when they were last looked at: (id, place in the log, whether it is that
-    the question was passed over)."""
+class _Answer(NamedTuple):
+    """An answer in the log that was not taken back."""
 
-    events: tuple[tuple[str, int, bool], ...]
-
-
-_known: WeakKeyDictionary[Loop, dict[str, _Answers]] = WeakKeyDictionary()
-_looking = Lock()
+    id: str
+    seq: int
+    skipped: bool
+    """whether it says that the question was skipped"""
 
 
-def place_of(loop: Loop, who: str) -> Place:
-    """Where somebody is, read from the log: what is remembered is where to go on reading."""
-    loop.projection.look()  # somebody else may have taken something back
+_cache: WeakKeyDictionary[Loop, dict[str, tuple[_Answer, ...]]] = WeakKeyDictionary()  # by person, when last read
+_cache_lock = Lock()
+
+
+def place_of(loop: Loop, person: str) -> Place:
+    """Return where a person is, read from the log. Answers that were read before are cached."""
+    loop.projection.look()  # another process may have taken an answer back
     log = loop.projection.log
     undone = log.retractions()
-    with _looking:
-        known = _known.setdefault(loop, {})
-        before = known.get(who, _Answers(()))
-    events = list(before.events)
-    if events and log.find("feedback", events[-1][0]) is None:  # somebody was forgotten
-        events = []
-    events = events[: next((i for i, (_, seq, _) in enumerate(events) if seq in undone), len(events))]
+    with _cache_lock:
+        cached = _cache.setdefault(loop, {})
+        answers = list(cached.get(person, ()))
+    if answers and log.find("feedback", answers[-1].id) is None:  # the person was forgotten
+        answers = []
+    answers = answers[: next((i for i, each in enumerate(answers) if each.seq in undone), len(answers))]
     while True:
-        attempt, event = 0, log.find("feedback", event_id(who, len(events), 0))
+        attempt, event = 0, log.find("feedback", event_id(person, len(answers), 0))
         while event is not None and event.seq in undone:
             attempt += 1
-            event = log.find("feedback", event_id(who, len(events), attempt))
+            event = log.find("feedback", event_id(person, len(answers), attempt))
         if event is None:
             break
-        events.append((event.id, event.seq, msgspec.json.decode(event.payload)["form"] == "none"))
-    with _looking:
-        if len(known) >= REMEMBERED:
-            known.clear()
-        known[who] = _Answers(tuple(events))
-    own = [id for id, _, passed in events if not passed]
-    return Place(len(events), attempt, own[-1] if own else "", len(own))
+        answers.append(_Answer(event.id, event.seq, msgspec.json.decode(event.payload)["form"] == "none"))
+    with _cache_lock:
+        if len(cached) >= REMEMBERED:
+            cached.clear()
+        cached[person] = tuple(answers)
+    own = [each.id for each in answers if not each.skipped]
+    return Place(len(answers), attempt, own[-1] if own else "", len(own))
 
 
-async def question(worker: LoopWorker, study: Study, who: str) -> Question:
-    """What somebody is asked now: the same until it is answered. One about something that was taken off offer is
-    passed over; it is no answer of theirs, and stays passed over."""
+async def question(worker: LoopWorker, study: Study, person: str) -> Question:
+    """Return the question that a person is at. It stays the same until it is answered; one about an item that is no
+    longer on offer is skipped. Raise Problem (404) if the person was forgotten."""
     while True:
-        place = await worker.read(partial(place_of, worker.loop, who))
-        id = decision_id(who, place.number)
+        place = await worker.read(partial(place_of, worker.loop, person))
+        id = decision_id(person, place.number)
         try:
-            decision = await worker.decide({"id": id, "person": who})
-        except LookupError as error:  # a person who was forgotten stays so
+            decision = await worker.decide({"id": id, "person": person})
+        except LookupError as error:  # nobody who was forgotten comes back under the same name
             raise Problem("not-found", "the answers given here were erased, so there are no more questions") from error
         shown = await worker.read(partial(things, worker.loop, study, decision.shown))
         if len(shown) == len(decision.shown):
             mark = await worker.read(partial(_mark, worker, id))
             return Question(place, tuple(shown), mark, await worker.read(partial(_plates, worker, shown)))
-        event = event_id(who, place.number, place.attempt)
+        event = event_id(person, place.number, place.attempt)
         await worker.feedback({"decision": id, "id": event, "none": True})
 
 
-# ---------------------------------------------------------------------------- what is said
+# ---------------------------------------------------------------------------- answers
 
 
-async def answer(worker: LoopWorker, who: str, form: Mapping[str, str]) -> str:
-    """Take an answer to the question `number` at the attempt `attempt`: "applied", "duplicate" where it was there, or
-    "other" where another answer to that question was. Problem, by name, where it is none, or comes from the page of
-    another question of that number, as `shown` says: somebody else's, or one of a study that was there before."""
-    number, attempt = (_count(name, form.get(name, "")) for name in ("number", "attempt"))
+async def answer(worker: LoopWorker, person: str, form: Mapping[str, str]) -> str:
+    """Take an answer to the question `number` at the attempt `attempt` of the form. Return "applied", "duplicate" if it
+    was there before, or "other" if the question had another answer.
+
+    Raise ValueError, naming the field, if one is invalid. Raise Problem if the question was not asked yet, or if
+    `shown` says that the answer comes from the page of another question.
+    """
+    number, attempt = (whole({name: form.get(name, "")}, name, 0, 0, HIGHEST) for name in ("number", "attempt"))
     choice = form.get("choice", "")
     if choice not in CHOICES:
         raise ValueError(f"choice: expected {', '.join(CHOICES)}, got {describe(choice)}")
-    place = await worker.read(partial(place_of, worker.loop, who))
+    place = await worker.read(partial(place_of, worker.loop, person))
     if number > place.number:
         raise Problem("rejected", "this question was not asked yet: load the page again")
     shown = form.get("shown", "")
-    if shown and shown != await worker.read(partial(_mark, worker, decision_id(who, number))):
+    if shown and shown != await worker.read(partial(_mark, worker, decision_id(person, number))):
         raise Problem("rejected", "this answer is to another question than is asked here now: load the page again")
-    event = event_id(who, number, attempt)
+    event = event_id(person, number, attempt)
     before = await worker.read(partial(_status_of, worker, event, choice))
     if before or (number, attempt) != (place.number, place.attempt):
         return before or "other"  # a question has one answer: a second one comes from an older page
-    given = await worker.feedback({"decision": decision_id(who, number), "id": event, "choice": choice})
-    if given.status == "rejected":
+    outcome = await worker.feedback({"decision": decision_id(person, number), "id": event, "choice": choice})
+    if outcome.status == "rejected":
         before = await worker.read(partial(_status_of, worker, event, choice))  # another window was sooner
         if not before:
-            raise Problem("rejected", f"this answer could not be taken: {given.reason}")
+            raise Problem("rejected", f"this answer could not be taken: {outcome.reason}")
         return before
-    return str(given.status)
+    return str(outcome.status)
 
 
 def _mark(worker: LoopWorker, id: str) -> str:
-    """What the page of a decision is known by: another than that of every other one, in whatever study; "" where there
-    is none. Made of no name, since names may be hidden, and who guesses one could see whether it is right."""
+    """Return the mark of the decision `id`, which no other decision of any study has; "" if there is no such decision.
+
+    No name of an item goes into it: names may be hidden, and with the mark a guess could be checked."""
     decision = worker.projection.log.find("decision", id)
     return "" if decision is None else sha256(f"{id} {decision.time}".encode()).hexdigest()[:16]
 
 
 def _status_of(worker: LoopWorker, event: str, choice: str) -> str:
-    """Whether an answer of that id is there: "duplicate" where it says the same, "other" where it does not; or ""."""
-    there = worker.projection.log.find("feedback", event)
-    if there is None:
+    """Return "duplicate" if the log has the answer `event` with this `choice`, "other" if it has another choice, and ""
+    if the log has no such answer."""
+    found = worker.projection.log.find("feedback", event)
+    if found is None:
         return ""
-    return "duplicate" if msgspec.json.decode(there.payload).get("text") == choice else "other"
+    return "duplicate" if msgspec.json.decode(found.payload).get("text") == choice else "other"
 
 
-async def take_back(worker: LoopWorker, who: str, event: str) -> bool:
-    """Take somebody's last answer back, if that is still `event`; whether it was."""
-    place = await worker.read(partial(place_of, worker.loop, who))
+async def take_back(worker: LoopWorker, person: str, event: str) -> bool:
+    """Undo the answer `event` if it is still the person's last one; return whether it was undone."""
+    place = await worker.read(partial(place_of, worker.loop, person))
     if not event or place.last != event:
         return False
-    given = await worker.run(partial(worker.loop.undo, event))
-    return given.status != "rejected"
+    outcome = await worker.run(partial(worker.loop.undo, event))
+    return outcome.status != "rejected"
 
 
-def _count(name: str, given: str) -> int:
-    if not given.isascii() or not given.isdecimal() or len(given) > 6:
-        raise ValueError(f"{name}: expected a whole number, got {describe(given)}")
-    return int(given)
-
-
-# ---------------------------------------------------------------------------- what is seen
+# ---------------------------------------------------------------------------- what is shown
 
 
 def things(loop: Loop, study: Study, names: Sequence[str]) -> list[Thing]:
-    """Items on offer as people see them; those that no longer are, left out."""
-    current = loop.projection.catalogue.current
-    versions = {name: current[name] for name in names if name in current}
-    rows = {
-        event.seq: msgspec.json.decode(event.payload) for event in loop.projection.log.many(list(versions.values()))
-    }
-    return [_thing(loop, study, name, rows.get(version, {})) for name, version in versions.items()]
+    """Return these items as people see them, without those that are no longer on offer."""
+    return [_thing(loop, study, name, row) for name, row in rows_of(loop, names).items()]
 
 
-def _thing(loop: Loop, study: Study, name: str, row: Mapping[str, Any]) -> Thing:
+def _thing(loop: Loop, study: Study, name: str, row: Mapping[str, object]) -> Thing:
+    """Return an item, whose row of the table is `row`, as people see it."""
     if study.kind == "pictures":
         return Thing(name, "", "", str(row.get("picture", "")), ())
     if study.kind == "texts":
         return Thing(name, "", str(row.get("text", "")), "", ())
     identifier = loop.manifest.encoding.identifier
-    keys = study.show or tuple(key for key in row if key != identifier)
+    keys = [key for key in study.show or row if key != identifier]
     hidden = bool(study.show) and identifier not in study.show
-    seen = [
-        (key, told) for key in keys if key != identifier and (told := _text_of(key, row.get(key))) not in (None, "–")
-    ]
-    title = "" if hidden or (identifier == "row" and seen) else name
-    if not title and len(seen) == 1:  # a column of texts
-        return Thing(name, "", seen[0][1] or "", "", ())
-    return Thing(name, title, "", "", tuple([Fact(short(label(key)), told) for key, told in seen if told]))
+    facts = [(key, text) for key in keys if (text := _text_of(key, row.get(key))) and text != "–"]
+    title = "" if hidden or (identifier == "row" and facts) else name
+    if not title and len(facts) == 1:  # a column of texts
+        return Thing(name, "", facts[0][1], "", ())
+    return Thing(name, title, "", "", tuple([Fact(short(label(key)), text) for key, text in facts]))
 
 
 def _plates(worker: LoopWorker, shown: Sequence[Thing]) -> Plates | None:
-    """How the pictures of these things are shown side by side."""
+    """Return how the pictures of these items are laid out side by side; None if they are no pictures."""
     if not all(thing.picture for thing in shown):
         return None
     return plates([picture_ratio(worker.loop.path, thing.picture) for thing in shown])
 
 
-def _text_of(key: str, given: Any) -> str | None:
-    """An attribute as people read it: texts in full."""
+def _text_of(key: str, given: object) -> str | None:
+    """Return the value of an attribute as a text, however long; None if it has none."""
     return given if isinstance(given, str) and given.strip() else value(key, given)

@@ -1,8 +1,8 @@
-"""Does learning help? What a report says of a loop, what its answers were worth, and what a simulation knows."""
+"""The report of a loop on its page: whether learning helps, answers that teach little, regret of a simulation."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from heedful.loop import Loop
 from heedful.loop.interactions import findings
@@ -14,7 +14,7 @@ from heedful.server.pages.formatting import share
 
 
 class Share(NamedTuple):
-    """A kind of answer, how much of all it is, and what that means."""
+    """A kind of answers, its share of all answers, and what it means."""
 
     name: str
     share: str
@@ -23,14 +23,14 @@ class Share(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """What only a simulation knows."""
+    """The regret, which only a simulation knows: in words, and over time."""
 
     told: str
     picture: Picture | None
 
 
-def report_context(loop: Loop) -> dict[str, Any]:
-    """What the page tells of a loop's report. Reads much of the log."""
+def report_context(loop: Loop) -> dict[str, object]:
+    """Return the names of the template that come from the report of a loop. This reads much of the log."""
     report, interaction = loop.report(), loop.projection.interaction
     found, card = interaction.findings(report), interaction.describe()
     return {
@@ -47,7 +47,7 @@ def report_context(loop: Loop) -> dict[str, Any]:
 
 
 def wasted_answers(report: Report, late_after: float, contradiction: str) -> list[Share]:
-    """The answers that teach little, by why; none where none came."""
+    """Return the answers that teach little, by the reason; [] if there are no answers."""
     given, empty, against, late, undone = report.feedback
     kinds = (
         ("Empty", empty, "They held nothing to learn from, such as none of these."),
@@ -66,7 +66,7 @@ def wasted_answers(report: Report, late_after: float, contradiction: str) -> lis
 
 
 def _duration(seconds: float) -> str:
-    """A span of time."""
+    """Format a span of time, such as "3 hours"."""
     for unit, name in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute")):
         if seconds >= unit:
             return f"{seconds / unit:.3g} {name}{'' if seconds == unit else 's'}"
@@ -77,14 +77,17 @@ def _duration(seconds: float) -> str:
 
 
 def truth(found: Measured) -> Truth:
-    """Regret, with its bound where there is one."""
+    """Return the mean regret, with its bound if there is one."""
     if found.regret is None:
         return Truth("No learned list was answered so far.", None)
     after = count(found.lists, "answered list")
-    bound = f"the theorem for its learner bounds it by {found.bound or 0.0:.3g}"
+    bound = (
+        f"no bound holds: {found.unbound}"
+        if found.bound is None
+        else f"the theorem for its learner bounds it by {found.bound:.3g}"
+    )
     told = (
-        f"Mean regret after {after}: {found.regret:.3g}; "
-        f"{bound if found.bound is not None else f'no bound holds: {found.unbound}'}. Regret is how much more the best "
+        f"Mean regret after {after}: {found.regret:.3g}; {bound}. Regret is how much more the best "
         "list would have been worth than the list shown, in units of the simulated person's utility."
     )
     curve = [(each.t, each.regret if each.regret > 0.0 else None, each.bound) for each in found.curve]

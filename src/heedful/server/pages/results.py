@@ -1,16 +1,14 @@
-"""What a study found, for who has a key, or is on this machine; the links to it; answers and ranking as files."""
+"""The page with the results of a study: the ranking, links for participants, answers and ranking as files."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 from urllib.parse import quote
 
 from starlette.responses import Response
@@ -19,91 +17,93 @@ from heedful.core.validation import describe
 from heedful.data.choices import write_choices
 from heedful.data.preflib import write_preflib
 from heedful.loop import Loop
+from heedful.server.api import whole
 from heedful.server.links import MOST_PEOPLE, PEOPLE, Link
 from heedful.server.pages import ranking
-from heedful.server.pages.card_selection import widget_of
 from heedful.server.pages.formatting import Moment, count, moment
-from heedful.server.pages.page import SAFE, Page, Visit, back, render
+from heedful.server.pages.page import SAFE, Page, Visit, back, in_thread, render
 from heedful.server.pages.participant import created_at
-from heedful.server.pages.standing import MANY, segments, summary
+from heedful.server.pages.standing import MANY, segments, study_in, summary
 from heedful.server.problems import Problem
 from heedful.studies.answers import StudyAnswer, choices_of, study_answers
-from heedful.studies.study import study_of
+from heedful.studies.study import Study
 
-T = TypeVar("T")
 NO_ANSWER = "answers: expected at least one, got none yet"
 DAYS = {"1": "a day", "7": "a week", "30": "a month", "365": "a year"}
-"""How long a link may last."""
+"""days -> how long a link may last, in words"""
 TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "toi": "text/plain; charset=utf-8"}
-"""What answers are written as."""
+"""ending of the file with the answers -> its media type"""
 
 
 class Row(NamedTuple):
-    """A link in the list."""
+    """A row of the list of links."""
 
     handle: str
     shows: bool
+    """whether it shows the ranking, and asks nothing"""
     segment: str
     ends: Moment
     begun: str
-    """how many people it has let in, of how many"""
+    """how many people have begun by it, of how many it admits: "3 of 100\""""
     state: str
     """good, full, ended or revoked"""
 
 
 class NewLink(NamedTuple):
-    """A link that was made just now, shown this once."""
+    """A link that was made just now. It is shown only this once."""
 
     url: str
     code: str
-    """its QR code, as a data: URI"""
+    """its QR code, as a data: URI; "" if there is none"""
     segment: str
     near: bool
-    """whether only this machine reaches it"""
+    """whether only this machine can open it"""
     shows: bool
-    """the ranking, and asks nothing"""
+    """whether it shows the ranking, and asks nothing"""
 
 
 async def results(visit: Visit) -> Response:
-    """The ranking, of all or of one segment."""
+    """Render the page of results, of everybody or of the `segment` in the query."""
     return await _render(visit)
 
 
 async def make(visit: Visit) -> Response:
-    """Make a link, and show it this once."""
-    assert visit.worker is not None
-    _check_study(visit)
+    """Handle the form that makes a link: render the results with the link, which is shown only this once."""
+    await study_in(visit)
     shows, days = visit.form.get("shows", "0"), visit.form.get("days", "7")
     if shows not in ("0", "1"):
         raise ValueError(f"shows: expected 0 or 1, got {describe(shows)}")
     segment = visit.form.get("segment", "")
     if shows == "1":
-        _people(await _segments(visit), segment)
+        _people(await visit.read(segments, visit.loop), segment)
     else:
         segment = " ".join(segment.split())
     if days not in DAYS:
         raise ValueError(f"days: expected one of {', '.join(DAYS)}, got {describe(days)}")
-    when = await visit.worker.read(partial(created_at, visit.worker))
-    links, tenant = visit.service.links, visit.caller.tenant
-    people = visit.form.get("people", str(PEOPLE))
-    if not people.isascii() or not people.isdecimal() or len(people) > 9:
-        raise ValueError(f"people: expected a whole number, 1 to {MOST_PEOPLE}, got {describe(people)}")
-    seconds = float(days) * 86_400
-    given: dict[str, Any] = {"segment": segment, "seconds": seconds, "people": int(people), "shows": shows == "1"}
-    link, token = await _in_thread(visit, partial(links.create, tenant, visit.name, when, **given))
+    link, token = await in_thread(
+        visit.service.pool,
+        visit.service.links.create,
+        visit.caller.tenant,
+        visit.name,
+        await visit.read(created_at, visit.worker),
+        segment=segment,
+        seconds=float(days) * 86_400,
+        people=whole(visit.form, "people", PEOPLE, 1, MOST_PEOPLE),
+        shows=shows == "1",
+    )
     return await _render(visit, _show_once(visit, link, token))
 
 
 async def revoke(visit: Visit) -> Response:
-    """End a link at once."""
-    _check_study(visit)
+    """Handle the button that ends a link at once."""
+    await study_in(visit)
     handle = visit.form.get("handle", "")
-    await _in_thread(visit, partial(visit.service.links.revoke, visit.caller.tenant, visit.name, handle))
-    return back(f"/loops/{quote(visit.name)}/results")
+    await in_thread(visit.service.pool, visit.service.links.revoke, visit.caller.tenant, visit.name, handle)
+    return back(f"{visit.base}/results")
 
 
-def code_of(url: str) -> str:
-    """A QR code of it, as a data: URI; "" where the package that draws it is not installed."""
+def qr_code(url: str) -> str:
+    """Return the QR code of a URL as a data: URI; "" if the package that draws it, segno, is not installed."""
     try:
         import segno
     except ModuleNotFoundError:
@@ -112,39 +112,33 @@ def code_of(url: str) -> str:
 
 
 def _show_once(visit: Visit, link: Link, token: str) -> NewLink:
+    """Return what the page shows of a new link, at the address where participants reach the server."""
     origin = visit.request.headers.get("origin") or f"http://{visit.request.headers.get('host', 'localhost')}"
     base = visit.service.options.shared or origin
     near = any(name in base for name in ("//127.0.0.1", "//localhost", "//[::1]"))
     url = f"{base}/s/{token}"
-    return NewLink(url, code_of(url), link.segment, near, link.shows)
+    return NewLink(url, qr_code(url), link.segment, near, link.shows)
 
 
 async def _render(visit: Visit, made: NewLink | None = None) -> Response:
-    assert visit.worker is not None
-    _check_study(visit)
-    worker, loop = visit.worker, visit.loop
-    whose = await _segments(visit)
+    """Render the page of results; `made` is the link that was made just now."""
+    study, loop = await study_in(visit), visit.loop
+    whose = await visit.read(segments, loop)
     segment = made.segment if made is not None and made.shows else visit.query.get("segment", "")
-    told, fresh = await summary(worker, _people(whose, segment), segment)
-    study = await worker.read(partial(study_of, loop.path))
-    when = await worker.read(partial(created_at, worker))
-    links = await _in_thread(visit, partial(visit.service.links.all, visit.caller.tenant, visit.name, when))
+    standing, fresh = await summary(visit.worker, _people(whose, segment), segment)
+    when = await visit.read(created_at, visit.worker)
+    links = await in_thread(visit.service.pool, visit.service.links.all, visit.caller.tenant, visit.name, when)
     return render(
-        visit, "results.html", tab="results", study=study, standing=told, fresh=fresh,
-        segment=segment,
+        visit, "results.html", tab="results", study=study, standing=standing, fresh=fresh, segment=segment,
         segments={name: count(len(people), "person", "people") for name, people in whose.items()},
-        base=f"/loops/{quote(visit.name)}", links=[_row(link) for link in links][::-1], made=made, days=DAYS,
+        base=visit.base, links=[_row(link) for link in reversed(links)], made=made, days=DAYS,
         people=PEOPLE, many=len(loop.projection.catalogue.current) > MANY,
     )  # fmt: skip
 
 
-async def _segments(visit: Visit) -> dict[str, list[str]]:
-    assert visit.worker is not None
-    return await visit.worker.read(partial(segments, visit.loop))
-
-
 def _people(segments: Mapping[str, list[str]], segment: str) -> list[str] | None:
-    """The people of a segment; None, which is all, of "". Problem where there is no such segment."""
+    """Return the people of a `segment`; None, which stands for everybody, if it is "". Raise Problem (404) if nobody of
+    such a segment answered."""
     if segment and segment not in segments:
         raise Problem("not-found", f"nobody of the segment {describe(segment)} answered")
     return segments[segment] if segment else None
@@ -157,66 +151,60 @@ def _row(link: Link) -> Row:
     return Row(link.handle, link.shows, link.segment, moment(link.ends), begun, state)
 
 
-def _check_study(visit: Visit) -> None:
-    if widget_of(visit.loop).name != "pairs":
-        raise Problem("not-found", "in this loop people do not compare pairs: it has no results of that kind")
-
-
 # ---------------------------------------------------------------------------- files
 
 
 async def export(visit: Visit) -> Response:
-    """All answers that stand: CSV, which `heedful rank` reads; JSON; PrefLib, as orders with ties, incomplete."""
-    assert visit.worker is not None
-    _check_study(visit)
-    form = visit.request.path_params["form"]
-    if form not in TYPES:
-        raise Problem("not-found", f"answers are written as {', '.join(TYPES)}")
-    segment = visit.query.get("segment", "")
-    people = _people(await _segments(visit), segment)
-    content = await visit.worker.read(partial(write_answers, visit.loop, visit.name, form, people))
+    """Send all answers that were not taken back as a file: CSV, which `heedful rank` reads; JSON; or PrefLib, as
+    incomplete orders with ties (toi)."""
+    study, form, segment, people = await _export_of(visit, "answers are", TYPES)
+    content = await visit.read(write_answers, visit.loop, study, visit.name, form, people)
     return _file(visit, content, "answers", segment, form, TYPES[form])
 
 
 async def export_ranking(visit: Visit) -> Response:
-    """The ranking, of all or of one segment: CSV, or a picture."""
-    assert visit.worker is not None
-    _check_study(visit)
-    form = visit.request.path_params["form"]
-    if form not in ranking.TYPES:
-        raise Problem("not-found", f"the ranking is written as {', '.join(ranking.TYPES)}")
-    segment = visit.query.get("segment", "")
-    told, fresh = await summary(visit.worker, _people(await _segments(visit), segment), segment)
-    if told is None and not fresh:
-        told_so = "the ranking is being computed: ask for it again in a few seconds"
-        raise Problem("unavailable", told_so, headers={"Retry-After": "3"})
-    if told is None:
+    """Send the ranking, of everybody or of one segment, as a file: CSV, or a picture (SVG)."""
+    study, form, segment, people = await _export_of(visit, "the ranking is", ranking.TYPES)
+    standing, fresh = await summary(visit.worker, people, segment)
+    if standing is None and not fresh:
+        detail = "the ranking is being computed: ask for it again in a few seconds"
+        raise Problem("unavailable", detail, headers={"Retry-After": "3"})
+    if standing is None:
         raise ValueError(NO_ANSWER)
-    study = await visit.worker.read(partial(study_of, visit.loop.path))
-    content = ranking.table(told) if form == "csv" else ranking.picture(told, study.ask)
+    content = ranking.table(standing) if form == "csv" else ranking.picture(standing, study.ask)
     return _file(visit, content, "ranking", segment, form, ranking.TYPES[form])
 
 
+async def _export_of(visit: Visit, what: str, types: Mapping[str, str]) -> tuple[Study, str, str, Sequence[str] | None]:
+    """Return (the study, the form of the file, the segment, its people) that a request for a file asks for. Raise
+    Problem (404) if the form is none of `types`, or nobody of the segment answered."""
+    study, form = await study_in(visit), visit.request.path_params["form"]
+    if form not in types:
+        raise Problem("not-found", f"{what} written as {', '.join(types)}")
+    segment = visit.query.get("segment", "")
+    return study, form, segment, _people(await visit.read(segments, visit.loop), segment)
+
+
 def _file(visit: Visit, content: bytes, what: str, segment: str, form: str, media: str) -> Response:
+    """Return the response that downloads a file, named after the loop, `what` it holds and the segment."""
     of = f"-{quote(segment.removeprefix('-'), safe='')}" if segment else ""
     disposition = f'attachment; filename="{visit.name}-{what}{of}.{form}"'
     return Response(content, headers={**SAFE, "content-disposition": disposition}, media_type=media)
 
 
-def write_answers(loop: Loop, name: str, form: str, people: Sequence[str] | None = None) -> bytes:
-    """The answers of a study, or of these people in it, as a file of that form. ValueError where there is none, or a
-    name does not fit it."""
+def write_answers(loop: Loop, study: Study, name: str, form: str, people: Sequence[str] | None = None) -> bytes:
+    """Return the answers of the study `name` as a file of this `form`; with `people`, only theirs. Raise ValueError if
+    there are none, or if a name cannot be written in that form."""
     of = None if people is None else set(people)
     if form == "json":
-        study = study_of(loop.path)
-        answers = [_with_date(each) for each in study_answers(loop) if of is None or each.person in of]
-        told: dict[str, Any] = {
+        content = {
             "study": name,
             "ask": study.ask,
             "goal": loop.projection.interaction.goal,
             "items": loop.items,
+            "answers": [_with_date(each) for each in study_answers(loop) if of is None or each.person in of],
         }
-        return json.dumps(told | {"answers": answers}, ensure_ascii=False, indent=1).encode()
+        return json.dumps(content, ensure_ascii=False, indent=1).encode()
     choices = choices_of(loop, of)
     if not choices.comparisons:
         raise ValueError(NO_ANSWER)
@@ -225,17 +213,14 @@ def write_answers(loop: Loop, name: str, form: str, people: Sequence[str] | None
         if form == "csv":
             write_choices(path, choices)
         else:
-            write_preflib(path, choices, title=" ".join(study_of(loop.path).ask.split()))
+            write_preflib(path, choices, title=" ".join(study.ask.split()))
         return path.read_bytes()
 
 
-def _with_date(each: StudyAnswer) -> dict[str, Any]:
+def _with_date(each: StudyAnswer) -> dict[str, object]:
+    """Return the fields of an answer with its time in ISO 8601."""
     when = datetime.fromtimestamp(each.time / 1e6, UTC).isoformat(timespec="milliseconds")
     return each._asdict() | {"time": when}
-
-
-async def _in_thread(visit: Visit, work: Callable[[], T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(visit.service.pool, work)
 
 
 PAGES = (

@@ -1,11 +1,11 @@
-"""The widget for numbers: what is predicted of each card, what was given to it, a scale of buttons, or an input."""
+"""The widget for numbers, such as grades and ratings: a prediction on each card, and buttons or an input."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from heedful.core.validation import describe
 from heedful.loop import Loop, records
@@ -16,85 +16,85 @@ from heedful.server.pages.cards import title_of
 from heedful.server.pages.prediction_summary import format_number, predictions
 
 BUTTONS = 11
-"""Up to so many numbers have a button each; otherwise one is typed in."""
+"""A scale of up to this many whole numbers has a button for each; on others people type a number."""
 FULL = 1.0 - 1e-9
-"""How much answers to a card have to count for, that it is done with."""
+"""A card is finished when its answers count for as much as one number, up to rounding errors."""
 _NUMBER = re.compile(r"[-+]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})([eE][-+]?[0-9]{1,3})?", re.ASCII)
 _WHOLE = re.compile(r"[0-9]{1,4}", re.ASCII)
 
 
 class Mark(NamedTuple):
-    """What stands on one card."""
+    """What a card shows besides the item."""
 
     predicted: float | None
-    """what is predicted by now; None where nothing is"""
+    """the current prediction; None if there is none"""
     spread: float | None
-    """the standard deviation of that belief; None where the learner does not say"""
+    """the standard deviation of the prediction; None if the learner has none"""
     given: float | None
-    """what the person gave to this card; None where nothing"""
+    """the number that the person gave; None if they gave none"""
     done: dict[str, str]
-    """the actions on it, each with the answer that says so; "" of one that says something else as well"""
+    """action on the item -> id of the answer that reports it; "" if that answer says something else as well"""
 
 
 class Board(NamedTuple):
-    """The cards of a hand on a scale."""
+    """The cards of a page with their numbers, and the controls for giving them."""
 
     scale: Scale
     marks: dict[str, Mark]
     buttons: tuple[int, ...]
-    """a button for each number; none where there are too many, or where there are halves"""
+    """the numbers that have a button; none if there are too many, or numbers between whole ones"""
     actions: tuple[str, ...]
-    """a button for each action; none where they are not asked for"""
+    """the actions that have a button; none if the visitor did not ask for them"""
     answered: int
-    """how many of the items on offer the person is done with"""
+    """how many of the items on offer the person has finished"""
 
     @property
     def noun(self) -> str:
-        """What is given to a card."""
+        """What a number is called: "rating"."""
         return self.scale.form
 
     @property
     def digits(self) -> bool:
-        """Whether each number is a key."""
+        """Whether the keys 0 to 9 give the numbers."""
         return bool(self.buttons) and self.buttons[0] >= 0 and self.buttons[-1] <= 9
 
     def prediction(self, value: float) -> str:
-        """What is predicted, to as many places as mean something."""
+        """Format a predicted number, with as many decimals as are meaningful on the scale."""
         return _prediction(self.scale, value)
 
     def number(self, value: float) -> str:
-        """A number that may be given, as a form has it."""
+        """Format a number that can be given, as the value of a control."""
         return _exact(value)
 
     def words(self, value: float) -> str:
-        """The same as it is read."""
+        """Format a number that can be given, for people: with a typographic minus."""
         return _exact(value).replace("-", "−")
 
     def nearest(self, mark: Mark) -> int | None:
-        """The button nearest to what is predicted."""
+        """Return the button nearest to the prediction; None if there are no buttons, or there is no prediction."""
         return None if mark.predicted is None or not self.buttons else math.floor(mark.predicted + 0.5)
 
     def share(self, value: float) -> float:
-        """Where a number stands on the scale, in percent of its length."""
+        """Return the position of a number on the scale, in percent of its length."""
         return 100 * (value - self.scale.low) / (self.scale.high - self.scale.low)
 
 
 def board(loop: Loop, scale: Scale, hand: Hand, person: str | None, acting: bool) -> Board:
-    """What is predicted of the cards at this moment and what was said of them."""
+    """Return the cards of a hand with their current predictions and the person's answers; `acting`: whether the visitor
+    asked for buttons for actions."""
     current = loop.projection.catalogue.current
-    there = [name for name in hand.names if name in current]
-    predicted = predictions(loop, there, person)
+    offered = [name for name in hand.names if name in current]
+    predicted = predictions(loop, offered, person)
     given: dict[str, float] = {}
-    done: dict[str, dict[str, str]] = {name: {} for name in there}
+    done: dict[str, dict[str, str]] = {name: {} for name in offered}
     for each in answers_to(loop, hand.decision):
         if each.form == scale.form:
             given.setdefault(each.item, each.value)
         for action in each.done:
             done.get(each.item, {}).setdefault(action, each.event if each.alone and len(each.done) == 1 else "")
     marks = {}
-    for name in there:
-        found = predicted.get(name)
-        value, spread = (None, None) if found is None else found
+    for name in offered:
+        value, spread = predicted.get(name, (None, None))
         marks[name] = Mark(value, spread, given.get(name), done[name])
     low, high = scale.low, scale.high
     whole = low == int(low) and high == int(high) and high - low < BUTTONS
@@ -119,7 +119,7 @@ def _exact(value: float) -> str:
 
 
 def candidates(loop: Loop, person: str | None, past: Sequence[str]) -> list[str]:
-    """The items on offer that the loop may show this person; without those that were passed over, where there are
+    """Return the items on offer that the loop may show to a person: without those of `past`, unless there are no
     others."""
     names = list(loop.projection.catalogue.current) if loop.settings.repeats else items_left(loop, person)
     others = [name for name in names if name not in set(past)]
@@ -127,7 +127,7 @@ def candidates(loop: Loop, person: str | None, past: Sequence[str]) -> list[str]
 
 
 def items_left(loop: Loop, person: str | None) -> list[str]:
-    """The items on offer that a person is not done with."""
+    """Return the items on offer that a person has not finished."""
     catalogue = loop.projection.catalogue
     state, own = loop.projection.reading(person)
     used = loop.projection.interaction.used(loop.projection.model, state.shared, own)
@@ -135,7 +135,7 @@ def items_left(loop: Loop, person: str | None) -> list[str]:
 
 
 def is_finished(loop: Loop, scale: Scale, hand: Hand) -> bool:
-    """Whether all cards of a list have their answers: a number, or actions that count for as much."""
+    """Return whether every card of a hand has a number, or actions that count for as much as one."""
     weight = dict.fromkeys(hand.names, 0.0)
     for each in answers_to(loop, hand.decision):
         if each.item in weight:
@@ -146,8 +146,9 @@ def is_finished(loop: Loop, scale: Scale, hand: Hand) -> bool:
 # ---------------------------------------------------------------------------- what was posted
 
 
-def parse(scale: Scale, given: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    """(the item, feedback) as a form says it. ValueError, by name, where it says nothing."""
+def parse(scale: Scale, given: Mapping[str, str]) -> tuple[str, dict[str, dict[str, float | str]]]:
+    """Return (the item, the fields of the feedback) that a posted form gives: a number or an action for one item. Raise
+    ValueError, naming the field, if one is missing or invalid."""
     kinds = [scale.form, *(["action"] if scale.actions else [])]
     kind, low, high = given.get("kind", scale.form), scale.low, scale.high
     if kind not in kinds:
@@ -170,18 +171,27 @@ def parse(scale: Scale, given: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
 
 
 def prediction_of(loop: Loop, item: str, person: str | None) -> float | None:
-    """What is predicted of an item at this moment; None where nothing is, or it is no longer on offer."""
+    """Return the current prediction for an item; None if there is none, or the item is no longer on offer."""
     found = predictions(loop, [item] if item in loop.projection.catalogue.current else [], person).get(item)
     return None if found is None else found.value
 
 
 def reply(
-    loop: Loop, scale: Scale, item: str, form: Mapping[str, Any], before: float | None, after: float | None, again: bool
+    loop: Loop,
+    scale: Scale,
+    item: str,
+    fields: Mapping[str, Mapping[str, float | str]],
+    before: float | None,
+    after: float | None,
+    again: bool,
 ) -> str:
-    """What came of an answer, in words: what was predicted before and after it; where it came `again`, what was before
-    is not told."""
-    given = form["actions"][item] if "actions" in form else _exact(form[scale.form][item]).replace("-", "−")
-    head = f"{title_of(loop, item)}: {given}."
+    """Return what an answer to a card changed, as a sentence: its prediction before and after it.
+
+    `fields` is the feedback; if it came `again`, the prediction before it is unknown and left out.
+    """
+    [value] = [each[item] for each in fields.values()]
+    text = value if isinstance(value, str) else _exact(value).replace("-", "−")
+    head = f"{title_of(loop, item)}: {text}."
     if item not in loop.projection.catalogue.current:
         return f"{head} It is no longer on offer."
     if after is None:

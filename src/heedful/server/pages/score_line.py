@@ -1,4 +1,4 @@
-"""The line of scores, cut into what is predicted."""
+"""The line of scores of a loop of grades, cut at the thresholds between two predicted grades."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 LISTED = 10
-"""Up to so many parts are told one by one."""
+"""Up to this many grades are listed one by one below the line."""
 
 
 class Part(NamedTuple):
@@ -15,23 +15,25 @@ class Part(NamedTuple):
 
     grade: int
     told: str
+    """these scores, in words: "below 0.50\""""
     left: float
-    """where it begins on the line that is drawn, and how long it is, in percent of the line"""
+    """where the part begins on the drawn line, in percent of its length"""
     width: float
+    """how long the part is, in percent of the line"""
 
 
 class Line(NamedTuple):
-    """The scores, cut into grades."""
+    """The line of scores, cut into grades."""
 
     parts: tuple[Part, ...]
     told: str
-    """what the thresholds are, for people who do not see the line"""
+    """the thresholds in words, for people who cannot see the line"""
     listed: bool
-    """whether the grades are few enough to be told one by one"""
+    """whether the grades are few enough to be listed one by one"""
 
 
 def score_line(b: Sequence[float] | None) -> Line | None:
-    """Where the score is cut; None where it is not."""
+    """Return the line cut at the thresholds `b` (grades - 1,), ascending; None for None."""
     if b is None:
         return None
     apart = b[-1] - b[0]
@@ -53,7 +55,7 @@ def score_line(b: Sequence[float] | None) -> Line | None:
 
 
 def _between(r: int, b: Sequence[float]) -> str:
-    """For which scores a grade is predicted."""
+    """Return the scores for which the grade `r` is predicted, in words."""
     if r == 1:
         return f"below {_number(b[0])}"
     if r == len(b) + 1:

@@ -1,75 +1,74 @@
-"""Signing in with a key, once, and out again."""
+"""Signing in with a key, signing out, and the check that a request comes from a page of this server."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from heedful.server.context import Service
 from heedful.server.keys import SHAPE
-from heedful.server.pages.page import back, folder_for, form_of, page
+from heedful.server.pages.page import back, folder_for, form_of, in_thread, page
 from heedful.server.problems import Problem
 
 FORM = 2**12
-"""Bytes of the form that takes a key, at most: anybody may send it."""
-T = TypeVar("T")
+"""The most bytes that the form for signing in may have: anyone may send it."""
 
 Work = Callable[[Request], Awaitable[Response]]
 
 
 @lru_cache
 def cookies(folder: Path) -> tuple[str, str]:
-    """What the cookie of a session is called: (over https, otherwise). Cookies know no ports, so each folder that is
-    served on a machine has a name of its own."""
+    """Return the names of the session cookie: (over https, over http). They differ between folders, since browsers do
+    not separate the cookies of two servers on different ports of one machine."""
     name = f"heedful-session-{sha256(os.fsencode(folder.resolve())).hexdigest()[:8]}"
     return f"__Host-{name}", name
 
 
 def same_origin(request: Request) -> None:
-    """Problem where another page than one of this server sent what would change something, or has a page fetched that
-    nobody looks at."""
+    """Raise Problem if a page of another site sent a request that would change something, or loads a page without
+    showing it."""
     headers = request.headers
     if request.method in ("GET", "HEAD"):
         elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
         if elsewhere and headers.get("sec-fetch-mode") != "navigate":
             raise Problem("wrong-origin", "expected a visit, got what a page of somewhere else asks for by itself")
-    elif not _ours(*(headers.get(name) for name in ("host", "origin", "sec-fetch-site"))):
-        told = "expected a form of a page of this server, got one of somewhere else: open the page again, and try again"
-        raise Problem("wrong-origin", told)
+    elif not _is_ours(*(headers.get(name) for name in ("host", "origin", "sec-fetch-site"))):
+        expected = "expected a form of a page of this server, got one of somewhere else"
+        raise Problem("wrong-origin", f"{expected}: open the page again, and try again")
 
 
-def _ours(host: str | None, origin: str | None, site: str | None) -> bool:
-    if site is not None:  # the browser's own word, which no page can forge
+def _is_ours(host: str | None, origin: str | None, site: str | None) -> bool:
+    """Return whether a page of this server sent a request with these headers: Host, Origin, Sec-Fetch-Site."""
+    if site is not None:  # set by the browser itself: no page can forge it
         return site == "same-origin"
     return bool(host and origin) and str(origin).partition("://")[2].lower() == str(host).lower()
 
 
 async def prefix_of(service: Service, request: Request) -> str | None:
-    """The prefix of the key that the visitor signed in with; None where nobody did."""
+    """Return the prefix of the key that the visitor signed in with; None if they are not signed in."""
     token = _token(service, request)
-    return None if token is None else await _in_thread(service, partial(service.sessions.prefix_of, token))
+    return None if token is None else await in_thread(service.signing, service.sessions.prefix_of, token)
 
 
 async def holds(service: Service, request: Request) -> bool:
-    """Whether the session that a request came with goes on."""
+    """Return whether the request has the cookie of a session that has not ended."""
     token = _token(service, request)
-    return token is not None and await _in_thread(service, partial(service.sessions.holds, token))
+    return token is not None and await in_thread(service.signing, service.sessions.holds, token)
 
 
 def _token(service: Service, request: Request) -> str | None:
+    """Return the session token in the cookie of a request; None if there is none."""
     return next((request.cookies[name] for name in cookies(service.folder) if name in request.cookies), None)
 
 
 def sign_in(service: Service) -> Work:
-    """GET shows the form, POST takes a key."""
+    """Return the endpoint that renders the form for signing in (GET) and handles it (POST)."""
 
     async def work(request: Request) -> Response:
         same_origin(request)
@@ -88,7 +87,7 @@ def sign_in(service: Service) -> Work:
                 raise
             return _form(service, request, to, "This key is mistyped, unknown or revoked.", 401)
         response = back(to)
-        if caller.prefix:  # "" where no key was ever made: everybody nearby is let in
+        if caller.prefix:  # "" if no key was ever made: visitors on this machine need none
             await begin(service, request, response, caller.prefix)
         return response
 
@@ -96,7 +95,7 @@ def sign_in(service: Service) -> Work:
 
 
 def sign_out(service: Service) -> Work:
-    """End the session of the browser that asks."""
+    """Return the endpoint that ends the session of the browser."""
 
     async def work(request: Request) -> Response:
         same_origin(request)
@@ -106,36 +105,33 @@ def sign_out(service: Service) -> Work:
 
 
 async def begin(service: Service, request: Request, response: Response, prefix: str) -> None:
-    """Sign the browser in with the key of that prefix, by a cookie of `response`."""
+    """Sign the browser in with the key of this `prefix`: set the cookie of a new session on `response`."""
     former = _token(service, request)
-    token = await _in_thread(service, partial(service.sessions.create, prefix, instead_of=former))
-    # As the browser sees it, also where a proxy stands between.
+    token = await in_thread(service.signing, service.sessions.create, prefix, instead_of=former)
+    # Origin is what the browser sees, also behind a proxy that ends TLS.
     secure = request.headers.get("origin", "").startswith("https:")
     name = cookies(service.folder)[0 if secure else 1]
     response.set_cookie(name, token, path="/", httponly=True, samesite="strict", secure=secure)
 
 
 async def end(service: Service, request: Request) -> Response:
-    """Sign the browser out, and go where one signs in."""
+    """Sign the browser out, and redirect it to the page for signing in."""
     response = back("/sign-in")
     for name in cookies(service.folder):
         if (token := request.cookies.get(name)) is not None:
-            await _in_thread(service, partial(service.sessions.end, token))
+            await in_thread(service.signing, service.sessions.end, token)
             secure = name.startswith("__Host-")
             response.delete_cookie(name, path="/", httponly=True, samesite="strict", secure=secure)
     return response
 
 
 def _form(service: Service, request: Request, to: str, wrong: str | None = None, status: int = 200) -> Response:
+    """Render the form for signing in, which leads to the path `to`, with the message `wrong`."""
     folder = folder_for(service, request)
     return page("sign_in.html", status, next=_local(to), wrong=wrong, keyed=service.gate.keyed, folder=folder)
 
 
 def _local(to: str) -> str:
-    """A path of this server; / for anything else."""
+    """Return `to` if it is a path of this server, otherwise "/"."""
     fine = to.startswith("/") and not to.startswith("//") and "\\" not in to and to.isprintable()
     return to if fine else "/"
-
-
-async def _in_thread(service: Service, work: Callable[[], T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(service.signing, work)

@@ -1,7 +1,7 @@
-"""The ranking of a study, as a page shows it: utilities with their uncertainty, ties, whether to stop.
+"""The ranking of a study as a page shows it: utilities with their uncertainty, ties, whether to stop.
 
-With a thousand items it takes seconds to compute. So it is cached until the next answer. Where it takes long, the page
-shows an older ranking for some time, and says from how many answers it is.
+With a thousand items the ranking takes seconds to compute. So it is cached until the next answer. If it takes long, the
+page shows an older ranking for some time, and says how many answers it is made of.
 """
 
 from __future__ import annotations
@@ -11,143 +11,159 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from heedful.loop import Loop
-from heedful.loop.interactions.comparison.standing import Standing
+from heedful.loop.interactions.comparison.standing import Standing, Standings
 from heedful.server.loop_worker import LoopWorker
-from heedful.server.pages.formatting import count, join_names
+from heedful.server.pages.card_selection import compares_pairs
+from heedful.server.pages.formatting import count, join_names, percent
+from heedful.server.pages.page import Visit
 from heedful.server.pages.question_flow import Thing, things
+from heedful.server.problems import Problem
 from heedful.studies.answers import OWN, habits, segment_of
-from heedful.studies.study import study_of
+from heedful.studies.study import Study, study_of
 
 MOST = 200
-"""Places of the ranking that are shown."""
+"""The most places of the ranking that a page shows."""
 MANY = 100
-"""With more items than this the page says that the ranking takes a while."""
+"""With more items than this the page says that computing the ranking takes a while."""
 REST = 4.0
-"""A ranking is shown for this many times as long as it took to compute."""
+"""An outdated ranking is shown for this many times as long as it took to compute."""
 PATIENCE = 2.0
-"""Seconds that a page waits for a new ranking."""
+"""The most seconds that a page waits for a new ranking."""
 PERCENT = 94
-"""Percent of the width of a drawing that utilities take; the rest is for the width of a mark."""
-
-
+"""The share of the drawing's width, in percent, that the scale of utilities takes; the rest is for the marks."""
 NOT_OWN = "-you"
-"""Stands for everybody but the person at this machine: no segment has this name."""
+"""The name of the segment of everybody but the person at this machine. No other segment can have this name."""
 
 
 class Row(NamedTuple):
-    """One place of the ranking."""
+    """One place of the ranking, with its texts."""
 
     place: int
     thing: Thing
     best: str
-    """how likely it is the best"""
+    """the probability that it is the best"""
     places: str
-    """where it stands with 90 % probability"""
+    """the places that it has with 90 % probability"""
     low: float
-    """its utility less, and more, one standard deviation, in percent of the drawing"""
+    """its utility less one standard deviation, in percent of the drawing's width"""
     mid: float
+    """its utility"""
     high: float
+    """its utility plus one standard deviation"""
     asked: int
+    """the number of pairs that it was in"""
     level: bool
-    """whether it cannot be told from the next"""
+    """whether it cannot be told apart from the next"""
 
 
 class Summary(NamedTuple):
-    """How things stand."""
+    """The ranking, and the sentences around it."""
 
     answers: int
     people: int
     goal: str
+    """best or ranking"""
     stop: bool
+    """whether enough is known to stop asking"""
     verdict: str
+    """the result, in a sentence"""
     left: str
-    """about how many questions are left"""
+    """about how many questions are left, in words; "" if enough is known"""
     level: tuple[str, ...]
-    """who cannot be told apart, in sentences"""
+    """which items cannot be told apart, in sentences"""
     rows: tuple[Row, ...]
     ranking: tuple[Standing, ...]
-    """all of it, in numbers"""
+    """the whole ranking, in numbers"""
     more: int
-    """places that are not shown"""
+    """the number of places that the page does not show"""
     minds: tuple[str, ...]
-    """what is strange about how somebody answered, in sentences"""
+    """people whose answers look odd, in sentences"""
 
 
 class _Cached(NamedTuple):
+    """A ranking that was computed at the time `at`, of the model `version`, in `took` seconds."""
+
     version: int
     at: float
     took: float
     summary: Summary
 
 
-_kept: WeakKeyDictionary[Loop, dict[str, _Cached]] = WeakKeyDictionary()  # by segment: its people come and go
-_working: WeakKeyDictionary[Loop, dict[str, asyncio.Task[None]]] = WeakKeyDictionary()
+_cache: WeakKeyDictionary[Loop, dict[str, _Cached]] = WeakKeyDictionary()  # by segment: its people come and go
+_tasks: WeakKeyDictionary[Loop, dict[str, asyncio.Task[None]]] = WeakKeyDictionary()
+
+
+async def study_in(visit: Visit) -> Study:
+    """Return the study of a visit. Raise Problem (404) if people do not compare pairs in this loop."""
+    if not compares_pairs(visit.loop):
+        raise Problem("not-found", "in this loop people do not compare pairs")
+    return await visit.read(study_of, visit.loop.path)
 
 
 async def summary(worker: LoopWorker, people: Sequence[str] | None, segment: str = "") -> tuple[Summary | None, bool]:
-    """How things stand for these people together, who are a `segment`; None, which is "": for all. None where nobody
-    answered anything, or that is still being found out. And whether that is how they stand now."""
+    """Return (the ranking by the answers of the `people` of a `segment`, whether it includes all answers).
+
+    None and "" stand for everybody. The ranking is None if nobody answered, or while the first one is being computed.
+    """
     loop = worker.loop
-    if not await worker.read(partial(_anybody, loop, people)):
+    if not await worker.read(partial(_is_answered, loop, people)):
         return None, True
     version = loop.version
-    known, working = _kept.setdefault(loop, {}), _working.setdefault(loop, {})
-    kept = known.get(segment)
-    if kept is None or (kept.version != version and time.monotonic() - kept.at > REST * kept.took):
-        # Two who look at once do not have it found out twice, and who goes away does not end it.
-        if segment not in working:
-            working[segment] = asyncio.create_task(_compute(worker, people, segment, version))
-            working[segment].add_done_callback(lambda _: working.pop(segment, None))
-        task = working[segment]
+    cache, tasks = _cache.setdefault(loop, {}), _tasks.setdefault(loop, {})
+    found = cache.get(segment)
+    if found is None or (found.version != version and time.monotonic() - found.at > REST * found.took):
+        # Two who look at once share one computation, and it goes on if one of them leaves.
+        if segment not in tasks:
+            tasks[segment] = asyncio.create_task(_compute(worker, people, segment, version))
+            tasks[segment].add_done_callback(lambda _: tasks.pop(segment, None))
+        task = tasks[segment]
         await asyncio.wait({task}, timeout=PATIENCE)
         if task.done():
             task.result()
-        kept = known.get(segment)
-    return (None, False) if kept is None else (kept.summary, kept.version == version)
+        found = cache.get(segment)
+    return (None, False) if found is None else (found.summary, found.version == version)
 
 
 async def _compute(worker: LoopWorker, people: Sequence[str] | None, segment: str, version: int) -> None:
+    """Compute the ranking of a segment and put it into the cache."""
     with worker:
         began = time.monotonic()
         found = await worker.read(partial(summarise, worker.loop, people))
         now = time.monotonic()
-        _kept[worker.loop][segment] = _Cached(version, now, now - began, found)
+        _cache[worker.loop][segment] = _Cached(version, now, now - began, found)
 
 
-def _anybody(loop: Loop, people: Sequence[str] | None) -> bool:
+def _is_answered(loop: Loop, people: Sequence[str] | None) -> bool:
+    """Return whether any of these people answered; None is everybody."""
     loop.projection.look()
     own = loop.projection.reading(None)[0].people.copy()
     return any(one.lessons for name, one in own.items() if people is None or name in people)
 
 
-def people_by_segment(loop: Loop) -> dict[str, list[str]]:
-    """The people who answered anything, by segment."""
-    loop.projection.look()  # somebody else may have written
-    found: dict[str, list[str]] = {}
-    for name in loop.projection.reading(None)[0].people.copy():
-        found.setdefault(segment_of(name), []).append(name)
-    return dict(sorted(found.items()))
-
-
 def segments(loop: Loop) -> dict[str, list[str]]:
-    """The people who answered, by segment; also everybody but the person at this machine, if others answered."""
-    found = people_by_segment(loop)
-    answered = [name for people in found.values() for name in people]
-    others = [name for name in answered if name != OWN]  # somebody of a segment of that name is another
+    """Return the people who answered, by segment. NOT_OWN is everybody but the person at this machine, if both they and
+    others answered."""
+    loop.projection.look()  # another process may have written
+    found: dict[str, list[str]] = {}
+    answered = list(loop.projection.reading(None)[0].people.copy())
+    for name in answered:
+        found.setdefault(segment_of(name), []).append(name)
+    found = dict(sorted(found.items()))
+    others = [name for people in found.values() for name in people if name != OWN]
     return {NOT_OWN: others, **found} if OWN in answered and others else found
 
 
 def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
-    """How things stand, found out now."""
-    told: Any = loop.standing() if people is None else loop.standing(people=people)
-    ranking = told.ranking[:MOST]
+    """Compute the ranking by the answers of these people; None is everybody."""
+    found = loop.standing(people=people)
+    ranking = found.ranking[:MOST]
     ends = [each.utility + sign * each.sd for each in ranking for sign in (-1.0, 1.0)]
     low, span = min(ends), max(max(ends) - min(ends), 1e-9)
-    seen = {each.name: each for each in things(loop, study_of(loop.path), [each.item for each in ranking])}
+    shown = {each.name: each for each in things(loop, study_of(loop.path), [each.item for each in ranking])}
 
     def at(utility: float) -> float:
         return float(round(PERCENT * (utility - low) / span, 2))
@@ -155,7 +171,7 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
     rows = tuple([
         Row(
             place,
-            seen[each.item],
+            shown[each.item],
             percent(each.best),
             f"{each.low}" if each.low == each.high else f"{each.low}–{each.high}",
             at(each.utility - each.sd),
@@ -165,41 +181,35 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
             each.level,
         )
         for place, each in enumerate(ranking, 1)
-        if each.item in seen
+        if each.item in shown
     ])  # fmt: skip
     return Summary(
-        told.answers, told.people, told.goal, told.stop, _verdict(told), "" if told.stop else told.left.told,
-        tuple(_level(told.alike)), rows, told.ranking, len(told.ranking) - len(ranking), tuple(_minds(loop, people)),
+        found.answers, found.people, found.goal, found.stop, _verdict(found), "" if found.stop else found.left.told,
+        tuple(_level(found.alike)), rows, found.ranking, len(found.ranking) - len(ranking),
+        tuple(_odd_habits(loop, people)),
     )  # fmt: skip
 
 
-def _verdict(told: Any) -> str:
-    sure = percent(told.sure)
-    if told.goal == "best":
-        what = f"{told.favourite} is the best with {sure} probability"
-        return (
-            f"Enough: {what}."
-            if told.stop
-            else f"{told.favourite} is the likeliest best so far, with {sure} probability."
-        )
+def _verdict(found: Standings) -> str:
+    """Return the result of a study, in a sentence."""
+    sure = percent(found.sure)
+    if found.goal == "best" and found.stop:
+        return f"Enough: {found.favourite} is the best with {sure} probability."
+    if found.goal == "best":
+        return f"{found.favourite} is the likeliest best so far, with {sure} probability."
     what = f"{sure} of all pairs are expected to be in the right order"
-    return f"Enough: {what}." if told.stop else f"{what[0].upper()}{what[1:]} so far."
+    return f"Enough: {what}." if found.stop else f"{what[0].upper()}{what[1:]} so far."
 
 
 def _level(groups: Sequence[Sequence[str]], most: int = 3) -> list[str]:
-    """Groups of neighbours that cannot be told apart, in sentences."""
+    """Return which groups of neighbours cannot be told apart, in sentences: `most` groups, and how many more."""
     told = [f"{join_names(group)} cannot be told apart." for group in groups[:most]]
     return [*told, f"So it is in {count(len(groups) - most, 'more place')}."] if len(groups) > most else told
 
 
-def _minds(loop: Loop, people: Sequence[str] | None) -> Iterator[str]:
+def _odd_habits(loop: Loop, people: Sequence[str] | None) -> Iterator[str]:
+    """Yield sentences about people whose answers look odd, with the command that removes them."""
     name = quote(loop.path.name.removesuffix(".heedful"))
     for told, whose in habits(loop, None if people is None else set(people)):
         out = f" heedful forget {name} {quote(whose[0])} takes their answers out." if len(whose) == 1 else ""
         yield told + out
-
-
-def percent(chance: float) -> str:
-    """A probability; what is possible is never 0 %, and what is not certain never 100 %."""
-    told = 100.0 * chance
-    return "under 1 %" if told < 1.0 else "over 99 %" if told > 99.0 else f"{told:.0f} %"
