@@ -80,6 +80,6 @@ def parse_placement(text: str, most: int) -> Placement:
 
 
 def ordinal(n: int) -> str:
-    """Return `n` as an ordinal number: "1st", "2nd", "3rd", ..."""
+    """Return `n` with its ending: "1st", "2nd", "3rd", ..."""
     ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n}{ending}"
