@@ -1,4 +1,4 @@
-"""The line of scores of a loop of grades, cut at the thresholds between two predicted grades."""
+"""The line of scores, cut at the thresholds between two predicted grades."""
 
 from __future__ import annotations
 
