@@ -1,4 +1,4 @@
-"""Answers of a study by name, for export, and the people who gave them."""
+"""The answers of a study with the names of items and people, and the ids of questions and answers."""
 
 from __future__ import annotations
 
@@ -11,46 +11,48 @@ from heedful.inference.data_quality import sides
 from heedful.loop import Loop
 
 OWN = "you"
-"""Who answers on the study's own page, unless another name is said."""
+"""The name of the person who answers on the study's own page, unless the page is opened with another name."""
 _EVENT = re.compile(r"ask-[0-9]+\.([0-9]+)-")
 
 
 class StudyAnswer(NamedTuple):
-    """One answer of a study: the items shown, the left one first, and the answer."""
+    """An answer of a study, with the items that were shown, the left one first."""
 
     time: int
-    """in microseconds since 1970"""
+    """microseconds since 1970"""
     person: str
     segment: str
     shown: tuple[str, ...]
     answer: str
-    """first, second, equal, cannot_judge; or the name of what was best"""
+    """first, second, equal or cannot_judge; of more than two items, the name of the best one"""
 
 
-def decision_id(who: str, number: int) -> str:
-    """Id of the decision behind a person's question `number`."""
-    return f"ask-{number}-{who}"
+def decision_id(person: str, number: int) -> str:
+    """Return the id of the decision behind a person's question `number`, from 0."""
+    return f"ask-{number}-{person}"
 
 
-def event_id(who: str, number: int, attempt: int) -> str:
-    """Id of the answer to that question, at this attempt: an answer that is taken back may be given again."""
-    return f"ask-{number}.{attempt}-{who}"
+def event_id(person: str, number: int, attempt: int) -> str:
+    """Return the id of a person's answer to their question `number`. An answer that was taken back may be given again,
+    as the next `attempt`, from 0."""
+    return f"ask-{number}.{attempt}-{person}"
 
 
 def attempt_of(event: str) -> int | None:
-    """The attempt number in an answer's id; None where the id is not of a study's page."""
+    """Return the attempt in the id of an answer; None if the answer does not come from a page of a study."""
     match = _EVENT.match(event)
     return None if match is None else int(match[1])
 
 
 def segment_of(person: str) -> str:
-    """The segment in a participant's name, SEGMENT/RANDOM; for other names, the whole name."""
+    """Return the segment of a person: SEGMENT of a participant SEGMENT/RANDOM, and the whole name of anyone else."""
     head, slash, _ = person.rpartition("/")
     return head if slash else person
 
 
 def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
-    """Yield a study's answers in order, without those undone or skipped."""
+    """Yield the answers of a study in the order of the log, without those that were undone and questions that were
+    skipped."""
     projection = loop.projection
     for event, decision, feedback in projection.lessons():
         names = decision.names
@@ -59,7 +61,7 @@ def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
             answer = feedback.text or ("first" if feedback.values[0] == 0.0 else "second")
         elif feedback.form == "none":
             if attempt_of(event.id) is not None:
-                continue  # no answer there, but that nobody was asked
+                continue  # the question was skipped
             answer = "cannot_judge"
         elif feedback.form in ("better", "clicks") and feedback.chosen and feedback.chosen[0] >= 0:
             best = feedback.chosen[0]
@@ -70,11 +72,11 @@ def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
 
 
 def choices_of(loop: Loop, people: Collection[str] | None = None) -> ComparisonTable:
-    """A study's answers as a table with all items on offer; `people`: only theirs."""
+    """Return the answers of a study, or only those of `people`, as comparisons of the items on offer."""
     answers = (each for each in study_answers(loop) if people is None or each.person in people)
     return tabulate((comparison_of(each.person, each.shown, each.answer) for each in answers), loop.items)
 
 
 def habits(loop: Loop, people: Collection[str] | None = None) -> list[tuple[str, tuple[str, ...]]]:
-    """Who chose one side more often than chance allows: messages, each with the people concerned."""
+    """Return messages about people who chose one side more often than chance allows, each with the people's names."""
     return [(each.message, each.people) for each in sides(choices_of(loop, people))]

@@ -1,4 +1,4 @@
-"""Recognises pictures by their bytes: type, whether the file is complete, whether a browser may show it."""
+"""Checks pictures by their bytes: the type, whether the file is complete, whether it is safe for a browser to draw."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MOST = 10 * 2**20
-"""Bytes of a picture."""
+"""The most bytes of a picture."""
 PIXELS = 50_000_000
-"""Of a picture, at most: a browser unpacks all of them."""
+"""The most pixels of a picture: a browser unpacks all of them."""
 DRAWN = 50_000
-"""Elements of an SVG that a browser draws, at most."""
+"""The most elements of an SVG, where an element that is used several times counts each time."""
 DEEP = 500
-"""Elements of an SVG within each other, at most."""
+"""The deepest nesting of elements in an SVG."""
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg")
 KINDS = "PNG, JPEG, GIF, WebP or SVG"
 
-_FORMATS = ("PNG", "JPEG", "GIF", "WEBP")  # that Pillow reads for us; of the others, none is tried
-_TURN = 0x0112  # of Exif: which way up
+_FORMATS = ("PNG", "JPEG", "GIF", "WEBP")  # the only formats that Pillow may try
+_ORIENTATION = 0x0112  # the tag of Exif
 _LENGTH = re.compile(r"\s*([0-9.]+)(px|pt|pc|mm|cm|in)?\s*")
 
 
 def picture_type(content: bytes) -> str:
-    """Media type of a complete picture. ValueError, with what was expected and what came, for anything else."""
+    """Return the media type of a picture. Raise ValueError if it is no picture, incomplete, too large, or an SVG that a
+    browser could not draw."""
     if not content:
         raise ValueError(f"expected {KINDS}, got an empty file")
     if len(content) > MOST:
@@ -38,14 +39,14 @@ def picture_type(content: bytes) -> str:
     if kind is None:
         raise ValueError(f"expected {KINDS}, got something else")
     if kind == "image/svg+xml":
-        _svg(content)
+        _check_svg(content)
     else:
         _check_whole(content, kind)
     return kind
 
 
 def media_type(content: bytes) -> str | None:
-    """Media type by the first bytes, for files checked before; None where unknown."""
+    """Return the media type that the first bytes of a file say; None if they say none. Nothing else is checked."""
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if content.startswith(b"\xff\xd8\xff"):
@@ -58,18 +59,20 @@ def media_type(content: bytes) -> str | None:
 
 
 def aspect_ratio(content: bytes) -> float:
-    """Width over height as shown, for files checked before: turned by Exif for photographs, from the first element of
-    an SVG; 1 where unknown; between 0.01 and 100.
+    """Return width over height of a checked picture as it is shown, 0.01 to 100; 1 if it cannot be told.
+
+    Photographs are turned as their Exif says; the size of an SVG is in its first element.
     """
     return min(max(_ratio(content), 0.01), 100.0)
 
 
 def _ratio(content: bytes) -> float:
+    """Return width over height as a picture is shown; 1 if it cannot be told."""
     kind = media_type(content)
     if kind == "image/svg+xml":
-        return _drawing_ratio(content)
-    with warnings.catch_warnings(), suppress(Exception):  # Pillow may raise anything at what makes no sense to it
-        warnings.simplefilter("ignore")  # an Exif that is cut off: then nothing is turned
+        return _svg_ratio(content)
+    with warnings.catch_warnings(), suppress(Exception):  # Pillow may raise anything on a damaged file
+        warnings.simplefilter("ignore")  # Exif that is cut off: then nothing is turned
         with _read_head(content) as image:
             width, height = image.size
             turned = kind == "image/jpeg" and _is_turned(image)
@@ -78,56 +81,56 @@ def _ratio(content: bytes) -> float:
 
 
 def _read_head(content: bytes) -> Image:
-    """The picture with only its header read by Pillow."""
+    """Open a picture with Pillow, which reads only its header."""
     from PIL import Image
 
     return Image.open(BytesIO(content), formats=_FORMATS)
 
 
 def _check_whole(content: bytes, kind: str) -> None:
-    """Raise ValueError where a picture is cut off, damaged, or has too many pixels, before any pixel is read."""
+    """Raise ValueError if a picture is cut off, damaged, or has too many pixels; of those no pixel is read."""
     from PIL.Image import DecompressionBombError
 
     size = "more"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is wrong is told by an error
+            warnings.simplefilter("ignore")  # an error says what is wrong
             with _read_head(content) as image:
                 size = f"{image.width} x {image.height}"
                 if not 0 < image.width * image.height <= PIXELS:
                     raise DecompressionBombError
-                image.verify()  # the sums of all parts of a PNG
+                image.verify()  # the checksums of a PNG
             with _read_head(content) as image:
-                image.draft(None, (1, 1))  # of a JPEG an eighth as wide and high is enough: all of its bytes are read
+                image.draft(None, (1, 1))  # a JPEG at an eighth of its size: all of its bytes are read all the same
                 image.load()
-        # Pillow does not miss the end of these two.
+        # Pillow does not notice that the end of these two is missing.
         end = {"image/png": b"IEND\xaeB`\x82" in content, "image/gif": content.rstrip(b"\0").endswith(b";")}
         if not end.get(kind, True):
             raise EOFError
     except DecompressionBombError:
         raise ValueError(f"expected 1 to {PIXELS:,} pixels, got {size}") from None
-    except Exception as error:  # Pillow may say anything of what makes no sense to it
+    except Exception as error:  # Pillow may raise anything on a damaged file
         name = kind.removeprefix("image/").upper().replace("WEBP", "WebP")
         raise ValueError(f"expected a whole {name}, got one that is cut off or damaged") from error
 
 
 def _is_turned(image: Image) -> bool:
-    """Whether Exif turns a photograph by a quarter."""
+    """Return whether Exif turns a photograph by 90 degrees."""
     try:
-        return 5 <= int(image.getexif().get(_TURN, 1)) <= 8
+        return 5 <= int(image.getexif().get(_ORIENTATION, 1)) <= 8
     except Exception:  # Exif that makes no sense
         return False
 
 
-def _svg(content: bytes) -> None:
-    """Check an SVG: well-formed, without entities, of which ten lines can make gigabytes, and without deeply reused
-    parts, which no browser could draw. ValueError otherwise.
+def _check_svg(content: bytes) -> None:
+    """Raise ValueError unless an SVG is well-formed, has no entities of its own (ten lines of them can expand to
+    gigabytes), and is not too large when each part that is used again is counted again.
     """
     names: list[str] = []
-    uses: list[str] = []  # of each element in order, which one it uses; "" where it uses none
-    ends: list[int] = []  # of each, the number of the first after it that is not in it
-    within: list[int] = []  # the numbers of those that are open
-    first: dict[str, int] = {"": 0}  # id -> the first element of that id, which is the one that is used; "" is all
+    uses: list[str] = []  # for each element in order, the id that it uses; "" for none
+    ends: list[int] = []  # for each element, the number of the first one after it that is not in it
+    within: list[int] = []  # the numbers of the elements that are open
+    first: dict[str, int] = {"": 0}  # id -> the first element with it, which is the one used; "": the whole SVG
 
     def entity(*_: object) -> None:
         raise ValueError("expected an SVG without entities of its own, got one with some")
@@ -172,15 +175,15 @@ def _svg(content: bytes) -> None:
     parser.EndElementHandler = end
     try:
         parser.Parse(content, True)
-    except (expat.ExpatError, LookupError) as error:  # LookupError: of an encoding that nobody knows
+    except (expat.ExpatError, LookupError) as error:  # LookupError: an unknown encoding
         raise ValueError(f"expected a whole SVG, got one that is none: {error}") from None
     if names[0].rpartition(":")[2] != "svg":
         raise ValueError(f"expected an SVG, got a document of {names[0][:40]!r}")
     drawn("")
 
 
-def _drawing_ratio(content: bytes) -> float:
-    """Width over height of an SVG: its own, where both are lengths of one unit, else that of its viewBox."""
+def _svg_ratio(content: bytes) -> float:
+    """Return width over height of an SVG: of its own lengths if they have the same unit, otherwise of its viewBox."""
     found: list[dict[str, str]] = []
     parser = expat.ParserCreate()
     parser.StartElementHandler = lambda _, attributes: found.append(attributes) if not found else None

@@ -1,4 +1,4 @@
-"""Reads the material of a study: a table, a folder of pictures or of texts, or a PrefLib file."""
+"""Reads the items that a study compares: from a table, a folder of pictures or of texts, or a PrefLib file."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Kind = Literal["rows", "pictures", "texts"]
 
 TEXTS = (".txt", ".md", ".text", ".html", ".htm")
 LONGEST = 20_000
-"""Characters of a text."""
+"""The most characters of a text."""
 _NAMED = re.compile("id|identifier|key|name|item|sku|title|label", re.IGNORECASE)
-"""What a column that names things is called."""
+"""The names of columns that name the items."""
 THINGS = 10_000
-"""That are compared, at most."""
+"""The most items of a study."""
 FILES = 100_000
-"""Files of a folder that are looked at."""
+"""The most files of a folder."""
 NUMBER = 16
-"""Digits of the number of a picture, which are the first of its SHA-256."""
+"""The number of a picture is this many hexadecimal digits of its SHA-256, the first ones."""
 
 
 class LeftOut(NamedTuple):
-    """A file left out of the study, and why."""
+    """A file that was left out of the study, and why."""
 
     name: str
     why: str
@@ -48,16 +48,16 @@ class Material(NamedTuple):
     rows: list[dict[str, Any]]
     encoding: Encoding
     files: dict[str, Path]
-    """of pictures, by their numbers"""
+    """number of a picture -> its file"""
     left_out: tuple[LeftOut, ...]
 
 
 def read_material(source: Path, identifier: str | None = None) -> Material:
-    """Read what `source` holds: a folder with pictures in it, else one of texts; PrefLib, whose alternatives are the
-    items; or a table, `read_located_rows`, of which the column `identifier` names the items.
+    """Read the items of a study from `source`: a folder of pictures, or else of texts; a PrefLib file, whose
+    alternatives are the items; or a table (see `read_located_rows`), whose column `identifier` names the items.
 
-    A file of a folder that is no whole picture, or no text, is left out by name. FileNotFoundError where there is
-    nothing; ValueError, naming what is wrong, also where fewer than two things are left to compare.
+    A file of a folder that is no complete picture, or no text, goes to `left_out`. Raise FileNotFoundError if `source`
+    does not exist. Raise ValueError, naming what is wrong, if it cannot be read, or has fewer than two items.
     """
     if not source.exists():
         raise FileNotFoundError(f"{source}: no such file or folder")
@@ -82,8 +82,8 @@ def read_material(source: Path, identifier: str | None = None) -> Material:
 
 
 def _table(placed: Sequence[tuple[str, dict[str, Any]]], identifier: str | None) -> Material:
-    """Rows by the column that names them; by their numbers where none does. ValueError, as NAME:LINE, where a column
-    is called as one that names things, and does not do it in every row."""
+    """Return the rows of a table, named by the column `identifier`, or by one found; otherwise numbered. Raise
+    ValueError, with NAME:LINE, if all columns whose heading says that they name items lack a name in some row."""
     rows = [row for _, row in placed]
     if identifier is None:
         called = [column for column in dict.fromkeys(key for row in rows for key in row) if _NAMED.fullmatch(column)]
@@ -100,7 +100,7 @@ def _table(placed: Sequence[tuple[str, dict[str, Any]]], identifier: str | None)
 
 
 def _first_nameless(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -> str:
-    """The place of the first row without a name in the column; "" where every row has one."""
+    """Return what is wrong with the first row whose name in a column is missing or taken; "" if none is."""
     seen = dict[str, str]()
     for where, row in placed:
         name = str(row.get(column) if row.get(column) is not None else "").strip()
@@ -116,6 +116,7 @@ def _first_nameless(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -
 
 
 def _folder(source: Path) -> Material:
+    """Read a folder: as pictures if at least as many files have the ending of a picture as of a text."""
     paths = sorted(path for path in source.iterdir() if not path.name.startswith(".") and not path.is_dir())
     if len(paths) > FILES:
         raise ValueError(f"{source.name}: expected at most {FILES:,} files, got {len(paths):,}")
@@ -124,6 +125,7 @@ def _folder(source: Path) -> Material:
 
 
 def _pictures(paths: Sequence[Path]) -> Material:
+    """Read the files of a folder as pictures."""
     rows, files, left_out = [], dict[str, Path](), []
     names = _names(paths)
     for path in paths:
@@ -142,6 +144,7 @@ def _pictures(paths: Sequence[Path]) -> Material:
 
 
 def _texts(paths: Sequence[Path]) -> Material:
+    """Read the files of a folder as texts."""
     rows, left_out = [], []
     names = _names(paths)
     for path in paths:
@@ -163,9 +166,9 @@ def _texts(paths: Sequence[Path]) -> Material:
 
 
 def _read(path: Path, most: int, told: str) -> bytes:
-    """What is in a file of the folder. ValueError where it is a link to elsewhere, no plain file, or holds more than
-    `most` bytes: what is in the folder may be from somebody else, and others are shown it."""
-    # os.path.realpath, unlike Path.resolve, goes no further where a link is to itself: opening it tells of that.
+    """Read a file of the folder. Raise ValueError if it is a link out of the folder, no plain file, or has more than
+    `most` bytes (`told` says what was expected): the folder may come from somebody else, and participants see it."""
+    # os.path.realpath, unlike Path.resolve, stops at a link to itself: opening the file then raises the error.
     inside = Path(os.path.realpath(path.parent))
     if path.is_symlink() and inside not in Path(os.path.realpath(path)).parents:
         raise ValueError("expected a file of this folder, got a link to elsewhere")
@@ -179,14 +182,14 @@ def _read(path: Path, most: int, told: str) -> bytes:
 
 
 def _names(paths: Sequence[Path]) -> dict[Path, str]:
-    """What each file is called: its name without the ending, where no other has the same. Names are told as they can
-    be: bytes that are no UTF-8, and what does not print, as question marks; at most 190 characters."""
+    """Return the name of the item in each file: the file's name, without the ending unless two files differ only in it.
+    Characters that do not print are question marks; a name has at most 190 characters, and no two are the same."""
     times = Counter(path.stem for path in paths)
     found, taken = dict[Path, str](), set[str]()
     for path in paths:
         told = path.stem if times[path.stem] == 1 else path.name
         told = "".join(mark if mark.isprintable() else "?" for mark in told)[:190].strip() or "?"
-        # A table of answers would not give a name like NA back.
+        # A table of answers reads a name like NA as no name.
         told = path.name if told.lower() in MISSING else told
         name, i = told, 1
         while name in taken:
@@ -198,4 +201,5 @@ def _names(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def _why(error: Exception) -> str:
+    """Return the message of an error; of an OSError, without the path."""
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -1,4 +1,4 @@
-"""A study: a loop of comparisons with its question and pictures, in the loop's folder."""
+"""A study: a loop in which people compare pairs, with a question and pictures in the loop's folder."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from heedful.studies.reading import NUMBER, Kind, Material
 
 FILE, PICTURES = "study.json", "pictures"
 LARGEST = 2**20
-"""Bytes of that file."""
+"""The most bytes of the file."""
 ASK = "Which is better?"
 CONSENT = "Your answers are kept under a random name, and used for this study alone. You may stop at any time."
 QUESTIONS = 20
-"""How many each participant is asked, unless said."""
+"""The number of questions that each participant is asked, by default."""
 _NUMBER = re.compile(rf"[0-9a-f]{{{NUMBER}}}")
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
-    """What participants see of a study. ValueError, naming the field, for invalid values."""
+    """What participants see of a study. Raise ValueError, naming the field, for invalid values."""
 
     ask: str = ASK
     """the question"""
     kind: Kind = "rows"
     show: tuple[str, ...] = ()
-    """columns of rows that are shown; none: all"""
+    """the columns of rows that are shown; () for all"""
     consent: str = CONSENT
     """what a participant reads before the first question"""
     questions: int = QUESTIONS
-    """how many a participant is asked"""
+    """the number of questions that each participant is asked"""
     schema: int = 1
 
     def __post_init__(self) -> None:
@@ -56,19 +56,21 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create_study(path: Path, material: Material, study: Study, goal: Literal["best", "ranking"]) -> Loop:
-    """Create a study in the new folder `path`. FileExistsError where it exists; ValueError, naming the field, for
-    invalid values. On an error nothing is created.
+    """Create a study of `material` in the new folder `path`; its `goal` is to find the best item, or the ranking.
+
+    Raise FileExistsError if the folder exists, and ValueError, naming the field, for invalid values. On an error
+    nothing is created.
     """
     known = {name for row in material.rows for name in row}
     for column in study.show:
         if column not in known:
             raise ValueError(f"show: expected one of {', '.join(sorted(known))}, got {describe(column)}")
-    # No question is left to chance: there is nothing here that learning is compared with.
+    # No control arm: a study does not compare learned questions with random ones.
     settings = comparison_settings(goal, control=0.0, seed=secrets.randbits(62))
     if path.exists() or path.is_symlink():
         raise FileExistsError(errno.EEXIST, "there is something of that name", str(path))
     _clear(path)
-    # Made beside, and moved there when it is whole: half a study is none, whatever happens meanwhile.
+    # Made in a neighbouring folder and moved when complete, so that no crash leaves half a study.
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", suffix=".part", dir=path.parent) as folder:
         part = Path(folder) / "study"
         with Loop.create(part, encoding=material.encoding, items=material.rows, settings=settings):
@@ -79,17 +81,17 @@ def create_study(path: Path, material: Material, study: Study, goal: Literal["be
 
 
 def update_study(path: Path, study: Study) -> None:
-    """Replace what participants see of a study. Its answers stay, so the caller may change only what no answer depends
+    """Replace what participants see of a study. The answers stay, so the caller may change only what no answer depends
     on.
     """
     _write(path / FILE, msgspec.json.format(msgspec.json.encode(study)))
 
 
 def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
-    """Add new items to a study: how many were new, and the names still asked about that the material no longer has.
+    """Add the items of `material` to a study; return (how many were new, the names of items that only the study has).
 
-    A file whose bytes are already in the study is that item, under its name there. ValueError for material of another
-    kind.
+    A file whose content is already in the study is the same item, under the name that it has there. Raise ValueError if
+    the material is of another kind than the study's.
     """
     kind = study_of(loop.path).kind
     if material.kind != kind:
@@ -101,8 +103,8 @@ def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
 
 
 def _as_before(loop: Loop, material: Material) -> list[dict[str, Any]]:
-    """The material's rows, with each item under its name in the study: names of files depend on the other files, and an
-    item with two names would be compared with itself.
+    """Return the rows of `material`, with each item under the name that it has in the study. The name of a file depends
+    on the other files, and an item with two names would be compared with itself.
     """
     if material.kind == "rows":
         return material.rows
@@ -121,8 +123,8 @@ def _as_before(loop: Loop, material: Material) -> list[dict[str, Any]]:
 
 
 def study_of(path: Path) -> Study:
-    """The study in a loop's folder; for a loop made otherwise, a study of its rows. ValueError where its file is
-    damaged.
+    """Return the study in the folder of a loop; the default one if the loop was not made as a study. Raise ValueError
+    if the file is damaged.
     """
     try:
         content = read_own(path, FILE, most=LARGEST)
@@ -135,7 +137,7 @@ def study_of(path: Path) -> Study:
 
 
 def picture_in(path: Path, number: str) -> tuple[bytes, str] | None:
-    """Bytes and media type of the picture with this number in a loop's folder; None where there is none."""
+    """Return (the bytes, the media type) of the picture with this number in a loop's folder; None if there is none."""
     if not _NUMBER.fullmatch(number):
         return None
     try:
@@ -148,15 +150,15 @@ def picture_in(path: Path, number: str) -> tuple[bytes, str] | None:
 
 @lru_cache(maxsize=10_000)
 def picture_ratio(path: Path, number: str) -> float:
-    """Width over height of the picture with this number; 1 where there is none. Pictures never change under their
-    number.
+    """Return width over height of the picture with this number; 1 if there is none. The number is a digest of the
+    content, so the result is cached.
     """
     found = picture_in(path, number)
     return 1.0 if found is None else aspect_ratio(found[0])
 
 
 def _clear(path: Path) -> None:
-    """Remove the remains of interrupted creations of this study."""
+    """Remove what interrupted creations of this study left behind."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.{'[a-z0-9_]' * 8}.part"):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -173,7 +175,7 @@ def _keep_pictures(path: Path, material: Material) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write all of a private file, or nothing."""
+    """Write a file that only its owner can read, completely or not at all."""
     part = path.with_name(f".{path.name}.part")
     with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(content)
