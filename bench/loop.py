@@ -127,7 +127,7 @@ def folding(folder: Path, learner: str, events: int) -> dict[str, float]:
         loop.feedback_many([clicks(made, i) for i in range(first, min(first + 1000, events))])
     writing = time.perf_counter() - start
     start = time.perf_counter()
-    loop.projection.folded(loop.projection.log.last()[0], from_scratch=True)
+    loop.projection.fold(loop.projection.log.last()[0], from_scratch=True)
     fold = time.perf_counter() - start
     loop.close()
     start = time.perf_counter()

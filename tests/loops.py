@@ -90,7 +90,7 @@ def bits_from_scratch(loop: Loop) -> dict[str, bytes]:
     projection = loop.projection
     with projection.turn:
         since = projection._since_snapshot, projection._since_mark
-        found = bits_of(projection.folded(projection._head, from_scratch=True))
+        found = bits_of(projection.fold(projection._head, from_scratch=True))
         projection._since_snapshot, projection._since_mark = since
         return found
 

@@ -274,7 +274,7 @@ def test_ubi_logs_are_imported(ubi: None) -> None:
     with Loop.open("cars.heedful") as loop:
         forms = [(record.form, record.text) for _, _, record in loop.projection.lessons()]
         assert forms == [("clicks", None), ("clicks", None), ("action", "buy")]  # what the loop calls a purchase
-        assert loop.projection.known("q1") is not None
+        assert loop.projection.find_decision("q1") is not None
     again = heedful("import cars events.jsonl --ubi queries.jsonl --json")
     assert again.json["counts"] == counts(decision=(0, 3, 0), feedback=(0, 3, 0))
 

@@ -318,7 +318,7 @@ def test_decide_prints_the_order_with_what_is_known_of_it(cars: str) -> None:
     assert {row[1]: row[2:] for row in rows[3:5]} == cells
     assert rows[5] == ["decision", "d1"]
     with Loop.open("cars.heedful") as loop:
-        known = loop.projection.known("d1")
+        known = loop.projection.find_decision("d1")
         assert known is not None
         assert known.person == "ann"
         assert f"probability of just this {known.record.probability:#.3g}; arm learned; model version 0" in got.out
@@ -351,7 +351,7 @@ def test_decide_as_json(cars: str) -> None:
     assert (told["id"], len(told["shown"]), told["version"], told["arm"]) == ("d1", 3, 0, "learned")
     assert decided("decide cars --id d1 --show 3 --deferred") == told  # the same again
     with Loop.open("cars.heedful") as loop:
-        known = loop.projection.known("d1")
+        known = loop.projection.find_decision("d1")
         assert known is not None
         assert known.record.deferred
         assert len(known.names) == 6
@@ -369,7 +369,7 @@ def test_decide_in_a_context() -> None:
     heedful(f"{INIT} --context requests.csv --cross day:hp")
     decided("decide cars --id d1 --context {}", '{"day": "mon", "hurry": 2}')
     with Loop.open("cars.heedful") as loop:
-        known = loop.projection.known("d1")
+        known = loop.projection.find_decision("d1")
         assert known is not None
         assert known.record.context == {"day": "mon", "hurry": 2}
 
@@ -464,7 +464,7 @@ def test_every_form_of_feedback(cars: str, options: list[str], form: dict[str, A
     assert (got.json["status"], got.json["event"], got.json["late"]) == ("applied", "e1", False)
     assert set(got.json) == {"status", "event", "seq", "version", "late", "learned", "reason"}
     with Loop.open("cars.heedful") as loop:
-        [(_, _, record)], known = loop.projection.lessons(), loop.projection.known("d1")
+        [(_, _, record)], known = loop.projection.lessons(), loop.projection.find_decision("d1")
         assert known is not None
         kept = {name: getattr(record, name) for name in form}
         if "chosen" in kept:
@@ -612,10 +612,10 @@ def test_forget_asks_first(cars: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bad(heedful("forget cars ann"), "stopped", 130)
     assert asked[0] == ("Erase all that was decided for and learned from 'ann'?", {"abort": True, "err": True})
     with Loop.open("cars.heedful") as loop:
-        assert loop.projection.known("d1") is not None
+        assert loop.projection.find_decision("d1") is not None
     assert heedful("forget cars ann").code == 0
     with Loop.open("cars.heedful") as loop:
-        assert loop.projection.known("d1") is None
+        assert loop.projection.find_decision("d1") is None
 
 
 def test_forget_says_what_is_gone_and_what_is_out_of_reach(cars: str, folder: Path) -> None:

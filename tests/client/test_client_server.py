@@ -105,7 +105,7 @@ NAMES = [f"i{j}" for j in range(6)]
 def decisions(folder: Path) -> dict[str, tuple[str, list[str]]]:
     """(arm, what was shown) of every decision in the log, by id."""
     with Loop.open(folder / "cars.heedful") as loop:
-        known = {e.id: loop.projection.known(e.id) for e in loop.projection.log.events(kinds=["decision"])}
+        known = {e.id: loop.projection.find_decision(e.id) for e in loop.projection.log.events(kinds=["decision"])}
         assert bits(loop) == bits_from_scratch(loop)
         return {id: (k.record.arm, [k.names[j] for j in k.record.shown]) for id, k in known.items() if k is not None}
 

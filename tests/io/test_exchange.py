@@ -347,7 +347,7 @@ def test_somebody_elses_decision_teaches(loop: Loop) -> None:
     answer = loop.projection.log.find("feedback", "e")
     assert answer is not None
     assert answer.time - event.time == 5_000_000
-    known = loop.projection.known("d")
+    known = loop.projection.find_decision("d")
     assert known is not None
     assert (known.record.arm, known.record.probability, known.record.shown) == ("imported", None, (1, 0))
     assert np.allclose(known.record.prior, np.array([2.0, -2.0, 0.0]) / (8 / 3) ** 0.5)
@@ -365,7 +365,7 @@ def test_an_item_may_change_and_change_back(loop: Loop) -> None:
     ]
     assert status(brought(loop, told)) == ["applied"] * 5
     assert status(brought(loop, told)) == ["duplicate"] * 5
-    known = loop.projection.known("d")
+    known = loop.projection.find_decision("d")
     assert known is not None
     at = [event for event in loop.projection.log.events(kinds=["item"]) if event.subject == "new"]
     assert [json.loads(event.payload)["f0"] for event in at] == [1.0, 3.0, 1.0, 1.0]
@@ -426,9 +426,9 @@ def test_the_same_id_with_other_content_is_rejected(loop: Loop) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({}, "kind: expected item, withdraw, decision, activate, feedback, undo, got none"),
-    ({"kind": "click"}, "kind: expected item, withdraw, decision, activate, feedback, undo, got 'click'"),
-    ({"kind": ["item"]}, "kind: expected item, withdraw, decision, activate, feedback, undo, got ['item']"),
+    ({}, "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, got none"),
+    ({"kind": "click"}, "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, got 'click'"),
+    ({"kind": ["item"]}, "kind: expected item, withdraw, decision, activate, feedback, undo, rollback, got ['item']"),
     ({"kind": "item", "f0": 1}, "id: expected a text of 1 to 200 printable characters, got None"),
     ({"kind": "withdraw", "id": "a", "f0": 1}, "withdraw: expected id, got another field: 'f0'"),
     (

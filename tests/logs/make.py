@@ -168,7 +168,7 @@ def _prior(loop: Loop) -> list[float] | None:
 
 def told(loop: Loop, id: str) -> dict[str, Any]:
     """A decision that is in the log, as `decide` tells it again."""
-    known = loop.projection.known(id)
+    known = loop.projection.find_decision(id)
     assert known is not None
     return as_then(loop, loop.decide(id=id, person=known.person).plain())
 

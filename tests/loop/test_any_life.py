@@ -165,7 +165,7 @@ def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
                 == self.reference.size(show if how == "recorded" else asked["show"], len(eligible))
             )
             assert set(d.shown) <= set(eligible)
-            known = loop.projection.known(id)
+            known = loop.projection.find_decision(id)
             assert known is not None
             self.check_prior(known.record.prior, asked.get("prior"))
             record = known.record

@@ -82,9 +82,9 @@ def test_what_a_power_cut_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         after = cut(path, tmp_path / "after", synced[path / "log.db"])
     with Loop.open(after) as loop:
         assert loop.settings.durable == durable
-        assert loop.projection.known("answered") is not None
+        assert loop.projection.find_decision("answered") is not None
         assert loop.projection.log.find("feedback", "e") is not None
-        assert (loop.projection.known("unanswered") is None) == (durable == "feedback")
+        assert (loop.projection.find_decision("unanswered") is None) == (durable == "feedback")
         answer = loop.feedback("unanswered", id="late", clicks=["i4"])
         assert isinstance(answer, LostDecision) == (durable == "feedback")
         assert answer.status == ("rejected" if durable == "feedback" else "applied")
@@ -97,7 +97,7 @@ def test_a_repeat_of_what_another_process_still_waits_for_is_on_the_disk_too(
     path = tmp_path / "loop"
     with disk(monkeypatch) as synced, small_loop(path, durable="feedback") as loop, Loop.open(path) as other:
         loop.decide(id="d")
-        pending = loop.answering.drafted("d", "e", None, {"clicks": ["i3"]})
+        pending = loop.feedback_reader.read("d", "e", None, {"clicks": ["i3"]})
         assert loop.projection.attempt([pending], durable=False) is not None
         assert other.feedback("d", id="e", clicks=["i3"]).status == "duplicate"
         after = cut(path, tmp_path / "after", synced[path / "log.db"])
@@ -149,7 +149,7 @@ def test_what_was_acknowledged_is_kept(acts: list[str]) -> None:
                 told["decision", f"d{n}"] = kept
             elif act in ("feedback", "activate") and any(kind == "decision" for kind, _ in told):
                 id = max((seq, id) for (kind, id), seq in told.items() if kind == "decision")[1]
-                shown = loop.projection.known(id)
+                shown = loop.projection.find_decision(id)
                 assert shown is not None
                 answer = (
                     loop.activate(id) if act == "activate" else

@@ -85,7 +85,7 @@ def test_full_disk(tmp_path: Path, pages: int) -> None:
             assert "n999" not in loop.items
             assert everything(loop) == before
             assert loop.explain is not None
-            assert loop.projection.known("d") is not None
+            assert loop.projection.find_decision("d") is not None
         assert loop.decide(id="big", context=big).id == "big"
         assert {a.status for a in loop.feedback_many(many)} == {"applied"}
         assert loop.projection.model.shared.t == 4 + 1000
@@ -207,7 +207,7 @@ def test_locked_by_another_process(tmp_path: Path) -> None:
                     act()
                 assert 0.05 < time.monotonic() - start < 3.0
                 assert everything(loop) == before
-            assert loop.projection.known("d1") is not None  # reading goes on
+            assert loop.projection.find_decision("d1") is not None  # reading goes on
             other.execute("ROLLBACK")
         for act in acts[:-1]:
             act()
@@ -260,7 +260,7 @@ def test_reads_while_somebody_writes(tmp_path: Path) -> None:
         other.execute("BEGIN IMMEDIATE")
         loop = Loop.open(tmp_path / "loop")
         assert bits(loop) == whole
-        assert loop.projection.known("d0") is not None
+        assert loop.projection.find_decision("d0") is not None
     loop.close()
 
 

@@ -50,7 +50,7 @@ def loop(tmp_path: Path) -> Iterator[Loop]:
 
 def encoded(loop: Loop, decision: str) -> dict[str, Any]:
     """The features of a decision's candidates, by name."""
-    known = loop.projection.known(decision)
+    known = loop.projection.find_decision(decision)
     assert known is not None
     return dict(zip(known.names, loop.projection.requests.context(known).x))
 
@@ -191,7 +191,7 @@ def test_the_loop_folds_the_learner(loop: Loop) -> None:
     learner = BestWorst(4)
     state = learner.init(np.random.default_rng(0))
     for told in reversed(loop.lessons()):
-        shown = loop.projection.known(told.decision)
+        shown = loop.projection.find_decision(told.decision)
         assert shown is not None
         context = loop.projection.requests.context(shown)
         worst = next(e["worst"] for e in export_lines(loop) if e.get("id") == told.event)
@@ -251,7 +251,7 @@ def test_explained_replayed_reported(loop: Loop) -> None:
     assert found.difference is None
     right, claimed = 0, []
     for told in loop.lessons():
-        known = loop.projection.known(told.decision)
+        known = loop.projection.find_decision(told.decision)
         assert known is not None
         chance = {known.names[j]: p for j, p in zip(known.record.shown, known.record.predicted)}
         assert sum(chance.values()) == pytest.approx(1.0)

@@ -621,7 +621,7 @@ def test_another_process_forgets_while_this_one_is_about_to_write(tmp_path: Path
     folder = tmp_path / "loop"
     with small_loop(folder, control=0.0) as one, Loop.open(folder) as two:
         decided(one, ["annemarie", "bob"])
-        draft = two.answering.drafted("annemarie-shown", "late", None, {"better": ["i3"]})
+        draft = two.feedback_reader.read("annemarie-shown", "late", None, {"better": ["i3"]})
         undo = one.feedback("annemarie-shown", id="a", better=["i4"]).seq
         one.forget("annemarie")
         [a] = two._submit([draft])

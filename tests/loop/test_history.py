@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful import Loop
-from heedful.loop.decide import Asked
+from heedful.loop.decide import DecisionRequest
 from heedful.loop.history import LessonTold
 from heedful.loop.interactions.forms import BETTER
 from heedful.loop.log import Log
@@ -146,7 +146,7 @@ def test_what_became_of_it(loop: Loop) -> None:
         ("e0", True, True),
     ]
     assert not said(loop, none=True).learned
-    known = loop.projection.known(loop.decide(FIVE, id="mail", deferred=True).id)
+    known = loop.projection.find_decision(loop.decide(FIVE, id="mail", deferred=True).id)
     assert known is not None
     loop.activate("mail", time=known.since + 7200 * 1_000_000)
     loop.feedback("mail", time=known.since + 7201 * 1_000_000, none=True)
@@ -235,8 +235,8 @@ def test_what_another_process_wrote_is_told(loop: Loop) -> None:
 def grown(loop: Loop, n: int, start: int) -> None:
     """n more decisions, each answered, in few commits."""
     for first in range(start, start + n, 500):
-        asked = [loop.deciding.asked(FIVE, id=f"d{i}") for i in range(first, first + 500)]
-        loop.projection.submit([loop.deciding.proposed(each) for each in asked if isinstance(each, Asked)])
+        asked = [loop.decider.read(FIVE, id=f"d{i}") for i in range(first, first + 500)]
+        loop.projection.submit([loop.decider.propose(each) for each in asked if isinstance(each, DecisionRequest)])
         loop.feedback_many({"decision": f"d{i}", "id": f"e{i}", "better": ["i1"]} for i in range(first, first + 500))
 
 

@@ -932,7 +932,7 @@ def test_what_was_not_shown_need_not_be_kept(tmp_path: Path, learner: str) -> No
     whole, less = loops
     assert bits(whole) == bits(less) == bits_from_scratch(less)
     assert [loop.explain("d7").margin for loop in loops] == [whole.explain("d7").margin] * 2
-    known = less.projection.known("d5")
+    known = less.projection.find_decision("d5")
     assert known is not None
     assert len(known.names) == 4
     assert known.record.of == 9

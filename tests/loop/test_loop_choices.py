@@ -280,7 +280,7 @@ def test_the_probability_is_how_often_it_is_shown(folder: Path, show: int) -> No
             answer(loop, loop.decide(person="p", id=f"first{t}"))
         n, shown, told = 6000 // show**2, Counter[tuple[str, ...]](), dict[tuple[str, ...], float]()
         for t in range(n):
-            d = loop.deciding.proposed(loop.deciding.asked(person="p", show=show, id=f"d{t}"))  # type: ignore[arg-type]
+            d = loop.decider.propose(loop.decider.read(person="p", show=show, id=f"d{t}"))  # type: ignore[arg-type]
             known = d.decision
             assert known is not None
             names = tuple(known.names[j] for j in known.record.shown)
@@ -613,8 +613,8 @@ def test_the_report_says_how_often_it_predicted(folder: Path) -> None:
         assert (told.answers, told.details["equal"], told.details["unsure"], told.baseline) == (80, 1, 1, 0.5)
         rights = []
         for t in range(80):
-            record = loop.projection.known(f"d{t}").record  # type: ignore[union-attr]
-            names = loop.projection.known(f"d{t}").names  # type: ignore[union-attr]
+            record = loop.projection.find_decision(f"d{t}").record  # type: ignore[union-attr]
+            names = loop.projection.find_decision(f"d{t}").names  # type: ignore[union-attr]
             best = max(names, key=lambda name: liking(name, t % 3))
             chance = record.predicted[names.index(best)]
             rights.append(0.5 if chance == 0.5 else float(chance > 0.5))

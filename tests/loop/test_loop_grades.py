@@ -109,7 +109,7 @@ def test_the_control_keeps_the_callers_order_and_is_predicted_all_the_same(folde
             assert d.predicted == tuple(named[name] for name in d.shown)
             assert d.shown == (("i0", "i1", "i2", "i3") if d.arm == "control" else tuple(named))
             assert d.probability == pytest.approx(0.4 if d.arm == "control" else 0.6)
-            assert loop.projection.known(d.id).record.predicted == d.predicted  # type: ignore[union-attr]
+            assert loop.projection.find_decision(d.id).record.predicted == d.predicted  # type: ignore[union-attr]
         assert arms == {"control", "learned"}
 
 
@@ -270,7 +270,7 @@ def test_the_model_is_the_fold_whatever_happened(folder: Path, spec: str, shrink
                 continue
             shown = None
             with Loop.open(folder / "l") as other:
-                known = other.projection.known(f"d{t}")
+                known = other.projection.find_decision(f"d{t}")
                 assert known is not None
                 shown = [known.names[j] for j in known.record.shown]
             loop.record(names, shown, id=f"d{t}", person=f"p{t % 5}")
@@ -341,7 +341,7 @@ def test_a_grade_is_explained_by_its_score(folder: Path, spec: str, shrink: floa
     with small_loop(folder / "l", spec, shrink=shrink, control=0.2) as loop:
         taught(loop, 40)
         for t in range(0, 40, 3):
-            known = loop.projection.known(f"d{t}")
+            known = loop.projection.find_decision(f"d{t}")
             assert known is not None
             told = loop.explain(f"d{t}")
             assert (told.first, told.second) == (known.names[known.record.shown[0]], None)

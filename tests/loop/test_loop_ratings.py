@@ -227,7 +227,7 @@ def test_how_many_are_shown(folder: Path) -> None:
         assert len(loop.decide(person="p").shown) == 3
         d = loop.decide([f"i{j}" for j in range(8)], person="p", show=5, id="d")
         assert len(d.shown) == 5
-        known = loop.projection.known("d")
+        known = loop.projection.find_decision("d")
         assert known is not None
         assert (known.names, known.record.of, len(known.record.items)) == (d.shown, 8, 5)
         assert len(loop.decide(["i0", "i1"], person="p", show=5).shown) == 2
@@ -497,7 +497,7 @@ def test_the_model_is_the_fold_whatever_happened(folder: Path, spec: str) -> Non
         assert bits(loop) == bits_from_scratch(loop)
         assert loop.verify() == []
         kept = bits(loop)
-        shown = {f"d{t}": loop.projection.known(f"d{t}") for t in range(40)}
+        shown = {f"d{t}": loop.projection.find_decision(f"d{t}") for t in range(40)}
     with Loop.open(folder / "l") as loop:
         assert loop.notes == []
         assert bits(loop) == kept
@@ -603,7 +603,7 @@ def test_out_as_lines_and_into_another_loop(folder: Path) -> None:
         taught(loop, 20)
         loop.withdraw("i2")
         loop.decide(person="p1", id="x", repeats=True)
-        loop.feedback("x", id="ex", actions={next(iter(loop.projection.known("x").names)): ["view", "buy"]})  # type: ignore[union-attr]
+        loop.feedback("x", id="ex", actions={next(iter(loop.projection.find_decision("x").names)): ["view", "buy"]})  # type: ignore[union-attr]
         loop.put_items([{"id": "i2", "title": "back"}])
         loop.decide(["i2"], person="p0", id="y")
         loop.feedback("y", id="ey", rating={"i2": 5})
@@ -737,7 +737,7 @@ def test_another_learner_is_asked_before_it_learns(folder: Path, spec: str) -> N
         state = learner.init(np.random.default_rng(np.random.SeedSequence(0).spawn(3)[2]))
         off = []
         for t in range(30):
-            known = loop.projection.known(f"d{t}")
+            known = loop.projection.find_decision(f"d{t}")
             assert known is not None
             items = np.array([int(name[1:]) for name in known.names])
             ratings = np.array([liking(name, t % 5) for name in known.names])
@@ -803,8 +803,8 @@ def test_the_report_by_hand(folder: Path) -> None:
         loop.decide(person="p2", id="d2")
         loop.feedback("d2", none=True)
         # Nothing is known at first: the middle. Then (5 + 3) / 2 and (1 + 3) / 2.
-        assert loop.projection.known("d0").record.predicted == (3.0, 3.0)  # type: ignore[union-attr]
-        assert loop.projection.known("d1").record.predicted == (4.0, 2.0)  # type: ignore[union-attr]
+        assert loop.projection.find_decision("d0").record.predicted == (3.0, 3.0)  # type: ignore[union-attr]
+        assert loop.projection.find_decision("d1").record.predicted == (4.0, 2.0)  # type: ignore[union-attr]
         found = loop.report()
         assert found.prediction is not None
         assert (found.prediction.answers, found.prediction.details["mean"]) == (4, 3.0)
@@ -985,7 +985,7 @@ def test_nothing_is_learned_of_what_is_withdrawn_beside_an_undo(tmp_path: Path) 
         assert first is not None
         undo = PendingEvent(Event(0, "undo", "u", now(), None, first.seq, 0, "{}"))
         given = [
-            loop.answering.drafted("d", id, None, {"rating": {item: 3}}) for id, item in (("f", "i0"), ("g", "i1"))
+            loop.feedback_reader.read("d", id, None, {"rating": {item: 3}}) for id, item in (("f", "i0"), ("g", "i1"))
         ]
         answers = loop.projection.submit([undo, *[draft for draft in given if isinstance(draft, PendingEvent)]])
         assert [answer.learned for answer in answers] == [True, False, True]

@@ -59,7 +59,7 @@ def test_the_limit_is_of_bytes_that_are_really_held(tmp_path: Path, monkeypatch:
     with small_loop(tmp_path / "loop", n_items=200) as loop:
         asked = [loop.decide(**ways(loop, k)[way]).id for k in range(80)]
         assert 5_000 < held(loop) <= 60_000 + sys.getsizeof(loop.projection._decisions)
-        assert loop.projection.known(asked[0]) is not None  # read from the log again
+        assert loop.projection.find_decision(asked[0]) is not None  # read from the log again
         assert held(loop) <= 60_000 + sys.getsizeof(loop.projection._decisions)
 
 
@@ -145,7 +145,7 @@ def test_what_was_on_offer_once_is_known_for_good(tmp_path: Path, seed: int) -> 
 def _same_candidates(loop: Loop, among: dict[str, list[dict[str, Any]]]) -> None:
     assert len(among) > 10
     for id, candidates in among.items():
-        known = loop.projection.known(id)
+        known = loop.projection.find_decision(id)
         assert known is not None
         assert known.names == tuple(row["id"] for row in candidates)
         x = loop.projection.requests.context(known).x

@@ -62,7 +62,7 @@ def test_an_item_and_what_the_request_says_of_it_are_one_candidate(tmp_path: Pat
         prior = [float(j % 3) for j in range(8)]
         d = loop.decide(said(0), person="p", prior=prior, id="d")
         assert set(d.shown) == {each["id"] for each in said(0)}
-        known = loop.projection.known("d")
+        known = loop.projection.find_decision("d")
         assert known is not None
         x = loop.projection.requests.context(known).x
         assert np.array_equal(x[:, :-1], by_hand(said(0), there))
@@ -162,7 +162,7 @@ def test_with_a_context_and_crosses(tmp_path: Path) -> None:
     )
     with loop:
         d = loop.decide(said(0), context={"hour": 5.0}, id="d")
-        x = loop.projection.requests.context(loop.projection.known("d")).x  # type: ignore[arg-type]
+        x = loop.projection.requests.context(loop.projection.find_decision("d")).x  # type: ignore[arg-type]
         plain = by_hand(said(0), {row["id"]: row for row in ITEMS})
         hour = context.encode({"hour": 5.0})[0]
         crossed = np.column_stack([plain, hour * plain[:, 4], hour * plain[:, 1]])
@@ -247,13 +247,13 @@ def test_what_is_optional_may_be_missing_and_a_feature_says_so(tmp_path: Path) -
     with shop(tmp_path / "loop", optional) as loop:
         assert loop.feature_names[4:6] == ["bm25", "bm25 missing"]
         loop.decide(["i0", {"id": "i1"}][:1], id="d")
-        known = loop.projection.known("d")
+        known = loop.projection.find_decision("d")
         assert known is not None
         assert loop.projection.requests.context(known).x[0, 4:6].tolist() == [0.0, 1.0]
         assert set(loop.decide().shown) == set(loop.items)
     with shop(tmp_path / "both", query) as loop:
         loop.decide([{"id": "i0", "v": [1, 2]}], id="d")
-        known = loop.projection.known("d")
+        known = loop.projection.find_decision("d")
         assert known is not None
         assert loop.projection.requests.context(known).x[0, 4:8].tolist() == [0.0, 1.0, 1.0, 2.0]
 

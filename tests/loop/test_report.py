@@ -92,7 +92,7 @@ def test_what_was_preferred_but_not_shown_scores_nothing(tmp_path: Path) -> None
         loop.feedback("d2", clicks=[elsewhere], chain=["d3"])  # what she expected she found in a later list
         assert loop.report().learned == Arm(3, 2, 0.0)
         loop.decide(FIVE, id="d4", person="ann", show=2)
-        last = loop.projection.known("d4")
+        last = loop.projection.find_decision("d4")
         assert last is not None
         seen = last.names[last.record.shown[1]]
         loop.decide(FIVE, id="d5", person="ann")
@@ -147,7 +147,7 @@ def test_only_the_newest_are_looked_at_and_that_is_said(tmp_path: Path) -> None:
             loop.feedback(f"d{i}", clicks=[shown[0]] if i < 20 else [shown[1]])
         loop.feedback("d0", thumb="up")  # of today, but on a list that is not looked at
         some, all_of_them = loop.report(10), loop.report(30)
-        first = loop.projection.known("d20")
+        first = loop.projection.find_decision("d20")
         assert first is not None
         assert (some.decisions, some.whole, some.since) == (10, False, first.since)
         assert (some.learned, some.feedback.given) == (Arm(10, 10, 0.5), 10)
@@ -178,7 +178,7 @@ def test_windows_follow_each_other_and_sum_to_the_whole(tmp_path: Path) -> None:
             assert sum(arm.answered * (arm.mean or 0.0) for arm in arms) == pytest.approx(whole.answered * whole.mean)
         assert [window.seq for window in report.series] == sorted({window.seq for window in report.series})
         assert {window.learned.shown + window.control.shown for window in report.series} == {12, 13}
-        last = loop.projection.known("d1204")
+        last = loop.projection.find_decision("d1204")
         assert last is not None
         assert (report.series[-1].seq, report.series[-1].time) == (last.seq, last.since)
 
@@ -264,7 +264,7 @@ def test_empty_and_late(two: Loop) -> None:
         two.feedback(f"d{i}", time=start + minute + (i == 5), **given)  # a minute is not late yet
     assert two.report().feedback == Counts(7, 4, 0, 1, 0)
     deferred = two.decide(id="mail", deferred=True)
-    known = two.projection.known(deferred.id)
+    known = two.projection.find_decision(deferred.id)
     assert known is not None
     two.activate("mail", time=known.since + 10 * minute)
     two.feedback("mail", time=known.since + 11 * minute, none=True)

@@ -46,7 +46,7 @@ def resolved(loop: Loop, decision: DecisionRecord, names: Any, later: Any = None
     """(the record, the features that came along) of feedback on a decision; `later` the decisions of a chain."""
     found = later or {}
     items = [int(name[1:]) for name in names]
-    return requests(loop).resolved(parse_feedback(form), decision, names, lambda: X[items], lambda id: found[id])
+    return requests(loop).resolve(parse_feedback(form), decision, names, lambda: X[items], lambda id: found[id])
 
 
 SHOWN = DecisionRecord(shown=[2, 0])
@@ -67,27 +67,27 @@ SCORES = st.lists(
 def test_scores_become_mean_0_variance_1(loop: Loop, scores: list[float]) -> None:
     """In the order they had; all alike are as none."""
     names = [f"i{j}" for j in range(len(scores))]
-    prior = requests(loop).parsed(names, None, scores, None).prior
+    prior = requests(loop).parse(names, None, scores, None).prior
     if not prior:
         assert max(scores) - min(scores) <= 1e-11 * max(map(abs, scores))
         return
     assert np.mean(prior) == pytest.approx(0.0, abs=1e-6)
     assert np.std(prior) == pytest.approx(1.0, abs=1e-6)
     assert all((a <= b) or (p >= q) for a, p in zip(scores, prior) for b, q in zip(scores, prior))
-    assert requests(loop).parsed(names, None, dict(zip(names, scores)), None).prior == prior
-    assert requests(loop).parsed(names, None, np.array(scores), None).prior == prior
+    assert requests(loop).parse(names, None, dict(zip(names, scores)), None).prior == prior
+    assert requests(loop).parse(names, None, np.array(scores), None).prior == prior
 
 
 def test_scores_by_hand(loop: Loop) -> None:
     """(1, 3, 5): mean 2 less and more, over sqrt(8 / 3)."""
-    prior = requests(loop).parsed(["i0", "i1", "i2"], None, [1, 3, 5], None).prior
+    prior = requests(loop).parse(["i0", "i1", "i2"], None, [1, 3, 5], None).prior
     assert prior == pytest.approx([-math.sqrt(1.5), 0.0, math.sqrt(1.5)])
-    prior = requests(loop).parsed(["i0", "i1", "i2"], None, {"i2": 4, "i0": 2}, None).prior
+    prior = requests(loop).parse(["i0", "i1", "i2"], None, {"i2": 4, "i0": 2}, None).prior
     assert prior == (-1.0, 0.0, 1.0)  # nothing said is the average of what was said
-    assert requests(loop).parsed(["i0", "i1"], None, [2, 2], None).prior == ()
-    assert requests(loop).parsed(["i0"], None, [7], None).prior == ()
-    assert requests(loop).parsed(["i0", "i1"], None, {}, None).prior == ()
-    assert requests(loop).parsed(["i0"], None, None, None).x[0, -1] == 0.0
+    assert requests(loop).parse(["i0", "i1"], None, [2, 2], None).prior == ()
+    assert requests(loop).parse(["i0"], None, [7], None).prior == ()
+    assert requests(loop).parse(["i0", "i1"], None, {}, None).prior == ()
+    assert requests(loop).parse(["i0"], None, None, None).x[0, -1] == 0.0
 
 
 # ---------------------------------------------------------------------------- features, now and out of the log
@@ -108,12 +108,12 @@ def test_what_the_log_gives_back_is_what_was_asked(
     some = [ITEMS[j] for j in order[:size]]
     names = [row["id"] for row in some]
     given = some if inline else names
-    request = requests(loop).parsed(given, context, [float(j % 3) for j in order[:size]] if prior else None, None)
+    request = requests(loop).parse(given, context, [float(j % 3) for j in order[:size]] if prior else None, None)
     assert request.called == tuple(names)
     assert request.x.shape == (size, len(loop.feature_names))
     assert request.x[:, : X.shape[1]].tolist() == X[list(order[:size])].tolist()
     d = loop.decide(given, context=context, prior=request.prior or None)
-    known = loop.projection.known(d.id)
+    known = loop.projection.find_decision(d.id)
     assert known is not None
     out = requests(loop).context(known)
     assert out.x[:, :-1].tobytes() == request.x[:, :-1].tobytes()
@@ -127,7 +127,7 @@ def test_a_context_is_crossed_by_hand(loop: Loop) -> None:
     context = loop.manifest.context
     assert context is not None
     encoded = dict(zip(context.names, context.encode(CONTEXTS[3])))
-    row = requests(loop).parsed(["i7"], CONTEXTS[3], None, None).x[0]
+    row = requests(loop).parse(["i7"], CONTEXTS[3], None, None).x[0]
     plain = dict(zip(loop.manifest.encoding.names, X[7]))
     crossed = {name: value for name, value in zip(names, row) if " × " in name}
     assert set(crossed) == {
@@ -139,13 +139,13 @@ def test_a_context_is_crossed_by_hand(loop: Loop) -> None:
     for name, value in crossed.items():
         c, i = name.split(" × ")
         assert value == np.float32(encoded[c]) * np.float32(plain[i])
-    nothing = requests(loop).parsed(["i7"], {"hour": None}, None, None).x[0]
+    nothing = requests(loop).parse(["i7"], {"hour": None}, None, None).x[0]
     assert [v for name, v in zip(names, nothing) if "device" in name] == [0.0, 0.0]
 
 
 def test_inline_candidates_are_named_by_identifier_id_or_place(loop: Loop) -> None:
     def names(given: Any) -> list[str]:
-        return requests(loop).parsed(given, None, None, None).names
+        return requests(loop).parse(given, None, None, None).names
 
     assert names([{"id": "a", "f0": 1}, {"f0": 2}, {"id": 7}]) == ("a", "1", "7")
     with pytest.raises(ValueError, match="candidates: expected each once, got '1' 2 times"):
@@ -155,7 +155,7 @@ def test_inline_candidates_are_named_by_identifier_id_or_place(loop: Loop) -> No
 def test_the_identifier_may_have_another_name(tmp_path: Path) -> None:
     items = [{"sku": f"s{j}", "price": float(j)} for j in range(3)]
     with Loop.create(tmp_path / "l", encoding=infer(items, identifier="sku"), items=items) as loop:
-        parsed = requests(loop).parsed([{"sku": "x", "price": 1.0}, {"id": "y"}], None, None, None)
+        parsed = requests(loop).parse([{"sku": "x", "price": 1.0}, {"id": "y"}], None, None, None)
         assert parsed.names == ("x", "y")
         assert loop.items == ["s0", "s1", "s2"]
 
@@ -236,7 +236,7 @@ def test_an_edit_keeps_the_callers_score_of_what_it_was_made_of(loop: Loop) -> N
     [(event, known, record)] = [each for each in loop.projection.lessons() if each[0].id == "the edit"]
     context = requests(loop).context(known)
     extra = requests(loop).extra(record, event.arrays, context, lambda *_: pytest.fail("no chain"), known.arrays)
-    wanted = requests(loop).parsed([{**ITEMS[0], "f0": 0.5}], CONTEXTS[1], None, None).x
+    wanted = requests(loop).parse([{**ITEMS[0], "f0": 0.5}], CONTEXTS[1], None, None).x
     assert extra[:, :-1].tolist() == wanted[:, :-1].tolist()
     assert extra[0, -1] == pytest.approx(-1.0)
 
@@ -246,7 +246,7 @@ def test_the_nearest_candidate_is_by_features_and_shown_ones_first(loop: Loop) -
     assert row is None
     assert record.chosen == [1]
     twins = DecisionRecord(shown=[2, 1])
-    record, _ = requests(loop).resolved(
+    record, _ = requests(loop).resolve(
         parse_feedback({"edit": {"f0": 0.0}, "nearest": True}), twins, ["a", "b", "c"], lambda: X[[3, 3, 3]], {}.get
     )
     assert record.chosen == [2]  # alike all three: the one that stood first
@@ -278,7 +278,7 @@ def test_candidates_that_are_nothing_but_features(loop: Loop) -> None:
     """As if each had come as {"features": [...]}."""
     features = np.ascontiguousarray(X[[3, 5]])
     objects = [{"id": str(j), "features": row.tolist()} for j, row in enumerate(features)]
-    request, same = (requests(loop).parsed(each, None, [2.0, 1.0], None) for each in (features, objects))
+    request, same = (requests(loop).parse(each, None, [2.0, 1.0], None) for each in (features, objects))
     assert request.called == request.names == same.called == ("0", "1")
     assert request.x.tobytes() == same.x.tobytes()
     assert request.numbers() == same.numbers()

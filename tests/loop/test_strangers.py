@@ -16,7 +16,7 @@ from heedful import TEXTS, Loop, Settings
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines
 from heedful.loop.records import plain
-from heedful.loop.strangers import sifted
+from heedful.loop.strangers import split_unknown
 from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop
 
 FIVE = ["i0", "i1", "i2", "i3", "i4"]
@@ -144,12 +144,12 @@ def test_the_probability_is_that_of_the_list_as_shown(tmp_path: Path, prior: Any
         drafts = []
         n = 1500
         for i in range(n):
-            asked = loop.deciding.asked(["i0", "x", "i3", "i1", "y"], prior=prior, show=show, id=f"d{i}", looked=True)
-            drafts.append(loop.deciding.proposed(asked))  # type: ignore[arg-type]
+            asked = loop.decider.read(["i0", "x", "i3", "i1", "y"], prior=prior, show=show, id=f"d{i}", looked=True)
+            drafts.append(loop.decider.propose(asked))  # type: ignore[arg-type]
         for draft in drafts:
-            from heedful.loop.decide import told
+            from heedful.loop.decide import to_decision
 
-            d = told(draft.event.id, draft.decision, 1)  # type: ignore[arg-type]
+            d = to_decision(draft.event.id, draft.decision, 1)  # type: ignore[arg-type]
             assert d.probability is not None
             found[d.shown] += 1
             arms.add(d.arm)
@@ -186,7 +186,7 @@ def test_the_model_is_what_it_would_be_had_they_never_been_named(tmp_path: Path)
 def test_sifting_keeps_every_name_once_in_its_place(names: list[str], data: st.DataObject) -> None:
     numbers = st.integers(-3, 3).map(float)
     prior = data.draw(st.none() | st.lists(numbers, min_size=len(names), max_size=len(names)))
-    found = sifted(names, names, prior, set("abc").__contains__)
+    found = split_unknown(names, names, prior, set("abc").__contains__)
     once = list(dict.fromkeys(names))
     if found is None:
         assert once == names

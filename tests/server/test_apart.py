@@ -54,6 +54,7 @@ ROUTES = [
     Route("POST", f"{LOOP}/feedback", "feedback", [{"decision": "d", "id": "e2", "better": "i6"}]),
     Route("POST", f"{LOOP}/activate", "feedback", {"decision": "d"}),
     Route("POST", f"{LOOP}/undo", "feedback", {"event": "e"}),
+    Route("POST", f"{LOOP}/rollback", "admin", {"to": 3, "id": "back"}),
     Route("POST", f"{LOOP}/rank", "read", {"person": "p"}),
     Route("POST", f"{LOOP}/replays", "read", {"learner": "perceptron"}),
     Route("GET", f"{LOOP}/weights", "read"),

@@ -230,6 +230,7 @@ def test_no_json(ask: Caller, body: bytes) -> None:
         FEEDBACK,
         f"{CARS}/records",
         f"{CARS}/undo",
+        f"{CARS}/rollback",
         f"{CARS}/activate",
         f"{CARS}/replays",
         "/v1/loops",
@@ -436,11 +437,13 @@ def test_control_characters_in_ids(ask: Caller, control: str) -> None:
         refused(ask.post(FEEDBACK, {"decision": bad, "none": True}), "bad-input", field="decision")
         refused(ask.post(FEEDBACK, {"decision": "D", "id": bad, "none": True}), "bad-input", field="id")
         refused(ask.post(f"{CARS}/undo", {"event": bad}), "bad-input", field="event")
+        refused(ask.post(f"{CARS}/rollback", {"to": 1, "id": bad}), "bad-input", field="id")
+        refused(ask.post(f"{CARS}/rollback", {"to": bad}), "bad-input", field="to")
 
 
 def test_unknown_fields_by_the_thousand(ask: Caller) -> None:
     many = {f"field{i}": i for i in range(50_000)}
-    for target in (DECIDE, f"{CARS}/records", f"{CARS}/undo", f"{CARS}/activate", f"{CARS}/replays", "/v1/loops"):
+    for target in (DECIDE, f"{CARS}/records", f"{CARS}/undo", f"{CARS}/rollback", f"{CARS}/replays", "/v1/loops"):
         found = refused(ask.post(target, many), "bad-input")
         assert len(found["detail"]) < 500
     found = refused(ask.post(FEEDBACK, {"decision": "D", **many}), "bad-input", field="feedback")

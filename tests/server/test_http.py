@@ -280,7 +280,7 @@ def test_odd_names_go_through_the_path(plain: Caller, cars: str, odd: str, folde
         assert (found.status, found.value["events"]) == (200, 1)
     with opened(folder, cars) as loop:
         assert odd not in loop.items
-        assert loop.projection.known(odd) is None
+        assert loop.projection.find_decision(odd) is None
 
 
 # ---------------------------------------------------------------------------- deciding, learning
@@ -784,6 +784,7 @@ PATHS = {
     "/v1/loops/{loop}/feedback": {"POST"},
     "/v1/loops/{loop}/activate": {"POST"},
     "/v1/loops/{loop}/undo": {"POST"},
+    "/v1/loops/{loop}/rollback": {"POST"},
     "/v1/loops/{loop}/rank": {"POST"},
     "/v1/loops/{loop}/replays": {"POST"},
     "/v1/loops/{loop}/weights": {"GET", "HEAD"},

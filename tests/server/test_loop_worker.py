@@ -17,8 +17,8 @@ import pytest
 
 from compared import study_of_rows
 from heedful import Loop
-from heedful.loop.decide import Asked
-from heedful.loop.projection import AGAIN, Published
+from heedful.loop.decide import DecisionRequest
+from heedful.loop.projection import AGAIN, PublishedState
 from heedful.server import loop_worker as module
 from heedful.server.loop_worker import LoopWorker
 from loops import bits, bits_from_scratch, small_loop
@@ -152,16 +152,16 @@ def test_deciding_and_answering_at_once_is_the_fold(tmp_path: Path, monkeypatch:
         versions = sorted({event.version for event in decisions})
         assert 10 < len(versions) < len(decisions)
         for version in versions:
-            model = loop.projection.folded(version, from_scratch=True)
-            state = Published(version, model.shared, model.people)
+            model = loop.projection.fold(version, from_scratch=True)
+            state = PublishedState(version, model.shared, model.people)
             with monkeypatch.context() as patched:
                 patched.setattr(
                     loop.projection, "reading", lambda person, state=state: (state, state.people.get(person))
                 )
                 for event in decisions:
                     if event.version == version:
-                        request = loop.deciding.parsed(None, None, None, None)
-                        draft = loop.deciding.proposed(Asked(event.id, request, event.subject, False))
+                        request = loop.decider.parse(None, None, None, None)
+                        draft = loop.decider.propose(DecisionRequest(event.id, request, event.subject, False))
                         assert draft.event._replace(seq=event.seq, time=event.time) == event
 
 
@@ -177,7 +177,7 @@ def test_the_order_of_the_log_is_the_order_of_learning(tmp_path: Path) -> None:
 
         at_desk(loop, lambda worker: asyncio.gather(*(one(worker, i) for i in range(10))))
         whole, events = bits(loop), list(loop.projection.log.events())
-        shown = {e.seq: (e.id, e.subject, loop.projection.known(e.id)) for e in events if e.kind == "decision"}
+        shown = {e.seq: (e.id, e.subject, loop.projection.find_decision(e.id)) for e in events if e.kind == "decision"}
         lessons = [(e.id, e.target, loop.projection.log.at(e.seq)) for e in events if e.kind == "feedback"]
     with small_loop(tmp_path / "again", control=0.0, shrink=2.0) as again:
         for event in events:
@@ -189,7 +189,7 @@ def test_the_order_of_the_log_is_the_order_of_learning(tmp_path: Path) -> None:
             elif event.kind == "feedback":
                 [target] = [id for seq, (id, _, _) in shown.items() if seq == event.target]
                 i, n = map(int, event.id[1:].split("-"))
-                clicked = again.projection.known(target)
+                clicked = again.projection.find_decision(target)
                 assert clicked is not None
                 name = clicked.names[clicked.record.shown[(i + n) % 5 + 1]]
                 assert again.feedback(target, id=event.id, clicks=[name]).seq == event.seq
@@ -371,13 +371,13 @@ def test_another_process_changes_the_model_between(tmp_path: Path, monkeypatch: 
     ):
         other.decide(id="before", person="p")
         proposed: list[str] = []
-        was = loop.deciding.proposed
+        was = loop.decider.propose
 
         def noted(asked: Any) -> Any:
             proposed.append(asked.id)
             return was(asked)
 
-        monkeypatch.setattr(loop.deciding, "proposed", noted)
+        monkeypatch.setattr(loop.decider, "propose", noted)
 
         async def work(worker: LoopWorker) -> Any:
             await worker.decide({"id": "first"})  # takes in what is there

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from heedful import Loop
 from heedful.features.encoding import Encoding
-from heedful.loop.decide import Deciding
+from heedful.loop.decide import Decider
 from heedful.loop.log import Log
 from heedful.server import codecs, context, main, metrics
 from heedful.server import events as events_module
@@ -344,13 +344,13 @@ def test_large_bodies_are_read_one_at_a_time_beside_the_event_loop(
 def test_many_objects_are_looked_at_beside_the_event_loop(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A few hundred candidates that come along take tens of milliseconds, where names take one."""
     threads: dict[int, str] = {}
-    was = Deciding.asked
+    was = Decider.read
 
-    def noted(self: Deciding, candidates: Any = None, **rest: Any) -> Any:
+    def noted(self: Decider, candidates: Any = None, **rest: Any) -> Any:
         threads[len(candidates)] = threading.current_thread().name
         return was(self, candidates, **rest)
 
-    monkeypatch.setattr(Deciding, "asked", noted)
+    monkeypatch.setattr(Decider, "read", noted)
     with closing(Caller(url)) as ask:
         for n in (20, 1000):
             assert ask.post(DECIDE, {"candidates": [{"f0": j % 7} for j in range(n)]}).status == 200

@@ -91,7 +91,7 @@ def test_every_card_has_what_is_predicted_and_a_button_for_each_grade(visitor: V
     seen = visitor.get(BASE)
     with Loop.open(path) as loop:
         predicted = values(loop.predict(names(seen)))
-        decision = loop.projection.known(state(seen)["decision"])
+        decision = loop.projection.find_decision(state(seen)["decision"])
         assert decision is not None
         assert decision.record.predicted == tuple(predicted.values())
     assert list(predicted) == names(seen)  # the highest first

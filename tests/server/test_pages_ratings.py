@@ -104,7 +104,7 @@ def test_the_cards_are_what_the_loop_would_show_now(visitor: Visitor, folder: Pa
         expected = loop.predict(person="ann")
     seen = visitor.get(ANN)
     with Loop.open(path) as loop:
-        known = loop.projection.known(state(seen)["decision"])
+        known = loop.projection.find_decision(state(seen)["decision"])
         assert known is not None
         assert (known.person, list(known.names), known.record.of) == ("ann", names(seen), 11)
         assert known.record.predicted == pytest.approx([expected[name].value for name in names(seen)], abs=1e-5)

@@ -144,7 +144,7 @@ def check(told: Told, copy: Path) -> None:
         assert bits(loop) == bits_from_scratch(loop)
         assert loop.verify() == []
         for id in random.Random(len(rows)).sample(sorted(told.decisions), min(50, len(told.decisions))):
-            known, answered = loop.projection.known(id), told.decisions[id]
+            known, answered = loop.projection.find_decision(id), told.decisions[id]
             assert known is not None
             assert [known.names[j] for j in known.record.shown] == list(answered["shown"])
             assert (known.version, known.record.probability) == (answered["version"], answered["probability"])

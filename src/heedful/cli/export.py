@@ -43,7 +43,7 @@ def export(
     with open_loop(name, own) as loop, asking():
         counts = Counter[str]()
         with _write_whole(target, zipped=path.suffix.lower() == ".gz") if file != "-" else _stdout() as out:
-            loop.exported(file)  # before: nothing goes out that nobody knows of
+            loop.note_export(file)  # before: nothing goes out that nobody knows of
             for kind, line in _encode(loop):
                 out.write(line)
                 counts[kind] += 1

@@ -147,7 +147,7 @@ def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any
 
     from heedful.loop.strangers import around
 
-    known = loop.projection.known(decision.id)
+    known = loop.projection.find_decision(decision.id)
     if known is None:
         return [{}] * n
     record = known.record
@@ -310,7 +310,7 @@ def _end(answers: Sequence[Answer], json: bool, named: Sequence[str] = (), why: 
 
 def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
     """Why feedback that was taken taught nothing, as far as that is plain."""
-    known = loop.projection.known(decision)
+    known = loop.projection.find_decision(decision)
     if known is not None and known.record.arm == "control" and given.get("clicks"):
         return ": this decision was a control, where nothing was swapped, so clicks on it compare nothing"
     told: str = loop.projection.interaction.empty(given)

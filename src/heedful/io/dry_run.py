@@ -30,10 +30,10 @@ class _Rehearsal(Projection):
         self._beside = _LogWithMore(real.log)
         self.log = self._beside
 
-    def known(self, id: str) -> LoggedDecision | None:
+    def find_decision(self, id: str) -> LoggedDecision | None:
         event = self._beside.added.get(("decision", id))
         if event is None:
-            return super().known(id)
+            return super().find_decision(id)
         return self.decision(event)
 
     def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
@@ -42,9 +42,9 @@ class _Rehearsal(Projection):
     def _dry_run(self, event: Event) -> Answer:
         before = self._beside.find(event.kind, event.id)
         if before is not None:
-            return self._repeated(event, before)
+            return self._answer_repeat(event, before)
         if refusal := self._refusal(event):
-            return self.rejected(event.id, refusal)
+            return self.reject(event.id, refusal)
         event = self._beside.add(event)
         if event.kind == "item":
             self.catalogue.put(event)

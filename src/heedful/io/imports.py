@@ -197,7 +197,7 @@ class Importer:
     def _decide(self, decided: Sequence[tuple[EventLine, PendingEvent]]) -> Iterator[Outcome]:
         answers = self._loop.projection.submit([draft for _, draft in decided])
         for (told, draft), answer in zip(decided, answers):
-            known = self._loop.projection.known(told.id)
+            known = self._loop.projection.find_decision(told.id)
             there = self._loop.projection.decision(draft.event)
             if known and (known.names, known.record.shown) != (there.names, there.record.shown):
                 yield told.reject(f"decision {told.id} is in the log already, with other content")
@@ -210,7 +210,7 @@ class Importer:
         again = bool(record.get("standardised"))
         candidates, strange = record["candidates"], unknown(record.get("unknown"))
         if candidates:
-            request = projection.requests.parsed(candidates, record.get("context"), record.get("prior"), None)
+            request = projection.requests.parse(candidates, record.get("context"), record.get("prior"), None)
         else:
             request = projection.requests.nothing(record.get("context"), None)
         places = {name: j for j, name in enumerate(request.called)}
@@ -244,7 +244,7 @@ class Importer:
     # ------------------------------------------------------------------------ what came of decisions
 
     def _activation(self, told: EventLine) -> PendingEvent | Answer:
-        known = self._loop.projection.known(told.id)
+        known = self._loop.projection.find_decision(told.id)
         if known is None:
             return self._unknown(told.id, "decision", told.id)
         return PendingEvent(
@@ -270,7 +270,7 @@ class Importer:
 
     def _unknown(self, event: str, kind: str, id: str) -> Answer:
         gone = self._loop.projection.log.is_forgotten(kind, id)
-        return self._loop.projection.rejected(event, f"{kind} {id} {'was forgotten' if gone else 'is not in the log'}")
+        return self._loop.projection.reject(event, f"{kind} {id} {'was forgotten' if gone else 'is not in the log'}")
 
     def _bring_feedback(self, told: Sequence[EventLine]) -> Iterator[Outcome]:
         events = [

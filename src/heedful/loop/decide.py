@@ -25,7 +25,7 @@ from heedful.loop.request import Request
 from heedful.loop.strangers import around, shown_names
 
 
-class Asked(NamedTuple):
+class DecisionRequest(NamedTuple):
     """A request for a decision that has come through the door."""
 
     id: str
@@ -36,7 +36,7 @@ class Asked(NamedTuple):
     """whether what the person is done with may be shown, where that is left out; None as the loop's settings say"""
 
 
-class Deciding:
+class Decider:
     """What a loop needs to decide."""
 
     def __init__(self, projection: Projection) -> None:
@@ -47,7 +47,7 @@ class Deciding:
 
     # ------------------------------------------------------------------------ what is asked
 
-    def asked(
+    def read(
         self,
         candidates: Any = None,
         *,
@@ -60,7 +60,7 @@ class Deciding:
         repeats: bool | None = None,
         strict: bool | None = None,
         looked: bool = False,
-    ) -> Asked | Decision:
+    ) -> DecisionRequest | Decision:
         """A request that was read; or the decision that was made under its id before.
 
         ValueError, by name, on bad input; LookupError for an item that is not on offer here: another process may have
@@ -71,10 +71,10 @@ class Deciding:
             raise ValueError(f"deferred: expected true or false, got {describe(deferred)}")
         if repeats is not None:
             self._check_repeats(repeats)
-        if id is not None and (known := self.projection.known(id := records.check_id("id", id))) is not None:
-            return self._repeated(id, known, candidates, person)
-        request = self.parsed(candidates, context, prior, show, strict, looked)
-        return Asked(records.new_id() if id is None else id, request, person, deferred, repeats)
+        if id is not None and (known := self.projection.find_decision(id := records.check_id("id", id))) is not None:
+            return self._earlier_decision(id, known, candidates, person)
+        request = self.parse(candidates, context, prior, show, strict, looked)
+        return DecisionRequest(records.new_id() if id is None else id, request, person, deferred, repeats)
 
     def _check_repeats(self, repeats: Any) -> None:
         if not self.interaction.takes_repeats:
@@ -82,7 +82,7 @@ class Deciding:
         if not isinstance(repeats, bool):
             raise ValueError(f"repeats: expected true or false, got {describe(repeats)}")
 
-    def parsed(
+    def parse(
         self, candidates: Any, context: Any, prior: Any, show: Any, strict: Any = None, looked: bool = False
     ) -> Request:
         """Candidates and what is known of them, as features."""
@@ -93,7 +93,7 @@ class Deciding:
         requests = self.projection.requests
         candidates, prior = requests.without_hits(candidates, prior)
         try:
-            return requests.parsed(candidates, context, prior, show)
+            return requests.parse(candidates, context, prior, show)
         except (LookupError, ValueError):
             if self.settings.strict if strict is None else strict:
                 raise
@@ -103,26 +103,26 @@ class Deciding:
         known, prior, strangers = sifted
         if strangers.names and not looked and self.projection.is_behind():
             raise LookupError(f"candidates: {describe(strangers.names[0])} is not on offer")
-        request = requests.parsed(known, context, prior, show) if known else requests.nothing(context, show)
+        request = requests.parse(known, context, prior, show) if known else requests.nothing(context, show)
         return request._replace(strangers=strangers if strangers.names or not known else None)
 
-    def _repeated(self, id: str, known: LoggedDecision, candidates: Any, person: str | None) -> Decision:
+    def _earlier_decision(self, id: str, known: LoggedDecision, candidates: Any, person: str | None) -> Decision:
         """The decision that was made under this id before; whatever became of the model and the items since."""
-        names = self.projection.requests.asked(candidates)
+        names = self.projection.requests.requested_names(candidates)
         if (names is not None and not _same(names, known)) or person != known.person:
             other = "was shown to somebody else" if person != known.person else "has other candidates"
             raise ValueError(f"id: expected a new one, got {describe(id)}, which {other}")
-        return told(id, known)
+        return to_decision(id, known)
 
     # ------------------------------------------------------------------------ what is proposed
 
-    def proposed(self, asked: Asked) -> PendingEvent:
+    def propose(self, asked: DecisionRequest) -> PendingEvent:
         """The event of a decision, from the state published at this moment. ValueError where there is too little to
         show; RuntimeError where the learner fails."""
         id, request, person, deferred, repeats = asked
         projection, interaction, settings = self.projection, self.interaction, self.settings
         state, own = projection.reading_of(request.x, person)
-        rng = keyed(settings.seed, id)
+        rng = generator_for(settings.seed, id)
         control = rng.random() < settings.control
         question = Question(request, person, settings.repeats if repeats is None else repeats, control)
         eligible = interaction.eligible(projection.model, state.shared, own, question)
@@ -158,7 +158,7 @@ class Deciding:
         event = Event(0, "decision", id, when, person, None, version, *pack(record, numbers))
         return PendingEvent(event, known, again=True)
 
-    def recorded(
+    def read_record(
         self,
         candidates: Any,
         shown: Any,
@@ -174,7 +174,7 @@ class Deciding:
     ) -> PendingEvent:
         """The event of what somebody else decided. ValueError, by name; LookupError for an item that is not on offer
         here."""
-        request = self.parsed(candidates, context, prior, None, strict, looked)
+        request = self.parse(candidates, context, prior, None, strict, looked)
         named = records.distinct("shown", shown)
         places = {name: j for j, name in enumerate(request.called)}
         strange = () if request.strangers is None else request.strangers.names
@@ -211,15 +211,15 @@ class Deciding:
 
     # ------------------------------------------------------------------------ what is said
 
-    def decided(self, draft: PendingEvent, answer: Answer) -> Decision:
+    def decision_of(self, draft: PendingEvent, answer: Answer) -> Decision:
         """The decision, now that it is in the log: its own, or the one that had its id before. LookupError where it was
         refused or forgotten; ValueError where its id is another's."""
         event = draft.event
         if answer.status == "rejected":
             raise LookupError(f"id: expected a new one: {answer.reason}")
         if answer.status == "applied" and draft.decision is not None and answer.seq is not None:
-            return told(event.id, draft.decision, answer.seq)
-        known = self.projection.known(event.id)
+            return to_decision(event.id, draft.decision, answer.seq)
+        known = self.projection.find_decision(event.id)
         if known is None:
             raise LookupError(f"id: expected a new one: decision {event.id} was forgotten")
         ours = self.projection.decision(event).record
@@ -227,10 +227,10 @@ class Deciding:
         names = _all_names(draft.decision) if draft.decision is not None else ()
         whole = known.record.of == 0
         if draft.decision is not None and draft.decision.record.arm == "imported":  # what was shown is what is told
-            imported = imported or told(event.id, known).shown != told(event.id, draft.decision).shown
+            imported = imported or to_decision(event.id, known).shown != to_decision(event.id, draft.decision).shown
         if (whole and names != _all_names(known)) or known.person != event.subject or imported:
             raise ValueError(f"id: expected a new one, got {describe(event.id)}, which was used for another decision")
-        return told(event.id, known)
+        return to_decision(event.id, known)
 
 
 def _same(names: tuple[str, ...], known: LoggedDecision) -> bool:
@@ -251,7 +251,7 @@ def _all_names(known: LoggedDecision) -> tuple[str, ...]:
     return tuple(sorted([*known.names, *[name for _, name in unknown]])) if unknown else known.names
 
 
-def told(id: str, known: LoggedDecision, seq: int | None = None) -> Decision:
+def to_decision(id: str, known: LoggedDecision, seq: int | None = None) -> Decision:
     """A decision as its caller hears of it; `seq` where it was written just now."""
     record, names = known.record, known.names
     at = known.seq if seq is None else seq
@@ -264,7 +264,7 @@ def told(id: str, known: LoggedDecision, seq: int | None = None) -> Decision:
     return Decision(id, shown, record.probability, known.version, record.arm, at, predicted, unknown)
 
 
-def keyed(seed: int, id: str) -> np.random.Generator:
+def generator_for(seed: int, id: str) -> np.random.Generator:
     """The generator of one decision: keyed by its id, so that decisions nobody answers leave no trace. It is this
     thread's own, until its next decision."""
     key = np.frombuffer(hashlib.blake2b(f"{seed}\0{id}".encode(), digest_size=16).digest(), "<u8")

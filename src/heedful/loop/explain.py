@@ -76,7 +76,7 @@ def explain(projection: Projection, id: str) -> Explanation:
     """Return why the first item of decision `id` stood first.
 
     Raise LookupError if there is no such decision, or if it showed nothing that was on offer."""
-    known = projection.known(id)
+    known = projection.find_decision(id)
     if known is None:
         raise LookupError(f"decision {id} is not in the log")
     if not known.record.shown:

@@ -28,14 +28,14 @@ LOST = (
 """The reason of a `LostDecision`. A log cannot tell what it lost from what it never had."""
 
 
-class Unknown(NamedTuple):
+class UnknownDecision(NamedTuple):
     """Feedback on a decision that is not here: another process may have made it, or forgotten it."""
 
     event: str
     decision: str
 
 
-class Answering:
+class FeedbackReader:
     """What a loop needs to take feedback in."""
 
     def __init__(self, projection: Projection) -> None:
@@ -43,42 +43,44 @@ class Answering:
         self.projection = projection
         self._forms = known_forms(projection.interaction)
 
-    def drafted(self, decision: Any, id: Any, time: Any, form: Mapping[str, Any]) -> PendingEvent | Answer | Unknown:
+    def read(
+        self, decision: Any, id: Any, time: Any, form: Mapping[str, Any]
+    ) -> PendingEvent | Answer | UnknownDecision:
         """The event of one piece of feedback, or the answer that rejects it. ValueError, by name, where it is none."""
         event_id = records.new_id() if id is None else records.check_id("id", id)
         decision = records.check_id("decision", decision)
         interaction = self.projection.interaction
         form = interaction.form(form)
         given = parse_feedback(form, self._forms)
-        known = self.projection.known(decision)
+        known = self.projection.find_decision(decision)
         if known is None:
-            return Unknown(event_id, decision)
+            return UnknownDecision(event_id, decision)
         since = self._shown_at(known)
         if since is None:
-            return self.projection.rejected(
+            return self.projection.reject(
                 event_id, f"decision {decision} was deferred and never activated: it was not shown"
             )
         if (refusal := interaction.refusal(self.projection.model, given.form)) is not None:
-            return self.projection.rejected(event_id, refusal)
+            return self.projection.reject(event_id, refusal)
         interaction.check_feedback(given)
         try:
-            record, extra = self._resolved(given, form, known)
+            record, extra = self._resolve(given, form, known)
         except LookupError as error:
-            return self.projection.rejected(event_id, str(error.args[0]))
+            return self.projection.reject(event_id, str(error.args[0]))
         if record.form != "unknown" and (refusal := interaction.unfit(record, known.record.shown)) is not None:
-            return self.projection.rejected(event_id, refusal)
+            return self.projection.reject(event_id, refusal)
         when = now() if time is None else records.check_time("time", time)
         arrays = extra.astype("<f4").tobytes() if extra is not None else None
         event = Event(0, "feedback", event_id, when, None, known.seq, 0, records.encode(record), arrays)
         return PendingEvent(event, known if since == known.since else known._replace(since=since), record)
 
-    def _resolved(
+    def _resolve(
         self, given: records.Feedback, form: Mapping[str, Any], known: LoggedDecision
     ) -> tuple[FeedbackRecord, Any]:
         """(the record of feedback on a decision, the features it brought along or None). LookupError, with the reason,
         where it does not fit what was shown."""
         requests, record, names, said = self.projection.requests, known.record, known.names, None
-        later = [self.projection.known(id) for id in given.chain]
+        later = [self.projection.find_decision(id) for id in given.chain]
         elsewhere = [n for each in later if each is not None for at, n in each.record.unknown if at >= 0]
         if record.unknown or elsewhere or not record.shown:
             about, said = about_known(given, self._forms[given.form], form, record, names, elsewhere)
@@ -87,14 +89,14 @@ class Answering:
             if about is None:
                 return FeedbackRecord("unknown", said=said), None
             given = about
-        found, extra = requests.resolved(
+        found, extra = requests.resolve(
             given, record, names, lambda: requests.items(record, known.arrays), self._link(known)
         )
         return (found if said is None else msgspec.structs.replace(found, said=said)), extra
 
-    def drafted_many(self, events: Iterable[Mapping[str, Any]]) -> list[PendingEvent | Answer | Unknown]:
+    def read_many(self, events: Iterable[Mapping[str, Any]]) -> list[PendingEvent | Answer | UnknownDecision]:
         """The events of many; one that is no feedback is rejected, and the others go on."""
-        drafts: list[PendingEvent | Answer | Unknown] = []
+        drafts: list[PendingEvent | Answer | UnknownDecision] = []
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise ValueError(f"events: expected a list of objects, got {describe(events)}")
         for event in events:
@@ -103,22 +105,22 @@ class Answering:
                 if not isinstance(event, Mapping):
                     raise ValueError(f"event: expected an object, got {describe(event)}")
                 form = {name: value for name, value in event.items() if name not in ("decision", "id", "time")}
-                drafts.append(self.drafted(event.get("decision"), given, event.get("time"), form))
+                drafts.append(self.read(event.get("decision"), given, event.get("time"), form))
             except (Closed, Damaged):
                 raise  # nobody said it
             except ValueError as error:
                 named = str(given) if isinstance(given, str) or is_number(given, int) else ""
-                drafts.append(self.projection.rejected(named, str(error)))
+                drafts.append(self.projection.reject(named, str(error)))
         return drafts
 
-    def unknown(self, event: str, kind: str, id: str) -> Answer:
+    def reject_unknown(self, event: str, kind: str, id: str) -> Answer:
         """The answer to what is about an event that is not in the log, after a look at what other processes wrote."""
         self.projection.catch_up()
         if self.projection.log.is_forgotten(kind, id):
-            return self.projection.rejected(event, f"{kind} {id} was forgotten")
+            return self.projection.reject(event, f"{kind} {id} was forgotten")
         if kind == "decision" and self.projection.settings.durable == "feedback":
-            return LostDecision(*self.projection.rejected(event, LOST.format(id=id)))
-        return self.projection.rejected(event, f"{kind} {id} is not in the log")
+            return LostDecision(*self.projection.reject(event, LOST.format(id=id)))
+        return self.projection.reject(event, f"{kind} {id} is not in the log")
 
     def _shown_at(self, known: LoggedDecision) -> int | None:
         """When a decision was shown; None where it was deferred and not activated."""
@@ -131,7 +133,7 @@ class Answering:
         """How the later decisions of a chain are found: (sequence number, what was shown, by name)."""
 
         def find(id: str) -> tuple[int, dict[str, int]]:
-            later = self.projection.known(id)
+            later = self.projection.find_decision(id)
             if later is None:
                 raise LookupError(f"chain: decision {id} is not in the log")
             if later.person != known.person:

@@ -22,13 +22,13 @@ from heedful.core.validation import check_count, describe
 from heedful.data.frames import Frame
 from heedful.features.encoding import UNSEEN, Encoding
 from heedful.loop import records, snapshots
-from heedful.loop.decide import Asked, Deciding
-from heedful.loop.feedback import Answering, Unknown
+from heedful.loop.decide import Decider, DecisionRequest
+from heedful.loop.feedback import FeedbackReader, UnknownDecision
 from heedful.loop.interactions.registry import default_learner, interaction_type, learner_version
 from heedful.loop.log import Event, Log, now, rollback_event
 from heedful.loop.model import Person
-from heedful.loop.movement import unmoved
-from heedful.loop.projection import AGAIN, PendingEvent, Projection, Published
+from heedful.loop.movement import describe_unmoved
+from heedful.loop.projection import AGAIN, PendingEvent, Projection, PublishedState
 from heedful.loop.records import Answer, Decision
 from heedful.loop.request import Request, check_rows, encode_rows
 from heedful.loop.settings import Manifest, Settings, built_learner
@@ -165,7 +165,7 @@ class Loop:
         """Take this for the loop's projection."""
         self.projection = projection
         self.settings, self.learner = projection.settings, projection.learner
-        self.deciding, self.answering = Deciding(projection), Answering(projection)
+        self.decider, self.feedback_reader = Decider(projection), FeedbackReader(projection)
 
     def close(self) -> None:
         """Keep a snapshot, where lessons were learned since the last one, and close the log."""
@@ -225,7 +225,7 @@ class Loop:
     def unmoved(self) -> str:
         """That no feedback moved the model so far, why, and what would, in sentences; "" where some did, or there is
         little of it."""
-        return unmoved(self.projection)
+        return describe_unmoved(self.projection)
 
     @property
     def overflown(self) -> str:
@@ -322,7 +322,7 @@ class Loop:
         item that is not on offer.
         """
         asked = self._reread(
-            lambda looked: self.deciding.asked(
+            lambda looked: self.decider.read(
                 candidates,
                 person=person,
                 context=context,
@@ -335,11 +335,11 @@ class Loop:
                 looked=looked,
             )
         )
-        while isinstance(asked, Asked):
-            draft = self.deciding.proposed(asked)
+        while isinstance(asked, DecisionRequest):
+            draft = self.decider.propose(asked)
             [answer] = self.projection.submit([draft])
             if answer.reason != AGAIN:
-                return self.deciding.decided(draft, answer)
+                return self.decider.decision_of(draft, answer)
         return asked
 
     def rank(
@@ -410,10 +410,10 @@ class Loop:
 
     def _look(
         self, candidates: Any, person: Any, context: Any, prior: Any, strict: bool | None = True
-    ) -> tuple[Request, Published, Person | None]:
+    ) -> tuple[Request, PublishedState, Person | None]:
         """(what is asked, the state of this moment, the person's own) for a look that is not logged."""
         person = None if person is None else records.check_id("person", person)
-        request = self._reread(lambda looked: self.deciding.parsed(candidates, context, prior, None, strict, looked))
+        request = self._reread(lambda looked: self.decider.parse(candidates, context, prior, None, strict, looked))
         return request, *self.projection.reading_of(request.x, person)
 
     def _reread(self, read: Callable[[bool], T]) -> T:
@@ -444,7 +444,7 @@ class Loop:
         unknown, unless it is `strict`, as for `decide`.
         """
         draft = self._reread(
-            lambda looked: self.deciding.recorded(
+            lambda looked: self.decider.read_record(
                 candidates,
                 shown,
                 id=id,
@@ -458,14 +458,14 @@ class Loop:
             )
         )
         [answer] = self.projection.submit([draft])
-        return self.deciding.decided(draft, answer)
+        return self.decider.decision_of(draft, answer)
 
     def activate(self, decision: str, *, time: int | str | None = None) -> Answer:
         """Say that a deferred decision was shown after all."""
         id = records.check_id("decision", decision)
-        known = self.projection.known(id)
+        known = self.projection.find_decision(id)
         if known is None:
-            return self.answering.unknown(id, "decision", id)
+            return self.feedback_reader.reject_unknown(id, "decision", id)
         when = now() if time is None else records.check_time("time", time)
         [answer] = self.projection.submit(
             [PendingEvent(Event(0, "activate", id, when, None, known.seq, self.version, "{}"))]
@@ -489,7 +489,7 @@ class Loop:
         if isinstance(decision, Mapping):  # the event as one object, as in the JSON lines
             form = {**decision, **form}
             decision, id, time = form.pop("decision", None), form.pop("id", id), form.pop("time", time)
-        [outcome] = self._submit([self.answering.drafted(decision, id, time, form)])
+        [outcome] = self._submit([self.feedback_reader.read(decision, id, time, form)])
         return outcome
 
     def feedback_many(self, events: Iterable[Mapping[str, Any]]) -> list[Answer]:
@@ -497,16 +497,16 @@ class Loop:
 
         One that is no feedback is answered with `rejected` and the reason, and the others go on.
         """
-        return self._submit(self.answering.drafted_many(events))
+        return self._submit(self.feedback_reader.read_many(events))
 
-    def _submit(self, drafts: Sequence[PendingEvent | Answer | Unknown]) -> list[Answer]:
+    def _submit(self, drafts: Sequence[PendingEvent | Answer | UnknownDecision]) -> list[Answer]:
         good = [draft for draft in drafts if isinstance(draft, PendingEvent)]
         answers = iter(self.projection.submit(good) if good else ())
         return [self._answer(draft, answers) for draft in drafts]
 
-    def _answer(self, draft: PendingEvent | Answer | Unknown, answers: Iterator[Answer]) -> Answer:
-        if isinstance(draft, Unknown):
-            return self.answering.unknown(draft.event, "decision", draft.decision)
+    def _answer(self, draft: PendingEvent | Answer | UnknownDecision, answers: Iterator[Answer]) -> Answer:
+        if isinstance(draft, UnknownDecision):
+            return self.feedback_reader.reject_unknown(draft.event, "decision", draft.decision)
         return next(answers) if isinstance(draft, PendingEvent) else draft
 
     # ------------------------------------------------------------------------ undoing, forgetting
@@ -519,7 +519,7 @@ class Loop:
             undo_id = f"undo-{hashlib.blake2b(event.encode(), digest_size=16).hexdigest()}"
         target = self.projection.log.find("feedback", event)
         if target is None:
-            return self.answering.unknown(undo_id, "feedback", event)
+            return self.feedback_reader.reject_unknown(undo_id, "feedback", event)
         if id is None and (end := self.projection.log.retracted_by(undo_id)):
             undo_id = f"undo-{target.seq}-after-{end}"  # a rollback left the undo of that name out
         draft = PendingEvent(Event(0, "undo", undo_id, now(), None, target.seq, self.version, "{}"))
@@ -656,7 +656,7 @@ class Loop:
         that cannot be written; ValueError where the learner failed on a lesson, which is left out of the model."""
         return self.projection.snapshot()
 
-    def exported(self, path: str | Path) -> None:
+    def note_export(self, path: str | Path) -> None:
         """Note in the log that its events were written to a file, "-" for stdout, which forgetting cannot reach."""
         payload = records.encode({"path": "-" if str(path) == "-" else str(Path(path).absolute())})
         self.projection.submit(

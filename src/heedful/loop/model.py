@@ -20,7 +20,7 @@ class Person(NamedTuple):
     since: int
 
 
-def own_of(people: Mapping[str, Person], name: str | None) -> Person | None:
+def own_state(people: Mapping[str, Person], name: str | None) -> Person | None:
     """Return what is the own of the person called `name`; None if there is nothing, or no name."""
     return people.get(name) if name is not None else None
 

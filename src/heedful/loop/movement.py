@@ -26,7 +26,7 @@ class Moves(NamedTuple):
     """how many of them changed a prediction"""
 
 
-def unmoved(projection: Projection, least: int = LEAST) -> str:
+def describe_unmoved(projection: Projection, least: int = LEAST) -> str:
     """Return a text that no feedback moved the model so far, why, and what would.
 
     Return "" if some did, or if there are fewer than `least` pieces of feedback."""

@@ -32,7 +32,7 @@ from heedful.loop.packing import LoggedDecision, unpack
 from heedful.loop.records import Answer, FeedbackRecord
 from heedful.loop.request import Requests
 from heedful.loop.settings import Manifest, built_learner
-from heedful.loop.strangers import unlearned
+from heedful.loop.strangers import why_nothing_learned
 from heedful.loop.versions import declared_version
 from heedful.storage import Busy, Closed, Damaged
 
@@ -48,7 +48,7 @@ ENTRY = 400
 """Bytes that keeping a decision takes besides what it says."""
 
 
-class Kept(msgspec.Struct, frozen=True, eq=False, gc=False):
+class CachedDecision(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A decision as it is kept in memory: as the log has it, which is short, and known to the byte.
 
     Many are kept, and what the garbage collector has to look through holds everybody up.
@@ -84,7 +84,7 @@ class Mark(NamedTuple):
     moves: Moves
 
 
-class Published(NamedTuple):
+class PublishedState(NamedTuple):
     """What readers decide from: a state that nobody writes to."""
 
     version: int
@@ -92,7 +92,7 @@ class Published(NamedTuple):
     people: dict[str, Person]
 
 
-class LeftOut(ValueError):
+class IncompleteModel(ValueError):
     """The model lacks a lesson that it should have."""
 
 
@@ -134,7 +134,7 @@ class Projection:
         """held by whoever writes: one group, one act of forgetting, one folding anew at a time"""
         self._group: GroupCommit[PendingEvent, Answer] = GroupCommit(self._commit)
         # An ordinary dict forgets its first entries slowly: each time it looks past all that were forgotten before.
-        self._decisions = OrderedDict[str, Kept]()
+        self._decisions = OrderedDict[str, CachedDecision]()
         self._held = 0
         self._remembering = threading.Lock()
         self._model = self.fresh()
@@ -169,11 +169,11 @@ class Projection:
     # ------------------------------------------------------------------------ reading
 
     @property
-    def published(self) -> Published:
+    def published(self) -> PublishedState:
         """What to decide from."""
         return self._published
 
-    def reading(self, person: str | None) -> tuple[Published, Person | None]:
+    def reading(self, person: str | None) -> tuple[PublishedState, Person | None]:
         """The published state, with the person's offset as it was then."""
         while True:
             state = self._published
@@ -189,7 +189,7 @@ class Projection:
             else:
                 time.sleep(0.0)  # a newer state is published in a moment
 
-    def reading_of(self, x: Any, person: str | None) -> tuple[Published, Person | None]:
+    def reading_of(self, x: Any, person: str | None) -> tuple[PublishedState, Person | None]:
         """Like `reading`, the published state and the person's offset, but of a state that includes the candidates x.
 
         Where the published state lacks some of them, it first takes in what other processes appended to the log.
@@ -201,11 +201,11 @@ class Projection:
             state, own = self.reading(person)
         return state, own
 
-    def known(self, id: str) -> LoggedDecision | None:
+    def find_decision(self, id: str) -> LoggedDecision | None:
         """The decision of that id."""
         kept = self._decisions.get(id)
         if kept is not None:
-            return self._known(id, kept.seq, kept.time, kept.person, kept.version, kept.payload, kept.arrays)
+            return self._unpack_decision(id, kept.seq, kept.time, kept.person, kept.version, kept.payload, kept.arrays)
         event = self.log.find("decision", id)
         if event is None:
             return None
@@ -215,9 +215,9 @@ class Projection:
     def decision(self, event: Event) -> LoggedDecision:
         """A decision out of its event, with the items that were on offer then."""
         seq, _, id, time, person, _, version, payload, arrays = event
-        return self._known(id, seq, time, person, version, payload, arrays)
+        return self._unpack_decision(id, seq, time, person, version, payload, arrays)
 
-    def _known(
+    def _unpack_decision(
         self, id: str, seq: int, time: int, person: str | None, version: int, payload: str, arrays: bytes | None
     ) -> LoggedDecision:
         try:
@@ -243,7 +243,7 @@ class Projection:
         with self._remembering:
             before = self._decisions.pop(id, None)
             self._held += size - (0 if before is None else before.size)
-            self._decisions[id] = Kept(seq, time, person, version, payload, arrays, size)
+            self._decisions[id] = CachedDecision(seq, time, person, version, payload, arrays, size)
             while len(self._decisions) > CACHED or self._held > HELD:
                 self._held -= self._decisions.popitem(last=False)[1].size
 
@@ -253,7 +253,7 @@ class Projection:
         """What became of each, once it is on the disk and learned."""
         return self._group.submit(drafts) if drafts else ()
 
-    def rejected(self, event: str, reason: str) -> Answer:
+    def reject(self, event: str, reason: str) -> Answer:
         """The answer that refuses an event."""
         return Answer("rejected", event, None, self._version, reason=reason)
 
@@ -300,11 +300,11 @@ class Projection:
                     key = event.kind, event.id
                     before = group.get(key) or there.get(key)
                     if before is not None:
-                        answers[i] = self._repeated(event, before)
+                        answers[i] = self._answer_repeat(event, before)
                     elif refusal := self._refusal(event):
-                        answers[i] = self.rejected(event.id, refusal)
+                        answers[i] = self.reject(event.id, refusal)
                     elif draft.again and self._version != version:
-                        answers[i] = self.rejected(event.id, AGAIN)
+                        answers[i] = self.reject(event.id, AGAIN)
                     else:
                         head += 1
                         group[key] = Event(head, *event[1:])
@@ -342,13 +342,13 @@ class Projection:
             return "what it is about was forgotten"
         return None
 
-    def _repeated(self, event: Event, before: Event) -> Answer:
+    def _answer_repeat(self, event: Event, before: Event) -> Answer:
         """An id that is in the log: the same event again, or another one under its id."""
         if event.kind == "decision":
             return Answer("duplicate", event.id, before.seq, before.version)
         if (event.target, event.payload, event.arrays) == (before.target, before.payload, before.arrays):
             return Answer("duplicate", event.id, before.seq, self._version)
-        return self.rejected(event.id, f"{event.kind} {event.id} is in the log already, with other content")
+        return self.reject(event.id, f"{event.kind} {event.id} is in the log already, with other content")
 
     def _learn(self, fresh: Sequence[tuple[int, Event, PendingEvent]], answers: list[Any]) -> None:
         """Learn from events that were just committed, in order, and say what became of each."""
@@ -380,7 +380,7 @@ class Projection:
             elif event.kind == "decision":
                 self._remember(event)
             version = event.version if event.kind == "decision" else self._version
-            reason = self.failed.get(event.seq) or (None if feedback is None else unlearned(feedback))
+            reason = self.failed.get(event.seq) or (None if feedback is None else why_nothing_learned(feedback))
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
 
     def _says(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
@@ -504,7 +504,7 @@ class Projection:
         known = self.decision(event)
         return self.requests.context(known).x[candidate : candidate + 1]
 
-    def folded(self, head: int, *, from_scratch: bool = False) -> Folded:
+    def fold(self, head: int, *, from_scratch: bool = False) -> Folded:
         """The fold of the log up to `head`: from the newest state that was kept and still holds, or from nothing.
 
         What another process appends meanwhile is left for later."""
@@ -595,14 +595,14 @@ class Projection:
         retractions = self.log.retractions()
         self._marks = [mark for mark in self._marks if not retractions.changes(mark.position)]
         head, version = self.log.last(self.interaction.folds_items)
-        model = self.folded(head)
+        model = self.fold(head)
         self._retractions, self._head, self._version, self._model = retractions, head, version, model
         self._stale = False
         self._publish()
 
     def _publish(self) -> None:
         model = self._model
-        self._published = Published(self._version, self.interaction.publish(model), model.people)
+        self._published = PublishedState(self._version, self.interaction.publish(model), model.people)
 
     @property
     def model(self) -> Folded:
@@ -619,8 +619,8 @@ class Projection:
         return snapshots.stamp(self.manifest, self.learner, self.learner_version)
 
     def snapshot(self) -> Path:
-        """Keep a snapshot; its path. OSError where it cannot be written; LeftOut where a lesson is left out of the
-        model: a start from there would neither try it again nor know of it.
+        """Keep a snapshot; its path. OSError where it cannot be written; IncompleteModel where a lesson is left out of
+        the model: a start from there would neither try it again nor know of it.
 
         No other process writes meanwhile: somebody whom it forgets is not kept, or the snapshot goes with her."""
         with self.turn, self.log.writing():
@@ -628,7 +628,7 @@ class Projection:
             if left := sorted(seq for seq in self.failed if seq not in self._retractions):
                 event = self.log.at(left[0])
                 named = event.id if event is not None else left[0]
-                raise LeftOut(f"the learner failed on feedback {named}: undo it, or mend the learner")
+                raise IncompleteModel(f"the learner failed on feedback {named}: undo it, or mend the learner")
             path = snapshots.snapshot_path(self.path, head)
             snapshots.save(path, self._model, head, self.log, self.stamp() | {"moves": list(self.moves)})
         self._since_snapshot = 0
@@ -638,9 +638,9 @@ class Projection:
         """The same, where nobody asked for it: that it failed is noted, and loses nothing."""
         try:
             self.snapshot()
-        except (OSError, LeftOut) as error:
+        except (OSError, IncompleteModel) as error:
             self.note(f"no snapshot was kept ({error}): the next start folds more of the log")
-            if isinstance(error, LeftOut):
+            if isinstance(error, IncompleteModel):
                 self._since_snapshot = 0  # it is not tried at every event from now on
 
     def forget_cached(self) -> None:
@@ -659,7 +659,7 @@ class Projection:
             self.catch_up()
             problems = self.log.problems()
             since = self._since_snapshot, self._since_mark, self.moves
-            if not snapshots.same(self._model, self.folded(self._head, from_scratch=True)):
+            if not snapshots.same(self._model, self.fold(self._head, from_scratch=True)):
                 problems.append("the model is not the fold of the log, bit for bit")
             self._since_snapshot, self._since_mark, self.moves = since
             return problems

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from heedful.loop.model import Person
-from heedful.loop.projection import Projection, Published
+from heedful.loop.projection import Projection, PublishedState
 from heedful.loop.request import Request
 
 
@@ -20,7 +20,7 @@ class Ranking(NamedTuple):
     """those of them that are not on offer; None where all are"""
 
 
-def ranking(projection: Projection, state: Published, own: Person | None, request: Request) -> Ranking:
+def ranking(projection: Projection, state: PublishedState, own: Person | None, request: Request) -> Ranking:
     """The candidates of a request by what was learned, for the person whose offset is `own`, for all where it is
     None."""
     m, strangers = len(request.x), request.strangers

@@ -21,7 +21,7 @@ from heedful.loop.model import Context
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord
 from heedful.loop.settings import Manifest
-from heedful.loop.strangers import Strangers, are_hits, from_hits, sifted
+from heedful.loop.strangers import Strangers, are_hits, from_hits, split_unknown
 
 if TYPE_CHECKING:
     from heedful.loop.interactions.protocol import Interaction
@@ -95,7 +95,7 @@ class Requests:
 
     # ------------------------------------------------------------------------ deciding
 
-    def parsed(self, candidates: Any, context: Any, prior: Any, show: Any) -> Request:
+    def parse(self, candidates: Any, context: Any, prior: Any, show: Any) -> Request:
         """A request with its arrays. ValueError, by name; LookupError for an item that is not on offer."""
         if show is not None:
             check_count("show", show)
@@ -120,13 +120,13 @@ class Requests:
             came = self._matrix(candidates)
             called = names = _numbers(len(came))
         elif _objects(candidates) and self._says(candidates):
-            came = self._said(candidates)
-            called, items, standing = self._on_offer(list(self.asked(candidates) or ()))
+            came = self._query_rows(candidates)
+            called, items, standing = self._on_offer(list(self.requested_names(candidates) or ()))
             rows = np.array(standing, np.int64)
         elif _objects(candidates):
             called, came = self._inline(candidates)
             names = called
-            kept = [self._kept(f"candidates[{j}]", each) for j, each in enumerate(candidates)]
+            kept = [self._to_store(f"candidates[{j}]", each) for j, each in enumerate(candidates)]
             attributes = tuple([each for each in kept if each is not None])
         else:
             called, items, standing = self._on_offer(candidates)
@@ -135,10 +135,10 @@ class Requests:
             whole = self.catalogue.at_version()
             catalogue = whole.version if items == whole.items else 0
         if rows is not None and came is None and self._query is not None:
-            came = self._said([{"id": name} for name in called], called)
+            came = self._query_rows([{"id": name} for name in called], called)
         encoded = self._context(context)
         scores = self._prior(prior, len(called), called)
-        kept_context = self._kept("context", context)
+        kept_context = self._to_store("context", context)
         x = self._numbers(rows, came, encoded, scores)
         return Request(x, items, names, catalogue, called, rows, scores, kept_context, attributes, came, encoded, show)
 
@@ -146,7 +146,7 @@ class Requests:
         """A request among no candidate that is known."""
         if show is not None:
             check_count("show", show)
-        around, kept = self._context(context), self._kept("context", context)
+        around, kept = self._context(context), self._to_store("context", context)
         return Request(
             x=self._none(), items=(), names=(), catalogue=0, called=(), rows=None, prior=(), context=kept,
             attributes=(), features=None, around=around, show=show,
@@ -168,9 +168,9 @@ class Requests:
             identifier = self._candidates.identifier or "id"
             if not all(isinstance(each, Mapping) and (identifier in each or "id" in each) for each in candidates):
                 return None
-        names = self._named(candidates) if along else records.check_names("candidates", candidates)
+        names = self._names_of(candidates) if along else records.check_names("candidates", candidates)
         known = self.catalogue.current.__contains__ if self._are_items(candidates) else lambda name: True
-        return sifted(names, candidates, prior, known)
+        return split_unknown(names, candidates, prior, known)
 
     def _are_items(self, candidates: Sequence[Any]) -> bool:
         """Whether candidates are items of the catalogue, and not what comes along."""
@@ -184,14 +184,14 @@ class Requests:
         query = () if self._query is None else self._query.places.keys()
         return from_hits(candidates, prior, identifier, self.catalogue.current, query)
 
-    def _kept(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    def _to_store(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """What the log keeps of attributes that came along."""
         try:
             return self.manifest.kept(given, self.manifest.encoding)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
 
-    def asked(self, candidates: Any) -> tuple[str, ...] | None:
+    def requested_names(self, candidates: Any) -> tuple[str, ...] | None:
         """The names that a request would have, whether they are on offer or not; None where it names none."""
         if candidates is None:
             return None
@@ -200,9 +200,9 @@ class Requests:
         if isinstance(candidates, list | tuple) and not candidates:
             return ()
         candidates, _ = self.without_hits(candidates, None)
-        return self._named(candidates) if _objects(candidates) else records.check_names("candidates", candidates)
+        return self._names_of(candidates) if _objects(candidates) else records.check_names("candidates", candidates)
 
-    def _named(self, candidates: Sequence[Any]) -> tuple[str, ...]:
+    def _names_of(self, candidates: Sequence[Any]) -> tuple[str, ...]:
         """The names of candidates that came along."""
         _check_few(candidates)
         identifier = self.manifest.encoding.identifier or "id"
@@ -252,7 +252,7 @@ class Requests:
                 raise ValueError(f"candidates[{j}]: expected an object, as the others are, got {describe(candidate)}")
             given = candidate.get(identifier, candidate.get("id", str(j)))
             names.append(records.check_id(f"candidates[{j}]: {identifier}", given))
-            if self._query is not None and not _encoded(self._candidates, candidate):
+            if self._query is not None and not _is_encoded(self._candidates, candidate):
                 raise ValueError(f"candidates[{j}]: features: expected them, as the first has them, got none")
             try:
                 rows.append(encode_row(self._candidates, candidate, self.unknown))
@@ -269,7 +269,7 @@ class Requests:
         each = ", ".join([column.name for column in self._query.columns])
         return f'items on offer with {each} of each, as {{"{self._candidates.identifier or "id"}": ...}}'
 
-    def _said(self, candidates: Sequence[Any], called: Sequence[str] = ()) -> npt.NDArray[np.float32]:
+    def _query_rows(self, candidates: Sequence[Any], called: Sequence[str] = ()) -> npt.NDArray[np.float32]:
         """What a request says of each candidate, m x Q. ValueError, by name, for what is missing or not declared."""
         query = self._query
         assert query is not None
@@ -279,12 +279,12 @@ class Requests:
             if not isinstance(candidate, Mapping):
                 raise ValueError(f"{where}: expected {self._check_query()}, got {describe(candidate)}")
             try:
-                out[j] = self._said_of(candidate)
+                out[j] = self._query_row(candidate)
             except ValueError as error:
                 raise ValueError(f"{where}: {error}") from None
         return out
 
-    def _said_of(self, candidate: Mapping[str, Any]) -> npt.NDArray[np.float32]:
+    def _query_row(self, candidate: Mapping[str, Any]) -> npt.NDArray[np.float32]:
         query, identifier = self._query, self._candidates.identifier or "id"
         assert query is not None
         identifier = identifier if identifier in candidate else "id"
@@ -296,7 +296,7 @@ class Requests:
             expected = ", ".join((identifier, *known))
             raise ValueError(f"expected {expected}, got another field: {describe(strange[0])}")
         if encoded:
-            return encoded_row("query_features", candidate["query_features"], query.size)
+            return check_encoded_row("query_features", candidate["query_features"], query.size)
         return query.encode(candidate, self.unknown, whole=True)
 
     def _context(self, context: Any) -> Any:
@@ -371,7 +371,7 @@ class Requests:
 
     # ------------------------------------------------------------------------ feedback
 
-    def resolved(
+    def resolve(
         self,
         given: Feedback,
         decision: DecisionRecord,
@@ -440,7 +440,7 @@ class Requests:
             row = encode_row(encoding, changed, self.unknown)
         except ValueError as error:
             raise ValueError(f"edit: {error}") from None
-        if not _encoded(encoding, changed):
+        if not _is_encoded(encoding, changed):
             strange = [name for name in changed if not encoding.places.get(name)]
             if strange:
                 raise ValueError(f"edit: expected columns of the encoding, got {describe(strange[0])}")
@@ -498,12 +498,12 @@ def encode_row(encoding: Encoding, row: Mapping[str, Any], unknown: Counter[str]
 
     ValueError, by column, where that cannot be.
     """
-    if not _encoded(encoding, row):
+    if not _is_encoded(encoding, row):
         return encoding.encode(row, unknown)
-    return encoded_row("features", row["features"], encoding.size)
+    return check_encoded_row("features", row["features"], encoding.size)
 
 
-def encoded_row(name: str, given: Any, size: int) -> npt.NDArray[np.float32]:
+def check_encoded_row(name: str, given: Any, size: int) -> npt.NDArray[np.float32]:
     """So many features that are given as they are. ValueError, by name, where they are none."""
     features = finite_array(name, given, 1, size)
     if features.size and float(np.abs(features).max()) > float(np.finfo(np.float32).max):
@@ -536,7 +536,7 @@ def check_rows(name: str, rows: Any) -> list[Mapping[str, Any]]:
     return listed
 
 
-def _encoded(encoding: Encoding, row: Mapping[str, Any]) -> bool:
+def _is_encoded(encoding: Encoding, row: Mapping[str, Any]) -> bool:
     """Whether a row brings its features along: "features" is not a column's name, and nothing else is one."""
     return "features" in row and "features" not in encoding.places and not any(encoding.places.get(n) for n in row)
 

@@ -69,7 +69,7 @@ def shown_names(record: DecisionRecord, names: Sequence[str]) -> tuple[str, ...]
 # ---------------------------------------------------------------------------- candidates
 
 
-def sifted(
+def split_unknown(
     names: Sequence[str], candidates: Sequence[Any], prior: Any, known: Callable[[str], bool]
 ) -> tuple[list[Any], Any, Strangers] | None:
     """Split candidates with these `names` into (the known ones, their scores, the unknown ones); each name counts once.
@@ -189,7 +189,7 @@ def about_known(
     return part, None if part is given else {name: value for name, value in fields.items() if value is not None}
 
 
-def unlearned(feedback: FeedbackRecord) -> str | None:
+def why_nothing_learned(feedback: FeedbackRecord) -> str | None:
     """Return the remark on feedback that is about unknown items; None if all were known."""
     if feedback.said is None:
         return None

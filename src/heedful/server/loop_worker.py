@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from heedful.loop import Loop
-from heedful.loop.decide import Asked
-from heedful.loop.feedback import Unknown
+from heedful.loop.decide import DecisionRequest
+from heedful.loop.feedback import UnknownDecision
 from heedful.loop.projection import AGAIN, PendingEvent
 from heedful.loop.records import Answer, Decision, check_id
 from heedful.storage import Moved
@@ -110,14 +110,14 @@ class LoopWorker:
                 return draft, True
             [answer] = await self.submit([draft])
             if answer.reason != AGAIN:
-                return self.loop.deciding.decided(draft, answer), answer.status == "duplicate"
+                return self.loop.decider.decision_of(draft, answer), answer.status == "duplicate"
         return await self.once(partial(self.loop.decide, **given), given.get("id"))
 
     async def once(self, work: Callable[[], Decision], id: Any) -> tuple[Decision, bool]:
         """The decision that `work` makes under an id, in a thread, and whether it was there before."""
 
         def done() -> tuple[Decision, bool]:
-            there = id is not None and self.projection.known(check_id("id", id)) is not None
+            there = id is not None and self.projection.find_decision(check_id("id", id)) is not None
             return work(), there
 
         return await self.run(done)
@@ -134,11 +134,11 @@ class LoopWorker:
         if isinstance(among, np.ndarray) and among.nbytes > NUMBERS:
             return None
         try:
-            asked = self.loop.deciding.asked(**given)
+            asked = self.loop.decider.read(**given)
         except LookupError:
             return None
         # The request goes with this call: its arrays are the next one's while they are in the processor's cache.
-        return self.loop.deciding.proposed(asked) if isinstance(asked, Asked) else asked
+        return self.loop.decider.propose(asked) if isinstance(asked, DecisionRequest) else asked
 
     async def feedback(self, event: dict[str, Any], large: bool = False) -> Answer:
         """As `Loop.feedback`."""
@@ -155,15 +155,15 @@ class LoopWorker:
         made the decision: `feedback` sees to that."""
         form = event.copy()
         decision, id, at = form.pop("decision", None), form.pop("id", None), form.pop("time", None)
-        draft = self.loop.answering.drafted(decision, id, at, form)
-        return None if isinstance(draft, Unknown) else draft
+        draft = self.loop.feedback_reader.read(decision, id, at, form)
+        return None if isinstance(draft, UnknownDecision) else draft
 
     async def feedback_many(self, events: list[Any], large: bool = False) -> list[Answer]:
         """As `Loop.feedback_many`."""
         if large or len(events) > FEW:
             return await self.run(partial(self.loop.feedback_many, events))
-        drafts = self.loop.answering.drafted_many(events)
-        if any(isinstance(draft, Unknown) for draft in drafts):
+        drafts = self.loop.feedback_reader.read_many(events)
+        if any(isinstance(draft, UnknownDecision) for draft in drafts):
             return await self.run(partial(self.loop.feedback_many, events))
         good = [draft for draft in drafts if isinstance(draft, PendingEvent)]
         answers = iter(await self.submit(good) if good else ())

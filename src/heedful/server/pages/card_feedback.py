@@ -66,7 +66,7 @@ async def take_back(visit: Visit, event: str) -> Answer:
 
 def answers_to(loop: Loop, decision: str) -> Iterator[CardAnswer]:
     """Yield what was said about the items of a list, newest first, without what was taken back."""
-    known = loop.projection.known(decision) if decision else None
+    known = loop.projection.find_decision(decision) if decision else None
     if known is None:
         return
     log = loop.projection.log
@@ -98,7 +98,7 @@ def earlier_answers(loop: Loop, decision: str, item: str, event: str) -> list[st
 def logged_hand(loop: Loop, names: Sequence[str], decision: str, person: str | None) -> Hand | None:
     """Return these cards in the order of a decision, so that no card moves when another one is answered. Return None if
     there is no such decision, or it was made for another person."""
-    known = loop.projection.known(decision) if decision else None
+    known = loop.projection.find_decision(decision) if decision else None
     if known is None or known.person != person:
         return None
     return Hand(tuple(names), tuple(names), decision, known.record.arm)

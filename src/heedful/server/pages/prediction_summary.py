@@ -125,7 +125,7 @@ def _last(loop: Loop, person: str | None) -> LoggedDecision | None:
     """Return the last decision for a person; None if there is none."""
     log = loop.projection.log
     event = log.at(seq) if person is not None and (seq := log.newest("decision", person)) > 0 else None
-    return None if event is None else loop.projection.known(event.id)
+    return None if event is None else loop.projection.find_decision(event.id)
 
 
 def _why(loop: Loop, last: LoggedDecision) -> Why | None:

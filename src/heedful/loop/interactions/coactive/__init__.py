@@ -22,7 +22,7 @@ from heedful.loop.interactions.lists import check_show, draws_of, propose_list, 
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step
 from heedful.loop.log import Event
-from heedful.loop.model import Context, Person, own_of
+from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Manifest
@@ -137,7 +137,7 @@ class Coactive(Interaction[Model]):
 
     def predictor(self, model: Model, person: str | None) -> list[bytes] | None:
         """The weights; of a person without an offset so far as of one that is 0."""
-        own = own_of(model.people, person)
+        own = own_state(model.people, person)
         parts: list[Any] = [model.learner.weights(model.shared)]
         if own is not None and (offset := model.learner.weights(own.state)[:-1]).any():
             parts += [offset, own.lessons]  # it counts for more, the more lessons there were
@@ -269,7 +269,7 @@ def _second(shown: tuple[int, ...], x: Floats, past: Past[Model], person: str | 
 
 
 def _weights(model: Model, person: str | None) -> Array:
-    return model.effective(model.shared, own_of(model.people, person))
+    return model.effective(model.shared, own_state(model.people, person))
 
 
 # ---------------------------------------------------------------------------- what another would say
@@ -345,7 +345,7 @@ class _Tally:
         if said is None:
             return False
         person = step.decision.person
-        own = own_of(self._people, person)
+        own = own_state(self._people, person)
         key = person if own is not None else None
         if key not in self._weights:
             self._weights[key] = self._model.effective(self._shared, own)

@@ -23,7 +23,7 @@ from heedful.inference.standing import standing, stop_at
 from heedful.jit.kernel import Ints
 from heedful.loop.interactions.comparison.model import ChoiceModel
 from heedful.loop.model import Person
-from heedful.loop.projection import Projection, Published
+from heedful.loop.projection import Projection, PublishedState
 
 Array = npt.NDArray[np.float64]
 
@@ -129,14 +129,14 @@ def standings(projection: Projection, person: str | None, people: Sequence[str] 
     )  # fmt: skip
 
 
-def _people(state: Published, person: str | None, own: Person | None) -> list[Person]:
+def _people(state: PublishedState, person: str | None, own: Person | None) -> list[Person]:
     """Whose ranking it is: that person's, or everybody's; nobody's where nobody said anything."""
     if person is not None:
         return [] if own is None else [own]
     return list(state.people.copy().values())
 
 
-def _believed(model: ChoiceModel, state: Published, people: list[Person], numbers: Ints) -> Posterior | Mixture:
+def _believed(model: ChoiceModel, state: PublishedState, people: list[Person], numbers: Ints) -> Posterior | Mixture:
     """What is believed of the mean of these people's utilities; of none of them, what somebody new is like. Nothing is
     taken for known that only their answers say, where the learner can."""
     if not people:
@@ -153,7 +153,7 @@ def _believed(model: ChoiceModel, state: Published, people: list[Person], number
     return Posterior(mean / len(people), cov / len(people) ** 2)
 
 
-def _asked(model: ChoiceModel, state: Published, users: list[int], numbers: Ints) -> Ints:
+def _asked(model: ChoiceModel, state: PublishedState, users: list[int], numbers: Ints) -> Ints:
     """In how many of the pairs that these people were asked about each item was (m,)."""
     asked = state.shared.asked[: state.shared.rows]
     items = asked[np.isin(asked[:, 0], users), 1:]

@@ -24,7 +24,7 @@ from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
 from heedful.loop.interactions.telling import Part
 from heedful.loop.log import Event
-from heedful.loop.model import Context, Person, own_of
+from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import Feedback, FeedbackRecord
 from heedful.loop.settings import Manifest
@@ -150,7 +150,7 @@ class Ordinal(Interaction[GradingModel]):
 
     def predictor(self, model: GradingModel, person: str | None) -> list[bytes] | None:
         """Weights and thresholds, or all arrays of a learner without; a person's shift."""
-        own, learner = own_of(model.people, person), model.learner
+        own, learner = own_state(model.people, person), model.learner
         if hasattr(learner, "weights") and hasattr(learner, "thresholds"):
             parts = [learner.weights(model.shared), learner.thresholds(model.shared)]
         else:
@@ -229,10 +229,10 @@ class Ordinal(Interaction[GradingModel]):
         def score(model: GradingModel) -> float:
             if not hasattr(model.learner, "weights"):
                 return 0.0
-            return float(model.scores(model.shared, own_of(model.people, person), x)[0])
+            return float(model.scores(model.shared, own_state(model.people, person), x)[0])
 
         model, moved = past.follow(score)
-        grade = int(model.grades(model.shared, own_of(model.people, person), x)[0])
+        grade = int(model.grades(model.shared, own_state(model.people, person), x)[0])
         ends = model.between(model.shared, grade)
         between = None if ends is None else list(ends)
         why = "this is the score of the first by the model as it was, and the grade that it lies in"
@@ -249,7 +249,7 @@ class Ordinal(Interaction[GradingModel]):
         """What a score is the sum of; those that count nothing are left out."""
         from heedful.loop.explain import Part as Counts
 
-        own = own_of(model.people, person)
+        own = own_state(model.people, person)
         weights, values = model.effective(model.shared, own).tolist(), [*x[0].tolist(), 1.0]
         names = [*self.names, INTERCEPT]
         if own is not None:
@@ -297,7 +297,7 @@ class _Counterfactual:
         """How far off what the model predicts of all that is graded is."""
         model, lesson = self.model, self.model.lesson(step.context, step.feedback, step.extra)
         if lesson is not None:
-            predicted = model.grades(model.shared, own_of(model.people, step.decision.person), lesson.x)
+            predicted = model.grades(model.shared, own_state(model.people, step.decision.person), lesson.x)
             self._off += int(np.abs(predicted - np.array(lesson.grades)).sum())
             self._graded += len(lesson.grades)
 
@@ -322,7 +322,7 @@ class _Tally:
     def contradicts(self, step: Step, lesson: Any) -> bool:
         """Whether the model would give one of these a grade two or more away."""
         person = step.decision.person
-        own = own_of(self._people, person)
+        own = own_state(self._people, person)
         predicted = self._model.grades(self._shared, own, lesson.x)
         return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
 

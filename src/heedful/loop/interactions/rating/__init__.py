@@ -26,7 +26,7 @@ from heedful.loop.interactions.rating.learners import DEFAULT, check_range, chec
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
 from heedful.loop.interactions.rating.slate import left, propose_slate
 from heedful.loop.log import Event
-from heedful.loop.model import Context, Person, own_of
+from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import Feedback, FeedbackRecord, decode_feedback
 from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
@@ -303,7 +303,7 @@ class Rating(Interaction[RatingModel]):
 
         model, first = past.model(), decision.record.shown[0]
         name, number = decision.names[first], int(context.x[first])
-        person = own_of(model.people, decision.person)
+        person = own_state(model.people, decision.person)
         rating = rating_prediction(model, person, number)
         moved = _moved(model, past, decision, name, number) if rating.expected is not None else ()
         arm, margin = decision.record.arm, 0.0 if rating.expected is None else rating.expected
@@ -437,7 +437,7 @@ def _moved(
 
     if not hasattr(model.learner, "without_rating"):
         return ()
-    moved, person = [], own_of(model.people, known.person)
+    moved, person = [], own_state(model.people, known.person)
     now = _raw(model, model.shared.learned, person, number)
     middle = (model.learner.space.low + model.learner.space.high) / 2.0
     weight_of_all = float(model.shared.said.count[: model.shared.said.used].sum())
@@ -502,7 +502,7 @@ class _Counterfactual:
             return
         model = self.model
         lesson: WeightedRatings | None = model.lesson(step.context, step.feedback, step.extra)
-        person = own_of(model.people, step.decision.person)
+        person = own_state(model.people, step.decision.person)
         predicted = None if lesson is None else model.ratings(model.shared, person, lesson.items)
         if lesson is None or predicted is None:
             return
@@ -542,7 +542,7 @@ class _Tally:
     def contradicts(self, step: Step, lesson: Any) -> bool:
         """Whether the model would expect another rating of one of these, by more than a quarter of the range."""
         person = step.decision.person
-        own = own_of(self._people, person)
+        own = own_state(self._people, person)
         found = self._model.ratings(self._shared, own, lesson.items)
         return found is not None and bool(np.abs(found - lesson.ratings).max() > self._far)
 
