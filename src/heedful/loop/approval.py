@@ -22,33 +22,34 @@ class Share(NamedTuple):
     thumbs: int
     up: int
     share: float | None
-    """up / thumbs; None if there is none"""
+    """thumbs up / all thumbs; None if there are none"""
     low: float | None
-    """ends of its 95 % interval; None if chance cannot be told: the thumbs are one person's, or all alike"""
+    """the ends of its 95 % interval; None if it cannot be told: all thumbs come from one person, or are alike"""
     high: float | None
 
 
 class Approval(NamedTuple):
-    """The share of thumbs up in both arms of a loop, learned lists and control lists, with their difference."""
+    """The share of thumbs up in the learned and in the control lists of a loop, with their difference."""
 
     learned: Share
     control: Share
     difference: Difference | None
-    """the share of learned less that of control; None where it cannot be said"""
+    """the share of learned lists minus that of control lists; None if it cannot be told"""
 
 
 class Approved:
-    """A count of thumbs by arm, which takes in the decisions of a loop in any order."""
+    """A counter of thumbs by arm, which takes in the decisions of a loop in any order."""
 
     def __init__(self) -> None:
         self._given: list[tuple[bool, str | int, float]] = []  # (learned, who, 1.0 for up)
 
     def take(self, learned: bool, who: str | int, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Take in the feedback on a decision that was not undone; `who` is the person, or the decision's number."""
+        """Count the thumbs among the feedback on one decision, without what was undone; `who` is the person, or the
+        number of the decision."""
         self._given += [(learned, who, float(f.values[0] > 0.0)) for _, f in given if f.form == "thumb"]
 
     def measured(self) -> Approval | None:
-        """Return the shares and their difference; None if no thumb was given."""
+        """Return the shares and their difference; None if there was no thumb."""
         if not self._given:
             return None
         arms, names, ups = zip(*self._given)

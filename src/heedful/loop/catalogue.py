@@ -1,8 +1,8 @@
-"""The items of a loop, as they are and as they were: names, versions, encoded features.
+"""The items of a loop, now and at any time before: names, versions, encoded features.
 
-An item's version is the sequence number of the event that put it there. A decision keeps versions, so that a fold
-sees the candidates as they were when they were shown, whatever became of them since. The catalogue has versions too:
-the sequence number of the last event of any item. One number says what all was on offer, and in which order.
+The version of an item is the sequence number of the event that put it on offer. A decision refers to versions, so that
+a fold sees the candidates as they were when they were shown. The catalogue as a whole has versions too: the sequence
+number of the last item event says what was on offer at that time, and in which order.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ Ints = npt.NDArray[np.int64]
 
 
 CATALOGUES = 4
-"""Versions of the whole catalogue that are kept ready."""
+"""How many versions of the whole catalogue are kept in memory."""
 
 
 class CatalogueVersion(NamedTuple):
-    """All that was on offer after one item event, in the order it first came, or came back."""
+    """All items that were on offer after one item event, in the order in which they first came, or came back."""
 
     version: int
     """the sequence number of that event; 0 before there was any"""
     names: tuple[str, ...]
     items: tuple[int, ...]
-    """their versions"""
+    """the version of each item"""
     rows: Ints
-    """where these stand on the catalogue"""
+    """the row of each item in the catalogue's arrays"""
 
 
 class _History:
-    """What came and went: one entry for each item event, in the order of the log."""
+    """The item events of a log, in order: which item came or went."""
 
     def __init__(self) -> None:
         self.seqs, self.ids, self.there = array("q"), array("q"), bytearray()
@@ -61,7 +61,7 @@ class _History:
         self.there.append(there)
 
     def on_offer(self, version: int) -> tuple[list[str], list[int]]:
-        """(names, versions) of what was on offer after the event at `version`."""
+        """Return (names, versions) of the items that were on offer after event `version`."""
         seqs = np.array(self.seqs, np.int64)
         end = int(np.searchsorted(seqs, version, "right"))
         ids, there, at = np.array(self.ids, np.int64)[:end], np.array(self.there, np.bool_)[:end], np.arange(end)
@@ -77,11 +77,11 @@ class _History:
 
 
 class Catalogue:
-    """Items by name and by version; what is needed is read from the log once, and kept."""
+    """The items of a log by name and by version, read once when they are needed and kept in memory."""
 
     def __init__(self, log: Log, n_features: int, apart: bool = False) -> None:
-        """Of the items of `log`, encoded as n_features numbers each; with `apart` an item has another number with other
-        features."""
+        """Keep the items of `log`, encoded as `n_features` numbers each. With `apart`, an item whose features change
+        gets a new number (see `number`)."""
         self._log = log
         self._apart = apart
         self._n = n_features
@@ -98,19 +98,19 @@ class Catalogue:
         self._lock = threading.RLock()
 
     def look_again(self) -> None:
-        """What is on offer may have changed: read it from the log when it is next asked for."""
+        """Forget what is on offer, so that it is read from the log again."""
         with self._lock:
             self._history = self._current = self._numbering = None
             self._catalogues, self._standing = {}, {}
 
     def on_offer(self) -> list[tuple[str, int]]:
-        """(name, version) of every item that is on offer, in the order they first came."""
+        """Return (name, version) of every item on offer, in the order in which they first came."""
         with self._lock:
             return list(self.current.items())
 
     @property
     def current(self) -> dict[str, int]:
-        """The version of every item that is on offer, by name, in the order they first came."""
+        """the version of every item on offer, by name, in the order in which they first came"""
         with self._lock:
             if self._current is None:
                 history = self._came_and_went()
@@ -126,7 +126,7 @@ class Catalogue:
         return self._history
 
     def at_version(self, version: int | None = None) -> CatalogueVersion:
-        """All that is on offer, or was after the item event at `version`."""
+        """Return all items on offer, now or after the item event `version`."""
         with self._lock:
             history = self._came_and_went()
             version = history.version if version is None else version
@@ -140,8 +140,8 @@ class Catalogue:
             return found
 
     def number(self, name: str, features: bytes = b"") -> int:
-        """The number of an item: 0, 1, ... in the order they first came (with `apart` with these features); the next
-        one where it comes now. Events are gone through in the order of the log."""
+        """Return the number of an item: 0, 1, ... in the order in which names (with `apart`: pairs of name and
+        features) first came. A new one gets the next number, so events have to be taken in the log's order."""
         with self._lock:
             if not self._apart:
                 return self._came_and_went().number(name)
@@ -152,7 +152,7 @@ class Catalogue:
             return self._numbering.setdefault((name, features), len(self._numbering))
 
     def _numbers_apart(self, rows: Ints) -> Ints:
-        """The same numbers, where an item has several."""
+        """Return the numbers of the items in these rows (m,), where one item has several numbers."""
         there = self._number_at
         for row in rows.tolist():
             if row not in there:
@@ -160,7 +160,7 @@ class Catalogue:
         return np.array([there[row] for row in rows.tolist()], np.int64)
 
     def items_at(self, rows: Ints) -> Ints:
-        """The numbers of the items whose versions stand in these rows (m,)."""
+        """Return the numbers of the items in these rows (m,)."""
         if self._apart:
             return self._numbers_apart(rows)
         with self._lock:
@@ -169,7 +169,7 @@ class Catalogue:
             return np.array([numbers[n] if n in numbers else history.number(n) for n in names], np.int64)
 
     def put(self, event: Event) -> None:
-        """An item event was appended: a new item, another version of one, or, without features, its end."""
+        """Take in an item event: a new item, a new version of one, or, if it has no features, its withdrawal."""
         with self._lock:
             if event.subject is None:
                 return
@@ -187,11 +187,11 @@ class Catalogue:
                     self._standing[event.subject] = self._place[event.seq]
 
     def versions(self, names: Sequence[str]) -> tuple[int, ...]:
-        """The versions of these items. KeyError with the name of one that is not on offer."""
+        """Return the versions of these items. Raise KeyError, with the name, for one that is not on offer."""
         return tuple(map(self.current.__getitem__, names))
 
     def standing(self, names: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """(versions, rows) of these items, in one look. KeyError with the name of one that is not on offer."""
+        """Return (versions, rows) of these items. Raise KeyError, with the name, for one that is not on offer."""
         try:
             rows = tuple(map(self._standing.__getitem__, names))
         except KeyError:
@@ -206,32 +206,32 @@ class Catalogue:
             return rows
 
     def numbers(self, rows: Sequence[int]) -> tuple[int, ...]:
-        """The versions that stand in these rows."""
+        """Return the versions in these rows."""
         return tuple(map(self._versions.__getitem__, rows))
 
     def called(self, rows: Sequence[int]) -> tuple[str, ...]:
-        """The names of what stands in these rows."""
+        """Return the names of the items in these rows."""
         return tuple(map(self._names.__getitem__, rows))
 
     def called_at(self, versions: Sequence[int]) -> tuple[tuple[str, ...], Ints]:
-        """(the names of these versions, where they stand)."""
+        """Return (names, rows) of the items with these versions."""
         rows = self._rows(versions)
         return tuple(map(self._names.__getitem__, rows)), np.array(rows, np.int64)
 
     def features(self, versions: Sequence[int]) -> Array:
-        """The features of these versions (m x N), a copy."""
+        """Return a copy of the features of the items with these versions (m, N)."""
         return self.at(self.rows(versions))
 
     def at(self, rows: Ints) -> Array:
-        """The features in these rows (m x N), a copy."""
+        """Return a copy of the features in these rows (m, N)."""
         return self.whole(rows)[:, :-1]
 
     def whole(self, rows: Ints) -> Array:
-        """The features in these rows with a column of zeros after them (m x N + 1), a copy."""
+        """Return a copy of the features in these rows with a column of zeros behind them (m, N + 1)."""
         return self._features.take(rows, axis=0)
 
     def rows(self, versions: Sequence[int]) -> Ints:
-        """Where these versions stand: a version is never changed, so for good."""
+        """Return the rows of the items with these versions (m,). A version never changes, and neither does its row."""
         return np.array(self._rows(versions), np.int64)
 
     def _rows(self, versions: Sequence[int]) -> list[int]:
@@ -244,7 +244,7 @@ class Catalogue:
             return [self._place[version] for version in versions]
 
     def _keep(self, event: Event) -> None:
-        """Remember a version; readers go on meanwhile, so its place is told last."""
+        """Keep the version that an item event brings. Others read at the same time, so its row is published last."""
         with self._lock:
             if event.seq not in self._place:
                 self._add(event)

@@ -27,20 +27,20 @@ Ints = npt.NDArray[np.int64]
 
 
 class Difference(NamedTuple):
-    """By how much one is above the other (learned lists above those left alone), with its 95 % interval."""
+    """The difference of two means (learned lists minus control lists), with a 95 % interval."""
 
     by: float
     low: float
     high: float
     people: int
-    """who answered; a list of nobody in particular counts as one"""
+    """the number of people who answered; a list without a person counts as one"""
 
 
 def difference(scores: Array, learned: Bools, people: Ints) -> Difference | None:
-    """The difference of the arms' means, of scores from 0 to 1 (n,), which were `learned` (n,), with `people` (n,)
-    numbered from 0.
+    """Return the difference of the two arms' means, of scores from 0 to 1 (n,); `learned` (n,) says the arm of each,
+    `people` (n,) who answered, numbered from 0.
 
-    None where nothing can be said of how far it is chance: an arm that is empty or one person's, or has no spread.
+    Return None if chance cannot be told: an arm is empty, or comes from one person, or has no spread.
     """
     arms = learned, ~learned
     n = [int(arm.sum()) for arm in arms]
@@ -71,10 +71,10 @@ def difference(scores: Array, learned: Bools, people: Ints) -> Difference | None
 
 
 def paired(differences: Array, people: Ints, most: float = 1.0) -> Difference | None:
-    """The mean of paired differences (n,), each from -`most` to `most`, with `people` (n,) numbered from 0.
+    """Return the mean of paired differences (n,), each from -`most` to `most`, of `people` (n,) numbered from 0.
 
-    The same estimator with one arm: V = sum_g s_g^2, s_g = sum_{i in g} e_i / (n r_g), r_g = sqrt(1 - m_g / n). None
-    where nothing can be said of how far it is chance: one person's alone, or no spread.
+    It is the same estimator with one arm: V = sum_g s_g^2, s_g = sum_{i in g} e_i / (n r_g), r_g = sqrt(1 - m_g / n).
+    Return None if chance cannot be told: all come from one person, or there is no spread.
     """
     n = differences.size
     m = np.bincount(people).astype(np.float64)
@@ -95,7 +95,7 @@ def paired(differences: Array, people: Ints, most: float = 1.0) -> Difference | 
 
 
 def quantile(freedom: float) -> float:
-    """t_{.975}: of Student's distribution with so many degrees of freedom."""
+    """Return t_{.975}, the quantile of Student's t distribution with `freedom` degrees of freedom."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.975))

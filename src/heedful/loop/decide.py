@@ -1,8 +1,8 @@
-"""From a request to a decision: what is asked, what the published model makes of it, what is said of it.
+"""From a request to a decision.
 
-`asked` reads a request, `proposed` makes the event of its decision, `decided` tells it once it is in the log. Nothing
-here writes: whoever has a thread to wait in submits the event and waits (`Loop.decide`), whoever serves many at once
-submits many.
+`Decider.read` checks a request, `Decider.propose` makes the event of its decision from the published model, and
+`Decider.decision_of` gives the decision once the event is in the log. Nothing here writes to the log: `Loop.decide`
+submits the event and waits for it, the server submits those of many requests together.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from heedful.loop.strangers import around, shown_names
 
 
 class DecisionRequest(NamedTuple):
-    """A request for a decision that has come through the door."""
+    """A checked request for a decision."""
 
     id: str
     request: Request
     person: str | None
     deferred: bool
     repeats: bool | None = None
-    """whether what the person is done with may be shown, where that is left out; None as the loop's settings say"""
+    """whether to show again what the person is done with; None takes the loop's setting"""
 
 
 class Decider:
-    """What a loop needs to decide."""
+    """The part of a loop that makes decisions."""
 
     def __init__(self, projection: Projection) -> None:
-        """From what `projection` publishes."""
+        """Make decisions from what `projection` publishes."""
         self.projection = projection
         self.settings = projection.settings
         self.interaction = projection.interaction
@@ -61,11 +61,13 @@ class Decider:
         strict: bool | None = None,
         looked: bool = False,
     ) -> DecisionRequest | Decision:
-        """A request that was read; or the decision that was made under its id before.
+        """Return a checked request, or the decision that was made earlier under its `id`.
 
-        ValueError, by name, on bad input; LookupError for an item that is not on offer here: another process may have
-        put it there, `Projection.catch_up` looks. Where it has `looked`, what is not on offer is unknown, unless the
-        request, or where it does not say the loop, is `strict`."""
+        The arguments are those of `Loop.decide`. Raise ValueError, naming the field, on bad input, and LookupError for
+        an item that is not on offer in this process; another process may have put it there (`Projection.catch_up` takes
+        that in). With `looked`, when that has been done, an item that is not on offer is noted as unknown, unless
+        `strict` (or the loop's setting, where `strict` is None) refuses it.
+        """
         person = None if person is None else records.check_id("person", person)
         if not isinstance(deferred, bool):
             raise ValueError(f"deferred: expected true or false, got {describe(deferred)}")
@@ -85,7 +87,7 @@ class Decider:
     def parse(
         self, candidates: Any, context: Any, prior: Any, show: Any, strict: Any = None, looked: bool = False
     ) -> Request:
-        """Candidates and what is known of them, as features."""
+        """Return the candidates of a request with their features; the arguments and errors are those of `read`."""
         if show is not None:
             self.interaction.check_show(show)
         if not isinstance(strict, bool | None):
@@ -107,7 +109,8 @@ class Decider:
         return request._replace(strangers=strangers if strangers.names or not known else None)
 
     def _earlier_decision(self, id: str, known: LoggedDecision, candidates: Any, person: str | None) -> Decision:
-        """The decision that was made under this id before; whatever became of the model and the items since."""
+        """Return the decision made earlier under `id`, unchanged even if model and items have changed. Raise ValueError
+        if it was for another person or other candidates."""
         names = self.projection.requests.requested_names(candidates)
         if (names is not None and not _same(names, known)) or person != known.person:
             other = "was shown to somebody else" if person != known.person else "has other candidates"
@@ -117,8 +120,8 @@ class Decider:
     # ------------------------------------------------------------------------ what is proposed
 
     def propose(self, asked: DecisionRequest) -> PendingEvent:
-        """The event of a decision, from the state published at this moment. ValueError where there is too little to
-        show; RuntimeError where the learner fails."""
+        """Return the event of a decision, made from the published state. Raise ValueError if there is too little to
+        show, and RuntimeError if the learner fails."""
         id, request, person, deferred, repeats = asked
         projection, interaction, settings = self.projection, self.interaction, self.settings
         state, own = projection.reading_of(request.x, person)
@@ -172,8 +175,8 @@ class Decider:
         strict: Any = None,
         looked: bool = False,
     ) -> PendingEvent:
-        """The event of what somebody else decided. ValueError, by name; LookupError for an item that is not on offer
-        here."""
+        """Return the event of a decision that another system made. Raise ValueError, naming the field, on bad input,
+        and LookupError for an item that is not on offer."""
         request = self.parse(candidates, context, prior, None, strict, looked)
         named = records.distinct("shown", shown)
         places = {name: j for j, name in enumerate(request.called)}
@@ -212,8 +215,9 @@ class Decider:
     # ------------------------------------------------------------------------ what is said
 
     def decision_of(self, draft: PendingEvent, answer: Answer) -> Decision:
-        """The decision, now that it is in the log: its own, or the one that had its id before. LookupError where it was
-        refused or forgotten; ValueError where its id is another's."""
+        """Return the decision of the event `draft`, by the log's `answer` to it: the new one, or the one that has had
+        its id. Raise LookupError if it was refused or forgotten, and ValueError if its id belongs to another decision.
+        """
         event = draft.event
         if answer.status == "rejected":
             raise LookupError(f"id: expected a new one: {answer.reason}")
@@ -234,7 +238,7 @@ class Decider:
 
 
 def _same(names: tuple[str, ...], known: LoggedDecision) -> bool:
-    """Whether these were the candidates of a decision, as far as it kept them."""
+    """Return whether `names` were the candidates of a decision, as far as the log kept them."""
     of, unknown = known.record.of, {name for _, name in known.record.unknown}
     if len(set(names)) < len(names):
         names = tuple(dict.fromkeys(names))
@@ -246,13 +250,14 @@ def _same(names: tuple[str, ...], known: LoggedDecision) -> bool:
 
 
 def _all_names(known: LoggedDecision) -> tuple[str, ...]:
-    """The names of all candidates: in their order, where all were on offer."""
+    """Return the names of all candidates of a decision, in their order if all items were on offer."""
     unknown = known.record.unknown
     return tuple(sorted([*known.names, *[name for _, name in unknown]])) if unknown else known.names
 
 
 def to_decision(id: str, known: LoggedDecision, seq: int | None = None) -> Decision:
-    """A decision as its caller hears of it; `seq` where it was written just now."""
+    """Return the `Decision` that callers get for a logged one; `seq` is its sequence number if it was written just
+    now."""
     record, names = known.record, known.names
     at = known.seq if seq is None else seq
     predicted: tuple[Any, ...] | None = record.predicted or None
@@ -265,8 +270,11 @@ def to_decision(id: str, known: LoggedDecision, seq: int | None = None) -> Decis
 
 
 def generator_for(seed: int, id: str) -> np.random.Generator:
-    """The generator of one decision: keyed by its id, so that decisions nobody answers leave no trace. It is this
-    thread's own, until its next decision."""
+    """Return the random generator of the decision `id`, keyed by that id and the loop's `seed`.
+
+    A replay of the log thereby draws the same, whichever other decisions there were. The generator object is reused by
+    this thread's next decision.
+    """
     key = np.frombuffer(hashlib.blake2b(f"{seed}\0{id}".encode(), digest_size=16).digest(), "<u8")
     if (generator := getattr(_generators, "own", None)) is None:
         made: np.random.Generator = np.random.Generator(np.random.Philox(key=key))

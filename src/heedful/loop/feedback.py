@@ -1,7 +1,4 @@
-"""From feedback as it is given to an event for the log: what it answers, whether it still fits.
-
-Nothing here writes; see `heedful.loop.decide`.
-"""
+"""From feedback as it is given to an event for the log. Nothing here writes to the log; see `heedful.loop.decide`."""
 
 from __future__ import annotations
 
@@ -25,28 +22,29 @@ LOST = (
     "crash, or there never was one of this id; nothing was learned: record what was shown under this id, then send the "
     "feedback again, or decide again"
 )
-"""The reason of a `LostDecision`. A log cannot tell what it lost from what it never had."""
+"""The reason that a `LostDecision` gives. A log cannot tell a decision that it lost from one that it never had."""
 
 
 class UnknownDecision(NamedTuple):
-    """Feedback on a decision that is not here: another process may have made it, or forgotten it."""
+    """Feedback on a decision that this process does not know: another process may have made it, or it was forgotten."""
 
     event: str
     decision: str
 
 
 class FeedbackReader:
-    """What a loop needs to take feedback in."""
+    """The part of a loop that checks feedback."""
 
     def __init__(self, projection: Projection) -> None:
-        """On the decisions of `projection`."""
+        """Check feedback on the decisions of `projection`."""
         self.projection = projection
         self._forms = known_forms(projection.interaction)
 
     def read(
         self, decision: Any, id: Any, time: Any, form: Mapping[str, Any]
     ) -> PendingEvent | Answer | UnknownDecision:
-        """The event of one piece of feedback, or the answer that rejects it. ValueError, by name, where it is none."""
+        """Return the event of one piece of feedback, the answer that rejects it, or that its decision is unknown here.
+        Raise ValueError, naming the field, if `form` is no feedback."""
         event_id = records.new_id() if id is None else records.check_id("id", id)
         decision = records.check_id("decision", decision)
         interaction = self.projection.interaction
@@ -77,8 +75,8 @@ class FeedbackReader:
     def _resolve(
         self, given: records.Feedback, form: Mapping[str, Any], known: LoggedDecision
     ) -> tuple[FeedbackRecord, Any]:
-        """(the record of feedback on a decision, the features it brought along or None). LookupError, with the reason,
-        where it does not fit what was shown."""
+        """Return (the record of feedback, the features that it brought along or None), with the names in it looked up
+        in the decision. Raise LookupError with the reason if it does not fit what was shown."""
         requests, record, names, said = self.projection.requests, known.record, known.names, None
         later = [self.projection.find_decision(id) for id in given.chain]
         elsewhere = [n for each in later if each is not None for at, n in each.record.unknown if at >= 0]
@@ -95,7 +93,8 @@ class FeedbackReader:
         return (found if said is None else msgspec.structs.replace(found, said=said)), extra
 
     def read_many(self, events: Iterable[Mapping[str, Any]]) -> list[PendingEvent | Answer | UnknownDecision]:
-        """The events of many; one that is no feedback is rejected, and the others go on."""
+        """Return what `read` returns for each of many events. One that is no feedback becomes an answer that rejects
+        it."""
         drafts: list[PendingEvent | Answer | UnknownDecision] = []
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise ValueError(f"events: expected a list of objects, got {describe(events)}")
@@ -114,7 +113,8 @@ class FeedbackReader:
         return drafts
 
     def reject_unknown(self, event: str, kind: str, id: str) -> Answer:
-        """The answer to what is about an event that is not in the log, after a look at what other processes wrote."""
+        """Return the answer to an event about another one (of `kind`, with `id`) that is not in the log, after taking
+        in what other processes wrote."""
         self.projection.catch_up()
         if self.projection.log.is_forgotten(kind, id):
             return self.projection.reject(event, f"{kind} {id} was forgotten")
@@ -123,14 +123,15 @@ class FeedbackReader:
         return self.projection.reject(event, f"{kind} {id} is not in the log")
 
     def _shown_at(self, known: LoggedDecision) -> int | None:
-        """When a decision was shown; None where it was deferred and not activated."""
+        """Return when a decision was shown, in microseconds since 1970; None if it is deferred and not activated."""
         if not known.record.deferred:
             return known.since
         activated = self.projection.log.find("activate", known.id)
         return None if activated is None else activated.time
 
     def _link(self, known: LoggedDecision) -> Callable[[str], tuple[int, dict[str, int]]]:
-        """How the later decisions of a chain are found: (sequence number, what was shown, by name)."""
+        """Return the function that finds the later decisions of a chain of clicks: by id, (sequence number, number of
+        each item shown by name)."""
 
         def find(id: str) -> tuple[int, dict[str, int]]:
             later = self.projection.find_decision(id)

@@ -1,4 +1,4 @@
-"""Many callers, one commit: what is waiting is written together, and each is told when it is on the disk."""
+"""Group commit: what many callers submit at the same time is written to the disk together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 class _Waiting(Generic[T, R]):
-    """One caller's items on their way to the disk."""
+    """The items of one caller on their way to the disk."""
 
     __slots__ = ("after", "answers", "done", "error", "gone", "holds", "items", "turn", "writes")
 
@@ -34,11 +34,11 @@ class _Waiting(Generic[T, R]):
 
 
 class GroupCommit(Generic[T, R]):
-    """Many callers, one writer: whoever comes while a commit is under way waits, and all of them go into the next.
+    """A queue of many callers with one writer: items that come during a commit wait, and go into the next one together.
 
-    `commit(items)` writes a group and returns an answer for each, once they are on the disk; what it raises, all of
-    the group get. There is no thread of its own: the first caller of a group does the work for all. Those that were
-    answered wake one another, one after the other: woken at once, they would only fight for the interpreter.
+    `commit(items)` writes a group and returns an answer for each item, once they are on the disk; whatever it raises,
+    every caller of the group gets. There is no thread of its own: the first caller of a group writes for all. The
+    callers that were answered wake one another in turn, as all at once they would compete for the interpreter's lock.
     """
 
     def __init__(self, commit: Callable[[list[T]], Sequence[R]], most: int = 1000) -> None:
@@ -49,7 +49,7 @@ class GroupCommit(Generic[T, R]):
         self._busy = False
 
     def submit(self, items: list[T]) -> Sequence[R]:
-        """The answers to `items`, one each, after the commit."""
+        """Return the answers to `items`, one for each, once they are committed."""
         mine = _Waiting[T, R](items)
         try:
             with self._mutex:
@@ -67,7 +67,7 @@ class GroupCommit(Generic[T, R]):
         return mine.answers
 
     def _write_group(self, mine: _Waiting[T, R]) -> None:
-        """Write what is waiting, this caller's own first."""
+        """Write all that is waiting, with the items of this caller first."""
         with self._mutex:
             mine.after = deque(self._queue[1 : self._most])
             self._queue = self._queue[self._most :]
@@ -85,7 +85,8 @@ class GroupCommit(Generic[T, R]):
                 done += len(waiting.items)
 
     def _leave(self, mine: _Waiting[T, R]) -> None:
-        """Let go of what waits for this caller: the next of its group or, after the last, the next that writes."""
+        """Wake the caller that waits for this one: the next of its group, or after the last of the group the next
+        writer."""
         with self._mutex:
             if mine in self._queue:
                 self._queue.remove(mine)

@@ -1,7 +1,5 @@
-"""What the models of all interactions have: what is a person's own, and a decision with its arrays.
-
-The models stand with the interactions (`heedful.loop.interactions`), each in a module `model`.
-"""
+"""What the models of all interactions share: the state of one person, and a decision with its arrays. Each interaction
+has its model in its own module `model`."""
 
 from __future__ import annotations
 
@@ -13,7 +11,8 @@ from heedful.loop.records import DecisionRecord
 
 
 class Person(NamedTuple):
-    """What is one person's own: a state, how many lessons it is made of, the version it came with."""
+    """The state of one person, with the number of lessons that it is made of and the version of the model it came
+    with."""
 
     state: Any
     lessons: int
@@ -21,13 +20,13 @@ class Person(NamedTuple):
 
 
 def own_state(people: Mapping[str, Person], name: str | None) -> Person | None:
-    """Return what is the own of the person called `name`; None if there is nothing, or no name."""
+    """Return the state of the person `name`; None if there is none, or `name` is None."""
     return people.get(name) if name is not None else None
 
 
 class Context(NamedTuple):
-    """A decision with its arrays: the record; the candidates' features (m x N), of which the last is the caller's
-    score, or the numbers of the items (m,)."""
+    """A decision with its arrays: its record, and either the features of its candidates (m, N), with the caller's score
+    last, or the numbers of its items (m,)."""
 
     record: DecisionRecord
     x: Floats

@@ -1,5 +1,5 @@
-"""Whether what is said moves the model: a lesson that compares an item with nothing, or says what the model says, is
-learned and changes no prediction."""
+"""Whether feedback changes predictions. A lesson that compares an item with nothing, or agrees with the model, changes
+none."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from heedful.loop.projection import Projection
 
 LEAST = 20
-"""Feedback from which on it is said that nothing moved."""
+"""The number of pieces of feedback from which on it is reported that none changed a prediction."""
 LOOKED = 200
-"""Feedback that is looked at to say why: the newest."""
+"""How many of the newest pieces of feedback are looked at to find out why."""
 
 
 class Moves(NamedTuple):
-    """How much feedback a model is made of, and how much of that moved its predictions."""
+    """How much feedback a model is made of, and how much of it changed predictions."""
 
     given: int = 0
     moved: int = 0
-    """how many of them changed a prediction"""
+    """how much of it changed a prediction"""
 
 
 def describe_unmoved(projection: Projection, least: int = LEAST) -> str:

@@ -1,8 +1,8 @@
-"""What learners' versions were called before they were declared: digests of the sources that logs and snapshots name.
+"""Digests of source code by which logs and snapshots named a fold before versions were declared.
 
-Each is one of code that folds the golden streams (tests/goldens) and a log of its interaction to the same bits as the
-version it stands for; code that folded otherwise is not here, so that its loops say so. A digest was of a syntax tree,
-which Python 3.11, 3.12 and 3.13 write differently: all three are here.
+Each is of code that folds the golden streams (tests/goldens), and a log of its interaction, to the same bits as the
+version it stands for. Code that folded otherwise is not listed, so a loop of it reports that its code has changed. A
+digest was of a syntax tree, which Python 3.11, 3.12 and 3.13 write differently: all three are listed.
 """
 
 from __future__ import annotations
@@ -43,4 +43,4 @@ f95fa8191279 fa8756945f78 fdcb9a51e777 fdd0b1eee89b ff47c4097a56 ffe4f494c64d
 """
 
 DIGESTS = dict.fromkeys(_OF_1_1.split(), "1.1")
-"""The declared version by the digest that was written in its place."""
+"""The version that replaces each digest."""

@@ -1,10 +1,10 @@
-"""A decision as the log keeps it: short ones as JSON, of long ones the long parts deflated beside it.
+"""How the log stores a decision: as JSON, with the long parts of a long one deflated in the event's bytes.
 
     payload    {"shown": [], "arm": ..., ..., "packed": {"record": 940, "lists": [["<u2", 200], ["<u4", 0]], ...}}
-    arrays     what `packed` tells of: differences of numbers, JSON of the rest; then the features of what came along
+    arrays     as `packed` says: differences of numbers, JSON of the rest; then the features that came with the request
 
-What all was on offer is one number (`DecisionRecord.catalogue`). Records of before are JSON throughout and read as they
-always were. docs/decisions/0017 weighs what else this could have been.
+All items on offer are one number (`DecisionRecord.catalogue`). Older records are JSON throughout and are still read.
+docs/decisions/0017 weighs the alternatives.
 """
 
 from __future__ import annotations
@@ -22,35 +22,36 @@ from heedful.loop.interactions.old_names import predicted_before
 from heedful.loop.records import DecisionRecord, Packed
 
 LONG = 4_000
-"""Bytes of JSON, and of features, from which on it pays to pack them: what is shorter takes no more than one page."""
+"""Bytes of JSON, or of features, from which on they are deflated. A shorter record fits into one page of the
+database."""
 MOST = 2**28
-"""Bytes that are packed at most: nobody is made to inflate more."""
+"""The most bytes that are deflated, and so the most that a reader inflates."""
 
 _LISTS = ("shown", "items")
 _TYPES = ("|u1", "<u2", "<u4", "<u8")
 
 
 class LoggedDecision(NamedTuple):
-    """A decision as the log has it."""
+    """A decision as it stands in the log."""
 
     id: str
     seq: int
     since: int
-    """when it was shown, in microseconds since 1970; of a deferred one, when it was made"""
+    """when it was shown, in microseconds since 1970; if it is deferred, when it was made"""
     person: str | None
     record: DecisionRecord
     arrays: bytes
-    """the features of what came along, and of the context"""
+    """features of the candidates that came with the request, and of the context, as float32 bytes"""
     names: tuple[str, ...]
-    """of the candidates"""
+    """the names of the candidates"""
     version: int
-    """of the model it was made from"""
+    """the version of the model that made it"""
     rows: Ints | None = None
-    """where its items stand on the catalogue, of candidates of the catalogue"""
+    """the rows of the candidates in the catalogue; None if they came with the request"""
 
 
 class _Left(msgspec.Struct, omit_defaults=True):
-    """The fields that may be long, beside the lists of numbers; as in DecisionRecord."""
+    """The fields of a `DecisionRecord` that may be long, other than its lists of numbers."""
 
     names: tuple[str, ...] = ()
     prior: tuple[float, ...] = ()
@@ -64,7 +65,8 @@ _LEFT = _Left.__struct_fields__
 
 
 def pack(record: DecisionRecord, came: bytes) -> tuple[str, bytes | None]:
-    """(payload, arrays) of an event: a record with the numbers that came along, float32."""
+    """Return (payload, arrays) of the event of a decision; `came` are the features that came with it, as float32
+    bytes."""
     if record.catalogue:
         record = msgspec.structs.replace(record, items=())
     told = Packed()
@@ -86,8 +88,9 @@ def pack(record: DecisionRecord, came: bytes) -> tuple[str, bytes | None]:
 
 
 def unpack(payload: str, arrays: bytes | None, predicts: bool = True) -> tuple[DecisionRecord, bytes]:
-    """(record, features) of an event; of one that has `catalogue` without its items. Where the loop predicts nothing,
-    nothing is looked for under the names of before. ValueError where they are not as `pack` makes them."""
+    """Return (record, features) of the event of a decision, without `items` if it refers to the whole catalogue.
+    `predicts` says whether older names of predictions are looked for. Raise ValueError if the event was not written by
+    `pack`."""
     record, came = _decode(payload), arrays or b""
     if predicts and not record.predicted and (predicted := predicted_before(payload.encode())):
         record = msgspec.structs.replace(record, predicted=predicted)
@@ -114,21 +117,21 @@ def unpack(payload: str, arrays: bytes | None, predicts: bool = True) -> tuple[D
 
 
 def _differences(numbers: tuple[int, ...]) -> npt.NDArray[Any]:
-    """What each is more than the one before, in the narrowest type, modulo its size: versions of items that came one
-    after the other differ by 1, and so does an order that nothing has changed yet."""
+    """Return the difference of each number from the one before, modulo the size of the narrowest type that fits.
+    Neighbouring versions, and an unchanged order, differ by 1, which deflates well."""
     wide = np.array(numbers, np.int64)
     kind = next(each for each in _TYPES if wide.max(initial=0) < 256 ** int(each[2]))
     return np.diff(wide.astype(kind), prepend=np.zeros(1, kind))
 
 
 def _is_sparse(features: bytes) -> bool:
-    """Whether half of these numbers are 0: others do not get any shorter."""
+    """Return whether at least half of these numbers are 0; other features do not deflate well."""
     numbers = np.frombuffer(features, "<u4")
     return 2 * int(np.count_nonzero(numbers)) <= numbers.size
 
 
 def _inflated(deflated: bytes, n: int) -> bytes:
-    """n bytes that were deflated. ValueError where it is not so many."""
+    """Return `n` inflated bytes. Raise ValueError if `deflated` holds another number of bytes."""
     if not 0 <= n <= MOST:
         raise ValueError(f"packed: expected at most {MOST} bytes, got {n}")
     stream = zlib.decompressobj()

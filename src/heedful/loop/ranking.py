@@ -1,4 +1,4 @@
-"""The order that a model has of some candidates at this moment: nothing is drawn, left aside or logged."""
+"""The order in which a model ranks candidates now, without a decision: nothing is drawn, left out or logged."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class Ranking(NamedTuple):
     """All candidates, best first."""
 
     ranking: tuple[str, ...]
-    """their names"""
+    """the names of the candidates"""
     version: int
-    """of the model that ranks them so"""
+    """the version of the model"""
     unknown: tuple[str, ...] | None = None
-    """those of them that are not on offer; None where all are"""
+    """the names of candidates that are not on offer; None if all are"""
 
 
 def ranking(projection: Projection, state: PublishedState, own: Person | None, request: Request) -> Ranking:
-    """The candidates of a request by what was learned, for the person whose offset is `own`, for all where it is
+    """Return the candidates of `request`, best first, for the person with the state `own`; for everybody if it is
     None."""
     m, strangers = len(request.x), request.strangers
     places = projection.interaction.order(projection.model, state.shared, own, request.x).tolist() if m else []

@@ -1,11 +1,11 @@
-"""The version of a fold: what the code that folds a log declares of itself, so that a renaming changes no version.
+"""Versions of a fold, which the code that folds a log declares, so that renaming something changes no version.
 
-A version is `MODEL.LEARNER`, such as 1.1: what the model of the interaction declares (how feedback becomes lessons,
-with the spaces and kernels below it), then what the learner declares in its property `version`. Whoever changes what is
-folded raises the one or the other; golden folds (tests/goldens) fail until then. A learner of somebody else's that
-declares none has a digest of its module's source there, in which comments and docstrings do not count.
+A version is `MODEL.LEARNER`, such as 1.1: first what the interaction's model declares (for how feedback becomes
+lessons, and for the spaces and kernels below it), then what the learner declares in `version`. A change of what is
+folded raises one of them; golden folds (tests/goldens) fail until then. A learner of the user's own that declares no
+version has a digest of its module's source there, without comments and docstrings.
 
-Two folds of one log agree bit for bit where this, and the builds of Python, numpy and scipy, are the same.
+Two folds of one log are equal bit for bit if these versions and the builds of Python, numpy and scipy are equal.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from heedful.loop.old_versions import DIGESTS
 
 
 def version_of(model_version: int, learner: Any) -> str:
-    """The version of the fold of `learner` by a model that declares `model_version`."""
+    """Return the version of the fold of `learner` by a model that declares `model_version`."""
     parts = [_declared(part) or _digest(type(part).__module__) for part in _parts(learner)]
     return ".".join([str(model_version), *filter(None, parts)])
 
 
 def declared_version(recorded: str) -> str:
-    """The version that a log or a snapshot names. Before versions were declared, it was a digest of the source: such
-    a one is what its code would declare today; one that is not known stays as it is."""
+    """Return the version that a log or a snapshot names. Before versions were declared, it was a digest of the source
+    code: a known digest is replaced by the version that its code would declare today."""
     return DIGESTS.get(recorded, recorded)
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """A named tuple, and those in its fields at any depth: a learner, its space, its rule."""
+    """Yield a named tuple, and the named tuples in its fields at any depth: a learner, its space, its rule."""
     if hasattr(value, "_fields"):
         yield value
         for part in value:
@@ -42,13 +42,15 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def _declared(part: Any) -> str:
-    """What a part of a learner declares; "" where it declares nothing. A field of that name is a hyperparameter."""
+    """Return the version that a part of a learner declares; "" if it declares none. A field called `version` is a
+    hyperparameter."""
     version = None if "version" in part._fields else getattr(part, "version", None)
     return str(version) if isinstance(version, int | str) else ""
 
 
 def _digest(module: str) -> str:
-    """12 characters of the code of a module; "" for the package's own, whose changes the declared versions tell of."""
+    """Return a digest (12 characters) of the code of a module; "" for the package's own modules, which declare
+    versions."""
     if module.partition(".")[0] == __name__.partition(".")[0]:
         return ""
     return hashlib.sha256(_code(module).encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Time in a report: a series is cut into windows of about as many each."""
+"""Windows of a report: a series over time is cut into parts of about the same size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 WINDOWS, LEAST = 100, 10
-"""Windows that a series is cut into, at most; how many are in a window, at least, unless there are fewer in all."""
+"""The most windows of a series, and the fewest values in each, unless the series has fewer in all."""
 
 
 def windows(n: int) -> list[tuple[int, int]]:
