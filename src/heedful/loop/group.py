@@ -22,13 +22,13 @@ class _Waiting(Generic[T, R]):
         self.done = False
         self.error: BaseException | None = None
         self.writes = False
-        """whether it is its turn to write"""
+        """whether this caller is to write the next group"""
         self.holds = False
-        """whether it is for it to say who comes next"""
+        """whether this caller decides who writes next"""
         self.gone = False
-        """whether it waits no longer"""
+        """whether this caller has stopped waiting"""
         self.after = deque[_Waiting[T, R]]()
-        """those of its group that wait to be woken"""
+        """the callers of its group that it has to wake"""
         self.turn = threading.Lock()
         self.turn.acquire()
 

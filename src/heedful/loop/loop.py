@@ -1,10 +1,11 @@
-"""A loop: one thing being taught in production. A learner, its log, and the fold between them.
+"""A loop: a learner that is taught in production, its log, and the fold between them.
 
-    decide -> show -> feedback -> decide better; undo, forget, replay, explain
+    decide -> show -> feedback -> decide better; undo, roll back, forget, replay, explain
 
-The log is the truth (`heedful.loop.log`); the model is the fold of its feedback (`heedful.loop.model`), in the order of
-the log, without what was undone. Everything that changes is written first: a group of events is committed, then
-folded, then answered. Readers decide from the state published after the last group.
+The log is the truth (`heedful.loop.log`). The model is the fold of its feedback, in the log's order and without what
+was undone. Every change is written first: a group of events is committed, then folded, then answered. Readers decide
+from the state that was published after the last group. The file is long because `Loop` is the public interface, one
+method for each thing that can be asked of a loop, nearly all of them with the work elsewhere.
 """
 
 from __future__ import annotations
@@ -47,33 +48,33 @@ T = TypeVar("T")
 
 
 class Forgotten(NamedTuple):
-    """What forgetting a person did."""
+    """The result of forgetting a person."""
 
     events: int
-    """how many decisions, answers and corrections of answers went"""
+    """how many events were erased: decisions for the person, answers to them, undos of these"""
     exports: tuple[str, ...]
-    """files written by export, which the loop cannot reach: they may still hold the person's events"""
+    """files that exports wrote, out of the loop's reach: they may still hold the person's events"""
     version: int
     erased: bool = True
-    """whether nothing of her is left on the disk; otherwise that goes when nobody reads any more"""
+    """whether nothing of the person is left on the disk; False while another process is reading"""
 
 
 class RolledBack(NamedTuple):
-    """What going back to an earlier version of the model did."""
+    """The result of a rollback."""
 
     answer: Answer
     to: int
-    """the version of which the model is now, bit for bit, but for people who were forgotten since"""
+    """the version that was gone back to; the model equals it bit for bit if `forgotten` is 0"""
     left_out: int
-    """how many pieces of feedback counted before it and do not count any more"""
+    """how many pieces of feedback counted before the rollback and no longer do"""
     restored: int
-    """how many count again: undone, or left out by another rollback, after that version"""
+    """how many count again, because they were undone or rolled back after that version"""
     forgotten: int
-    """how many people were forgotten after that version: the model is the one that never saw them"""
+    """how many people were forgotten after that version; they stay forgotten"""
 
 
 class Unerased(TimeoutError):
-    """A person was forgotten, but her bytes are still on the disk, as another process is in the middle of reading."""
+    """A person was forgotten, but the bytes are still on the disk, because another process is reading."""
 
     def __init__(self, told: str, forgotten: Forgotten) -> None:
         super().__init__(told)
@@ -87,7 +88,7 @@ class Loop:
     >>> d = loop.decide(["a", "b", "c"], person="p1")
     >>> loop.feedback(d.id, clicks=["b"])
 
-    Any number of threads may use it; several processes may have the same loop open. Close it, or use it in `with`.
+    Any number of threads may use a loop, and several processes may have it open. Close it, or use it in `with`.
     """
 
     # ------------------------------------------------------------------------ making and opening
@@ -105,18 +106,18 @@ class Loop:
         crosses: Sequence[tuple[str, str]] = (),
         query_features: Encoding | None = None,
     ) -> Loop:
-        """Make a loop in the new folder `path`, with `items` on offer: an object each, or a data frame.
+        """Create a loop in the new folder `path`, with `items` on offer: one mapping each, or a data frame.
 
-        `encoding` turns an item's attributes into features (`heedful.infer` finds one), `context` those of a request;
-        `crosses` are pairs (context column, item column) whose products are features too. `query_features` are what a
-        request says of each candidate, such as the score of a search (`heedful.declare` makes them): then candidates
-        are {"id": ..., "bm25": 12.7}, where the id names an item on offer. `learner` names the rule,
-        with parameters: "second-order:epsilon=0.1", "averaged-prank:n_ranks=5", "FILE.py:Class". Which kind of feedback
-        the loop learns from is said by one of the settings, `Settings(ratings=(1, 5))`, else by the learner; where
-        items are known by number they need no `encoding`. Each kind has a learner where none is named. All of this is
-        frozen in the log.
-        FileExistsError where the folder is there; ValueError, by name, where something makes no sense, and then nothing
-        is made.
+        `encoding` turns the attributes of an item into features (`heedful.infer` finds one), `context` those of a
+        request; `crosses` are pairs (context column, item column) whose products are features too. `query_features`
+        declares what a request says of each candidate, such as a search score (`heedful.declare` makes it): candidates
+        are then {"id": ..., "bm25": 12.7}, where the id names an item on offer. `learner` names the learner, with
+        parameters: "second-order:epsilon=0.1", "averaged-prank:n_ranks=5", "FILE.py:Class". The kind of feedback
+        follows from the settings, such as `Settings(ratings=(1, 5))`, or else from the learner; each kind has a default
+        learner. A kind that knows items by number needs no `encoding`. All of this is fixed for the life of the loop.
+
+        Raise FileExistsError if the folder exists, and ValueError, naming the field, if something makes no sense;
+        nothing is created then.
         """
         folder = Path(path)
         settings = Settings() if settings is None else settings
@@ -152,8 +153,8 @@ class Loop:
     def open(cls, path: str | Path, *, learner: str | None = None) -> Loop:
         """Open the loop in the folder `path`.
 
-        A learner of one's own (FILE.py:Class) has to be named again: a log does not say what code to run. LookupError
-        where it is not; FileNotFoundError where there is no loop; ValueError where the log is damaged.
+        A learner of your own (FILE.py:Class) has to be named again, as a log does not say what code to run. Raise
+        LookupError if it is not, FileNotFoundError if there is no loop, and ValueError if the log is damaged.
         """
         return cls(path, learner)
 
@@ -162,13 +163,13 @@ class Loop:
         self.rest_on(Projection(self.path, learner))
 
     def rest_on(self, projection: Projection) -> None:
-        """Take this for the loop's projection."""
+        """Use `projection` for all that follows."""
         self.projection = projection
         self.settings, self.learner = projection.settings, projection.learner
         self.decider, self.feedback_reader = Decider(projection), FeedbackReader(projection)
 
     def close(self) -> None:
-        """Keep a snapshot, where lessons were learned since the last one, and close the log."""
+        """Write a snapshot, if there were lessons since the last one, and close the log."""
         self.projection.close()
 
     def _repr_html_(self) -> str:
@@ -186,59 +187,60 @@ class Loop:
 
     @property
     def version(self) -> int:
-        """The model's version: the sequence number of the last event that it is made of."""
+        """the version of the model: the sequence number of the last event that it is made of"""
         return self.projection.published.version
 
     @property
     def manifest(self) -> Manifest:
-        """What the loop was made with."""
+        """what the loop was created with"""
         return self.projection.manifest
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a loop of this kind was made with and others were not, by name: `{"grades": 5}`."""
+        """what only a loop of this kind was created with, by name, such as `{"grades": 5}`"""
         return self.projection.interaction.facts()
 
     @property
     def feature_names(self) -> list[str]:
-        """The names of the features as the learner sees them, N; where the caller's score is one, it is the last."""
+        """the names of the features as the learner sees them (N); the caller's score, if it is one, is the last"""
         return self.projection.interaction.names
 
     @property
     def notes(self) -> list[str]:
-        """What a person should know: a snapshot that could not be used, code that changed, a lesson that failed."""
+        """warnings for the person who runs the loop: a snapshot that could not be used, code that changed, a failed
+        lesson"""
         return self.projection.notes
 
     @property
     def unknown(self) -> Counter[str]:
-        """Categories that the encoding does not know, "column=value", counted since the loop was opened."""
+        """how often categories came that the encoding does not know, by "column=value", since the loop was opened"""
         return self.projection.requests.unknown
 
     @property
     def caveats(self) -> list[str]:
-        """What these settings make impossible to prove, in words, weights that have overflown, and feedback that moved
-        nothing; empty where nothing is."""
+        """sentences on what the settings make impossible to prove, on weights that have overflown, and on feedback that
+        changes nothing; empty if there is nothing to say"""
         found = [*self.projection.interaction.caveats(), self.overflown, self.unmoved]
         return [told for told in found if told]
 
     @property
     def unmoved(self) -> str:
-        """That no feedback moved the model so far, why, and what would, in sentences; "" where some did, or there is
-        little of it."""
+        """sentences saying that no feedback changed the model, why, and what would; "" if some did or there is
+        little"""
         return describe_unmoved(self.projection)
 
     @property
     def overflown(self) -> str:
-        """Why the weights say nothing any more, and what to do, in a sentence; "" where they do."""
+        """a sentence saying that the weights have overflown, and what to do; "" if they have not"""
         return self.projection.interaction.overflown(self.projection.model, self.projection.reading(None)[0].shared)
 
     # ------------------------------------------------------------------------ items
 
     def put_items(self, items: Iterable[Mapping[str, Any]] | Frame) -> int:
-        """Put items on offer, new or changed, an object each or a data frame; how many were. The same attributes again
-        change nothing.
+        """Put items on offer, new or changed, one mapping each or a data frame, and return how many were. An item with
+        the attributes that it has already is not put again.
 
-        ValueError, naming the item and the field, where one cannot be encoded, and then none is put.
+        Raise ValueError, naming the item and the field, if one cannot be encoded; none is put then.
         """
         rows = check_rows("items", items)
         self.projection.catch_up()  # what another process put is what these change
@@ -273,9 +275,11 @@ class Loop:
         return event is not None and event.id.startswith(f"{digest}-")
 
     def withdraw(self, name: str | int) -> bool:
-        """Take an item off offer; whether it was on. Its old versions stay. What was learned
-        from it stays, too, and tells about others; but what is learned of items by number alone, as ratings are, goes
-        with it, and put back it begins again."""
+        """Take an item off offer and return whether it was on offer.
+
+        Features learned from it stay learned. What a kind learns of an item by its number alone, as ratings do, goes
+        with it, and begins again if it is put back.
+        """
         self.projection.catch_up()
         version = self.projection.catalogue.current.get(records.check_id("name", name))
         if version is None:
@@ -285,7 +289,7 @@ class Loop:
 
     @property
     def items(self) -> list[str]:
-        """The names of the items on offer."""
+        """the names of the items on offer"""
         return [name for name, _ in self.projection.catalogue.on_offer()]
 
     # ------------------------------------------------------------------------ deciding
@@ -303,23 +307,25 @@ class Loop:
         repeats: bool | None = None,
         strict: bool | None = None,
     ) -> Decision:
-        """What to show, best first; logged, with the probability of showing just that, before it is returned.
+        """Return what to show, best first. It is logged before it is returned, with the probability of showing just
+        that.
 
-        `candidates` are names of items on offer (all of them where None), objects with attributes of their own, or an
-        array of features (m x N; their names are then "0", "1", ...), in the caller's order, which is what is shown
-        before anything was learned. `prior` is the caller's own score, by name or in the order of the candidates;
-        `show` how many will be seen. The same `id` again gives the same decision. A `deferred` decision counts as
-        shown only once it is activated. `predicted` of the decision is what the loop predicts of each that is shown.
-        Where items are known by number, candidates are names, and what the person is done with is left out but with
-        `repeats` (None: as the loop's settings say). How many are shown where `show` does not say, and in which places,
-        depends on the kind of feedback (docs/loops.md).
+        `candidates` are names of items on offer (None: all), mappings with attributes of their own, or an array of
+        features (m, N) whose names are "0", "1", ...; they come in the caller's order, which is shown until something
+        was learned. `prior` is the caller's own score, by name or in the order of the candidates; `show` is how many
+        will be seen. The same `id` again returns the same decision. A `deferred` decision counts as shown only once it
+        is activated. The field `predicted` holds the prediction for each item shown. In kinds that know items by
+        number, candidates are names, and items that the person is done with are left out unless `repeats` is true
+        (None: the loop's setting). docs/loops.md says how many are shown, and where, if `show` is None.
 
-        A page is decided whatever is asked: an item that is not on offer stands where `prior` has it, or last, and is
-        told in `unknown`; what comes twice counts once; no candidates are an empty list. With `strict` (None: as the
-        loop's settings say) these are refused. Hits of a search engine, {"_id": ..., "_score": ..., "_source": {...}},
-        are names with the engine's scores as `prior`; where none of them is on offer, objects.
-        ValueError, by name, on bad input; LookupError for a decision that was forgotten, and where it is strict for an
-        item that is not on offer.
+        A request is never refused for its items: one that is not on offer keeps the place that `prior` gives it, or
+        comes last, and is reported in `unknown`; a name that comes twice counts once; no candidates make an empty list.
+        With `strict` (None: the loop's setting) these are refused. Hits of a search engine, {"_id": ..., "_score": ...,
+        "_source": {...}}, count as names with the engine's scores as `prior`, or as mappings if none of them is on
+        offer.
+
+        Raise ValueError, naming the field, on bad input, and LookupError for a decision that was forgotten or, if
+        strict, for an item that is not on offer.
         """
         asked = self._reread(
             lambda looked: self.decider.read(
@@ -351,13 +357,13 @@ class Loop:
         prior: Mapping[str, float] | Sequence[float] | None = None,
         strict: bool | None = None,
     ) -> tuple[str, ...]:
-        """All candidates by name, best first, as the model has them at this moment: the order that `decide` shows
-        where it neither explores nor leaves a list to the control.
+        """Return the names of all candidates, best first by the current model: the order that `decide` shows if it
+        neither explores nor leaves the list to the control.
 
-        Nothing is drawn and nothing is logged, so this is for looking and for offline evaluation, and leaves the report
-        as it is. Feedback needs a decision: `decide` makes one, `record` one of what was shown. The arguments, and what
-        is raised, are those of `decide`; what the person is done with is among them. Where the learner expects nothing,
-        the order is that of the candidates. `standing` says how sure it is, where a loop compares items.
+        Nothing is drawn or logged, and the report is unaffected: use it for previews and offline evaluation. Feedback
+        needs a decision, made by `decide` or told by `record`. The arguments and errors are those of `decide`; items
+        that the person is done with are included. A learner without predictions keeps the order of the candidates. In a
+        loop of comparisons, `standing` gives the uncertainty, too.
         """
         return self.ranking(candidates, person=person, context=context, prior=prior, strict=strict).ranking
 
@@ -370,7 +376,7 @@ class Loop:
         prior: Any = None,
         strict: bool | None = None,
     ) -> Ranking:
-        """The same, with the version of the model that ranks them so, and what of them is unknown."""
+        """Return what `rank` returns with the version of the model and the candidates that are not on offer."""
         request, state, own = self._look(candidates, person, context, prior, strict)
         from heedful.loop.ranking import ranking
 
@@ -384,11 +390,10 @@ class Loop:
         context: Mapping[str, Any] | None = None,
         prior: Mapping[str, float] | Sequence[float] | None = None,
     ) -> dict[str, Predicted]:
-        """What the model predicts of each candidate at this moment, by name, in the order it has of them: what
-        `predicted` of a decision that shows them says.
+        """Return the model's prediction for each candidate, by name, best first. A decision that shows them has the
+        same in `predicted`.
 
-        ValueError for a loop that predicts nothing, and for a learner that does not say. Nothing is logged, as with
-        `rank`.
+        Raise ValueError if this kind of loop, or its learner, predicts nothing. Nothing is logged.
         """
         request, state, own = self._look(candidates, person, context, prior)
         interaction, model = self.projection.interaction, self.projection.model
@@ -398,10 +403,11 @@ class Loop:
         return {request.called[j]: found[j] for j in interaction.order(model, state.shared, own, request.x).tolist()}
 
     def standing(self, person: str | None = None, *, people: Sequence[str] | None = None) -> Standings:
-        """How things stand in a loop that compares items: the ranking with its uncertainty, whether that is sure enough
-        to stop, about how many questions are left; for a person, for some people together, or for all.
+        """Return the ranking of all items in a loop of comparisons, with its uncertainty, whether that is enough to
+        stop, and about how many questions are left: for `person`, for some `people` together, or for all.
 
-        ValueError for a loop that does not, and where there are not two items on offer. Nothing is logged."""
+        Raise ValueError in a loop of another kind, or with fewer than two items on offer. Nothing is logged.
+        """
         person = None if person is None else records.check_id("person", person)
         if person is not None and people is not None:
             raise ValueError("people: expected none with a person, got some")
@@ -411,14 +417,14 @@ class Loop:
     def _look(
         self, candidates: Any, person: Any, context: Any, prior: Any, strict: bool | None = True
     ) -> tuple[Request, PublishedState, Person | None]:
-        """(what is asked, the state of this moment, the person's own) for a look that is not logged."""
+        """Return (request, published state, the person's state) for a question that is not logged."""
         person = None if person is None else records.check_id("person", person)
         request = self._reread(lambda looked: self.decider.parse(candidates, context, prior, None, strict, looked))
         return request, *self.projection.reading_of(request.x, person)
 
     def _reread(self, read: Callable[[bool], T]) -> T:
-        """What `read` gives; where something is not there, another process may have put it there. It is told whether
-        that was looked for."""
+        """Return `read(False)`; if that raises LookupError, take in what other processes wrote and return
+        `read(True)`."""
         try:
             return read(False)
         except LookupError:
@@ -438,10 +444,10 @@ class Loop:
         time: int | str | None = None,
         strict: bool | None = None,
     ) -> Decision:
-        """Log what somebody else decided, so that feedback on it teaches.
+        """Log a decision that another system made, so that feedback on it teaches.
 
-        `time` is in microseconds since 1970, or a text such as 2026-01-31T12:00:00Z. What is not on offer is noted as
-        unknown, unless it is `strict`, as for `decide`.
+        `time` is in microseconds since 1970, or a text such as 2026-01-31T12:00:00Z. Items that are not on offer are
+        noted as unknown or, if `strict`, refused as in `decide`.
         """
         draft = self._reread(
             lambda looked: self.decider.read_record(
@@ -461,7 +467,7 @@ class Loop:
         return self.decider.decision_of(draft, answer)
 
     def activate(self, decision: str, *, time: int | str | None = None) -> Answer:
-        """Say that a deferred decision was shown after all."""
+        """Note that a deferred decision was shown."""
         id = records.check_id("decision", decision)
         known = self.projection.find_decision(id)
         if known is None:
@@ -479,12 +485,13 @@ class Loop:
     ) -> Answer:
         """Learn from what a person answered to a decision, in one of the forms of docs/feedback.md.
 
-        `clicks=["b"]`, `better=["b", "a"]`, `edit="..."`, `thumb="up"`, `action="buy", item="b"`,
-        `rating={"b": 4}`, `grade={"b": 2}`, `actions={"b": "buy", "c": ["view"]}`, `choice="first"`, `none=True`: which
-        of them a loop takes, its kind says; another is answered with `rejected` and what to send instead.
-        `id` is the caller's event id: sent again it counts once. Returns when it is on the disk and learned.
-        ValueError, by name, where it is no feedback; what fits no longer what happened is answered with `rejected` and
-        the reason. Nothing is changed by either.
+        The forms are `clicks=["b"]`, `better=["b", "a"]`, `edit="..."`, `thumb="up"`, `action="buy", item="b"`,
+        `rating={"b": 4}`, `grade={"b": 2}`, `actions={"b": "buy", "c": ["view"]}`, `choice="first"` and `none=True`.
+        Each kind of loop takes some of them; another is answered with `rejected` and what to send instead. `id` is the
+        caller's event id: sent again it counts once. The call returns once the feedback is on the disk and learned.
+
+        Raise ValueError, naming the field, if it is no feedback. Feedback that does not fit what was shown is answered
+        with `rejected` and the reason. Neither changes anything.
         """
         if isinstance(decision, Mapping):  # the event as one object, as in the JSON lines
             form = {**decision, **form}
@@ -493,9 +500,10 @@ class Loop:
         return outcome
 
     def feedback_many(self, events: Iterable[Mapping[str, Any]]) -> list[Answer]:
-        """Learn from many events, {"decision": ..., "id": ..., "clicks": [...]} each, in one commit.
+        """Learn from many events, {"decision": ..., "id": ..., "clicks": [...]} each, in one commit, and return an
+        answer for each.
 
-        One that is no feedback is answered with `rejected` and the reason, and the others go on.
+        An event that is no feedback is answered with `rejected` and the reason; the others are taken.
         """
         return self._submit(self.feedback_reader.read_many(events))
 
@@ -527,13 +535,13 @@ class Loop:
         return answer
 
     def rollback(self, to: int, *, id: str | None = None, reason: str = "") -> RolledBack:
-        """Go back to version `to` of the model, in one event: the fold leaves out all feedback and undos after it.
+        """Go back to version `to` of the model, in one event: the fold leaves out all feedback, undos and rollbacks
+        after it.
 
-        The model becomes the one of that version, bit for bit, and learns on from there. Nothing is deleted: the
+        The model becomes the one of that version, bit for bit, and learns on from there. Nothing is deleted, so the
         version just before the rollback can be gone back to in the same way. People who were forgotten since stay
-        forgotten. Items on offer stay as they are, too. `id` is the caller's event id: sent again it counts once;
-        `reason` is kept in the log.
-        Raise ValueError, by name, if there has been no such version.
+        forgotten, and items on offer stay as they are. `id` is the caller's event id: sent again it counts once;
+        `reason` is kept in the log. Raise ValueError, naming the field, if there has been no such version.
         """
         event_id = records.new_id() if id is None else records.check_id("id", id)
         check_count("to", to)
@@ -554,12 +562,13 @@ class Loop:
             return RolledBack(answer, to, gone, len(changed) - gone, forgotten)
 
     def forget(self, person: str) -> Forgotten:
-        """Erase a person: every decision made for her, every answer to it, from the log, the snapshots, the caches.
+        """Erase a person: every decision made for them and every answer to it, from the log, the snapshots and the
+        caches.
 
-        The model becomes the one that never saw her, bit for bit. What stays is a record that somebody was forgotten,
-        and digests by which a late repetition of one of her events is known and refused. Unerased, a TimeoutError,
-        where another process is in the middle of reading: she is forgotten, and her bytes go with `finish_forgetting`
-        or when the loop is next opened.
+        The model becomes the one that never saw them, bit for bit. The log keeps a record that somebody was forgotten,
+        and digests by which a late repetition of one of their events is recognised and refused. Raise Unerased, a
+        TimeoutError, if another process is reading: the person is forgotten, and the bytes are removed by
+        `finish_forgetting` or by the next opening.
         """
         person = records.check_id("person", person)
         projection = self.projection
@@ -584,7 +593,7 @@ class Loop:
             return gone
 
     def finish_forgetting(self) -> None:
-        """Remove what is left on the disk of those who were forgotten, where anything is."""
+        """Remove the bytes of forgotten people that are left on the disk, if there are any."""
         projection = self.projection
         with projection.turn:
             if projection.log.unfinished():
@@ -595,17 +604,19 @@ class Loop:
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: str) -> Explanation:
-        """Why the first of a decision stood first: what put it there, what was predicted of it, and which feedback
+        """Return why the first item of a decision stood first: what put it there, its prediction, and which feedback
         moved that.
 
-        By the model as it was when it was decided; folds the log up to there. LookupError where there is no such
-        decision."""
+        The explanation is of the model that made the decision, so the log is folded up to there. Raise LookupError if
+        there is no such decision.
+        """
         from heedful.loop.explain import explain
 
         return explain(self.projection, records.check_id("decision", decision))
 
     def replay(self, learner: str) -> Replayed:
-        """What another learner, "second-order:epsilon=0.1", makes of the same log. ValueError where it is none."""
+        """Return what another learner, such as "second-order:epsilon=0.1", makes of the same log. Raise ValueError if
+        there is no such learner."""
         if not isinstance(learner, str):
             raise ValueError(f"learner: expected its name, such as {self.manifest.learner}, got {describe(learner)}")
         from heedful.loop.counterfactual import replay
@@ -613,10 +624,11 @@ class Loop:
         return replay(self.projection, learner)
 
     def report(self, last: int = 10_000) -> Report:
-        """What the loop learned, measured: learned lists against those left alone, what feedback was worth.
+        """Return what the loop learned, measured over its newest `last` decisions: learned lists against control lists,
+        and the quality of the feedback.
 
-        Of the newest `last` decisions and the answers to them. ValueError, by name; also where a simulation.json lies
-        beside the log that makes no sense."""
+        Raise ValueError, naming the field, on bad input, or if the folder holds a simulation.json that makes no sense.
+        """
         from heedful.loop.report import report
 
         check_count("last", last)
@@ -626,10 +638,13 @@ class Loop:
     def lessons(
         self, limit: int = 50, *, before: int | None = None, person: str | None = None
     ) -> tuple[LessonTold, ...]:
-        """The newest pieces of feedback in words and by name, the newest first, undone ones too.
+        """Return the newest pieces of feedback in words and by name, the newest first, including those that were
+        undone.
 
-        At most `limit` of them; `before` a sequence number, for the next page: that of the last on this one; of one
-        `person`, or of all. Reads the log from its end, no further than is needed. ValueError, by name."""
+        At most `limit` are returned, of `person` or of all; `before` is a sequence number for the next page, that of
+        the last one on this page. The log is read from its end, no further than needed. Raise ValueError, naming the
+        field, on bad input.
+        """
         from heedful.loop.history import lessons
 
         check_count("limit", limit, most=10_000)
@@ -640,29 +655,31 @@ class Loop:
 
     @property
     def weights(self) -> dict[str, float]:
-        """What each feature counts, by name, for whoever has no offset of her own; the caller's score last."""
+        """the weight of each feature, by name, for everybody without a state of their own; the caller's score comes
+        last"""
         return self.weights_of(None)
 
     def weights_of(self, person: str | None) -> dict[str, float]:
-        """What each feature counts for a person, by name, her offset included; the caller's score last. Empty
-        where what is learned is no direction of features."""
+        """Return the weight of each feature for a person, by name, including what is learned of that person alone; the
+        caller's score comes last. Return {} if what is learned is no direction of features."""
         state, own = self.projection.reading(None if person is None else records.check_id("person", person))
         return dict(zip(self.feature_names, self.projection.model.effective(state.shared, own).tolist()))
 
     # ------------------------------------------------------------------------ keeping
 
     def snapshot(self) -> Path:
-        """Write the model to a file in the loop's folder, from which the next start goes on; its path. OSError where
-        that cannot be written; ValueError where the learner failed on a lesson, which is left out of the model."""
+        """Write the model to a file in the loop's folder, for the next start, and return its path. Raise OSError if it
+        cannot be written, and ValueError if the learner failed on a lesson, which is missing in the model."""
         return self.projection.snapshot()
 
     def note_export(self, path: str | Path) -> None:
-        """Note in the log that its events were written to a file, "-" for stdout, which forgetting cannot reach."""
+        """Note in the log that its events were written to a file ("-" for stdout), which forgetting cannot reach."""
         payload = records.encode({"path": "-" if str(path) == "-" else str(Path(path).absolute())})
         self.projection.submit(
             [PendingEvent(Event(0, "export", records.new_id(), now(), None, None, self.version, payload))]
         )
 
     def verify(self) -> list[str]:
-        """What is wrong with log and model, in words; empty where nothing is. Folds the whole log again."""
+        """Return what is wrong with the log and the model, in words; [] if nothing is. The whole log is folded
+        again."""
         return self.projection.verify()

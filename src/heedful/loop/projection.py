@@ -1,7 +1,8 @@
-"""The fold of a log as it grows: what is committed is learned, in order, without what was undone.
+"""A log together with the model that is its fold: the writing side of a loop.
 
-The writer's side of a loop. Groups of events go into the log in one transaction each, and then into the model; what
-readers decide from is published after that, and never written to again.
+A group of events goes into the log in one transaction and then into the model, in order, without what was undone.
+Readers decide from a state that is published afterwards and never written to again. The file is long because one lock
+orders all of it: committing, folding, taking in what other processes wrote, and keeping snapshots.
 """
 
 from __future__ import annotations
@@ -37,21 +38,21 @@ from heedful.loop.versions import declared_version
 from heedful.storage import Busy, Closed, Damaged
 
 MARKS, BETWEEN = 4, 250
-"""How many marks are kept in memory, and how many lessons at least lie between two."""
+"""How many states are kept in memory for undoing, and the fewest lessons between two of them."""
 LONG = 200
-"""Lessons that may be learned while somebody waits to decide."""
+"""The most lessons that are learned while readers wait; before more, they get a state of their own."""
 AGAIN = "another process has changed the model meanwhile"
 CACHED, HELD = 50_000, 128_000_000
-"""Decisions kept in memory, and the bytes of all that is kept of them; older ones are read from the log when their
+"""The most decisions kept in memory, and the most bytes they may take. Older ones are read from the log when their
 feedback comes."""
 ENTRY = 400
-"""Bytes that keeping a decision takes besides what it says."""
+"""Bytes that a cached decision takes in addition to its fields."""
 
 
 class CachedDecision(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A decision as it is kept in memory: as the log has it, which is short, and known to the byte.
+    """A decision in memory, packed as in the log.
 
-    Many are kept, and what the garbage collector has to look through holds everybody up.
+    There are many, and the garbage collector would have to look through anything with references.
     """
 
     seq: int
@@ -64,19 +65,19 @@ class CachedDecision(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 class PendingEvent(NamedTuple):
-    """An event on its way into the log, with what the fold wants to know of it."""
+    """An event on its way into the log, with what the fold needs."""
 
     event: Event
     decision: LoggedDecision | None = None
-    """that a feedback answers; or the one that this is"""
+    """the decision that a feedback answers, or that this event is"""
     feedback: FeedbackRecord | None = None
     again: bool = False
-    """a decision of this loop's own: to be made again where another process has changed the model meanwhile, and not
-    waited for where the loop is durable from feedback on"""
+    """whether it is a decision by this loop: it is made again if another process has changed the model meanwhile, and
+    in a loop with `durable="feedback"` it need not wait for the disk"""
 
 
 class Mark(NamedTuple):
-    """The model as it was after the event at `position`: where to fold on from when a recent lesson is undone."""
+    """The model after the event at `position`, from which to fold on when a recent lesson is undone."""
 
     position: int
     shared: Any
@@ -85,7 +86,7 @@ class Mark(NamedTuple):
 
 
 class PublishedState(NamedTuple):
-    """What readers decide from: a state that nobody writes to."""
+    """The state that readers decide from. Nobody writes to it."""
 
     version: int
     shared: Any
@@ -93,17 +94,17 @@ class PublishedState(NamedTuple):
 
 
 class IncompleteModel(ValueError):
-    """The model lacks a lesson that it should have."""
+    """The model lacks a lesson, because the learner failed on it."""
 
 
 class Projection:
     """A log with the model that is its fold."""
 
     def __init__(self, path: Path, named: str | None) -> None:
-        """Of the loop in the folder `path`; `named` names a learner of the caller's own again."""
+        """Open the loop in the folder `path`; `named` names a learner of the user's own again."""
         self.path = path
         self.notes: list[str] = []
-        """what a person should know, each said once"""
+        """warnings for the person who runs the loop, each once"""
         self.log = Log(path / snapshots.LOG)
         try:
             self._open(named)
@@ -119,7 +120,7 @@ class Projection:
         self.settings = self.manifest.settings
         self.learner = built_learner(self.manifest, named)
         self.interaction: Interaction[Any] = interaction_of(self.manifest, self.learner)
-        """what its kind of feedback is"""
+        """the kind of feedback of this loop"""
         self._every: int = min(self.settings.snapshot_every, self.interaction.snapshot_most)
         self._predicts = self.interaction.describe().prediction is not None
         self.learner_version = learner_version(self.learner)
@@ -127,11 +128,11 @@ class Projection:
             told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
             self.note(told)
         self.named = f"{self.manifest.learner}@{self.learner_version}"
-        """the learner, as decisions name it"""
+        """the learner with its version, as decisions name it"""
         self.catalogue = Catalogue(self.log, self.manifest.encoding.size, self.interaction.splits_items)
         self.requests = Requests(self.manifest, self.catalogue, self.interaction)
         self.turn = threading.RLock()
-        """held by whoever writes: one group, one act of forgetting, one folding anew at a time"""
+        """the lock of whoever writes: a commit, an act of forgetting, a new fold"""
         self._group: GroupCommit[PendingEvent, Answer] = GroupCommit(self._commit)
         # An ordinary dict forgets its first entries slowly: each time it looks past all that were forgotten before.
         self._decisions = OrderedDict[str, CachedDecision]()
@@ -141,12 +142,12 @@ class Projection:
         self._stale = False  # the model is not the fold: something was undone, a lesson failed or was interrupted
         self._since_snapshot = self._since_mark = 0
         self.moves = Moves()
-        """how much feedback the model is made of, and how much of it moved it"""
+        """how much feedback the model is made of, and how much of it changed predictions"""
         self._marks: list[Mark] = []
         self._retractions = Retractions()
         self._head = self._version = 0
         self.failed: dict[int, str] = {}
-        """lessons that the learner raised on, and what it said: they are left out of the fold"""
+        """by sequence number, lessons that the learner failed on, which the fold leaves out, and its error"""
         if self.log.unfinished():
             self.forget_derived()
             self.log.finish_erasing()
@@ -158,7 +159,7 @@ class Projection:
             self.notes.append(told)
 
     def close(self) -> None:
-        """Keep a snapshot where lessons were learned since the last, and close the log."""
+        """Write a snapshot, if there were lessons since the last one, and close the log."""
         with self.turn:
             try:
                 if self._since_snapshot > 0:
@@ -170,11 +171,11 @@ class Projection:
 
     @property
     def published(self) -> PublishedState:
-        """What to decide from."""
+        """the state to decide from"""
         return self._published
 
     def reading(self, person: str | None) -> tuple[PublishedState, Person | None]:
-        """The published state, with the person's offset as it was then."""
+        """Return the published state and the person's own state that belongs to it."""
         while True:
             state = self._published
             own = state.people.get(person) if person is not None else None
@@ -190,9 +191,9 @@ class Projection:
                 time.sleep(0.0)  # a newer state is published in a moment
 
     def reading_of(self, x: Any, person: str | None) -> tuple[PublishedState, Person | None]:
-        """Like `reading`, the published state and the person's offset, but of a state that includes the candidates x.
+        """Return the published state and the person's own state, for a decision among the candidates `x`.
 
-        Where the published state lacks some of them, it first takes in what other processes appended to the log.
+        If the state lacks some of the candidates, what other processes wrote is taken in first.
         """
         person = self.interaction.person(person)
         state, own = self.reading(person)
@@ -202,7 +203,7 @@ class Projection:
         return state, own
 
     def find_decision(self, id: str) -> LoggedDecision | None:
-        """The decision of that id."""
+        """Return the decision `id`; None if there is none."""
         kept = self._decisions.get(id)
         if kept is not None:
             return self._unpack_decision(id, kept.seq, kept.time, kept.person, kept.version, kept.payload, kept.arrays)
@@ -213,7 +214,7 @@ class Projection:
         return self.decision(event)
 
     def decision(self, event: Event) -> LoggedDecision:
-        """A decision out of its event, with the items that were on offer then."""
+        """Return the decision of an event, with the items that were on offer at that time."""
         seq, _, id, time, person, _, version, payload, arrays = event
         return self._unpack_decision(id, seq, time, person, version, payload, arrays)
 
@@ -237,7 +238,7 @@ class Projection:
             raise Damaged(f"{self.log.path}: event {seq}: {told}: restore a back-up") from None
 
     def _remember(self, event: Event) -> None:
-        """A decision, for whoever asks for it again."""
+        """Keep a decision in memory for those who ask for it again."""
         seq, _, id, time, person, _, version, payload, arrays = event
         size = ENTRY + sum([getsizeof(part) for part in (id, person, payload, arrays)])
         with self._remembering:
@@ -250,19 +251,20 @@ class Projection:
     # ------------------------------------------------------------------------ writing
 
     def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
-        """What became of each, once it is on the disk and learned."""
+        """Return the answer to each of these events, once they are on the disk and learned."""
         return self._group.submit(drafts) if drafts else ()
 
     def reject(self, event: str, reason: str) -> Answer:
-        """The answer that refuses an event."""
+        """Return the answer that refuses the event with the id `event`."""
         return Answer("rejected", event, None, self._version, reason=reason)
 
     def attempt(self, drafts: Sequence[PendingEvent], durable: bool = True) -> list[Answer] | None:
-        """What became of each, committed and learned by this thread at once; None, and nothing is done, where that
-        would mean to wait for another writer or to take in what another process wrote.
+        """Commit and learn these events in this thread, and return their answers. Return None, with nothing done, if
+        that would mean waiting for another writer or taking in what another process wrote.
 
-        For a caller that serves many in one thread; it also keeps a snapshot where one is `due`. Where it is not
-        `durable`, that caller waits for `log.sync` before it answers what `waits_for_disk`."""
+        For a caller that serves many requests in one thread; it writes a snapshot when one is `due`. If `durable` is
+        False, it waits for `log.sync` before it answers events for which `waits_for_disk` is true.
+        """
         if not self.turn.acquire(blocking=False):
             return None
         try:
@@ -274,17 +276,20 @@ class Projection:
 
     @property
     def due(self) -> bool:
-        """Whether it is time to keep a snapshot."""
+        """whether it is time to write a snapshot"""
         return self._since_snapshot >= self._every
 
     def waits_for_disk(self, drafts: Sequence[PendingEvent]) -> bool:
-        """Whether any of these has to be on the disk before it is answered."""
+        """Return whether any of these events has to be on the disk before it is answered."""
         return self.settings.durable == "decision" or not all(draft.again for draft in drafts)
 
     def _commit(self, drafts: Sequence[PendingEvent], patient: bool = True, durable: bool = True) -> list[Answer]:
-        """Write a group of events, then learn from them: the only way into the log, but for forgetting. Busy, and
-        nothing is changed, where that means to wait and this is not `patient`. It is on the disk then, unless none of
-        it `waits_for_disk` or it need not be `durable`."""
+        """Write a group of events, then learn from them, and return their answers: the only way into the log, except
+        for forgetting.
+
+        The group is then on the disk, unless `durable` is False or nothing in it `waits_for_disk`. Raise Busy, with
+        nothing changed, if it would have to wait and is not `patient`.
+        """
         with self.turn:
             answers: list[Any] = [None] * len(drafts)
             fresh: list[int] = []
@@ -328,14 +333,14 @@ class Projection:
             return answers
 
     def _there(self, drafts: Sequence[PendingEvent]) -> dict[tuple[str, str], Event]:
-        """The events in the log that have the kind and id of one of these."""
+        """Return the events in the log that have the kind and id of one of these."""
         ids: dict[str, list[str]] = {}
         for draft in drafts:
             ids.setdefault(draft.event.kind, []).append(draft.event.id)
         return {(kind, id): event for kind in ids for id, event in self.log.known(kind, ids[kind]).items()}
 
     def _refusal(self, event: Event) -> str | None:
-        """Why an event cannot be appended, seen from inside the transaction."""
+        """Return why an event cannot be appended, as seen inside the transaction; None if it can."""
         if self.log.is_forgotten(event.kind, event.id):
             return f"{event.kind} {event.id} was forgotten"
         if event.target is not None and self.log.is_gone(event.target):
@@ -343,7 +348,7 @@ class Projection:
         return None
 
     def _answer_repeat(self, event: Event, before: Event) -> Answer:
-        """An id that is in the log: the same event again, or another one under its id."""
+        """Return the answer to an event whose id is in the log: a duplicate, or rejected if its content differs."""
         if event.kind == "decision":
             return Answer("duplicate", event.id, before.seq, before.version)
         if (event.target, event.payload, event.arrays) == (before.target, before.payload, before.arrays):
@@ -351,7 +356,7 @@ class Projection:
         return self.reject(event.id, f"{event.kind} {event.id} is in the log already, with other content")
 
     def _learn(self, fresh: Sequence[tuple[int, Event, PendingEvent]], answers: list[Any]) -> None:
-        """Learn from events that were just committed, in order, and say what became of each."""
+        """Learn from events that were just committed, in order, and fill in the answer to each."""
         before = self._retractions
         anew = any(
             event.kind == "rollback" or (event.kind == "undo" and event.target not in before) for _, event, _ in fresh
@@ -384,13 +389,13 @@ class Projection:
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
 
     def _says(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
-        """Whether there is a lesson in feedback."""
+        """Return whether there is a lesson in feedback."""
         step = self.step(event, decision, feedback)
         lesson = self._model.lesson(step.context, feedback, step.extra)
         return lesson is not None and self.interaction.teaches(self._model, lesson)
 
     def _catch_up(self) -> int:
-        """Take in what another process appended since, inside a transaction; the head of the log."""
+        """Take in what other processes wrote and return the log's last sequence number. Inside a transaction."""
         if self._stale:  # an interruption, a failure to read: what is in memory may lack something
             self.log.look_for_forgotten()
             self.forget_cached()
@@ -417,12 +422,12 @@ class Projection:
         return head
 
     def _apart(self, events: int) -> None:
-        """Before many events are learned: those who decide meanwhile keep the offsets as they were published."""
+        """Before many events are learned, separate the model's people from the published ones, for readers to go on."""
         if events > LONG:
             self._model.people = dict(self._model.people)
 
     def _take_in(self, event: Event) -> None:
-        """One event of another process."""
+        """Learn from one event of another process."""
         if event.kind == "item":
             self._put(event)
         elif event.kind == "feedback":
@@ -432,7 +437,8 @@ class Projection:
             self._version = event.seq
 
     def _put(self, event: Event, folded: bool = False) -> None:
-        """An item was put on offer or withdrawn: some models are made of that too (`folded`: it is already)."""
+        """Take in that an item was put on offer or withdrawn. Some models are made of that too; `folded` says that this
+        one has it already."""
         self.catalogue.put(event)
         if self.interaction.folds_items:
             self._version = max(event.seq, self._version)
@@ -440,45 +446,45 @@ class Projection:
                 self.offer(self._model, event)
 
     def catch_up(self) -> None:
-        """Take in what another process appended since."""
+        """Take in what other processes wrote."""
         with self.turn, self.log.writing():
             self._catch_up()
 
     def is_behind(self) -> bool:
-        """Whether another process appended something since."""
+        """Return whether another process wrote something that was not taken in."""
         return self.log.last()[0] != self._head
 
     def look(self) -> None:
-        """The same as `catch_up` where there is anything: without a transaction where there is not."""
+        """Take in what other processes wrote, if there is anything; otherwise no transaction is begun."""
         if self.is_behind():
             self.catch_up()
 
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> Folded:
-        """A model that has learned nothing."""
+        """Return a model that has learned nothing."""
         model: Folded = self.interaction.fresh()
         return model
 
     def offer(self, model: Folded, event: Event) -> None:
-        """One step of a fold that is made of items, too: one comes or goes."""
+        """Let a model that is made of items, too, take in that one was put on offer or withdrawn."""
         if told := self.interaction.on_item(model, event, self.catalogue):
             self.note(f"item {event.subject}: {told}; mend the learner and open the loop again")
 
     def teach(self, model: Folded, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
-        """One step of a fold, of any model; whether there was a lesson in it."""
+        """Let any model learn from feedback, one step of its fold; return whether there was a lesson in it."""
         context = self.requests.context(decision)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
         return model.teach(context, feedback, extra, event.seq)
 
     def step(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> Step:
-        """A piece of feedback with all that a fold takes with it."""
+        """Return a piece of feedback with all that a fold needs."""
         context = self.requests.context(decision)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
         return Step(event, decision, feedback, context, extra)
 
     def _teach(self, model: Folded, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
-        """One step of this loop's fold: a lesson that its learner raises on is left out, and a note says so."""
+        """Let this loop's model learn from feedback. A lesson that the learner fails on is left out, with a note."""
         if event.seq in self.failed:
             return False
         before = self.interaction.predictor(model, decision.person)
@@ -497,7 +503,7 @@ class Projection:
         return learned
 
     def row_of(self, seq: int, candidate: int) -> Floats:
-        """The features of one candidate of the decision at `seq`, 1 x N."""
+        """Return the features (1, N) of one candidate of the decision at `seq`."""
         event = self.log.at(seq)
         if event is None:
             return np.zeros((0, self.learner.n_features))
@@ -505,9 +511,10 @@ class Projection:
         return self.requests.context(known).x[candidate : candidate + 1]
 
     def fold(self, head: int, *, from_scratch: bool = False) -> Folded:
-        """The fold of the log up to `head`: from the newest state that was kept and still holds, or from nothing.
+        """Return the fold of the log up to `head`, from the newest kept state that still holds, or `from_scratch`.
 
-        What another process appends meanwhile is left for later."""
+        What other processes append meanwhile is left for later.
+        """
         while True:
             model = self.fresh()
             self.moves, position = Moves(), 0
@@ -522,7 +529,7 @@ class Projection:
                 return model
 
     def _start(self, model: Folded, head: int) -> int:
-        """Put the newest state that still holds into a fresh model: a mark, a snapshot; its position in the log."""
+        """Put the newest kept state that still holds into a fresh model, and return its position in the log."""
         if self._marks:
             mark = self._marks[-1]
             model.shared, model.people, self.moves = copy_arrays(mark.shared), dict(mark.people), mark.moves
@@ -535,11 +542,11 @@ class Projection:
         return position
 
     def _like(self, model: Folded) -> Any:
-        """What one person's own state is like."""
+        """Return a state like those kept for each person."""
         return self.interaction.personal(model)
 
     def _mark(self) -> None:
-        """Remember the model as it is."""
+        """Keep the model as it is now."""
         self._marks = [
             *self._marks,
             Mark(self._head, copy_arrays(self._model.shared), dict(self._model.people), self.moves),
@@ -547,8 +554,8 @@ class Projection:
         self._since_mark = 0
 
     def before(self, model: Folded, version: int) -> int:
-        """Put the newest state up to a version that was kept and still holds into a fresh model; its position in the
-        log, from which on to fold."""
+        """Put the newest kept state up to `version` that still holds into a fresh model, and return its position in the
+        log, from which to fold on."""
         with self.turn:  # what is kept comes and goes
             there = [mark for mark in self._marks if mark.position <= version]
             if there:
@@ -558,14 +565,14 @@ class Projection:
             return snapshots.restore(self.path, model, like, self.log, version, self.stamp(), lambda _: None)[0]
 
     def _drop_marks(self, position: int) -> None:
-        """A lesson at `position` no longer counts: what was made with it is of no use."""
+        """Drop the kept states that include the lesson at `position`."""
         self._marks = [mark for mark in self._marks if mark.position < position]
 
     def lessons(
         self, after: int = 0, up_to: int | None = None
     ) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
-        """The feedback that the model is made of, in order, with the decisions it answers; `up_to` a version, what it
-        was made of then."""
+        """Yield the feedback that the model is made of, in order, each with its decision; with `up_to`, the feedback
+        that version of the model was made of."""
         retractions = self.log.retractions(up_to)
         for event, decided in self.log.lessons(after):
             if up_to is not None and event.seq > up_to:
@@ -576,7 +583,7 @@ class Projection:
     def steps(
         self, model: Folded, after: int = 0, up_to: int | None = None
     ) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
-        """The same `lessons`; a model that is made of items, too, is told on the way which come and go."""
+        """Yield the same as `lessons`; a model that is made of items, too, takes in the events of items on the way."""
         if not self.interaction.folds_items:
             yield from self.lessons(after, up_to)
             return
@@ -590,7 +597,7 @@ class Projection:
                 self.offer(model, event)
 
     def rebuild(self) -> None:
-        """Fold anew, and publish."""
+        """Fold the log again and publish the model."""
         self._stale = True
         retractions = self.log.retractions()
         self._marks = [mark for mark in self._marks if not retractions.changes(mark.position)]
@@ -606,23 +613,24 @@ class Projection:
 
     @property
     def model(self) -> Folded:
-        """The model that is written to; hold `turn` while reading its state."""
+        """the model that is written to; hold `turn` while reading its state"""
         return self._model
 
     # ------------------------------------------------------------------------ what is derived
 
     def stamp(self) -> dict[str, Any]:
-        """What a snapshot's state depends on besides the log: learner, its version, Python, numpy, scipy, machine.
+        """Return what a snapshot depends on besides the log: learner, version, Python, numpy, scipy, machine.
 
-        A snapshot with another stamp is not used: the state is folded again from the log.
+        A snapshot with another stamp is not used, and the log is folded again.
         """
         return snapshots.stamp(self.manifest, self.learner, self.learner_version)
 
     def snapshot(self) -> Path:
-        """Keep a snapshot; its path. OSError where it cannot be written; IncompleteModel where a lesson is left out of
-        the model: a start from there would neither try it again nor know of it.
+        """Write a snapshot and return its path. Raise OSError if it cannot be written, and IncompleteModel if the model
+        lacks a lesson: a start from it would neither try the lesson again nor report it.
 
-        No other process writes meanwhile: somebody whom it forgets is not kept, or the snapshot goes with her."""
+        No other process can write meanwhile, so nobody who is being forgotten is kept.
+        """
         with self.turn, self.log.writing():
             head = self._catch_up()
             if left := sorted(seq for seq in self.failed if seq not in self._retractions):
@@ -635,7 +643,7 @@ class Projection:
         return path
 
     def keep(self) -> None:
-        """The same, where nobody asked for it: that it failed is noted, and loses nothing."""
+        """Write a snapshot that nobody asked for: a failure is noted and loses nothing."""
         try:
             self.snapshot()
         except (OSError, IncompleteModel) as error:
@@ -649,12 +657,13 @@ class Projection:
         self.catalogue.look_again()
 
     def forget_derived(self) -> None:
-        """Remove what was derived from events that are gone."""
+        """Remove all that was derived from events that are gone."""
         snapshots.remove_snapshots(self.path)
         self.forget_cached()
 
     def verify(self) -> list[str]:
-        """What is wrong with log and model, in words; empty where nothing is. Folds the whole log again."""
+        """Return what is wrong with the log and the model, in words; [] if nothing is. The whole log is folded
+        again."""
         with self.turn:
             self.catch_up()
             problems = self.log.problems()

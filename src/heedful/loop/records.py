@@ -1,7 +1,7 @@
-"""The JSON door: requests and feedback in, answers out; what the log keeps of them.
+"""The door for JSON: checks of what comes from outside, and the structs in which the log keeps it.
 
-Whatever comes from a person or a program is checked here, by name, before anything is written. What has come
-through is kept in the log as one of the `...Record` structs, with candidates as indices into their decision.
+All that comes from a person or a program is checked here, by field, before anything is written. The log keeps it in one
+of the `...Record` structs, with candidates as indices into their decision.
 """
 
 from __future__ import annotations
@@ -31,86 +31,89 @@ MOST_CANDIDATES = 100_000
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One decision: what there was to choose from, what was shown, and how that came about.
+    """A decision in the log: what there was to choose from, what was shown, and how that came about.
 
-    Tuples, not lists: what cannot change the garbage collector need not look at. `heedful.loop.packing` writes it.
+    Its lists are tuples, which the garbage collector need not look through. `heedful.loop.packing` writes it.
     """
 
     shown: tuple[int, ...]
-    """candidate indices as shown, best first; those that were not shown are not in it"""
+    """indices of the candidates that were shown, best first"""
     items: tuple[int, ...] = ()
-    """for candidates of the catalogue the sequence numbers of their item events, as they were then"""
+    """the versions of the candidates that are items of the catalogue"""
     catalogue: int = 0
-    """where all that was on offer was to choose from, the sequence number of the last item event before: it says what
-    `items` are, which the log leaves out then"""
+    """if all items on offer were candidates, the version of the catalogue, which says what `items` are; the log leaves
+    them out then"""
     names: tuple[str, ...] = ()
-    """for candidates that came with the request, their names"""
+    """the names of candidates that came with the request"""
     prior: tuple[float, ...] = ()
     """the caller's score of each candidate, standardised"""
     arm: Literal["learned", "control", "imported"] = "learned"
     learner: str = ""
-    """the learner and its version"""
+    """the learner with its version"""
     seed: int = 0
-    """what the decision's random draws were keyed by, with its id"""
+    """the seed of the loop, which together with the id makes the decision's random generator"""
     probability: float | None = None
-    """of showing just this; None where it is unknown"""
+    """of showing just this list; None if it is unknown"""
     proposal: dict[str, Any] = {}
-    """what else the learner wants to know when the answer comes"""
+    """what else the learner needs when the feedback comes"""
     context: dict[str, Any] | None = None
-    """the context as it was given, where texts are stored"""
+    """the context as it was given; None if the loop stores no texts"""
     attributes: tuple[dict[str, Any], ...] = ()
-    """the candidates as they were given with the request, where texts are stored"""
+    """candidates as they were given with the request; empty if the loop stores no texts"""
     of: int = 0
-    """how many candidates there were, where only those that were shown were kept"""
+    """the number of candidates, if only those that were shown are kept; otherwise 0"""
     deferred: bool = False
-    """made ahead of time: not shown before it is activated"""
+    """whether it was made ahead of time, and does not count as shown before it is activated"""
     predicted: tuple[int | float, ...] = ()
-    """what was predicted of each that was shown, its grade, its rating, how likely it was to be chosen; empty where
-    nothing was"""
+    """the prediction for each item shown: its grade, its rating, its probability of being chosen; empty if there is
+    none"""
     unknown: tuple[tuple[int, str], ...] = ()
-    """what was asked for too and not on offer: (its place in what was shown, its name), -1 where it was not shown; all
-    the rest of the record is of the others, as if these had not been named"""
+    """(index in the list, name) of each candidate that was not on offer, -1 if it was not shown; the rest of the record
+    is as if it had not been named"""
     packed: Packed | None = None
-    """in the log, what of this is not in the JSON"""
+    """in the log, the description of what is not in the JSON"""
 
 
 class Packed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What stands in the bytes beside a record, deflated; features follow, m x N float32, or deflated as well."""
+    """What stands in an event's bytes beside the JSON of a decision: first the deflated rest of the record, then
+    features (m, N), as float32 or deflated."""
 
     record: int = 0
-    """how many bytes hold the rest of the record"""
+    """bytes of the deflated rest of the record"""
     lists: tuple[tuple[str, int], ...] = ()
-    """of `shown` and `items` the type of a number, and how many there are"""
+    """(type of a number, count) of `shown` and of `items`"""
     rest: int = 0
-    """how many bytes the rest has when it is inflated: lists first, then JSON"""
+    """bytes of that rest once it is inflated: lists first, then JSON"""
     features: int = 0
-    """how many bytes the features have when they are inflated; 0 where they stand as they are"""
+    """bytes of the features once they are inflated; 0 if they are not deflated"""
 
 
 class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One piece of feedback, in the form it was given, with candidates as indices into the decision."""
+    """A piece of feedback in the log, in the form in which it was given, with candidates as indices into the
+    decision."""
 
     form: str
     chosen: list[int] = []
-    """-1, -2, ... for what came along: the corrected object, the candidates of later queries"""
+    """candidates; -1, -2, ... are what the feedback brought along: a corrected object, candidates of later queries"""
     values: list[float] = []
-    """ratings and grades of those chosen; the weight of an action"""
+    """the rating or grade of each candidate chosen; the weight of an action"""
     chain: list[tuple[int, int]] = []
-    """clicks in later queries for the same need: (the decision's sequence number, the candidate)"""
+    """clicks in later queries for the same need: (sequence number of the decision, candidate)"""
     text: str | None = None
-    """the corrected text, the name of the action: where texts are stored"""
+    """the corrected text, or the name of the action; None if the loop stores no texts"""
     given: dict[str, Any] | None = None
-    """a corrected object's attributes, where texts are stored"""
+    """the attributes of a corrected object; None if the loop stores no texts"""
     base: int = 0
-    """the candidate that a corrected object was made of"""
+    """the candidate that a corrected object was made from"""
     done: list[list[str]] = []
-    """where actions on several are taken at once, the names of those on each of those chosen"""
+    """for several actions at once, the names of those on each candidate chosen"""
     said: dict[str, Any] | None = None
-    """the feedback as it was given, where some of it is about what was not on offer; where all is, `form` is unknown"""
+    """the feedback as it was given, if some of it is about candidates that were not on offer; if all of it is, `form`
+    is "unknown""""
 
 
 class ExportRecord(msgspec.Struct, frozen=True):
-    """Where the events went that an export wrote."""
+    """The record of an export: the path of the file it wrote."""
 
     path: str
 
@@ -121,9 +124,9 @@ class Answer(NamedTuple):
     status: Status
     event: str
     seq: int | None
-    """its place in the log; of a duplicate, that of the first; None where it was rejected"""
+    """its sequence number in the log, for a duplicate that of the first; None if it was rejected"""
     version: int
-    """the model's version after it: the sequence number of the last event it is made of"""
+    """the version of the model after it"""
     late: bool = False
     learned: bool = False
     """whether there was a lesson in it"""
@@ -131,8 +134,8 @@ class Answer(NamedTuple):
 
 
 class LostDecision(Answer):
-    """The answer to feedback on a decision that is not in the log of a loop that answers decisions before they are on
-    the disk: rejected, as it was lost in a crash, or never was."""
+    """The answer to feedback on a decision that is not in the log of a loop with `durable="feedback"`: rejected, as it
+    was lost in a crash or never made."""
 
     __slots__ = ()
 
@@ -142,24 +145,24 @@ class Decision(NamedTuple):
 
     id: str
     shown: tuple[str, ...]
-    """names of candidates, best first"""
+    """the names of the candidates, best first"""
     probability: float | None
     version: int
     arm: str
     seq: int
     predicted: tuple[float | None, ...] | None = None
-    """of each that is shown, its grade, its rating, how likely it is to be chosen, as the loop's interaction says; None
-    of what is unknown, and altogether where nothing is predicted"""
+    """the prediction for each item shown (a grade, a rating, a probability of being chosen), None for an unknown item;
+    None if this loop predicts nothing"""
     unknown: tuple[str, ...] | None = None
-    """what was asked for and is not on offer, shown or not; None where all is"""
+    """candidates that are not on offer, shown or not; None if all are"""
 
     def plain(self) -> dict[str, Any]:
-        """The decision by name, as it is told in JSON: `predicted` and `unknown` only where there are some."""
+        """Return the decision by field, as in JSON: `predicted` and `unknown` only if there are some."""
         return {name: value for name, value in zip(self._fields, self) if value is not None or name == "probability"}
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """What is shown, best first, with what was predicted of it, as a data frame of this package: pandas, polars, or
-        pyarrow for a table. ModuleNotFoundError where it is not installed."""
+        """Return what is shown, best first, with its predictions, as a data frame of `package` (pandas, polars, or
+        pyarrow for a table). Raise ModuleNotFoundError if the package is not installed."""
         from heedful.data.frames import frame_of
 
         return frame_of(self._columns(), package)
@@ -181,7 +184,7 @@ class Decision(NamedTuple):
 
 
 class Feedback(NamedTuple):
-    """Feedback through the door, before its names are looked up in the decision."""
+    """Feedback that was checked, before its names are looked up in the decision."""
 
     form: str
     names: tuple[str, ...] = ()
@@ -198,8 +201,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def check_id(name: str, value: Any) -> str:
-    """value as an id or name: a text of 1 to 200 characters, none of them control characters; a whole number as its
-    digits."""
+    """Return `value` as an id or name: a text of 1 to 200 printable characters, or the digits of a whole number. Raise
+    ValueError for anything else."""
     if type(value) is str and value.isprintable() and 1 <= len(value) <= LONGEST_ID:
         return value  # nearly always
     if is_number(value, int) and abs(value) < 2**63:
@@ -210,9 +213,10 @@ def check_id(name: str, value: Any) -> str:
 
 
 def new_id() -> str:
-    """An id of our own: 32 hexadecimal digits, the time in milliseconds and 80 random bits, as a UUID of version 7.
+    """Return a new id: 32 hexadecimal digits of the time in milliseconds and 80 random bits, as in a UUID of version 7.
 
-    Ids in the order of time stand side by side in the index of the log; random ones cost a page of the disk each."""
+    Ids in the order of time stand side by side in the log's index; random ones would touch a page of the disk each.
+    """
     return f"{time.time_ns() // 1_000_000:012x}{_drawn(10).hex()}"
 
 
@@ -221,7 +225,7 @@ _drawing = threading.Lock()
 
 
 def _drawn(n: int) -> bytes:
-    """n random bytes, of many that the system was asked for at once: asking costs more than they do."""
+    """Return n random bytes, out of many that the system was asked for at once."""
     with _drawing:
         at = _random["at"]
         if at + n > len(_random["bytes"]):
@@ -232,7 +236,7 @@ def _drawn(n: int) -> bytes:
 
 
 def _draw_anew() -> None:
-    """A process that was forked draws its own."""
+    """Make a forked process draw random bytes of its own."""
     global _drawing
     _drawing = threading.Lock()
     _random["bytes"] = b""
@@ -243,7 +247,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def check_text(name: str, value: Any, most: int = 1_000_000) -> str:
-    """value as a text that can be written in UTF-8, of at most `most` characters."""
+    """Return `value` as a text that UTF-8 can write, of at most `most` characters. Raise ValueError for anything
+    else."""
     if not isinstance(value, str) or len(value) > most:
         got = f"{len(value)} characters" if isinstance(value, str) else describe(value)
         raise ValueError(f"{name}: expected a text of at most {most} characters, got {got}")
@@ -255,7 +260,7 @@ def check_text(name: str, value: Any, most: int = 1_000_000) -> str:
 
 
 def check_names(name: str, value: Any, least: int = 1, most: int = MOST_CANDIDATES) -> tuple[str, ...]:
-    """value as a list of ids."""
+    """Return `value` as a tuple of ids. Raise ValueError for anything else."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence) or not least <= len(value) <= most:
         got = f"{len(value)} of them" if isinstance(value, Sequence) and len(value) > most else describe(value)
         raise ValueError(f"{name}: expected a list of {least} to {most} names, got {got}")
@@ -266,7 +271,7 @@ def check_names(name: str, value: Any, least: int = 1, most: int = MOST_CANDIDAT
 
 
 def distinct(name: str, value: Any, least: int = 1) -> tuple[str, ...]:
-    """value as a list of ids, none twice."""
+    """Return `value` as a tuple of ids, none of them twice. Raise ValueError for anything else."""
     names = check_names(name, value, least)
     if len(set(names)) < len(names):
         [(twice, times)] = Counter(names).most_common(1)
@@ -275,7 +280,7 @@ def distinct(name: str, value: Any, least: int = 1) -> tuple[str, ...]:
 
 
 def check_number(name: str, value: Any) -> float:
-    """value as a finite number of at most 1e100 in size."""
+    """Return `value` as a finite number of at most 1e100 in size. Raise ValueError for anything else."""
     if is_number(value, np.integer, np.floating) and isinstance(value, np.generic):
         value = value.item()
     if not is_number(value, int, float) or not abs(value) <= MOST:
@@ -284,7 +289,8 @@ def check_number(name: str, value: Any) -> float:
 
 
 def check_time(name: str, value: Any) -> int:
-    """value as microseconds since 1970, UTC: a whole number of them, or a text such as 2026-01-31T12:00:00Z."""
+    """Return `value` as microseconds since 1970, UTC; it may be a number of them, or a text such as
+    2026-01-31T12:00:00Z. Raise ValueError for anything else."""
     if is_number(value, int) and 0 <= value < 2**53:
         return int(value)
     try:
@@ -298,13 +304,13 @@ def check_time(name: str, value: Any) -> int:
 
 
 def encode(value: Any) -> str:
-    """A record as JSON."""
+    """Return a record as JSON."""
     return msgspec.json.encode(value).decode()
 
 
 def plain(value: Any) -> Any:
-    """A result as JSON says it: named tuples by name, all the way down, without fields that are None by default: what
-    only some loops have to say; null for what is no finite number."""
+    """Return a result as plain values for JSON: named tuples become objects, at any depth, without fields that are None
+    by default; numbers that are not finite become null."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         kept = [(name, part) for name, part in zip(value._fields, value) if part is not None or _says_none(value, name)]
         return {name: plain(part) for name, part in kept}

@@ -1,4 +1,8 @@
-"""From what a caller says to what a learner takes: candidates and contexts as features, names as indices."""
+"""From what a caller gives to what a learner takes: candidates and contexts become features, names become indices.
+
+The file is long because a request has five forms (all items, names, mappings, arrays, search hits) that end in one
+`Request`, and feedback is resolved against the same names.
+"""
 
 from __future__ import annotations
 
@@ -30,38 +34,39 @@ Array = npt.NDArray[np.float64]
 
 
 class Request(NamedTuple):
-    """What is asked, with its arrays: candidates' features (m x N) with the caller's score as last column; where
-    the learner knows items by number their numbers (m,)."""
+    """A parsed request: its candidates as features (m, N), with the caller's score as last column, or as numbers of
+    items (m,)."""
 
     x: Any
     items: tuple[int, ...]
-    """their versions, of candidates of the catalogue"""
+    """the versions of candidates that are items of the catalogue"""
     names: tuple[str, ...]
-    """of candidates that came along"""
+    """the names of candidates that came with the request"""
     catalogue: int
-    """its version, where all that is on offer is asked about, in its order; 0 otherwise"""
+    """the version of the catalogue, if all items on offer are the candidates, in its order; otherwise 0"""
     called: tuple[str, ...]
-    """the names of all"""
+    """the names of all candidates"""
     rows: Ints | None
-    """where the items stand on the catalogue"""
+    """the rows of the items in the catalogue; None if the candidates came with the request"""
     prior: tuple[float, ...]
     context: dict[str, Any] | None
     attributes: tuple[dict[str, Any], ...]
     features: npt.NDArray[np.float32] | None
-    """of candidates that came along, m x N, without context and prior; of items what the request says of each, m x Q"""
+    """float32 features of candidates that came with the request, without context and caller's score (m, N); of items,
+    the query features (m, Q)"""
     around: npt.NDArray[np.float32]
-    """the context, encoded"""
+    """the encoded context"""
     show: int | None
     strangers: Strangers | None = None
-    """what else was asked for, and is not on offer; None where all is"""
+    """the candidates that are not on offer; None if all are"""
 
     def numbers(self) -> bytes:
-        """What the log keeps of the numbers: features, and the context's, float32."""
+        """Return the features that the log keeps, of candidates and of the context, as float32 bytes."""
         came = self.features.astype("<f4", copy=False).tobytes() if self.features is not None else b""
         return came + self.around.astype("<f4", copy=False).tobytes() if self.around.size else came
 
     def only(self, kept: list[int]) -> Request:
-        """The request as if it had had these candidates alone, in this order; for the log, so without `x`."""
+        """Return the request with these candidates alone, in this order, for the log: `x` is left as it is."""
         called = tuple([self.called[j] for j in kept])
         return self._replace(
             items=tuple([self.items[j] for j in kept]) if self.items else (),
@@ -76,7 +81,7 @@ class Request(NamedTuple):
 
 
 class Requests:
-    """The translation of one loop: its encodings, its items."""
+    """The translation of requests and feedback for one loop, by its encodings and items."""
 
     def __init__(self, manifest: Manifest, catalogue: Catalogue, interaction: Interaction[Any]) -> None:
         self.manifest, self.catalogue, self.interaction = manifest, catalogue, interaction
@@ -96,7 +101,8 @@ class Requests:
     # ------------------------------------------------------------------------ deciding
 
     def parse(self, candidates: Any, context: Any, prior: Any, show: Any) -> Request:
-        """A request with its arrays. ValueError, by name; LookupError for an item that is not on offer."""
+        """Return a request with its arrays. Raise ValueError, naming the field, on bad input, and LookupError for an
+        item that is not on offer."""
         if show is not None:
             check_count("show", show)
         attributes: tuple[dict[str, Any], ...] = ()
@@ -143,7 +149,7 @@ class Requests:
         return Request(x, items, names, catalogue, called, rows, scores, kept_context, attributes, came, encoded, show)
 
     def nothing(self, context: Any, show: Any) -> Request:
-        """A request among no candidate that is known."""
+        """Return a request with no known candidate."""
         if show is not None:
             check_count("show", show)
         around, kept = self._context(context), self._to_store("context", context)
@@ -153,11 +159,12 @@ class Requests:
         )  # fmt: skip
 
     def _none(self) -> Any:
-        """What the learner sees of no candidate."""
+        """Return the empty array that stands for no candidates."""
         return np.empty(0, np.int64) if self._by_number else self._nothing
 
     def sift(self, candidates: Any, prior: Any) -> tuple[list[Any], Any, Strangers] | None:
-        """What of the candidates is known, see `strangers.sifted`. ValueError for what can be no candidates."""
+        """Return the candidates split into known and unknown (`strangers.split_unknown`); None if that would not help.
+        Raise ValueError for what cannot be candidates."""
         if not isinstance(candidates, Sequence) or isinstance(candidates, str | bytes):
             return None
         if not candidates:
@@ -173,11 +180,12 @@ class Requests:
         return split_unknown(names, candidates, prior, known)
 
     def _are_items(self, candidates: Sequence[Any]) -> bool:
-        """Whether candidates are items of the catalogue, and not what comes along."""
+        """Return whether candidates are items of the catalogue, and not mappings with features of their own."""
         return not _objects(candidates) or self._says(candidates)
 
     def without_hits(self, candidates: Any, prior: Any) -> tuple[Any, Any]:
-        """(candidates, prior), also of hits of a search engine. ValueError, by name, where they are none."""
+        """Return (candidates, prior), with hits of a search engine replaced by what they stand for. Raise ValueError,
+        naming the field, for malformed hits."""
         if not are_hits(candidates):
             return candidates, prior
         identifier = self.manifest.encoding.identifier or "id"
@@ -185,14 +193,14 @@ class Requests:
         return from_hits(candidates, prior, identifier, self.catalogue.current, query)
 
     def _to_store(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """What the log keeps of attributes that came along."""
+        """Return what the log keeps of attributes that came with a request."""
         try:
             return self.manifest.kept(given, self.manifest.encoding)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
 
     def requested_names(self, candidates: Any) -> tuple[str, ...] | None:
-        """The names that a request would have, whether they are on offer or not; None where it names none."""
+        """Return the names of the candidates of a request, on offer or not; None if it names none."""
         if candidates is None:
             return None
         if isinstance(candidates, np.ndarray):
@@ -203,7 +211,7 @@ class Requests:
         return self._names_of(candidates) if _objects(candidates) else records.check_names("candidates", candidates)
 
     def _names_of(self, candidates: Sequence[Any]) -> tuple[str, ...]:
-        """The names of candidates that came along."""
+        """Return the names of candidates that are mappings."""
         _check_few(candidates)
         identifier = self.manifest.encoding.identifier or "id"
         return tuple(
@@ -213,7 +221,7 @@ class Requests:
         )
 
     def _on_offer(self, candidates: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
-        """(names, versions, rows of the catalogue) of candidates of the catalogue."""
+        """Return (names, versions, rows) of candidates that are items of the catalogue."""
         if type(candidates) is list:  # nearly always: what is on offer has been through the door
             try:
                 items, rows = self.catalogue.standing(candidates)
@@ -228,7 +236,8 @@ class Requests:
             raise LookupError(f"candidates: {describe(error.args[0])} is not on offer; put it there first") from None
 
     def _matrix(self, features: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """Candidates that are nothing but their features, m x N."""
+        """Return candidates that are an array of features (m, N) as float32. Raise ValueError for another shape, or a
+        number that is not finite."""
         shape = features.shape
         if features.ndim != 2 or shape[1] != self._n_items or not 1 <= shape[0] <= records.MOST_CANDIDATES:
             got = " x ".join(map(str, shape)) or "a number"
@@ -261,7 +270,7 @@ class Requests:
         return records.distinct("candidates", names), np.array(rows, np.float32)
 
     def _says(self, candidates: Sequence[Any]) -> bool:
-        """Whether objects are items on offer with what the request says of each, and do not bring all along."""
+        """Return whether candidates that are mappings are items on offer with query features."""
         return self._query is not None and "features" not in candidates[0]
 
     def _check_query(self) -> str:
@@ -270,7 +279,8 @@ class Requests:
         return f'items on offer with {each} of each, as {{"{self._candidates.identifier or "id"}": ...}}'
 
     def _query_rows(self, candidates: Sequence[Any], called: Sequence[str] = ()) -> npt.NDArray[np.float32]:
-        """What a request says of each candidate, m x Q. ValueError, by name, for what is missing or not declared."""
+        """Return the query features of each candidate (m, Q). Raise ValueError, naming the field, for one that is
+        missing or not declared."""
         query = self._query
         assert query is not None
         out = np.empty((len(candidates), query.size), np.float32)
@@ -310,9 +320,10 @@ class Requests:
             raise ValueError(f"context: {error}") from None
 
     def _prior(self, prior: Any, m: int, names: Sequence[str]) -> tuple[float, ...]:
-        """The caller's scores with mean 0 and variance 1 within the list; [] where none were given or all are equal.
+        """Return the caller's scores, standardised to mean 0 and variance 1 within the list; () if none were given or
+        all are equal.
 
-        Only their order and relative distances matter, whatever scale the caller scores on.
+        Thereby only their order and relative distances matter, whatever their scale.
         """
         if prior is None:
             return ()
@@ -340,8 +351,7 @@ class Requests:
         return tuple([0.0 if score is None else (score - mean) / spread for score in given])
 
     def _numbers(self, rows: Ints | None, came: Any, context: Any, prior: Sequence[float]) -> Any:
-        """What the learner sees, m x N: of items on the catalogue, or of candidates that came along; where the
-        learner knows items by number their numbers (m,)."""
+        """Return what the learner sees of the candidates: features (m, N), or the numbers of the items (m,)."""
         if self._by_number and rows is not None:
             return self.catalogue.items_at(rows)
         if rows is None or self._crossed is not None or came is not None:
@@ -361,7 +371,7 @@ class Requests:
         return x
 
     def context(self, decision: LoggedDecision) -> Context:
-        """A decision out of the log, with its arrays: as they were when it was made."""
+        """Return a logged decision with its arrays, as they were when it was made."""
         record, arrays, rows = decision.record, decision.arrays, decision.rows
         if not record.items and not record.names:  # nothing of what was asked for was on offer
             return Context(record, self._none(), decision.person)
@@ -379,9 +389,9 @@ class Requests:
         items: Callable[[], Any],
         find: Callable[[str], tuple[int, dict[str, int]]],
     ) -> tuple[FeedbackRecord, Any]:
-        """(the record of feedback on a decision, the features it brought along or None). LookupError, with the reason,
-        where what it names was not there. `items` gives the features of the decision's candidates, `find` what a later
-        decision showed the same person."""
+        """Return (the record of feedback, the features that it brought along or None). `items` returns the features of
+        the decision's candidates, `find` what a later decision showed to the same person. Raise LookupError, with the
+        reason, if it names what was not there."""
         if given.form == "clicks":
             return self._clicks(given, decision, names, find), None
         place = _places(names, len(given.names))
@@ -402,7 +412,7 @@ class Requests:
         return FeedbackRecord(given.form, chosen, values, text=given.text), None
 
     def _check_actions(self, given: Feedback) -> None:
-        """ValueError, by name, for an action that is not in the loop's table."""
+        """Raise ValueError, naming the field, for an action that the loop's settings do not list."""
         known = self.manifest.settings.actions
         for item, names in zip(given.names, given.done):
             for name in names:
@@ -432,8 +442,8 @@ class Requests:
         return FeedbackRecord("clicks", chosen, chain=chain)
 
     def _edit(self, given: Feedback, decision: DecisionRecord, base: int, X: Any) -> tuple[FeedbackRecord, Any]:
-        """The corrected object: what was shown, with the columns that the person changed; or the candidate nearest to
-        it in features."""
+        """Return the record of an edit: either a new object, what was shown with the columns that the person changed,
+        or the candidate nearest to it in features."""
         encoding = self._candidates
         changed = given.given if given.given is not None else {self._text_column(): given.text}
         try:
@@ -469,7 +479,8 @@ class Requests:
         row: Callable[..., Floats],
         decided: bytes,
     ) -> Array:
-        """The features of what feedback brought along, r x N: a corrected object, or candidates of later queries."""
+        """Return the features (r, N) that feedback brought along: of a corrected object, or of candidates of later
+        queries."""
         if feedback.form == "edit" and arrays:
             X = np.frombuffer(arrays, "<f4").reshape(1, self._n_items)
             encoded = np.frombuffer(decided[len(decided) - 4 * self._n_context :], "<f4") if self._n_context else None
@@ -479,7 +490,7 @@ class Requests:
         return np.concatenate([row(seq, candidate) for seq, candidate in feedback.chain])
 
     def items(self, record: DecisionRecord, arrays: bytes) -> Any:
-        """The encoded candidates of a decision, m x N, without context and prior."""
+        """Return the encoded candidates of a decision (m, N), without context and caller's score."""
         came = self.came(record, arrays)
         if not record.items:
             return came
@@ -487,16 +498,16 @@ class Requests:
         return np.concatenate([X, came], axis=1) if self._n_query else X
 
     def came(self, record: DecisionRecord, arrays: bytes) -> Any:
-        """What came with the request, encoded: the features of candidates, m x N; of items what it said of each, m x Q
-        (Q may be 0)."""
+        """Return the features that came with the request of a decision: of its candidates (m, N), or the query features
+        of items (m, Q), where Q may be 0."""
         width, split = self._n_query if record.items else self._n_items, len(arrays) - 4 * self._n_context
         return np.frombuffer(arrays[:split], "<f4").reshape(-1 if width else len(record.items), width)
 
 
 def encode_row(encoding: Encoding, row: Mapping[str, Any], unknown: Counter[str]) -> npt.NDArray[np.float32]:
-    """A row's features, N: encoded from its attributes, or given as they are, {"id": ..., "features": [...]}.
+    """Return the features of a row (N,): encoded from its attributes, or as given in {"id": ..., "features": [...]}.
 
-    ValueError, by column, where that cannot be.
+    Raise ValueError, naming the column, if it cannot be encoded.
     """
     if not _is_encoded(encoding, row):
         return encoding.encode(row, unknown)
@@ -504,7 +515,7 @@ def encode_row(encoding: Encoding, row: Mapping[str, Any], unknown: Counter[str]
 
 
 def check_encoded_row(name: str, given: Any, size: int) -> npt.NDArray[np.float32]:
-    """So many features that are given as they are. ValueError, by name, where they are none."""
+    """Return `size` features that were given as numbers. Raise ValueError, naming the field, for anything else."""
     features = finite_array(name, given, 1, size)
     if features.size and float(np.abs(features).max()) > float(np.finfo(np.float32).max):
         raise ValueError(f"{name}: expected numbers that fit into float32, got one that does not")
@@ -512,7 +523,8 @@ def check_encoded_row(name: str, given: Any, size: int) -> npt.NDArray[np.float3
 
 
 def encode_rows(encoding: Encoding, rows: Sequence[Any], unknown: Counter[str]) -> npt.NDArray[np.float32]:
-    """The features of rows, m x N; ValueError, with the row's number from 1, where one cannot be encoded."""
+    """Return the features of rows (m, N). Raise ValueError, with the number of the row from 1, if one cannot be
+    encoded."""
     X = np.empty((len(rows), encoding.size), np.float32)
     for i, row in enumerate(rows):
         try:
@@ -525,7 +537,7 @@ def encode_rows(encoding: Encoding, rows: Sequence[Any], unknown: Counter[str]) 
 
 
 def check_rows(name: str, rows: Any) -> list[Mapping[str, Any]]:
-    """rows as a list of objects: those of a data frame, too."""
+    """Return rows as a list of mappings; a data frame is turned into one. Raise ValueError for anything else."""
     rows = rows_in(name, rows)
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise ValueError(f"{name}: expected a list of objects, got {describe(rows)}")
@@ -537,12 +549,12 @@ def check_rows(name: str, rows: Any) -> list[Mapping[str, Any]]:
 
 
 def _is_encoded(encoding: Encoding, row: Mapping[str, Any]) -> bool:
-    """Whether a row brings its features along: "features" is not a column's name, and nothing else is one."""
+    """Return whether a row gives its features directly, in a field `features` that is no column."""
     return "features" in row and "features" not in encoding.places and not any(encoding.places.get(n) for n in row)
 
 
 def _check_few(candidates: Sequence[Any]) -> None:
-    """ValueError where there are more than may be: said before one of them is looked at."""
+    """Raise ValueError if there are too many candidates, before any of them is looked at."""
     if len(candidates) > records.MOST_CANDIDATES:
         raise ValueError(
             f"candidates: expected a list of 1 to {records.MOST_CANDIDATES}, got {len(candidates)} of them"
@@ -559,7 +571,7 @@ def _objects(candidates: Any) -> bool:
 
 
 def _places(names: Sequence[str], asked: int) -> Callable[[str], int]:
-    """What finds the place of a name, -1 where there is none; `asked` is how often it will be asked, about."""
+    """Return a function from a name to its index, -1 if there is none; `asked` is about how often it will be called."""
     if asked > 4:
         there = {name: j for j, name in enumerate(names)}
         return lambda name: there.get(name, -1)
@@ -567,7 +579,7 @@ def _places(names: Sequence[str], asked: int) -> Callable[[str], int]:
 
 
 def _place(form: str, name: str, place: Callable[[str], int], kept: bool) -> int:
-    """The place of a name; `kept` is whether candidates that were not shown are."""
+    """Return the index of a name. Raise LookupError if it was not shown, or, with `kept`, was no candidate."""
     j = place(name)
     if j < 0:
         there = "among the candidates" if kept else "shown"
@@ -586,5 +598,5 @@ _NO_CONTEXT = np.zeros(0, np.float32)
 
 @lru_cache(maxsize=64)
 def _numbers(m: int) -> tuple[str, ...]:
-    """ "0", "1", ..., m of them."""
+    """Return the names "0", "1", ... of m candidates."""
     return tuple(map(str, range(m)))

@@ -1,4 +1,5 @@
-"""What a loop is founded on: its learner, its encoding, its settings. Frozen in the first event of the log."""
+"""What a loop is created with: its learner, its encodings and its settings. They are the first event of the log and
+never change."""
 
 from __future__ import annotations
 
@@ -21,39 +22,40 @@ ACTIONS = {"view": 0.1, "cart": 0.5, "buy": 1.0, "hide": -1.0}
 
 
 class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a loop decides and what it keeps. ValueError, by name, for what makes no sense."""
+    """The settings of a loop: how it decides and what it keeps. Raise ValueError, naming the field, for what makes no
+    sense."""
 
     k: int = 10
-    """how many positions count when an order is corrected, and 1 shows a single item; where items are known by number,
-    how many are shown where a request does not say"""
+    """how many positions count when an order is corrected; 1 shows a single item. In kinds that know items by number,
+    how many are shown unless a request says otherwise"""
     control: float = 0.05
-    """the share of decisions that keep the caller's order, for comparison; where items are known by number
-    and there is no caller's score, that order is drawn"""
+    """the share of decisions that show the caller's order, for comparison; in kinds that know items by number it is a
+    random order if there is no caller's score"""
     exploration: float | None = None
-    """how often two neighbours are swapped, 0 to 0.5; None for the learner's own default"""
+    """the probability of swapping two neighbours, 0 to 0.5; None for the learner's default"""
     shrink: float = 0.0
-    """above 0: learn an offset per person, which counts half after that many of their lessons, or answers"""
+    """above 0, a state is learned for each person in addition, which counts half after this many of their lessons or
+    answers"""
     actions: dict[str, Any] = msgspec.field(default_factory=lambda: dict(ACTIONS))
-    """what each action says of its item: above 0 for it, below 0 against it, and how loudly; where numbers
-    are learned, the number that it stands for and how many answers it counts as, (value, weight)"""
+    """the weight of each action by name, above 0 for its item and below 0 against it; in loops of ratings, the rating
+    that an action stands for and how many answers it counts as, (value, weight)"""
     repeats: bool = False
-    """whether what a person is done with is shown to them again: an item, or a pair before all were asked; only some
-    interactions take it"""
+    """whether what a person is done with, an item or a pair, is shown to them again; only some kinds take it"""
     strict: bool = False
-    """whether a request is refused that names what is not on offer, something twice, or nothing; without, what is known
-    of it is ranked"""
+    """whether a request is refused that names an item that is not on offer, one twice, or none; otherwise the known
+    ones are ranked"""
     late_after: float = 3600.0
-    """seconds after a decision from which feedback on it is called late; it is learned all the same"""
+    """seconds after a decision from which on feedback counts as late; it is learned all the same"""
     store_text: bool = True
-    """whether texts are kept; without, only their features are"""
+    """whether texts are kept; otherwise only their features are"""
     keep_unshown: bool = True
-    """whether candidates that came with a request are kept in the log where they were not shown; without, feedback can
-    name only what was"""
+    """whether candidates that came with a request and were not shown are kept in the log; otherwise feedback can name
+    only what was shown"""
     durable: Literal["decision", "feedback"] = "decision"
     """what is on the disk before it is answered: "decision", every event; "feedback", every event but decisions, which
     reach the disk with the next feedback at the latest: a power cut may lose those that nobody has answered"""
     snapshot_every: int = 20_000
-    """lessons after which a snapshot is kept"""
+    """the number of lessons after which a snapshot is written"""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -80,14 +82,14 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             msgspec.structs.force_setattr(self, name, value)
 
     def weight(self, action: str) -> float:
-        """What an action says, from -1 to 1. ValueError for one that the loop does not know."""
+        """Return the weight of an action, from -1 to 1. Raise ValueError for one that the settings do not list."""
         if action not in self.actions:
             raise ValueError(f"action: expected {', '.join(self.actions)}, got {describe(action)}")
         return float(self.actions[action] / max(abs(weight) for weight in self.actions.values()))
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The first event of a log: all that the fold depends on besides the events that follow."""
+    """The first event of a log: all that the fold depends on besides the other events."""
 
     learner: str
     encoding: Encoding
@@ -95,13 +97,13 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     crosses: tuple[tuple[str, str], ...] | Literal["all"] = ()
     settings: Settings
     query: Encoding | None = None
-    """of what a request says of each candidate"""
+    """the encoding of query features, which a request says of each candidate"""
     learner_version: str = ""
     schema: int = SCHEMA
 
     @classmethod
     def of(cls, learner: Any, encoding: Any, context: Any, crosses: Any, settings: Any, query: Any = None) -> Manifest:
-        """A manifest of parts that fit each other. ValueError, by name, where they do not."""
+        """Return a manifest of these parts. Raise ValueError, naming the field, if they do not fit together."""
         if not isinstance(learner, str):
             raise ValueError(f"learner: expected its name, such as fair-pairs, got {describe(learner)}")
         if not isinstance(encoding, Encoding):
@@ -137,31 +139,31 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return manifest
 
     def crossed(self) -> FeatureCross | None:
-        """The products of context and item; None where there are none."""
+        """Return the products of context and item features; None if there are none."""
         if self.context is None or not self.crosses:
             return None
         return FeatureCross(self.context, self.candidates, self.crosses)
 
     @property
     def candidates(self) -> Encoding:
-        """The encoding of a candidate: the item's columns, then those of what a request says of it."""
+        """the encoding of a candidate: the columns of an item, then the query features"""
         if self.query is None:
             return self.encoding
         return msgspec.structs.replace(self.encoding, columns=(*self.encoding.columns, *self.query.columns))
 
     @property
     def candidate_names(self) -> list[str]:
-        """The names of the features of a candidate: its own, or with those of the context."""
+        """the names of the features of a candidate, with those crossed with the context if there are any"""
         crossed = self.crossed()
         return list(crossed.names if crossed else self.candidates.names)
 
     def item_payload(self, row: Mapping[str, Any]) -> str:
-        """An item's attributes as the log keeps them."""
+        """Return the attributes of an item as the log keeps them."""
         kept = row if self.settings.store_text else self._without_texts(row, self.encoding)
         return plain_json(kept)
 
     def kept(self, row: Mapping[str, Any] | None, encoding: Encoding | None) -> dict[str, Any] | None:
-        """A request's or candidate's attributes as the log keeps them: nothing where texts are not stored."""
+        """Return the attributes of a request or a candidate as the log keeps them; None if texts are not stored."""
         if row is None or not self.settings.store_text or encoding is None:
             return None
         return plain(row)
@@ -172,12 +174,13 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return {name: value for name, value in row.items() if name in keep or name == encoding.identifier}
 
     def to_json(self, learner_version: str) -> str:
-        """As the log's first event keeps it."""
+        """Return the manifest as the log's first event keeps it."""
         return records.encode(msgspec.structs.replace(self, learner_version=learner_version))
 
     @staticmethod
     def from_json(written: str) -> Manifest:
-        """What `to_json` wrote. ValueError where it is something else, or a newer heedful's."""
+        """Return the manifest that `to_json` wrote. Raise ValueError if it is something else, or was written by a newer
+        heedful."""
         try:
             manifest = decoder(Manifest).decode(written)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -190,7 +193,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def _checked_by_kind(settings: Settings) -> dict[str, Any]:
-    """The settings that mean something of their own in a loop of their kind, as they are kept. ValueError, by name."""
+    """Return the settings that have a meaning of their own in this kind of loop, as they are kept. Raise ValueError,
+    naming the field, if one makes no sense."""
     from heedful.loop.interactions.protocol import Interaction
     from heedful.loop.interactions.registry import interaction_made_by
 
@@ -198,7 +202,7 @@ def _checked_by_kind(settings: Settings) -> dict[str, Any]:
 
 
 def _check_query(query: Any, encoding: Encoding) -> None:
-    """ValueError where these cannot be the features that a request says of each candidate."""
+    """Raise ValueError if `query` cannot be the encoding of query features."""
     if not isinstance(query, Encoding) or not query.size:
         raise ValueError(f"query_features: expected an Encoding, such as declare(features), got {describe(query)}")
     taken = {column.name for column in encoding.columns} | {encoding.identifier or "id", "features", "query_features"}
@@ -207,8 +211,8 @@ def _check_query(query: Any, encoding: Encoding) -> None:
 
 
 def built_learner(manifest: Manifest, named: str | None = None) -> Any:
-    """The learner that a loop is founded on. `named` names one of the caller's own again: a log says what code ran,
-    but does not run it. LookupError where that is missing, ValueError where it is another or does not fit a loop."""
+    """Return the learner of a loop. A learner of the user's own has to be `named` again, because a log does not run
+    code. Raise LookupError if it is not, and ValueError if it is another or does not fit."""
     spec = manifest.learner
     if named is not None and named != spec:
         raise ValueError(f"learner: expected {spec}, which this loop was made with, got {named}")
@@ -229,20 +233,20 @@ def built_learner(manifest: Manifest, named: str | None = None) -> Any:
 
 
 def check_learner(spec: str) -> None:
-    """ValueError, by name, where `spec` names no learner, or gives it parameters that it does not have."""
+    """Raise ValueError if `spec` names no learner, or gives it parameters that it does not have."""
     from heedful.loop.interactions.registry import interaction_class
 
     interaction_class(learner_class(spec)).check_spec(spec)
 
 
 def check_share(name: str, value: Any, most: float) -> None:
-    """ValueError unless value is a number from 0 to `most`."""
+    """Raise ValueError unless `value` is a number from 0 to `most`."""
     if not is_number(value, int, float) or not 0.0 <= value <= most:
         raise ValueError(f"{name}: expected a number from 0 to {most:g}, got {describe(value)}")
 
 
 def without_texts(encoding: Any) -> Any:
-    """An encoding that encodes the same and quotes nothing of the rows it was inferred from."""
+    """Return an encoding that encodes alike and quotes nothing of the rows from which it was inferred."""
     if encoding is None:
         return None
     columns = []
@@ -253,11 +257,12 @@ def without_texts(encoding: Any) -> Any:
 
 
 DEEPEST = 16
-"""How deeply attributes may be nested: what is written has to be read again."""
+"""How deeply attributes may be nested, so that what is written can be read again."""
 
 
 def plain_json(row: Mapping[str, Any]) -> str:
-    """Attributes as JSON; numpy's numbers and arrays as the numbers they are. ValueError where JSON cannot say them."""
+    """Return attributes as JSON, with numpy's numbers and arrays as plain numbers. Raise ValueError for what JSON
+    cannot say."""
     try:
         written = msgspec.json.encode(dict(row), enc_hook=_plain).decode()
         _check_shallow(msgspec.json.decode(written), DEEPEST)
@@ -268,7 +273,7 @@ def plain_json(row: Mapping[str, Any]) -> str:
 
 
 def plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes as JSON gives them back."""
+    """Return attributes as they come back from JSON."""
     decoded: dict[str, Any] = msgspec.json.decode(plain_json(row))
     return decoded
 

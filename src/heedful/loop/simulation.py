@@ -1,7 +1,8 @@
-"""The truth that only a simulation knows, kept beside a loop: then its regret can be measured, and held to its bound.
+"""The truth that only a simulation knows, kept beside a loop so that its regret can be measured and compared with its
+bound.
 
-`simulation.json` in a loop's folder says what the simulated person is after: utility weights w* by feature, and the
-alpha of her answers. A loop that real people teach has none.
+A file `simulation.json` in the loop's folder holds what the simulated people want: utility weights w* by feature, and
+the alpha of their answers. A loop that real people teach has no such file.
 """
 
 from __future__ import annotations
@@ -33,28 +34,30 @@ Ints = npt.NDArray[np.int64]
 
 FILE = "simulation.json"
 LARGEST = 2**26
-"""Bytes of that file."""
+"""The most bytes of that file."""
 POINTS = 100
-"""Of a curve, at most."""
+"""The most points of a curve."""
 
 
 class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a simulated person is after."""
+    """What the simulated people of a loop want."""
 
     weights: dict[str, float]
-    """w*: what each feature is worth to her, by its name in the loop; 0 for those that are not named"""
+    """w*, the worth of each feature, by its name in the loop; 0 for features that are not named"""
     alpha: float | None = None
-    """of a strict user: every answer gains at least this share of what could be gained; None of any other"""
+    """the alpha of strict users: every answer gains at least this share of what could be gained; None for other
+    users"""
 
     def write(self, folder: str | Path) -> Path:
-        """Keep this beside the loop in `folder`; the file's path. OSError where it cannot be written."""
+        """Write this beside the loop in `folder` and return the file's path. Raise OSError if it cannot be written."""
         path = Path(folder) / FILE
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self)))
         return path
 
     @classmethod
     def read(cls, folder: str | Path) -> Simulation | None:
-        """What is kept beside the loop in `folder`; None where there is nothing. ValueError where it makes no sense."""
+        """Return what stands beside the loop in `folder`; None if there is no such file. Raise ValueError if it makes
+        no sense."""
         try:
             found = msgspec.json.decode(read_own(Path(folder), FILE, most=LARGEST), type=cls)
         except FileNotFoundError:
@@ -67,7 +70,7 @@ class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class At(NamedTuple):
-    """After t answered lists: the average regret, and what it is at most; None without a bound."""
+    """The average regret after t answered lists, with its bound; None without a bound."""
 
     t: int
     regret: float
@@ -75,24 +78,24 @@ class At(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """How far what was learned fell short of the best, on average: what only a simulation can know."""
+    """How far the learned lists fell short of the best ones, on average, which only a simulation can know."""
 
     lists: int
-    """learned lists that were answered"""
+    """the number of learned lists that were answered"""
     regret: float | None
-    """the average of U(best list) - U(list shown) over them; None without any"""
+    """the mean of U(best list) - U(list shown) over them; None if there are none"""
     bound: float | None
-    """what the theorem of the learner says it is at most; None where it says nothing"""
+    """what the learner's theorem bounds it by; None if the theorem does not apply"""
     unbound: str
-    """why it says nothing; "" where there is a bound"""
+    """why there is no bound; "" if there is one"""
     curve: tuple[At, ...]
-    """how it went"""
+    """the average regret over time"""
 
 
 class Said(NamedTuple):
-    """One piece of feedback on a simulated decision, and what it says where it is read as a complete better ranking.
+    """A piece of feedback on a simulated decision, with what it says as a complete better ranking.
 
-    `lesson` is None where nothing was learned from the feedback, or it cannot be read so.
+    `lesson` is None if nothing was learned from it, or it cannot be read as a ranking.
     """
 
     event: Event
@@ -101,7 +104,7 @@ class Said(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """One learned list that was answered."""
+    """A learned list that was answered."""
 
     version: int  # of the model that made it
     answers: list[int]  # their sequence numbers
@@ -113,10 +116,10 @@ class _Round(NamedTuple):
 
 
 class Truth:
-    """Takes in the decisions of a loop, the newest first, and says how they compare with the truth."""
+    """A comparison of the decisions of a loop, taken in newest first, with the truth of its simulation."""
 
     def __init__(self, projection: Projection, simulation: Simulation) -> None:
-        """ValueError where the simulation is of another loop."""
+        """Compare the loop of `projection`. Raise ValueError if the simulation is of another loop."""
         names = projection.interaction.names
         strange = [name for name in simulation.weights if name not in names]
         if strange:
@@ -128,12 +131,12 @@ class Truth:
         self._disturbed = "a lesson failed in the learner" if projection.failed else ""
 
     def disturb(self, why: str) -> None:
-        """Something happened that the theorems do not speak of."""
+        """Note why the theorems do not apply to this log."""
         self._disturbed = self._disturbed or why
 
     def take(self, decision: LoggedDecision, x: Floats, given: Sequence[Said], reader: Model | None) -> None:
-        """A decision of candidates x (m x N), with its answers in order; `reader` reads them as better lists,
-        None where they are none."""
+        """Take in a decision among candidates x (m, N) with its answers, in order; `reader` reads them as better
+        rankings, None if they are none."""
         record = decision.record
         if record.arm != "learned":
             if any(said.lesson is not None for said in given):
@@ -154,7 +157,7 @@ class Truth:
         self._rounds.append(_Round(decision.version, seqs, regret, gain, R, S, bool(record.prior)))
 
     def measured(self, whole: bool) -> Measured:
-        """What was found; `whole` where nothing older was left out."""
+        """Return what was found; `whole` says that the log was read to its beginning."""
         rounds = self._rounds[::-1]
         if not rounds:
             return Measured(0, None, None, "no learned list was answered so far", ())
@@ -173,7 +176,7 @@ class Truth:
         return Measured(len(rounds), float(average[-1]), limits[-1], unbound, curve)
 
     def _unbound(self, rounds: list[_Round], whole: bool) -> str:
-        """Which hypothesis of the theorems fails; "" where none does ([J15] Theorems 1, 5 and 6)."""
+        """Return which hypothesis of the theorems fails; "" if none does ([J15] Theorems 1, 5 and 6)."""
         alpha = self.simulation.alpha
         if not hasattr(self._learner, "regret_bound"):
             return f"there is no theorem for {type(self._learner).__name__}"

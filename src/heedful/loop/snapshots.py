@@ -1,7 +1,5 @@
-"""What a loop keeps in its folder besides the log: snapshots of the model, each good for one position in the log.
-
-A snapshot saves time and nothing else: whatever is wrong with one, the log says it all again.
-"""
+"""Snapshots: files in a loop's folder that hold the model after one event of the log. A snapshot only saves time. If
+one is missing or wrong, the log is folded again."""
 
 from __future__ import annotations
 
@@ -28,11 +26,12 @@ from heedful.loop.versions import declared_version
 
 LOG = "log.db"
 KEPT = 3
-"""Snapshots kept whatever their age: an older one serves where a recent lesson is undone."""
+"""How many snapshots are kept whatever their age: an older one serves when a recent lesson is undone."""
 
 
 def make_folder(folder: Path) -> None:
-    """The folder of a new loop. FileExistsError where something is there."""
+    """Create the folder of a new loop. Raise FileExistsError if it exists, and FileNotFoundError if its parent does
+    not."""
     try:
         folder.mkdir(mode=0o700, parents=False)
     except FileExistsError:
@@ -44,15 +43,16 @@ def make_folder(folder: Path) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Take back a loop that could not be made."""
+    """Remove the folder of a loop that could not be created."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def read_own(folder: Path, *parts: str, most: int) -> bytes:
-    """What is in a file of a loop's folder, by its path there: of at most `most` bytes.
+    """Return the content of a file in a loop's folder, of at most `most` bytes; `parts` is its path there.
 
-    FileNotFoundError where there is none; ValueError, by name, where it is a link, no plain file, or larger: a folder
-    may come from somebody else, and others are shown what is in it."""
+    Raise FileNotFoundError if there is none, and ValueError, with its name, if it is a link, no plain file, or larger:
+    a folder may come from somebody else, and others are shown what is in it.
+    """
     name, path = "/".join(parts), folder
     for part in parts:
         path = path / part
@@ -74,26 +74,26 @@ def read_own(folder: Path, *parts: str, most: int) -> bytes:
 
 
 def snapshot_path(folder: Path, position: int) -> Path:
-    """Where the snapshot of that position in the log is."""
+    """Return the path of the snapshot after event `position`."""
     return folder / f"snapshot-{position:012d}.safetensors"
 
 
 def snapshots(folder: Path) -> list[tuple[int, Path]]:
-    """(position, path) of the snapshots in the folder, the newest first."""
+    """Return (position, path) of the snapshots in the folder, the newest first."""
     found = [(re.fullmatch(r"snapshot-(\d{12,})\.safetensors", path.name), path) for path in folder.iterdir()]
     # What a link leads to is not of this folder.
     return sorted(((int(match[1]), path) for match, path in found if match and not path.is_symlink()), reverse=True)
 
 
 def remove_snapshots(folder: Path) -> None:
-    """Remove all of them, and what an interrupted writing left."""
+    """Remove all snapshots, and what an interrupted writing left."""
     for path in folder.glob("snapshot-*"):
         if not path.is_dir():
             path.unlink(missing_ok=True)
 
 
 def stamp(manifest: Manifest, learner: Any, version: str) -> dict[str, Any]:
-    """What a state depends on besides the log: learner and code, executor, builds."""
+    """Return what a state depends on besides the log: learner, code, executor, builds."""
     return {
         "learner": manifest.learner,
         "fields": {name: _values(repr(value)) for name, value in zip(learner._fields, learner)},
@@ -108,18 +108,19 @@ def stamp(manifest: Manifest, learner: Any, version: str) -> dict[str, Any]:
 
 
 def _values(written: str) -> str:
-    """What the fields of a learner hold, without the names of spaces and their fields: a renaming changes no state."""
+    """Return the field values of a learner, without the names of spaces and their fields, since renaming these changes
+    no state."""
     return re.sub(r"\b[A-Za-z_]\w*=|\b[A-Za-z_][\w.]*(?=\()", "", written)
 
 
 def _as_today(manifest: dict[str, Any]) -> dict[str, Any]:
-    """What a snapshot is stamped with, as `stamp` would write it today."""
+    """Return the stamp of an older snapshot as `stamp` would write it today."""
     fields = {name: _values(value) for name, value in manifest["fields"].items()}
     return manifest | {"fields": fields, "learner_version": declared_version(manifest["learner_version"])}
 
 
 def save(path: Path, model: Folded, position: int, log: Log, stamped: dict[str, Any]) -> None:
-    """Keep a model as it is after the event at `position`; OSError where that cannot be written."""
+    """Write the model as it is after event `position`. Raise OSError if it cannot be written."""
     arrays = arrays_of(model.shared, "shared")
     people = sorted(model.people.items())
     stacked = [arrays_of(person.state, "people") for _, person in people]
@@ -133,8 +134,8 @@ def save(path: Path, model: Folded, position: int, log: Log, stamped: dict[str, 
 
 
 def spare(positions: Sequence[int]) -> list[int]:
-    """Which snapshots (positions, the newest first) are one too many: of the older ones, one for every doubling of
-    their distance from the newest is kept, so that undoing an old lesson folds at most twice what it has to."""
+    """Return which snapshots to remove, of `positions`, the newest first. Of older ones, one is kept for every doubling
+    of the distance from the newest, so that undoing an old lesson folds at most twice what it has to."""
     kept: set[int] = set()
     found = []
     for position in positions[KEPT:]:
@@ -146,7 +147,8 @@ def spare(positions: Sequence[int]) -> list[int]:
 
 
 def _place(log: Log, position: int) -> dict[str, Any]:
-    """Which place in which log: a position alone would fit another log too, or this one restored from a back-up."""
+    """Return what identifies a position in a log, so that a snapshot of another log, or of this one before it was
+    restored, is not used."""
     event = log.at(position)
     return {"position": position, "event": log.digest("event", repr(event)) if event is not None else ""}
 
@@ -160,12 +162,12 @@ def restore(
     stamped: dict[str, Any],
     note: Callable[[str], None],
 ) -> tuple[int, tuple[int, int]]:
-    """Put the newest snapshot up to `head` that still holds into a fresh `model`, whose people have states
-    like `like`; (its position, how much feedback it
-    is made of, how much of that moved it), all 0 without one.
+    """Put the newest snapshot up to `head` that still holds into a fresh `model`, whose people have states like `like`.
+    Return (its position, (the number of pieces of feedback in it, how many of them changed predictions)); zeros if
+    there is none.
 
-    One no longer holds once a lesson in it was undone, and is not used where it was made by other code or builds;
-    `note` is told why.
+    A snapshot no longer holds once a lesson in it was undone, and is not used if other code or other builds wrote it;
+    `note` is then called with the reason.
     """
     for position, path in snapshots(folder):
         if position > head or log.is_superseded(position):
@@ -191,7 +193,7 @@ def restore(
 
 
 def _fill(model: Folded, like: Any, arrays: dict[str, Any], names: list[str]) -> None:
-    """Put the arrays of a snapshot into a model; nothing is changed where they do not fit."""
+    """Put the arrays of a snapshot into a model. Nothing is changed if they do not fit."""
     lessons, since = arrays.pop("lessons"), arrays.pop("since")
     own = {name: arrays.pop(name) for name in list(arrays) if name.split(".")[0] == "people"}
     shared = state_like(model.shared, arrays, "shared")
@@ -207,7 +209,7 @@ def _fill(model: Folded, like: Any, arrays: dict[str, Any], names: list[str]) ->
 
 
 def same(a: Folded, b: Folded) -> bool:
-    """Whether two models are the same, bit for bit."""
+    """Return whether two models are equal, bit for bit."""
 
     def bits(state: Any) -> dict[str, tuple[str, bytes]]:
         return {name: (str(value.dtype), value.tobytes()) for name, value in arrays_of(copy_arrays(state)).items()}

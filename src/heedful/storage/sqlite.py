@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from heedful.storage.errors import Busy, Closed, Damaged
 
 WAIT = 5.0
-"""Seconds to wait for another process that is writing, before giving up."""
+"""Seconds to wait for another process that is writing."""
 
 Connection = sqlite3.Connection
 """A connection to an open file. Outside this package it executes SQL and is closed, no more."""
@@ -42,29 +42,30 @@ Objects = dict[str, tuple[Any, ...]]
 
 
 class Schema(NamedTuple):
-    """What a file holds."""
+    """What a database file holds."""
 
     noun: str
     """what messages call the file: "log" """
     steps: tuple[tuple[str, ...], ...]
-    """SQL statements of each migration, the oldest first; the file says in `user_version` how many it has had. A step
+    """SQL statements of each migration, the oldest first; the file's `user_version` says how many it has had. A step
     that has been released is never edited."""
     triggers: tuple[tuple[str, str], ...] = ()
     """(name, SQL): created again after every migration"""
     application: int = 0
-    """what the header of the file says it is, in `application_id`"""
+    """the number that the file's header has in `application_id`"""
 
     @property
     def newest(self) -> int:
-        """The version of a file that has had every step."""
+        """the version of a file that has had every step"""
         return len(self.steps)
 
 
 class Database:
-    """One file of a schema. It holds no connection: whoever connects closes."""
+    """A file with a schema. It holds no connection: whoever connects closes it."""
 
     def __init__(self, path: Path, schema: Schema, *, wait: float = WAIT) -> None:
-        """`path` need not be there; connections wait up to `wait` seconds for another process that is writing."""
+        """Describe the file `path`, which need not exist; connections wait up to `wait` seconds for another process
+        that is writing."""
         self.path, self.schema, self.wait = path, schema, wait
         # mode=rw: a file that went away is not made again by opening it.
         self._address = f"{path.absolute().as_uri()}?mode=rw"
@@ -72,7 +73,7 @@ class Database:
     # ------------------------------------------------------------------------ the file
 
     def create(self) -> None:
-        """Make an empty file that nobody but its owner may read. FileExistsError where anything is there already."""
+        """Create an empty file that only its owner may read. Raise FileExistsError if anything is there already."""
         flags = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)  # a link to somewhere else is there already, too
         try:
             os.close(os.open(self.path, flags, 0o600))
@@ -81,7 +82,7 @@ class Database:
             raise FileExistsError(errno.EEXIST, told, str(self.path)) from None
 
     def check_header(self) -> None:
-        """Damaged where the file is of another application: said before SQLite opens it, which may change it."""
+        """Raise Damaged if the file is of another application, before SQLite opens it, which may change it."""
         with self.path.open("rb") as file:
             header = file.read(100)
         if header[:16] != b"SQLite format 3\0" or header[68:72] != self.schema.application.to_bytes(4, "big"):
@@ -89,8 +90,8 @@ class Database:
             raise Damaged(f"{self.path}: {told}")
 
     def connect(self, *pragmas: str, wait: float | None = None) -> Connection:
-        """A connection in autocommit mode with these pragmas, for any thread, to be closed by the caller. It waits
-        `wait` seconds for a lock; None: as long as this store does."""
+        """Return a connection in autocommit mode with these pragmas, for any thread, to be closed by the caller. It
+        waits `wait` seconds for a lock; None takes the database's own time."""
         timeout = self.wait if wait is None else wait
         with self.errors():
             connection = sqlite3.connect(
@@ -112,16 +113,17 @@ class Database:
     # ------------------------------------------------------------------------ the schema
 
     def version(self, connection: Connection) -> int:
-        """How many steps the file has had."""
+        """Return how many migration steps the file has had."""
         [found] = connection.execute("PRAGMA user_version").fetchone()
         return int(found)
 
     def check(self, connection: Connection) -> int:
-        """The file's version. Damaged where a newer heedful wrote it, where a table is missing, or where there is more
-        than our tables, or something else: a view, a trigger, a computed column does what its author likes, and may
-        never end. Nothing of it was run before.
+        """Return the file's version. Raise Damaged if a newer heedful wrote it, if a table is missing, or if there is
+        anything besides our tables: a view, a trigger or a computed column does what its author likes, and may never
+        end.
 
-        A missing index or trigger is not refused here."""
+        A missing index or trigger is not refused here. Nothing of the file's own code was run before.
+        """
         schema = self.schema
         found = self.version(connection)
         if found > schema.newest:
@@ -141,7 +143,7 @@ class Database:
         return found
 
     def migrate(self, connection: Connection) -> None:
-        """Take the steps that the file has not had; inside a transaction that writes."""
+        """Take the migration steps that the file has not had, inside a transaction that writes."""
         found = self.version(connection)  # another process may have been faster
         if found < self.schema.newest:
             for step in self.schema.steps[found:]:
@@ -151,7 +153,7 @@ class Database:
             connection.execute(f"PRAGMA user_version = {self.schema.newest}")
 
     def create_triggers(self, connection: Connection) -> None:
-        """Create the triggers of the schema, in place of those that are there."""
+        """Create the triggers of the schema, replacing those that are there."""
         for name, sql in self.schema.triggers:
             connection.execute(f"DROP TRIGGER IF EXISTS {name}")
             connection.execute(sql)
@@ -160,8 +162,8 @@ class Database:
 
     @contextmanager
     def transaction(self, connection: Connection, *, writes: bool = True, patient: bool = True) -> Iterator[None]:
-        """Commits when the block ends, rolls back where it raises. One that is not `patient` waits for nobody: Busy
-        where another process is writing."""
+        """Begin a transaction that is committed when the block ends and rolled back if it raises. Raise Busy if another
+        process is writing and this one is not `patient`."""
         if not patient:
             self._begin_at_once(connection)
         else:
@@ -187,8 +189,8 @@ class Database:
             connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
 
     def sync(self) -> None:
-        """Wait until the write-ahead file is on the disk, as a commit does under synchronous = FULL. What is no longer
-        in that file, a checkpoint has put on the disk."""
+        """Wait until the write-ahead file is on the disk, as a commit does with synchronous = FULL. What has left that
+        file was put on the disk by a checkpoint."""
         # Closing it drops no lock of SQLite's: those are on the file itself and on the -shm.
         file = os.open(f"{self.path}-wal", os.O_RDWR)
         try:
@@ -200,8 +202,8 @@ class Database:
 
     @contextmanager
     def errors(self, *, writing: bool = False) -> Iterator[None]:
-        """SQLite's errors in the words of the operating system and of the user: TimeoutError, OSError, Damaged, Closed.
-        Inside a block that is `writing`, a statement that is refused is raised as it is."""
+        """Raise SQLite's errors as TimeoutError, OSError, Damaged or Closed, in words for users. In a block that is
+        `writing`, the error of a refused statement is raised unchanged."""
         try:
             yield
         except sqlite3.ProgrammingError as error:
@@ -231,12 +233,12 @@ class Database:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """The primary result code of an error, 0 where it has none: https://sqlite.org/rescode.html"""
+    """Return the primary result code of an error, 0 if it has none: https://sqlite.org/rescode.html"""
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
 def _objects(connection: Connection) -> Objects:
-    """What a database has, by name: (type, table, SQL with its spaces evened out)."""
+    """Return what a database has, by name: (type, table, SQL with its spaces normalised)."""
     return {
         name: (kind, table, " ".join(sql.split()) if isinstance(sql, str) else sql)
         for name, kind, table, sql in connection.execute(_MASTER)
@@ -245,7 +247,7 @@ def _objects(connection: Connection) -> Objects:
 
 @lru_cache
 def _known(schema: Schema, version: int) -> Objects:
-    """What a file of that version has."""
+    """Return what a file of this version has."""
     with closing(sqlite3.connect(":memory:")) as connection:
         for statement in [statement for step in schema.steps[:version] for statement in step]:
             connection.execute(statement)

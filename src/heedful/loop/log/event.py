@@ -29,12 +29,12 @@ WIDTH = len(Event._fields) + 1
 
 
 def checksum(event: Event) -> int:
-    """CRC-32 of all fields of an event."""
+    """Return the CRC-32 of all fields of an event."""
     return zlib.crc32(event.arrays or b"", zlib.crc32(repr(event[:-1]).encode("utf-8", "surrogatepass")))
 
 
 def to_event(row: tuple[Any, ...], path: object) -> Event:
-    """A row of the log `path` as an event. Damaged where it is not as it was written."""
+    """Return a row of the log `path` as an event. Raise Damaged if it is not as it was written."""
     event = Event._make(row[:-1])
     if checksum(event) != row[-1]:
         told = "its content was changed since it was written: the log is damaged, restore a back-up"
@@ -43,5 +43,6 @@ def to_event(row: tuple[Any, ...], path: object) -> Event:
 
 
 def now() -> int:
-    """The current time, in microseconds since 1970, UTC. The order of the log is its sequence, never its clock."""
+    """Return the current time in microseconds since 1970, UTC. Events are ordered by their sequence numbers, never by
+    time."""
     return time.time_ns() // 1000

@@ -1,7 +1,5 @@
-"""The file of a log: opening it, transactions, and its write-ahead file.
-
-SQLite in WAL mode with full synchronisation: a commit is on the disk before anybody is told.
-"""
+"""The file of a log: opening it, transactions, and its write-ahead file. It is SQLite in WAL mode with full
+synchronisation, so a commit is on the disk before anybody is told."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from heedful.storage import WAIT, Busy, Connection, Damaged, Database, Moved
 
 
 class LogFile:
-    """An open log: one connection that writes, one for short reads, and more for long ones while they last.
+    """An open log: one connection that writes, one for short reads, and others for long reads while they last.
 
     Several processes may have the file open. Within a process one thread writes at a time (`writing`); any thread may
     read.
@@ -40,7 +38,7 @@ class LogFile:
         opened = os.stat(self.path)
         self._identity = opened.st_ino, opened.st_dev
         self.unmoved = 0
-        """bytes that this process wrote into the write-ahead file since the last checkpoint, about"""
+        """about how many bytes this process wrote into the write-ahead file since the last checkpoint"""
         self._lock = threading.RLock()
         self._durable = True  # whether the writer's commits wait for the disk, as PRAGMAS say
         self._reading, self._scanning = threading.Lock(), threading.Lock()
@@ -63,7 +61,7 @@ class LogFile:
         return self._database.connect(*([f"application_id = {APPLICATION}"] if create else []), *PRAGMAS)
 
     def _migrate(self, create: bool) -> None:
-        """Take the migration steps that are missing, all of them or none."""
+        """Take the migration steps that the file has not had, all of them or none."""
         with self.writing() as connection:
             self._database.migrate(connection)
             if create:
@@ -72,7 +70,7 @@ class LogFile:
                 connection.execute("INSERT INTO secret VALUES ('salt', ?)", [salt + checked])
 
     def _salt(self) -> bytes:
-        """The key of the digests. Each log has its own."""
+        """Return the key of this log's digests."""
         [value] = self._one("SELECT value FROM secret WHERE name = 'salt'") or [""]
         salt, checked = value[:-8], value[-8:]
         if checked != f"{zlib.crc32(salt.encode()):08x}":
@@ -91,11 +89,13 @@ class LogFile:
 
     @contextmanager
     def writing(self, patient: bool = True, durable: bool = True) -> Iterator[Connection]:
-        """A transaction: committed and on the disk when the block ends, rolled back where it raises. TimeoutError where
-        another process keeps writing; Busy where anybody writes and `patient` is false.
+        """Begin a transaction that is committed and on the disk when the block ends, and rolled back if it raises.
+        Raise TimeoutError if another process keeps writing, and Busy if anybody writes and `patient` is False.
 
-        One that is not `durable` is committed, seen by every process and kept when this one is killed; it is on the
-        disk with the next that is, or after `sync`. Until then a power cut may take it, with all that came after it."""
+        If `durable` is False it is committed when the block ends, seen by every process, and kept if this one is
+        killed. It reaches the disk with the next durable transaction, or with `sync`. Until then a power cut may take
+        it, with all that came after it.
+        """
         if not self._lock.acquire(blocking=patient):
             raise Busy(f"{self.path}: a thread is writing")
         try:
@@ -110,12 +110,12 @@ class LogFile:
             self._lock.release()
 
     def sync(self) -> None:
-        """Wait until all that was committed is on the disk. Moved where the file was removed or replaced."""
+        """Wait until all that was committed is on the disk. Raise Moved if the file was removed or replaced."""
         self._check_same()
         self._database.sync()
 
     def _check_same(self) -> None:
-        """Moved where the path no longer names the file that is open: events written to it would be lost."""
+        """Raise Moved if the path no longer names the open file: events written to it would be lost."""
         try:
             there = os.stat(self.path)
         except OSError:
@@ -127,8 +127,8 @@ class LogFile:
     # ------------------------------------------------------------------------ the write-ahead file
 
     def leave_write_ahead(self) -> None:
-        """Stop commits from running checkpoints: `move_write_ahead` does it, in another thread. (A commit still does
-        where that thread falls far behind.)"""
+        """Stop commits from running checkpoints, because another thread calls `move_write_ahead`. If that thread falls
+        far behind, a commit still runs one."""
         with self._lock, self._errors():
             self._writer.execute("PRAGMA wal_autocheckpoint = 65536")  # 256 MB
 
@@ -139,8 +139,8 @@ class LogFile:
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def begin_write_ahead_anew(self) -> None:
-        """Run a checkpoint between two commits, for the few pages that came since: only then can the next commit start
-        again at the beginning of the write-ahead file. Does nothing while a thread is writing."""
+        """Run a checkpoint between two commits, for the few pages that came since the last: only then does the next
+        commit start at the beginning of the write-ahead file. Do nothing while a thread is writing."""
         if self._lock.acquire(blocking=False):
             try:
                 with self._errors():
@@ -151,13 +151,13 @@ class LogFile:
     # ------------------------------------------------------------------------ connections that read
 
     def _one(self, query: str, parameters: Sequence[Any] = ()) -> Any:
-        """The first row of a query, None where there is none."""
+        """Return the first row of a query; None if there is none."""
         with self._reading, self._errors():
             return self._reader.execute(query, parameters).fetchone()
 
     @contextmanager
     def _scanner(self) -> Iterator[Connection]:
-        """A connection of its own for a long read, so that short reads need not wait for it."""
+        """Open a connection for a long read, so that short reads need not wait for it."""
         with self._reading, self._errors():
             self._reader.execute("SELECT 1")  # a log that was closed stays closed
         scanner = self._connect()
@@ -167,6 +167,6 @@ class LogFile:
             scanner.close()
 
     def _scan(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """All rows of a query that may read much."""
+        """Return all rows of a query that may read much."""
         with self._scanner() as scanner, self._scanning, self._errors():
             return scanner.execute(query, parameters).fetchall()

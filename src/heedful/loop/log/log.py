@@ -15,19 +15,19 @@ from heedful.loop.log.schema import TRIGGERS
 from heedful.storage import WAIT
 
 COMMITTED = 16_000
-"""Bytes that a commit writes besides its events, about: pages of the table and its indices."""
+"""About how many bytes a commit writes in addition to its events: pages of the table and its indices."""
 _ROW = f"({', '.join('?' * WIDTH)})"
 
 
 class Log(LogReader):
-    """The log in one file, opened for reading and for appending.
+    """A log in one file, open for reading and appending.
 
-    Each process appends in a transaction of its own (`writing`) that first looks at what the others appended (`head`).
+    Each process appends in a transaction (`writing`), in which it first looks at what the others appended (`head`).
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT) -> None:
-        """Open the log `path`, or create it; a writer waits up to `wait` seconds for other processes. FileExistsError
-        or FileNotFoundError where that cannot be; ValueError where the file is something else, is damaged, or was
+        """Open the log `path`, or create it; a writer waits up to `wait` seconds for other processes. Raise
+        FileExistsError or FileNotFoundError if that cannot be, and ValueError if the file is no log, is damaged, or was
         written by a newer heedful."""
         super().__init__(path, create=create, wait=wait)
         self.look_for_forgotten()
@@ -35,7 +35,7 @@ class Log(LogReader):
     # ------------------------------------------------------------------------ appending
 
     def append(self, events: Iterable[Event]) -> None:
-        """Append events. Inside `writing` only."""
+        """Append events. Only inside `writing`."""
         rows = [(*event, checksum(event)) for event in events]
         self.unmoved += COMMITTED + sum([1000 + len(row[7]) + len(row[8] or b"") for row in rows])
         # Many rows in a statement: between statements other threads take the interpreter, and this one waits.
@@ -46,12 +46,12 @@ class Log(LogReader):
                 at += size
 
     def head(self) -> int:
-        """The sequence number of the last event of any process, 0 where there is none. Inside `writing` only."""
+        """Return the sequence number of the last event of any process; 0 if there is none. Only inside `writing`."""
         [seq] = self._writer.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
         return int(seq)
 
     def known(self, kind: str, ids: Sequence[str]) -> dict[str, Event]:
-        """The events of a kind that have one of these ids, by id. Inside `writing` only."""
+        """Return the events of a kind that have one of these ids, by id. Only inside `writing`."""
         query = f"SELECT {COLUMNS} FROM event WHERE kind = ? AND id IN (SELECT value FROM json_each(?))"
         rows = self._writer.execute(query, (kind, json.dumps(ids))).fetchall()
         return {event.id: event for event in map(self._event, rows)}
@@ -59,11 +59,12 @@ class Log(LogReader):
     # ------------------------------------------------------------------------ forgetting
 
     def erase(self, subject: str, event: Callable[[int], Event]) -> int:
-        """Delete every decision shown to `subject`, every event about those decisions, and every event about those.
+        """Delete every decision shown to `subject`, every event about those decisions, and every event about those;
+        return how many events were deleted.
 
-        In one transaction the rows are deleted, their digests are kept (`is_forgotten`), and `event(count)` is appended
-        as the record of it. Returns how many events were deleted. Their bytes are removed by `finish_erasing`, which
-        the next opening calls where the process died in between (`unfinished`).
+        One transaction deletes the rows, keeps their digests (`is_forgotten`), and appends `event(count)` as the record
+        of it. Their bytes are removed by `finish_erasing`; if the process dies in between, the next opening calls it
+        (`unfinished`).
         """
         with self.writing() as db:
             rows = db.execute(
@@ -87,7 +88,7 @@ class Log(LogReader):
         return len(rows)
 
     def unfinished(self) -> bool:
-        """Whether a person was forgotten whose bytes are not removed yet."""
+        """Return whether a person was forgotten whose bytes have not been removed."""
         [last, done] = self._one(
             "SELECT coalesce(max(CASE kind WHEN 'forget' THEN seq END), 0), "
             "coalesce(max(CASE kind WHEN 'erased' THEN target END), 0) FROM event WHERE kind IN ('forget', 'erased')"
@@ -97,7 +98,7 @@ class Log(LogReader):
     def finish_erasing(self) -> None:
         """Remove the bytes of forgotten events: rewrite the file and empty the write-ahead file.
 
-        TimeoutError where another process is reading; then the next opening does it.
+        Raise TimeoutError if another process is reading; the next opening does it then.
         """
         # Readers go on meanwhile: SQLite waits until each has finished. It does not wait for another process that is
         # running a checkpoint at this moment, so this loop does.
@@ -125,17 +126,18 @@ class Log(LogReader):
         self._any_forgotten = self._one("SELECT EXISTS (SELECT 1 FROM forgotten)")[0] == 1
 
     def is_forgotten(self, kind: str, id: str) -> bool:
-        """Whether an event of a kind and id was in the log and was forgotten."""
+        """Return whether the event of this kind and id was in the log and was forgotten."""
         if not self._any_forgotten:
             return False
         return self._one("SELECT 1 FROM forgotten WHERE digest = ?", [self.digest(kind, id)]) is not None
 
     def is_gone(self, seq: int) -> bool:
-        """Whether the event with a sequence number was forgotten."""
+        """Return whether the event with this sequence number was forgotten."""
         return self._any_forgotten and self.at(seq) is None
 
     def digest(self, kind: str, value: str) -> str:
-        """What is kept of a forgotten event: enough to recognise its id when it comes again, not to read it."""
+        """Return what the log keeps of a forgotten event: enough to recognise its id when it comes again, but not to
+        read it."""
         return hmac.new(self._secret, f"{kind}\0{value}".encode(), hashlib.sha256).hexdigest()
 
 

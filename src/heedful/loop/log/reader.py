@@ -11,13 +11,13 @@ from heedful.loop.log.retractions import Retractions, find_retractions, rollback
 from heedful.loop.log.schema import TRIGGERS
 
 PAGE = 200
-"""Events that are read at a time when going back from the newest."""
+"""How many events are read at a time when going back from the newest."""
 FEW = 2000
-"""A kind with at most so many events is found through the index alone."""
+"""A kind with at most this many events is found through the index alone."""
 
 
 class LogReader(LogFile):
-    """What can be asked of a log. Queries that read much use a connection of their own, next to the short ones."""
+    """The queries of a log. Those that read much use a connection of their own, beside the short ones."""
 
     def _event(self, row: tuple[Any, ...]) -> Event:
         return to_event(row, self.path)
@@ -25,17 +25,17 @@ class LogReader(LogFile):
     # ------------------------------------------------------------------------ single events
 
     def find(self, kind: str, id: str) -> Event | None:
-        """The event of a kind with an id, None where there is none."""
+        """Return the event of a kind with this id; None if there is none."""
         row = self._one(f"SELECT {COLUMNS} FROM event WHERE kind = ? AND id = ?", (kind, id))
         return self._event(row) if row else None
 
     def at(self, seq: int) -> Event | None:
-        """The event with a sequence number, None where there is none."""
+        """Return the event with this sequence number; None if there is none."""
         row = self._one(f"SELECT {COLUMNS} FROM event WHERE seq = ?", (seq,))
         return self._event(row) if row else None
 
     def many(self, seqs: Sequence[int]) -> list[Event]:
-        """The events with these sequence numbers, without those that are not there."""
+        """Return the events with these sequence numbers, without those that are not there."""
         found: list[Event] = []
         for start in range(0, len(seqs), 500):
             part = seqs[start : start + 500]
@@ -46,7 +46,7 @@ class LogReader(LogFile):
         return found
 
     def newest(self, kind: str, subject: str) -> int:
-        """The sequence number of the last event of a kind about a subject, 0 where there is none."""
+        """Return the sequence number of the last event of a kind about a subject; 0 if there is none."""
         query = "SELECT coalesce(max(seq), 0) FROM event WHERE kind = ? AND subject = ?"
         return int(self._one(query, (kind, subject))[0])
 
@@ -58,8 +58,8 @@ class LogReader(LogFile):
         return self._event(row) if row else None
 
     def last(self, items: bool = False) -> tuple[int, int]:
-        """The sequence numbers of the last event, and of the last event that changes the model; 0 where there is none.
-        `items` says whether item events change it."""
+        """Return the sequence numbers of the last event and of the last event that changes the model; 0 if there is
+        none. `items` says whether events of items change it."""
         # The plus keeps SQLite on the table: from its end, the first that is met.
         kinds = "'feedback', 'undo', 'forget', 'rollback'" + (", 'item'" if items else "")
         made_of = f"SELECT seq FROM event WHERE +kind IN ({kinds}) ORDER BY seq DESC LIMIT 1"
@@ -94,7 +94,8 @@ class LogReader(LogFile):
         return [seq for [seq] in self._scan(query, (kind, after))]
 
     def events(self, after: int = 0, kinds: Sequence[str] = (), page: int = 5000) -> Iterator[Event]:
-        """The events after sequence number `after`, in order, of these kinds or of all. Reads `page` at a time."""
+        """Yield the events after sequence number `after`, in order, of these kinds or of all, reading `page` at a
+        time."""
         chosen = f"AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         # The plus keeps SQLite on the table, which is in order, and off the index, which would have to be sorted.
         chosen = chosen.replace("kind", "+kind")
@@ -102,7 +103,8 @@ class LogReader(LogFile):
         return map(self._event, self._pages(query, list(kinds), after, page))
 
     def newest_first(self, before: int, kind: str | None = None) -> Iterator[Event]:
-        """The events before a sequence number, of a kind or of all, the newest first. Reads them as they are needed."""
+        """Yield the events before a sequence number, of a kind or of all, the newest first, reading no more than
+        needed."""
         if kind is not None:
             with self._reading, self._errors():
                 few = self._reader.execute("SELECT seq FROM event WHERE kind = ? LIMIT ?", (kind, FEW + 1)).fetchall()
@@ -123,7 +125,8 @@ class LogReader(LogFile):
             before = rows[-1][0]
 
     def lessons(self, after: int = 0) -> Iterator[tuple[Event, Event]]:
-        """(feedback, the decision it answers) after sequence number `after`, in order, undone feedback included."""
+        """Yield (feedback, the decision that it answers) after sequence number `after`, in order, undone feedback
+        included."""
         one, two = (", ".join(f"{table}.{column}" for column in COLUMNS.split(", ")) for table in "fd")
         query = (
             f"SELECT {one}, {two} FROM event f JOIN event d ON d.seq = f.target "
@@ -133,7 +136,7 @@ class LogReader(LogFile):
             yield self._event(row[:WIDTH]), self._event(row[WIDTH:])
 
     def _pages(self, query: str, parameters: list[Any], after: int, page: int = 5000) -> Iterator[Any]:
-        """The rows of a query that is limited to `page` rows after a sequence number, which is its first column."""
+        """Yield the rows of a query that returns at most `page` rows after a sequence number, its first column."""
         with self._scanner() as scanner:
             while True:
                 with self._scanning, self._errors():
@@ -146,17 +149,17 @@ class LogReader(LogFile):
     # ------------------------------------------------------------------------ about the whole log
 
     def subjects(self, kind: str) -> list[tuple[int, str, bool]]:
-        """(sequence number, subject, whether it has arrays) of the events of a kind, in order."""
+        """Return (sequence number, subject, whether it has arrays) of the events of a kind, in order."""
         chosen = "WHERE kind = ? AND subject IS NOT NULL ORDER BY +seq"
         query = f"SELECT seq, subject, arrays IS NOT NULL FROM event {chosen}"
         return [(seq, subject, bool(there)) for seq, subject, there in self._scan(query, (kind,))]
 
     def counts(self) -> dict[str, int]:
-        """How many events of each kind there are."""
+        """Return the number of events of each kind."""
         return dict(self._scan("SELECT kind, count(*) FROM event GROUP BY kind ORDER BY kind"))
 
     def problems(self) -> list[str]:
-        """What is wrong with the file, one sentence each; empty where nothing is. Reads all of the file."""
+        """Return what is wrong with the file, one sentence each; [] if nothing is. The whole file is read."""
         found = [row[0] for row in self._scan("PRAGMA integrity_check") if row[0] != "ok"]
         there = dict(self._scan("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
         missing = sorted(name for name, sql in TRIGGERS if there.get(name) != sql)
