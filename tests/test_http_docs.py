@@ -24,7 +24,7 @@ import msgspec
 import pytest
 
 from heedful.server import schema
-from heedful.server.auth import Gate
+from heedful.server.auth import Authenticator
 from heedful.server.codecs import LARGE, MANY, VALUES, Limits
 from heedful.server.context import Options
 from heedful.server.keys import SCOPES, Keys
@@ -198,8 +198,8 @@ class Page:
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
     # The clock of the rates goes slowly: a machine with much to do may not fill a bucket between two blocks.
-    slow = partial(Gate, clock=lambda: time.monotonic() / 100, every=0.0)
-    monkeypatch.setattr("heedful.server.context.Gate", slow)
+    slow = partial(Authenticator, clock=lambda: time.monotonic() / 100, every=0.0)
+    monkeypatch.setattr("heedful.server.context.Authenticator", slow)
     with ExitStack() as stack:
         yield Page(tmp_path, stack)
 

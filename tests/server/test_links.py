@@ -62,10 +62,10 @@ def test_what_is_remembered_needs_no_database(tmp_path: Path) -> None:
     clock = Clock()
     links = Links(tmp_path, clock=clock)
     link, token = links.create("main", "logos", 7, seconds=60)
-    assert links.remembered(token) is None
-    assert links.at(token) == link == links.remembered(token)
+    assert links.find_cached(token) is None
+    assert links.at(token) == link == links.find_cached(token)
     clock.now += 1.1
-    assert links.remembered(token) is None
+    assert links.find_cached(token) is None
     with closing(sqlite3.connect(tmp_path / "server.db")) as other:
         other.execute("BEGIN EXCLUSIVE")  # while somebody writes what was known holds, for a while
         assert links.at(token) == link
@@ -74,8 +74,8 @@ def test_what_is_remembered_needs_no_database(tmp_path: Path) -> None:
             links.at(token)
     clock.now += 20
     assert links.at(token) is None
-    assert links.ended(token)
-    assert not links.ended("x" * LENGTH)
+    assert links.has_ended(token)
+    assert not links.has_ended("x" * LENGTH)
 
 
 @pytest.mark.parametrize("token", ["", "x" * LENGTH, "x" * 42, "../" * 14 + "x", "é" * LENGTH, "x" * 10_000])

@@ -109,7 +109,7 @@ class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """for several actions at once, the names of those on each candidate chosen"""
     said: dict[str, Any] | None = None
     """the feedback as it was given, if some of it is about candidates that were not on offer; if all of it is, `form`
-    is "unknown""""
+    is `unknown`"""
 
 
 class ExportRecord(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from heedful.loop import Loop
 from heedful.loop.loop import Unerased
 from heedful.loop.records import plain
 from heedful.loop.settings import check_learner
-from heedful.server.codecs import listed
+from heedful.server.codecs import check_list
 from heedful.server.decisions import accepted, outcome
 from heedful.server.events import stream
 from heedful.server.loops import MAIN, loop_name
@@ -78,7 +78,7 @@ async def weights(request: ApiRequest) -> Any:
 
 
 async def put_items(request: ApiRequest) -> Any:
-    rows = listed(request.given, request.service.limits.batch * 10)
+    rows = check_list(request.given, request.service.limits.batch * 10)
     with naming("items"):
         return {"put": await request.worker.run(partial(request.loop.put_items, rows))}
 
@@ -99,7 +99,7 @@ async def withdraw(request: ApiRequest) -> Any:
 
 async def record(request: ApiRequest) -> Any:
     given = require(request.given, "candidates", "shown", "id")
-    decision, again = await request.worker.once(partial(request.loop.record, **given), given["id"])
+    decision, again = await request.worker.decide_in_thread(partial(request.loop.record, **given), given["id"])
     request.note("decision", "duplicate" if again else decision.arm)
     if decision.unknown and not again:
         request.note("candidate", "unknown", len(decision.unknown))

@@ -8,7 +8,7 @@ from typing import Any
 
 from heedful.server import pages, routes
 from heedful.server.codecs import Receive, Send
-from heedful.server.context import Options, Service
+from heedful.server.context import Options, ServerContext
 from heedful.server.pages import FIRST
 
 ASGI = Callable[[Any, Receive, Send], Awaitable[None]]
@@ -17,7 +17,7 @@ ASGI = Callable[[Any, Receive, Send], Awaitable[None]]
 class App:
     """A folder of loops as an ASGI application."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServerContext) -> None:
         self.service = service
         self.sharing: int | None = None
         """a port for participants: it serves what a link opens, and nothing else"""
@@ -64,4 +64,4 @@ async def nothing(scope: Any, receive: Receive, send: Send) -> None:
 
 def create_app(folder: str | Path, options: Options | None = None) -> App:
     """The application that serves the loops of `folder`."""
-    return App(Service(Path(folder), options))
+    return App(ServerContext(Path(folder), options))

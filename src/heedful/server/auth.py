@@ -63,7 +63,7 @@ def _most(rate: float | None) -> float:
     return 0.0 if rate is None else max(BURST[1], BURST[0] * rate)
 
 
-class Gate:
+class Authenticator:
     """Lets good keys in, as far as their scopes and rates go; and everybody nearby, as long as no key was ever made.
 
     What the database says is taken over within `every` seconds, and a new key at once. Keys are known by their digest
@@ -103,7 +103,7 @@ class Gate:
     ) -> Caller:
         """Who is asking, by the headers of a request that takes `scope` (None: no more than a good key). Problem where
         they may not."""
-        now = self._fresh()
+        now = self._refreshed_time()
         if not self._keyed:
             entry = self._nearby(host, origin)
         elif authorization is None or len(authorization) != _LENGTH:
@@ -111,26 +111,26 @@ class Gate:
         else:
             # The scheme is looked at for unknown digests only: `_HEADER` says what a key may look like.
             digest = sha256(authorization[7:]).digest()
-            known = self._entries.get(digest) or self._unknown(digest, authorization, now)
+            known = self._entries.get(digest) or self._new_entry(digest, authorization, now)
             # A digest of 256 random bits is not to be guessed bit by bit; comparing again costs nothing.
             if known is None or not compare_digest(known.digest, digest):
                 _no_key()
             if authorization[:7] != b"Bearer " and authorization[:7].lower() != b"bearer ":
                 _no_key()
             entry = known
-        return self._passed(entry, now, scope)
+        return self._check_scope_and_rate(entry, now, scope)
 
     def visit(self, prefix: str | None, host: bytes | None, origin: bytes | None) -> Caller:
         """As `admit`, for somebody who signed in with the key of that prefix (None for somebody who did not)."""
-        now = self._fresh()
+        now = self._refreshed_time()
         if not self._keyed:
-            return self._passed(self._nearby(host, origin), now, None)
+            return self._check_scope_and_rate(self._nearby(host, origin), now, None)
         entry = self._by_prefix.get(prefix) if prefix is not None else None
         if entry is None:
             _no_key()
-        return self._passed(entry, now, None)
+        return self._check_scope_and_rate(entry, now, None)
 
-    def _passed(self, entry: _Entry, now: float, scope: str | None) -> Caller:
+    def _check_scope_and_rate(self, entry: _Entry, now: float, scope: str | None) -> Caller:
         if entry.rate is not None:
             entry.take(now)
         caller = entry.caller
@@ -138,7 +138,7 @@ class Gate:
             _no_scope(caller, scope)
         return caller
 
-    def _fresh(self) -> float:
+    def _refreshed_time(self) -> float:
         """What time it is; what the database says was taken over, where that was due."""
         now = self._clock()
         if now >= self._due or (not self._keyed and self._keys.trace() != self._trace):
@@ -160,7 +160,7 @@ class Gate:
         if entry is not None and entry.rate is not None and n > 1:
             entry.tokens -= n - 1
 
-    def _unknown(self, digest: bytes, authorization: bytes, now: float) -> _Entry | None:
+    def _new_entry(self, digest: bytes, authorization: bytes, now: float) -> _Entry | None:
         """The key of that digest where it was made just now."""
         if not _HEADER.fullmatch(authorization):
             return None
@@ -175,15 +175,17 @@ class Gate:
             told = "the keys cannot be read, so nobody is let in; the server's log says more"
             raise Problem(self._broken, told, headers={"Retry-After": "1"} if self._broken == "unavailable" else None)
         if host is None or not _HOST.fullmatch(host):
-            raise Problem("wrong-host", f"Host: expected localhost, 127.0.0.1 or [::1], got {_shown(host)}")
+            raise Problem("wrong-host", f"Host: expected localhost, 127.0.0.1 or [::1], got {_describe_header(host)}")
         if origin is not None and not _ORIGIN.fullmatch(origin):
-            raise Problem("wrong-origin", f"Origin: expected a page of this machine or none, got {_shown(origin)}")
+            raise Problem(
+                "wrong-origin", f"Origin: expected a page of this machine or none, got {_describe_header(origin)}"
+            )
         return self._anybody
 
     @property
-    def keyed(self) -> bool:
+    def takes_keys(self) -> bool:
         """Whether it takes a key, as far as the database says by now."""
-        self._fresh()
+        self._refreshed_time()
         return self._keyed
 
     # ------------------------------------------------------------------------ what the database says
@@ -237,7 +239,7 @@ def source(headers: Mapping[bytes, bytes]) -> bytes | None:
     return None if headers.get(b"sec-fetch-mode") == b"navigate" else site
 
 
-def _shown(header: bytes | None) -> str:
+def _describe_header(header: bytes | None) -> str:
     return "none" if header is None else describe(header.decode("latin-1"))
 
 

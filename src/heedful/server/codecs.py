@@ -95,7 +95,7 @@ def _too_large(most: int, of: str) -> Problem:
     return Problem("too-large", told, field="body", headers={"Connection": "close"})
 
 
-def form(headers: Headers) -> bytes:
+def media_type(headers: Headers) -> bytes:
     """The media type of a body: JSON where none is named. Problem where it is none of ours."""
     given = headers.get(b"content-type")
     if given is None:
@@ -124,7 +124,7 @@ def decode(body: bytes | memoryview, kind: bytes) -> Any:
             field="Content-Type",
         )
     large = len(body) > LARGE
-    if large and kind == JSON and values(bytes(body)) > VALUES:
+    if large and kind == JSON and count_values(bytes(body)) > VALUES:
         raise Problem("too-large", f"body: expected at most {VALUES} values, got more: send several", field="body")
     try:
         if large and kind == MSGPACK:
@@ -139,12 +139,12 @@ def decode(body: bytes | memoryview, kind: bytes) -> Any:
         raise Problem("malformed", f"body: expected {name}, got none: {why}", field="body") from None
 
 
-def values(body: bytes) -> int:
+def count_values(body: bytes) -> int:
     """How many values JSON has at most: a look that takes a millisecond for a mebibyte, and no memory."""
     return 1 + body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
-def fields(given: Any, allowed: frozenset[str], name: str = "body") -> dict[str, Any]:
+def check_fields(given: Any, allowed: frozenset[str], name: str = "body") -> dict[str, Any]:
     """given as an object with no other fields than these. ValueError, by name, where it is not."""
     if type(given) is not dict:
         raise ValueError(f"{name}: expected an object, got {describe(given)}")
@@ -154,7 +154,7 @@ def fields(given: Any, allowed: frozenset[str], name: str = "body") -> dict[str,
     return given
 
 
-def listed(given: Any, most: int, name: str = "body") -> list[Any]:
+def check_list(given: Any, most: int, name: str = "body") -> list[Any]:
     """given as a list of at most `most`. ValueError where it is not; Problem where it is longer."""
     if type(given) is not list:
         raise ValueError(f"{name}: expected a list, got {describe(given)}")
@@ -165,7 +165,7 @@ def listed(given: Any, most: int, name: str = "body") -> list[Any]:
     return given
 
 
-def once(pairs: Sequence[tuple[str, str]], allowed: Collection[str] | None = None) -> dict[str, str]:
+def unique_fields(pairs: Sequence[tuple[str, str]], allowed: Collection[str] | None = None) -> dict[str, str]:
     """The fields of a query, or of a form, by name. ValueError where one comes twice, or is none of `allowed`."""
     found: dict[str, str] = {}
     for name, value in pairs:

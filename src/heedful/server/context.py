@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from heedful.server.auth import Gate
+from heedful.server.auth import Authenticator
 from heedful.server.codecs import Limits
 from heedful.server.keys import Keys
 from heedful.server.links import Links
@@ -57,7 +57,7 @@ class Options(NamedTuple):
     """where participants reach it, "http://192.0.2.7:8711"; "": the address at which the link was made"""
 
 
-class Service:
+class ServerContext:
     """A folder of loops, being served by one event loop."""
 
     def __init__(self, folder: Path, options: Options | None = None) -> None:
@@ -68,7 +68,7 @@ class Service:
         self.keys = Keys(folder)
         self.sessions = Sessions(folder)
         self.links = Links(folder)
-        self.gate = Gate(self.keys, rate=options.rate)
+        self.gate = Authenticator(self.keys, rate=options.rate)
         self.metrics = Metrics()
         self.pool = ThreadPoolExecutor(options.threads, thread_name_prefix="heedful")
         self.signing = ThreadPoolExecutor(2, thread_name_prefix="heedful-sessions")

@@ -36,7 +36,7 @@ def read_decision(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, An
     else:
         if (name := next(iter(request.query), None)) is not None:
             raise ValueError(f"query: expected none, as only raw numbers have fields there, got {describe(name)}")
-        given = codecs.fields(codecs.decode(body, kind) if body else {}, names(Decide))
+        given = codecs.check_fields(codecs.decode(body, kind) if body else {}, names(Decide))
     return codecs.with_key(given, codecs.key(request.headers))
 
 
@@ -50,7 +50,7 @@ def read_feedback(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, An
         return codecs.with_key(given, key)
     if type(given) is not list:
         raise ValueError(f"body: expected an event, or a list of them, got {describe(given)}")
-    events = codecs.listed(given, request.service.limits.batch)
+    events = codecs.check_list(given, request.service.limits.batch)
     if key is None:
         return events
     return [

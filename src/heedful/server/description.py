@@ -97,7 +97,7 @@ def openapi(routes: Sequence[Route], version: str) -> bytes:
 def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:
     named = [part[1:-1] for part in route.template.split("/") if part.startswith("{")]
     parameters = [{"name": name, "in": "path", "required": True, "schema": _PATH[name]} for name in named]
-    parameters += [_beside_numbers(name) if route.numbers else _queried(name) for name in route.query]
+    parameters += [_beside_numbers(name) if route.numbers else _query_parameter(name) for name in route.query]
     parameters += [{"name": name, "in": "header", "required": False, **_HEADERS[name]} for name in route.headers]
     if isinstance(route.gives, Text):
         content = {route.gives.media: {"schema": route.gives.schema}}
@@ -134,13 +134,13 @@ def _name(route: Route) -> str:
     return f"{route.method.lower()}_{route.template.rpartition('/')[2].strip('{}').partition('.')[0]}"
 
 
-def _queried(name: str) -> dict[str, Any]:
+def _query_parameter(name: str) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": False, "schema": _QUERY[name]}
 
 
 def _beside_numbers(name: str) -> dict[str, Any]:
     """A parameter that comes with raw numbers: the other forms of a body have it as a field."""
-    found = _queried(name) | {"description": "with application/octet-stream only"}
+    found = _query_parameter(name) | {"description": "with application/octet-stream only"}
     if name == "context":
         found["content"] = {"application/json": {"schema": found.pop("schema")}}
     return found

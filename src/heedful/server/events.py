@@ -17,7 +17,7 @@ from heedful.io.exports import Exporter
 from heedful.loop import Loop
 from heedful.server.auth import Caller
 from heedful.server.codecs import Headers
-from heedful.server.context import Service
+from heedful.server.context import ServerContext
 from heedful.server.loop_worker import LoopWorker
 
 KINDS = ("item", "decision", "activate", "feedback", "undo", "rollback")
@@ -41,7 +41,7 @@ async def always() -> bool:
 
 
 def stream(
-    service: Service,
+    service: ServerContext,
     caller: Caller,
     worker: LoopWorker,
     query: Mapping[str, str],
@@ -98,7 +98,13 @@ def _kinds(given: str | None) -> tuple[str, ...]:
 
 
 async def _parts(
-    service: Service, tenant: str, worker: LoopWorker, after: int, kinds: tuple[str, ...], follow: bool, goes_on: Holds
+    service: ServerContext,
+    tenant: str,
+    worker: LoopWorker,
+    after: int,
+    kinds: tuple[str, ...],
+    follow: bool,
+    goes_on: Holds,
 ) -> AsyncIterator[bytes]:
     aio = asyncio.get_running_loop()
     said = aio.time()
@@ -160,13 +166,13 @@ class Feed:
     """What is new in a loop, for all who follow it: the log is read once for all of them, and a few at a time are told,
     so that others have a turn. Nothing that was told is kept: who was forgotten may be in it."""
 
-    def __init__(self, service: Service, worker: LoopWorker, after: int) -> None:
+    def __init__(self, service: ServerContext, worker: LoopWorker, after: int) -> None:
         self._service, self._desk = service, worker
         self._waiting: list[asyncio.Future[Round | None]] = []
         self._task = asyncio.ensure_future(self._run(after))
 
     @classmethod
-    def of(cls, service: Service, worker: LoopWorker, after: int) -> Feed:
+    def of(cls, service: ServerContext, worker: LoopWorker, after: int) -> Feed:
         """That of a loop; a new one begins after some place in its log."""
         feed: Feed | None = service.feeds.get(worker)
         if feed is None:

@@ -91,7 +91,7 @@ class Keys:
 
     def revoke(self, prefix: str) -> Key:
         """End a key for good; once more changes nothing. LookupError where there is none of that prefix."""
-        self._known(prefix)
+        self._check_exists(prefix)
         with self._database.writing() as connection:
             ended = "UPDATE keys SET revoked = ? WHERE prefix = ? AND revoked IS NULL"
             connection.execute(ended, (_now(), prefix))
@@ -110,7 +110,7 @@ class Keys:
         fields: dict[str, Any] = {} if scopes is None else {"scopes": " ".join(_scopes(scopes))}
         fields |= {} if rate is ... else {"rate": check_rate("rate", rate)}
         fields |= {} if name is None else {"name": _name(name)}
-        self._known(prefix)
+        self._check_exists(prefix)
         with self._database.writing() as connection:
             if self._key_of(connection, prefix).revoked is not None:
                 raise ValueError(f"prefix: expected a key that was not revoked, got {prefix!r}; make a new one")
@@ -187,12 +187,12 @@ class Keys:
     def _key_of(self, connection: Connection, prefix: str) -> Key:
         row = connection.execute(f"SELECT {_COLUMNS} FROM keys WHERE prefix = ?", [prefix]).fetchone()
         if row is None:
-            raise _none(prefix)
+            raise _no_such_key(prefix)
         return self._key(row)
 
-    def _known(self, prefix: str) -> None:
+    def _check_exists(self, prefix: str) -> None:
         if not isinstance(prefix, str) or not self.exist():
-            raise _none(prefix)
+            raise _no_such_key(prefix)
 
     def _key(self, row: Sequence[Any]) -> Key:
         """A row as a key. Damaged where it is not as it was written."""
@@ -201,7 +201,7 @@ class Keys:
             whole = type(prefix) is type(name) is str and type(digest) is bytes and len(digest) == 32
             whole = whole and type(created) is int and (revoked is None or type(revoked) is int)
             if whole and (rate is None or RATES[0] <= rate <= RATES[1]):
-                return Key(prefix, name, _kept_tenant(tenant), _kept_scopes(scopes), rate, digest, created, revoked)
+                return Key(prefix, name, _read_tenant(tenant), _read_scopes(scopes), rate, digest, created, revoked)
         except (TypeError, ValueError, AttributeError):
             pass
         told = "expected a key as it was written, got another: the database is damaged, restore a back-up"
@@ -211,23 +211,25 @@ class Keys:
 # ---------------------------------------------------------------------------- what is let in
 
 
-def masked(text: str) -> str:
+def mask_prefix(text: str) -> str:
     """text with no more than the prefix of any key in it."""
     return _SECRET.sub(r"\1...", text)
 
 
-def _told(value: Any) -> str:
+def _describe(value: Any) -> str:
     """A short account of a value for an error message; of a key no more than its prefix."""
-    return masked(describe(value))
+    return mask_prefix(describe(value))
 
 
-def _none(prefix: Any) -> LookupError:
-    return LookupError(f"prefix: expected one that `heedful keys list` shows, such as hk_ab12cd34, got {_told(prefix)}")
+def _no_such_key(prefix: Any) -> LookupError:
+    return LookupError(
+        f"prefix: expected one that `heedful keys list` shows, such as hk_ab12cd34, got {_describe(prefix)}"
+    )
 
 
 def _name(value: Any) -> str:
     if isinstance(value, str) and _SECRET.search(value):
-        raise ValueError(f"name: expected a text without a key in it, got {_told(value)}")
+        raise ValueError(f"name: expected a text without a key in it, got {_describe(value)}")
     return check_id("name", value)
 
 
@@ -235,7 +237,7 @@ def tenant_name(name: str, value: Any) -> str:
     """value as the name of a tenant, which is that of a folder. ValueError, by `name`, where it is none."""
     if not isinstance(value, str) or not _TENANT.fullmatch(value):
         expected = "expected 1 to 40 of a-z, 0-9 and -, the first of them no -"
-        raise ValueError(f"{name}: {expected}, got {_told(value)}")
+        raise ValueError(f"{name}: {expected}, got {_describe(value)}")
     return value
 
 
@@ -245,7 +247,7 @@ def check_rate(name: str, value: Any) -> float | None:
         return None
     if not is_number(value, int, float) or not RATES[0] <= value <= RATES[1]:
         expected = f"expected requests per second, from {RATES[0]:g} to {RATES[1]:,.0f}, or nothing for no limit"
-        raise ValueError(f"{name}: {expected}, got {_told(value)}")
+        raise ValueError(f"{name}: {expected}, got {_describe(value)}")
     return float(value)
 
 
@@ -253,18 +255,18 @@ def _scopes(value: Any) -> list[str]:
     given = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
     wrong = next((each for each in given if not isinstance(each, str) or each not in SCOPES), None)
     if isinstance(value, str) or wrong is not None or not given:
-        got = _told(value if isinstance(value, str) else wrong) if given else "none of them"
+        got = _describe(value if isinstance(value, str) else wrong) if given else "none of them"
         raise ValueError(f"scopes: expected a list of some of {', '.join(SCOPES)}, got {got}")
     return in_order(given)
 
 
 @lru_cache(100)
-def _kept_tenant(kept: str) -> str:
+def _read_tenant(kept: str) -> str:
     return tenant_name("tenant", kept)
 
 
 @lru_cache(100)
-def _kept_scopes(kept: str) -> frozenset[str]:
+def _read_scopes(kept: str) -> frozenset[str]:
     return frozenset(_scopes(kept.split()))
 
 

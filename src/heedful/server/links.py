@@ -77,17 +77,17 @@ class Link(NamedTuple):
     def cookie(self) -> str:
         """What the browser of somebody new is to keep."""
         drawn = secrets.token_urlsafe(16)
-        return f"{drawn}.{self._signed('cookie', drawn)}"
+        return f"{drawn}.{self._sign('cookie', drawn)}"
 
     def person(self, cookie: str) -> str | None:
         """Who has that cookie, as 12 hexadecimal digits from which it is not to be had; None where this link made no
         such one."""
         match = COOKIE.fullmatch(cookie)
-        if match is None or not compare_digest(match[2], self._signed("cookie", match[1])):
+        if match is None or not compare_digest(match[2], self._sign("cookie", match[1])):
             return None
-        return self._signed("person", match[1])[:12]
+        return self._sign("person", match[1])[:12]
 
-    def _signed(self, what: str, drawn: str) -> str:
+    def _sign(self, what: str, drawn: str) -> str:
         return new_hmac(self.secret, f"{what} {drawn}".encode(), sha256).hexdigest()[:32]
 
 
@@ -172,13 +172,13 @@ class Links:
             self._seen[digest] = seen = found[0], now
         return seen[0] if seen[0].good(self._now()) else None
 
-    def remembered(self, token: str) -> Link | None:
+    def find_cached(self, token: str) -> Link | None:
         """As `at`, where the database need not be asked; None otherwise, and where it may not be used."""
         seen = self._seen.get(_digest(token)) if len(token) == LENGTH else None
         fresh = seen is not None and 0 <= self._clock() - seen[1] < FRESH
         return seen[0] if fresh and seen is not None and seen[0].good(self._now()) else None
 
-    def ended(self, token: str) -> bool:
+    def has_ended(self, token: str) -> bool:
         """Whether the token is of a link that was good once."""
         return bool(_TOKEN.fullmatch(token) and self._links("digest = ?", [_digest(token)], WAIT))
 

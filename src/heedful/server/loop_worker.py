@@ -56,7 +56,7 @@ class LoopWorker:
         self._slow = loop.projection.interaction.slow
         """whether a decision, and a lesson, take milliseconds: nobody else waits for them, they are done in a thread"""
         if self._slow:
-            alone()
+            use_one_core()
         self.users = 0
         """requests under way: it is not closed under them"""
         self.used = time.monotonic()
@@ -111,16 +111,16 @@ class LoopWorker:
             [answer] = await self.submit([draft])
             if answer.reason != AGAIN:
                 return self.loop.decider.decision_of(draft, answer), answer.status == "duplicate"
-        return await self.once(partial(self.loop.decide, **given), given.get("id"))
+        return await self.decide_in_thread(partial(self.loop.decide, **given), given.get("id"))
 
-    async def once(self, work: Callable[[], Decision], id: Any) -> tuple[Decision, bool]:
+    async def decide_in_thread(self, work: Callable[[], Decision], id: Any) -> tuple[Decision, bool]:
         """The decision that `work` makes under an id, in a thread, and whether it was there before."""
 
-        def done() -> tuple[Decision, bool]:
+        def work_once() -> tuple[Decision, bool]:
             there = id is not None and self.projection.find_decision(check_id("id", id)) is not None
             return work(), there
 
-        return await self.run(done)
+        return await self.run(work_once)
 
     def decision_of(self, given: dict[str, Any]) -> PendingEvent | Decision | None:
         """The event of a decision, to be handed in; or the decision that was made under its id before. None where it
@@ -180,20 +180,20 @@ class LoopWorker:
         """What `work`, which writes nothing, gives, done in a thread. Moved where the file went: what is in memory is
         of one that nobody can find again."""
         async with self._threads:  # one loop does not take the threads of all
-            return await self._aio.run_in_executor(self._pool, self._done_here, work)
+            return await self._aio.run_in_executor(self._pool, self._run_here, work)
 
-    def _done_here(self, work: Callable[[], T]) -> T:
-        if self.gone():
+    def _run_here(self, work: Callable[[], T]) -> T:
+        if self.has_moved():
             raise Moved(
                 f"{self.log_path}: the file was removed or replaced while it was open: the loop is opened again"
             )
         try:
             return work()
         except Exception:
-            self.gone()  # it may have gone meanwhile, whatever that was told as
+            self.has_moved()  # it may have gone meanwhile, whatever that was told as
             raise
 
-    def gone(self) -> bool:
+    def has_moved(self) -> bool:
         """Whether its file is no longer the one that was opened."""
         self.moved = self.moved or _file(self.log_path) != self._file
         return self.moved
@@ -229,7 +229,7 @@ class LoopWorker:
             if answers is None:  # somebody else is writing, or there are many: in a thread
                 self._in_thread = True
                 under_way = self._aio.run_in_executor(self._pool, self.projection.submit, drafts)
-                under_way.add_done_callback(partial(self._done, group))
+                under_way.add_done_callback(partial(self._finish_commit, group))
                 return
             self.groups += 1
             self._answer_or_sync(group, answers)
@@ -255,9 +255,9 @@ class LoopWorker:
             self._syncing, waiting = True, self._unsynced
             self._unsynced = []
             under_way = self._aio.run_in_executor(self._pool, self.projection.log.sync)
-            under_way.add_done_callback(partial(self._synced, waiting))
+            under_way.add_done_callback(partial(self._answer_synced, waiting))
 
-    def _synced(self, waiting: list[tuple[Request, Sequence[Answer]]], under_way: asyncio.Future[None]) -> None:
+    def _answer_synced(self, waiting: list[tuple[Request, Sequence[Answer]]], under_way: asyncio.Future[None]) -> None:
         error = under_way.exception()
         for request, answers in waiting:
             if error is not None:
@@ -271,7 +271,7 @@ class LoopWorker:
         if self.projection.due or self.projection.log.unmoved > WRITE_AHEAD:
             self._keep_up()
 
-    def _done(self, group: Group, under_way: asyncio.Future[Sequence[Answer]]) -> None:
+    def _finish_commit(self, group: Group, under_way: asyncio.Future[Sequence[Answer]]) -> None:
         error = under_way.exception()
         if error is not None:
             self._fail(group, error)
@@ -305,14 +305,14 @@ class LoopWorker:
         """Move the write-ahead file, and keep a snapshot where one is due, in a thread next to the commits."""
         if not self._keeping:
             self._keeping = True
-            self._aio.run_in_executor(self._pool, self._kept_up).add_done_callback(self._kept)
+            self._aio.run_in_executor(self._pool, self._move_and_snapshot).add_done_callback(self._finish_keeping)
 
-    def _kept_up(self) -> None:
+    def _move_and_snapshot(self) -> None:
         self.projection.log.move_write_ahead()
         if self.projection.due:
             self.projection.keep()  # commits wait for that, in a thread of theirs
 
-    def _kept(self, under_way: asyncio.Future[Any]) -> None:
+    def _finish_keeping(self, under_way: asyncio.Future[Any]) -> None:
         self._keeping = False
         if (error := under_way.exception()) is None and not self._in_thread:
             try:
@@ -343,7 +343,7 @@ def _file(path: str) -> tuple[int, int] | None:
 
 
 @cache
-def alone() -> None:
+def use_one_core() -> None:
     """From now on products of matrices take one core: a second one, where another request has it, is waited for in a
     loop that takes the rest of the machine (a question among 1,000 items .37 s instead of .006)."""
     import scipy.linalg  # noqa: F401  brings a BLAS of its own, which is to be there by now

@@ -99,7 +99,7 @@ class Loops:
             await asyncio.shield(moving)
         if not _NAME.fullmatch(name) or not (self.path(tenant, name) / LOG).is_file():
             raise not_found()
-        return await self._move(key, partial(self._opened, self.path(tenant, name)))
+        return await self._move(key, partial(self._open_loop, self.path(tenant, name)))
 
     async def create(self, tenant: str, name: str, make: Callable[[Path], Loop]) -> LoopWorker:
         """A loop that `make` makes in the folder it is given. FileExistsError where one is there."""
@@ -109,7 +109,7 @@ class Loops:
         while (moving := self._moving.get(key)) is not None:
             await asyncio.shield(moving)
         if (worker := self._open.get(key)) is not None:
-            if not worker.gone():
+            if not worker.has_moved():
                 raise FileExistsError
             self._abandon(key)
         return await self._move(key, partial(make, self.path(tenant, name)))
@@ -130,7 +130,7 @@ class Loops:
                 closing.add_done_callback(self._closing.discard)
         return worker
 
-    def _opened(self, path: Path) -> Loop:
+    def _open_loop(self, path: Path) -> Loop:
         try:
             return Loop.open(path)
         except (KeyError, IndexError) as error:
@@ -191,7 +191,7 @@ class Loops:
         worker = self._open.get(key)
         if worker is None or worker.busy:
             return
-        if worker.gone():
+        if worker.has_moved():
             self._abandon(key)
             return
         del self._open[key]

@@ -26,7 +26,7 @@ FRAMES = 8
 """How many bytes may come for each of a body: small chunks have large frames."""
 
 
-class Joined:
+class HeadBuffer:
     """A transport of one answer that sends its head together with what follows: one system call, not two."""
 
     __slots__ = ("_head", "_transport")
@@ -197,7 +197,7 @@ class Protocol(HttpToolsProtocol):
         super().on_headers_complete()
         self._cycles = (*self._unanswered(), self.cycle)
         if not self.expect_100_continue and self.scope["method"] != "HEAD":  # else a head is followed by nothing
-            self.cycle.transport = Joined(self.transport)  # type: ignore[assignment]
+            self.cycle.transport = HeadBuffer(self.transport)  # type: ignore[assignment]
 
     def _unanswered(self) -> list[RequestResponseCycle]:
         return [each for each in self._cycles if not each.response_complete]

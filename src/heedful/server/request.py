@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from heedful.loop import Loop
 from heedful.server.auth import Caller
 from heedful.server.codecs import Headers
-from heedful.server.context import Service
+from heedful.server.context import ServerContext
 from heedful.server.loop_worker import LoopWorker
 
 
 class ApiRequest(NamedTuple):
     """A request whose caller has a key with the scope of the route."""
 
-    service: Service
+    service: ServerContext
     caller: Caller
     headers: Headers
     query: Mapping[str, str]

@@ -21,7 +21,7 @@ from heedful.loop.interactions.schemas import Standings
 from heedful.server import api, codecs, schema
 from heedful.server.auth import Caller, source
 from heedful.server.codecs import Receive, Send
-from heedful.server.context import LARGE, Service, as_problem
+from heedful.server.context import LARGE, ServerContext, as_problem
 from heedful.server.decisions import PARAMETERS, decide, read_decision, read_feedback, take_feedback
 from heedful.server.description import EVENTS, TEXT, openapi
 from heedful.server.metrics import ELSEWHERE
@@ -76,7 +76,7 @@ class Route(NamedTuple):
             return self.codec(request, kind, body)
         given = codecs.decode(body, kind)
         if isinstance(self.takes, type):
-            given = codecs.fields(given, schema.names(self.takes))
+            given = codecs.check_fields(given, schema.names(self.takes))
         return codecs.with_key(given, codecs.key(request.headers)) if self.headers == _KEY else given
 
 
@@ -150,7 +150,7 @@ DIRECT = {route.path.rpartition("/")[2]: route for route in ROUTES if route.dire
 class Endpoint:
     """The ASGI application of one route that takes a key."""
 
-    def __init__(self, service: Service, route: Route) -> None:
+    def __init__(self, service: ServerContext, route: Route) -> None:
         self._service, self._route, self._label = service, route, route.label
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
@@ -187,7 +187,7 @@ class Endpoint:
         query: dict[str, str] = {}
         if scope["query_string"]:
             pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-            query = codecs.once(pairs, None if route.numbers else route.query)
+            query = codecs.unique_fields(pairs, None if route.numbers else route.query)
         worker = None
         if "loop" in path:
             tenant, name = caller.tenant, path["loop"]
@@ -196,7 +196,7 @@ class Endpoint:
             request = ApiRequest(service, caller, headers, query, path, None, worker)
             if route.takes is None:
                 return await route.work(request)
-            kind = codecs.form(headers)
+            kind = codecs.media_type(headers)
             body = await codecs.read(headers, receive, service.limits, b"" if route.bulk else kind)
             if kind == codecs.FLOAT32 or len(body) <= LARGE:
                 return await route.work(request._replace(given=route.read(request, kind, body)))
@@ -208,7 +208,7 @@ class Endpoint:
 _NOTHING = nullcontext()
 
 
-def mount(service: Service) -> Starlette:
+def mount(service: ServerContext) -> Starlette:
     """The application of these routes."""
 
     async def refuse(request: Request, error: Exception) -> Response:
@@ -239,6 +239,6 @@ def mount(service: Service) -> Starlette:
     return app
 
 
-def check_caller(service: Service, headers: codecs.Headers, scope: str | None) -> Caller:
+def check_caller(service: ServerContext, headers: codecs.Headers, scope: str | None) -> Caller:
     """Return who sent a request with these `headers`; raise Problem unless they have a key with `scope` (None: any)."""
     return service.gate.admit(headers.get(b"authorization"), headers.get(b"host"), source(headers), scope)

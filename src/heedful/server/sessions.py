@@ -58,7 +58,7 @@ class Sessions:
         """The prefix of the key that a session rests on, which lasts as long again from now; None where there is none,
         or no more. TimeoutError where another process is writing."""
         digest = _digest(token)
-        found = self._found(token, digest, FRESH)
+        found = self._find(token, digest, FRESH)
         if found is not None and self._end() - found.ends > self._idle * 1e6 / 20:  # not at every visit: it is a commit
             with suppress(OSError):  # a full disk, a lock: it is good until its end all the same
                 with self._database.writing() as connection:
@@ -69,11 +69,11 @@ class Sessions:
     def holds(self, token: str) -> bool:
         """Whether a session goes on, as far as the database says by now; it lasts no longer for that."""
         try:
-            return self._found(token, _digest(token), HOLDS) is not None
+            return self._find(token, _digest(token), HOLDS) is not None
         except OSError:  # sessions stay valid until the file can be read
             return True
 
-    def _found(self, token: str, digest: bytes, within: float) -> _Seen | None:
+    def _find(self, token: str, digest: bytes, within: float) -> _Seen | None:
         now, seen = self._clock(), self._seen.get(digest)
         if seen is None or not 0 <= now - seen.at < within:
             try:

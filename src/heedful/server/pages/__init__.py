@@ -18,8 +18,8 @@ from starlette.routing import Route
 
 from heedful.core.validation import describe
 from heedful.server.auth import Caller
-from heedful.server.codecs import once
-from heedful.server.context import Service, as_problem
+from heedful.server.codecs import unique_fields
+from heedful.server.context import ServerContext, as_problem
 from heedful.server.keys import in_order
 from heedful.server.pages import compare, keys, learned, loops, participant, results, session, teach
 from heedful.server.pages.formatting import join_names
@@ -38,7 +38,7 @@ FIRST = frozenset({"loops", "keys", "sign-in", "sign-out", "static", "s"})
 """The first segments that the paths of pages may have."""
 
 
-def mount(service: Service) -> Starlette:
+def mount(service: ServerContext) -> Starlette:
     """Return the ASGI application of all pages of a folder of loops."""
     routes: dict[str, dict[str, Page]] = {}
     for each in PAGES:
@@ -67,7 +67,7 @@ def _with_error_pages(work: Callable[[Request], Awaitable[Response]]) -> Callabl
     return endpoint
 
 
-def _endpoint(service: Service, by: dict[str, Page]) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(service: ServerContext, by: dict[str, Page]) -> Callable[[Request], Awaitable[Response]]:
     """Return the endpoint of one path; `by` has the page for each HTTP method."""
 
     async def endpoint(request: Request) -> Response:
@@ -87,16 +87,16 @@ def _endpoint(service: Service, by: dict[str, Page]) -> Callable[[Request], Awai
     return endpoint
 
 
-async def page_caller(service: Service, request: Request) -> Caller:
+async def page_caller(service: ServerContext, request: Request) -> Caller:
     """Return who sent a request, by the session in its cookie. Raise Problem if a key is needed and nobody is signed
     in, or if a page of another site sent the request."""
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
     session.same_origin(request)
-    prefix = await session.prefix_of(service, request) if service.gate.keyed else None
+    prefix = await session.prefix_of(service, request) if service.gate.takes_keys else None
     return service.gate.visit(prefix, headers.get(b"host"), headers.get(b"origin"))
 
 
-def _check_scopes(service: Service, request: Request, caller: Caller, scopes: Sequence[str]) -> None:
+def _check_scopes(service: ServerContext, request: Request, caller: Caller, scopes: Sequence[str]) -> None:
     """Raise Problem, with the command that grants them, if the caller's key lacks any of these `scopes`."""
     missing = in_order(set(scopes) - caller.scopes)
     if missing:
@@ -106,9 +106,9 @@ def _check_scopes(service: Service, request: Request, caller: Caller, scopes: Se
         raise Problem("no-scope", detail, command=command)
 
 
-async def _respond(service: Service, route: Page, request: Request, caller: Caller) -> Response:
+async def _respond(service: ServerContext, route: Page, request: Request, caller: Caller) -> Response:
     """Read the query and the form, open the loop that the path names, and call the handler of the page."""
-    query = once(request.query_params.multi_items())
+    query = unique_fields(request.query_params.multi_items())
     form = await form_of(request, service) if request.method == "POST" else {}
     name = request.path_params.get("loop")
     if name is None:

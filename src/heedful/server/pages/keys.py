@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from heedful.core.validation import describe
 from heedful.server.auth import Caller
-from heedful.server.keys import SCOPES, Key, in_order, masked
+from heedful.server.keys import SCOPES, Key, in_order, mask_prefix
 from heedful.server.pages import session
 from heedful.server.pages.formatting import Moment, moment
 from heedful.server.pages.page import Page, Visit, back, folder_for, in_thread, render
@@ -74,8 +74,8 @@ async def make(visit: Visit) -> Response:
             rate=rate,
         )
     except ValueError as error:
-        again = KeyForm(masked(given.name)[:ECHOED], scopes, masked(given.rate)[:ECHOED])
-        return await _render(visit, 422, given=again, wrong=masked(str(error)))
+        again = KeyForm(mask_prefix(given.name)[:ECHOED], scopes, mask_prefix(given.rate)[:ECHOED])
+        return await _render(visit, 422, given=again, wrong=mask_prefix(str(error)))
     if not first:
         return await _render(visit, secret=text, made=made.name)
     signed_in = visit._replace(caller=Caller(made.tenant, made.scopes, made.prefix))

@@ -22,7 +22,7 @@ from heedful.core.validation import describe
 from heedful.loop import Loop
 from heedful.server import codecs
 from heedful.server.auth import Caller
-from heedful.server.context import Service
+from heedful.server.context import ServerContext
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.problems import Problem
 
@@ -59,7 +59,7 @@ AT_ONCE = 2**14
 class Visit(NamedTuple):
     """A request for a page whose sender may see that page."""
 
-    service: Service
+    service: ServerContext
     caller: Caller
     request: Request
     query: Mapping[str, str]
@@ -159,7 +159,7 @@ def example(visit: Visit) -> str:
     return name if there else ""
 
 
-def folder_for(service: Service, request: Request) -> str:
+def folder_for(service: ServerContext, request: Request) -> str:
     """Return the folder that is served, quoted for a shell. Visitors who are not evidently on this machine, and those
     behind a proxy, get "DIR" instead."""
     near = request.client is not None and request.client.host in LOOPBACK
@@ -173,7 +173,7 @@ def back(to: str, **query: str) -> Response:
     return RedirectResponse(f"{to}?{urlencode(query)}" if query else to, 303, SAFE)
 
 
-async def form_of(request: Request, service: Service, most: int = FORM) -> dict[str, str]:
+async def form_of(request: Request, service: ServerContext, most: int = FORM) -> dict[str, str]:
     """Read the body of a request as an HTML form (application/x-www-form-urlencoded); return its fields by name.
 
     Raise Problem if the body is no such form, or is longer than `most` bytes or than the server's limit. Raise
@@ -192,7 +192,7 @@ async def form_of(request: Request, service: Service, most: int = FORM) -> dict[
         pairs = await in_thread(service.pool, parse, text) if large else parse(text)
     except ValueError as error:
         raise Problem("malformed", f"body: expected a form, got none: {error}", field="body") from None
-    return codecs.once(pairs)
+    return codecs.unique_fields(pairs)
 
 
 # ---------------------------------------------------------------------------- files of the package

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from heedful.server.context import Service, as_problem
+from heedful.server.context import ServerContext, as_problem
 from heedful.server.links import NOBODY, Link
 from heedful.server.loop_worker import LoopWorker
 from heedful.server.pages import question_flow, session
@@ -70,7 +70,7 @@ class Rates(NamedTuple):
 class ParticipantVisit(NamedTuple):
     """A request of a participant by a link that is valid."""
 
-    service: Service
+    service: ServerContext
     request: Request
     link: Link
     worker: LoopWorker
@@ -93,7 +93,7 @@ class ParticipantVisit(NamedTuple):
 Work = Callable[[ParticipantVisit], Awaitable[Response]]
 
 
-def routes(service: Service) -> list[Route]:
+def routes(service: ServerContext) -> list[Route]:
     """Return the routes of participants."""
     works: tuple[tuple[str, str, Work], ...] = (
         ("GET", "", ask),
@@ -108,7 +108,7 @@ def routes(service: Service) -> list[Route]:
     ]
 
 
-def _endpoint(service: Service, rates: Rates, path: str, work: Work) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(service: ServerContext, rates: Rates, path: str, work: Work) -> Callable[[Request], Awaitable[Response]]:
     """Return the endpoint of a path below a link: it checks the link and the rates, opens the study, and calls the
     handler `work`."""
 
@@ -117,9 +117,9 @@ def _endpoint(service: Service, rates: Rates, path: str, work: Work) -> Callable
         try:
             session.same_origin(request)
             token = request.path_params["token"]
-            link = service.links.remembered(token) or await in_thread(service.signing, service.links.at, token)
+            link = service.links.find_cached(token) or await in_thread(service.signing, service.links.at, token)
             if link is None:
-                ended = await in_thread(service.signing, service.links.ended, token)
+                ended = await in_thread(service.signing, service.links.has_ended, token)
                 raise Problem("not-found", OVER if ended else ENDED)
             tenant = link.tenant
             if link.shows and path not in SHOWN:

@@ -11,7 +11,7 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from heedful.server.context import Service
+from heedful.server.context import ServerContext
 from heedful.server.keys import SHAPE
 from heedful.server.pages.page import back, folder_for, form_of, in_thread, page
 from heedful.server.problems import Problem
@@ -50,24 +50,24 @@ def _is_ours(host: str | None, origin: str | None, site: str | None) -> bool:
     return bool(host and origin) and str(origin).partition("://")[2].lower() == str(host).lower()
 
 
-async def prefix_of(service: Service, request: Request) -> str | None:
+async def prefix_of(service: ServerContext, request: Request) -> str | None:
     """Return the prefix of the key that the visitor signed in with; None if they are not signed in."""
     token = _token(service, request)
     return None if token is None else await in_thread(service.signing, service.sessions.prefix_of, token)
 
 
-async def holds(service: Service, request: Request) -> bool:
+async def holds(service: ServerContext, request: Request) -> bool:
     """Return whether the request has the cookie of a session that has not ended."""
     token = _token(service, request)
     return token is not None and await in_thread(service.signing, service.sessions.holds, token)
 
 
-def _token(service: Service, request: Request) -> str | None:
+def _token(service: ServerContext, request: Request) -> str | None:
     """Return the session token in the cookie of a request; None if there is none."""
     return next((request.cookies[name] for name in cookies(service.folder) if name in request.cookies), None)
 
 
-def sign_in(service: Service) -> Work:
+def sign_in(service: ServerContext) -> Work:
     """Return the endpoint that renders the form for signing in (GET) and handles it (POST)."""
 
     async def work(request: Request) -> Response:
@@ -94,7 +94,7 @@ def sign_in(service: Service) -> Work:
     return work
 
 
-def sign_out(service: Service) -> Work:
+def sign_out(service: ServerContext) -> Work:
     """Return the endpoint that ends the session of the browser."""
 
     async def work(request: Request) -> Response:
@@ -104,7 +104,7 @@ def sign_out(service: Service) -> Work:
     return work
 
 
-async def begin(service: Service, request: Request, response: Response, prefix: str) -> None:
+async def begin(service: ServerContext, request: Request, response: Response, prefix: str) -> None:
     """Sign the browser in with the key of this `prefix`: set the cookie of a new session on `response`."""
     former = _token(service, request)
     token = await in_thread(service.signing, service.sessions.create, prefix, instead_of=former)
@@ -114,7 +114,7 @@ async def begin(service: Service, request: Request, response: Response, prefix: 
     response.set_cookie(name, token, path="/", httponly=True, samesite="strict", secure=secure)
 
 
-async def end(service: Service, request: Request) -> Response:
+async def end(service: ServerContext, request: Request) -> Response:
     """Sign the browser out, and redirect it to the page for signing in."""
     response = back("/sign-in")
     for name in cookies(service.folder):
@@ -125,10 +125,10 @@ async def end(service: Service, request: Request) -> Response:
     return response
 
 
-def _form(service: Service, request: Request, to: str, wrong: str | None = None, status: int = 200) -> Response:
+def _form(service: ServerContext, request: Request, to: str, wrong: str | None = None, status: int = 200) -> Response:
     """Render the form for signing in, which leads to the path `to`, with the message `wrong`."""
     folder = folder_for(service, request)
-    return page("sign_in.html", status, next=_local(to), wrong=wrong, keyed=service.gate.keyed, folder=folder)
+    return page("sign_in.html", status, next=_local(to), wrong=wrong, keyed=service.gate.takes_keys, folder=folder)
 
 
 def _local(to: str) -> str:
