@@ -1,4 +1,5 @@
-"""The application: what is asked most goes straight to the worker, pages to theirs, all else to the other routes."""
+"""The ASGI application: it hands decisions and feedback to their endpoints, pages to theirs, and everything else to
+Starlette's router."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ class App:
     def __init__(self, service: ServerContext) -> None:
         self.service = service
         self.sharing: int | None = None
-        """a port for participants: it serves what a link opens, and nothing else"""
+        """the port for participants, which serves only what a link opens; None without one"""
         self.connections: int | None = None
-        """how many there may be at once; None for no limit"""
+        """the most connections at once; None for no limit"""
         self._direct = {name: routes.Endpoint(service, route) for name, route in routes.DIRECT.items()}
         self._routes: ASGI = routes.mount(service)
         self._pages: ASGI = pages.mount(service)
@@ -57,11 +58,11 @@ class App:
 
 
 async def nothing(scope: Any, receive: Receive, send: Send) -> None:
-    """Whatever is asked: it is not here."""
+    """Answer any request with 404."""
     await send({"type": "http.response.start", "status": 404, "headers": [(b"content-length", b"0")]})
     await send({"type": "http.response.body", "body": b""})
 
 
 def create_app(folder: str | Path, options: Options | None = None) -> App:
-    """The application that serves the loops of `folder`."""
+    """Return the application that serves the loops of `folder`."""
     return App(ServerContext(Path(folder), options))

@@ -1,4 +1,5 @@
-"""The gate: who is asking, and may they? Every request passes here, thousands a second, on the thread of the server."""
+"""Authentication: who sends a request, and may they? Every request passes here, thousands a second, on the server's
+thread."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from heedful.server.rate_limit import Bucket
 from heedful.storage import WAIT
 
 BURST = 2.0, 10.0
-"""How many requests may come at once: so many seconds' worth of the rate, but at least so many."""
+"""How many requests may come at once: this many seconds' worth of the rate, but at least this many requests."""
 
 _PAUSE = 0.1  # seconds between two looks at the database because of keys that nobody knows
 _LENGTH = len("Bearer hk_12345678_") + 43
@@ -30,16 +31,16 @@ log = logging.getLogger("heedful.server")
 
 
 class Caller(NamedTuple):
-    """Who is asking."""
+    """The sender of a request."""
 
     tenant: str
     scopes: frozenset[str]
     prefix: str
-    """of the key; "" where no key was ever made"""
+    """of the key; "" if no key was ever made"""
 
 
 class _Entry(Bucket):
-    """What is kept of a key that is good: who that is, and a bucket of tokens, one for every request."""
+    """A valid key in memory: its caller, and a bucket of tokens, one for each request."""
 
     __slots__ = ("caller", "digest")
 
@@ -48,7 +49,7 @@ class _Entry(Bucket):
         self.caller, self.digest = caller, digest
 
     def set(self, caller: Caller, rate: float | None, now: float) -> None:
-        """The key as it is now; what was taken from the bucket stays taken."""
+        """Take over changed scopes and a changed rate; tokens that were taken stay taken."""
         self.caller = caller
         if rate != self.rate:
             if self.rate is None:
@@ -64,10 +65,11 @@ def _most(rate: float | None) -> float:
 
 
 class Authenticator:
-    """Lets good keys in, as far as their scopes and rates go; and everybody nearby, as long as no key was ever made.
+    """It admits requests with a valid key, within the key's scopes and rate, and all requests from this machine as long
+    as no key was ever made.
 
-    What the database says is taken over within `every` seconds, and a new key at once. Keys are known by their digest
-    alone. Where the database cannot be read nobody is let in.
+    Changes in the database take effect within `every` seconds, a new key at once. Keys are known by their digests
+    alone. If the database cannot be read, nobody is admitted.
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class Authenticator:
         clock: Callable[[], float] = time.monotonic,
         every: float = 0.5,
     ) -> None:
-        """`rate` is the limit of keys that have none of their own. Errors of `keys` are raised here."""
+        """Admit by `keys`, whose errors are raised here; `rate` limits keys that have no rate of their own."""
         self._keys, self._rate, self._clock, self._every = keys, check_rate("rate", rate), clock, every
         self._entries: dict[bytes, _Entry] = {}
         self._by_prefix: dict[str, _Entry] = {}
@@ -101,8 +103,8 @@ class Authenticator:
         origin: bytes | None,
         scope: str | None,
     ) -> Caller:
-        """Who is asking, by the headers of a request that takes `scope` (None: no more than a good key). Problem where
-        they may not."""
+        """Return the sender of a request with these headers. Raise Problem unless their key has `scope` (None: any
+        valid key) and tokens are left."""
         now = self._refreshed_time()
         if not self._keyed:
             entry = self._nearby(host, origin)
@@ -121,7 +123,8 @@ class Authenticator:
         return self._check_scope_and_rate(entry, now, scope)
 
     def visit(self, prefix: str | None, host: bytes | None, origin: bytes | None) -> Caller:
-        """As `admit`, for somebody who signed in with the key of that prefix (None for somebody who did not)."""
+        """Return the sender as `admit` does, for somebody who signed in with the key of that prefix, or did not
+        (None)."""
         now = self._refreshed_time()
         if not self._keyed:
             return self._check_scope_and_rate(self._nearby(host, origin), now, None)
@@ -139,14 +142,14 @@ class Authenticator:
         return caller
 
     def _refreshed_time(self) -> float:
-        """What time it is; what the database says was taken over, where that was due."""
+        """Return the current time, after taking over changes in the database if that is due."""
         now = self._clock()
         if now >= self._due or (not self._keyed and self._keys.trace() != self._trace):
             self.refresh()
         return now
 
     def holds(self, caller: Caller, scope: str) -> bool:
-        """Whether somebody who was admitted may go on, as far as the database says by now."""
+        """Return whether a caller who was admitted still has `scope`, by what the database says now."""
         if self._clock() >= self._due:
             self.refresh()
         if not caller.prefix:
@@ -155,13 +158,13 @@ class Authenticator:
         return self._keyed and entry is not None and scope in entry.caller.scopes
 
     def spend(self, caller: Caller, n: int) -> None:
-        """Count a request that was admitted as n: later ones wait for it."""
+        """Take n - 1 more tokens for a request that counts as n; later requests wait for them."""
         entry = self._by_prefix.get(caller.prefix) if caller.prefix else self._anybody
         if entry is not None and entry.rate is not None and n > 1:
             entry.tokens -= n - 1
 
     def _new_entry(self, digest: bytes, authorization: bytes, now: float) -> _Entry | None:
-        """The key of that digest where it was made just now."""
+        """Return the entry of a key that was made a moment ago; None if there is no key with that digest."""
         if not _HEADER.fullmatch(authorization):
             return None
         if now >= self._next or self._trace != self._keys.trace():
@@ -170,7 +173,8 @@ class Authenticator:
         return self._entries.get(digest)
 
     def _nearby(self, host: bytes | None, origin: bytes | None) -> _Entry:
-        """Everybody on this machine, where no key was ever made. Problem where a web page may have sent it."""
+        """Return the entry of everybody on this machine, if no key was ever made. Raise Problem if a web page may have
+        sent the request."""
         if self._broken:
             told = "the keys cannot be read, so nobody is let in; the server's log says more"
             raise Problem(self._broken, told, headers={"Retry-After": "1"} if self._broken == "unavailable" else None)
@@ -184,7 +188,7 @@ class Authenticator:
 
     @property
     def takes_keys(self) -> bool:
-        """Whether it takes a key, as far as the database says by now."""
+        """Return whether requests need a key, by what the database says now."""
         self._refreshed_time()
         return self._keyed
 
@@ -231,8 +235,8 @@ class Authenticator:
 
 
 def source(headers: Mapping[bytes, bytes]) -> bytes | None:
-    """Where the page is from that had a request sent: its Origin. Where there is none, as with a picture that a page
-    shows, but the browser says that a page of elsewhere asks by itself: what it says. None for all others."""
+    """Return the origin of the page that sent a request; without an Origin header the browser's Sec-Fetch-Site, if it
+    says that a page of another site sent it, as for an image; otherwise None."""
     origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
     if origin is not None or site not in (b"cross-site", b"same-site"):
         return origin
@@ -250,6 +254,6 @@ def _no_scope(caller: Caller, scope: str) -> NoReturn:
 
 
 def _no_key() -> NoReturn:
-    """The one answer to every key that is not good: it tells nothing about why."""
+    """Raise the one Problem for every key that is not valid, which does not say why."""
     told = "expected the header Authorization: Bearer and a key: none came, or one that is mistyped, unknown or revoked"
     raise Problem("no-key", f"{told}; heedful keys create makes one", headers={"WWW-Authenticate": "Bearer"})

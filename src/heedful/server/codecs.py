@@ -1,4 +1,4 @@
-"""What comes in a request and goes out in an answer: JSON for people, msgpack and raw float32 for speed."""
+"""Bodies of requests and answers: JSON for people, msgpack and raw float32 for speed."""
 
 from __future__ import annotations
 
@@ -24,19 +24,22 @@ _MSGPACKS = {MSGPACK, b"application/x-msgpack", b"application/vnd.msgpack"}
 _LITTLE = np.dtype("<f4")
 
 LARGE = 2**18
-"""Bytes from which on a body is looked at before it is read: an empty list or object is one byte of msgpack, or three
-of JSON, and sixty of memory, and while it is read nobody else has a turn."""
+"""Bytes from which on a body is checked before it is decoded. An empty list takes one byte of msgpack, or three of
+JSON, and sixty of memory, and decoding holds up all other requests."""
 VALUES = 1_000_000
-"""What JSON may have of them: 10,000 items with 50 attributes have half as many."""
+"""The most values in a JSON body: twice those of 10,000 items with 50 attributes."""
 MANY = 100_000
-"""What a list or an object of large msgpack may have: as many candidates as there may be."""
+"""The most values in one list or object of a large msgpack body: as many as there may be candidates."""
 
 Scalar = bool | int | float | str | None
 
 
 def plain_values() -> Any:
-    """The type of bodies that have objects in lists, but no lists of objects within these, and at most `MANY` in each
-    list and object: how many there are stands before them in msgpack, so what has more is refused before it is read."""
+    """Return the type of large msgpack bodies: objects in lists, but no lists of objects within these, and at most
+    `MANY` values in each list and object.
+
+    In msgpack the number of values comes before them, so a longer list is refused before it is decoded.
+    """
     many = msgspec.Meta(max_length=MANY)
     inside: Any = Scalar | Annotated[list[Scalar], many]
     for _ in range(4):
@@ -49,24 +52,24 @@ _PLAIN = msgspec.msgpack.Decoder(plain_values())
 
 
 class Limits(NamedTuple):
-    """What a request may be."""
+    """The limits of a request."""
 
     body: int = 8 * 2**20
-    """bytes"""
+    """bytes of a body"""
     batch: int = 1000
-    """events, items"""
+    """events or items in a request"""
     seconds: float = 10.0
-    """from its first byte to its last"""
+    """from the first byte of a request to its last"""
     json: int = 2**20
-    """bytes of JSON, where it is no list of items and no new loop: of all forms it takes most memory for its bytes"""
+    """bytes of a JSON body other than a list of items or a new loop; JSON takes the most memory for its bytes"""
 
 
 # ---------------------------------------------------------------------------- in
 
 
 async def read(headers: Headers, receive: Receive, limits: Limits, kind: bytes = b"") -> bytes:
-    """The body of a request; `kind` is its media type where that has a limit of its own. Problem where it is too large
-    or cut off; how long it may take is the protocol's to watch (`heedful.server.main`)."""
+    """Return the body of a request; `kind` is its media type if that has a limit of its own. Raise Problem if it is too
+    large or cut off. The protocol limits its time (`heedful.server.main`)."""
     most, of = (limits.json, " of JSON") if kind == JSON and limits.json < limits.body else (limits.body, "")
     if (length := headers.get(b"content-length")) is not None and length.isdigit() and int(length[:20]) > most:
         raise _too_large(most, of)
@@ -96,7 +99,7 @@ def _too_large(most: int, of: str) -> Problem:
 
 
 def media_type(headers: Headers) -> bytes:
-    """The media type of a body: JSON where none is named. Problem where it is none of ours."""
+    """Return the media type of a body, JSON if none is given. Raise Problem if it is unsupported."""
     given = headers.get(b"content-type")
     if given is None:
         return JSON
@@ -115,7 +118,7 @@ def media_type(headers: Headers) -> bytes:
 
 
 def decode(body: bytes | memoryview, kind: bytes) -> Any:
-    """The value that a body is. Problem where it is none."""
+    """Return the value that a body encodes. Raise Problem if it cannot be decoded."""
     if kind == FLOAT32:
         raise Problem(
             "unsupported",
@@ -140,12 +143,12 @@ def decode(body: bytes | memoryview, kind: bytes) -> Any:
 
 
 def count_values(body: bytes) -> int:
-    """How many values JSON has at most: a look that takes a millisecond for a mebibyte, and no memory."""
+    """Return an upper bound of the number of values in JSON. It takes a millisecond for a mebibyte, and no memory."""
     return 1 + body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 def check_fields(given: Any, allowed: frozenset[str], name: str = "body") -> dict[str, Any]:
-    """given as an object with no other fields than these. ValueError, by name, where it is not."""
+    """Return `given`. Raise ValueError, naming the field, unless it is an object whose fields are all `allowed`."""
     if type(given) is not dict:
         raise ValueError(f"{name}: expected an object, got {describe(given)}")
     if not given.keys() <= allowed:
@@ -155,7 +158,7 @@ def check_fields(given: Any, allowed: frozenset[str], name: str = "body") -> dic
 
 
 def check_list(given: Any, most: int, name: str = "body") -> list[Any]:
-    """given as a list of at most `most`. ValueError where it is not; Problem where it is longer."""
+    """Return `given`. Raise ValueError unless it is a list, and Problem if it has more than `most` values."""
     if type(given) is not list:
         raise ValueError(f"{name}: expected a list, got {describe(given)}")
     if len(given) > most:
@@ -166,7 +169,8 @@ def check_list(given: Any, most: int, name: str = "body") -> list[Any]:
 
 
 def unique_fields(pairs: Sequence[tuple[str, str]], allowed: Collection[str] | None = None) -> dict[str, str]:
-    """The fields of a query, or of a form, by name. ValueError where one comes twice, or is none of `allowed`."""
+    """Return the fields of a query or a form by name. Raise ValueError for one that comes twice or is not among
+    `allowed`."""
     found: dict[str, str] = {}
     for name, value in pairs:
         if allowed is not None and name not in allowed:
@@ -178,15 +182,15 @@ def unique_fields(pairs: Sequence[tuple[str, str]], allowed: Collection[str] | N
 
 
 def matrix(body: bytes | memoryview, columns: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """The body of a request as an array (m x columns): little-endian float32 numbers, row after row. ValueError where
-    the last row is not whole, or there is none."""
+    """Return the body of a request as an array (m, columns) of little-endian float32 numbers, row after row. Raise
+    ValueError if it has no row, or ends within one."""
     if not body or len(body) % (4 * columns):
         raise ValueError(f"body: expected rows of {columns} float32 numbers, {4 * columns} bytes each, got {len(body)}")
     return np.frombuffer(body, _LITTLE).reshape(-1, columns)
 
 
 def key(headers: Headers) -> str | None:
-    """The Idempotency-Key of a request; None without one."""
+    """Return the Idempotency-Key of a request; None without one. Raise Problem if it is malformed."""
     given = headers.get(b"idempotency-key")
     if given is None:
         return None
@@ -200,7 +204,7 @@ def key(headers: Headers) -> str | None:
 
 
 def with_key(given: dict[str, Any], key: str | None) -> dict[str, Any]:
-    """The fields of a request whose id is its Idempotency-Key, where it has none."""
+    """Return the fields of a request with its Idempotency-Key as id. Raise ValueError if the body has another id."""
     if key is None:
         return given
     id = given.get("id")
@@ -216,7 +220,7 @@ def with_key(given: dict[str, Any], key: str | None) -> dict[str, Any]:
 
 
 def answer_form(headers: Headers) -> bytes:
-    """JSON, or msgpack where that is what is accepted."""
+    """Return the media type of the answer: msgpack if that is accepted first, otherwise JSON."""
     accepted = headers.get(b"accept")
     return MSGPACK if accepted is not None and b"msgpack" in accepted.partition(b",")[0] else JSON
 
@@ -226,7 +230,7 @@ _MSGPACK_HEADERS = (b"content-type", MSGPACK), (b"cache-control", b"no-store")
 
 
 def encode(value: Any, kind: bytes) -> bytes:
-    """A value as JSON or msgpack."""
+    """Return a value as JSON or msgpack."""
     return msgspec.json.encode(value) if kind == JSON else msgspec.msgpack.encode(value)
 
 

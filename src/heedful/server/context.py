@@ -1,4 +1,4 @@
-"""What all routes share: the loops, the gate, the limits, what is measured; and what an error becomes."""
+"""What all routes share: loops, authentication, limits, metrics; and how an error becomes an answer."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from heedful.storage import Closed, Damaged, Moved
 T = TypeVar("T")
 
 LARGE = 100_000
-"""Bytes of JSON or msgpack from which on a request is read, and worked on, in threads."""
+"""Bytes of JSON or msgpack from which on a request is decoded and handled in threads."""
 
 REST = 2.0
-"""How much longer than it took to read a large body the others have."""
+"""After a large body was decoded, how many times that long other requests have the interpreter before the next one."""
 
 log = logging.getLogger("heedful.server")
 
@@ -38,30 +38,31 @@ class Options(NamedTuple):
 
     limits: Limits = Limits()
     rate: float | None = None
-    """requests a second of a key that has no rate of its own; None: as many as it likes"""
+    """requests a second for a key without a rate of its own; None for no limit"""
     own: tuple[str, ...] = ()
-    """learners of one's own (FILE.py:Class) that loops may have"""
+    """learners of the user's own (FILE.py:Class) that loops may have"""
     most_open: int = 200
-    """loops kept open at most"""
+    """the most loops that are kept open"""
     idle: float = 300.0
-    """seconds after which a loop that nobody asked for is closed"""
+    """seconds after which a loop that nobody uses is closed"""
     threads: int = 32
-    """for what takes long"""
+    """the number of threads for long work"""
     words: Mapping[str, tuple[str, str]] = MappingProxyType({})
-    """column -> (what the pages call more of it, what they call less): "weight" -> ("heavier", "lighter")"""
+    """column -> (what pages call more of it, what they call less): "weight" -> ("heavier", "lighter")"""
     passing: bool = False
-    """whether the folder goes when the server ends, as that of the demo does"""
+    """whether the folder is removed when the server ends, as in the demo"""
     example: str = ""
-    """the loop that shows how it is done, as that of the demo does, to which the pages of the others point; "": none"""
+    """the loop that serves as an example, as in the demo, to which the pages of other loops point; "" for none"""
     shared: str = ""
-    """where participants reach it, "http://192.0.2.7:8711"; "": the address at which the link was made"""
+    """the address at which participants reach the server, "http://192.0.2.7:8711"; "" for the one at which a link was
+    made"""
 
 
 class ServerContext:
-    """A folder of loops, being served by one event loop."""
+    """The state of a server: a folder of loops, served by one event loop."""
 
     def __init__(self, folder: Path, options: Options | None = None) -> None:
-        """ValueError where the folder's keys cannot be read."""
+        """Serve `folder`. Raise ValueError if its keys cannot be read."""
         self.folder = folder
         self.options = options = Options() if options is None else options
         self.limits = options.limits
@@ -72,26 +73,27 @@ class ServerContext:
         self.metrics = Metrics()
         self.pool = ThreadPoolExecutor(options.threads, thread_name_prefix="heedful")
         self.signing = ThreadPoolExecutor(2, thread_name_prefix="heedful-sessions")
-        """for sessions and links alone: any visitor may make it look one up, which takes no thread of the loops"""
+        """threads for sessions and links alone: any visitor can cause such a look-up, which must not take a thread of
+        the loops"""
         self.loops = Loops(folder, self.pool, own=options.own, most_open=options.most_open, idle=options.idle)
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="heedful-reading")
         self._rested = 0.0  # when the next one may be read
         self._turns: dict[tuple[str, str], asyncio.Lock] = {}
         self.feeds: dict[Any, Any] = {}
-        """what is new in a loop, by its worker, for all who follow it (`heedful.server.events`)"""
+        """by loop worker, the new events of a loop for all who follow it (`heedful.server.events`)"""
         self.metrics_texts = Texts(self.metrics, self.loops.workers, folder, self.pool)
         self.stopping = asyncio.Event()
-        """set when the server is about to end: who waits for events waits no longer"""
+        """set when the server is about to end, to release requests that wait for events"""
         self._tasks: Sequence[asyncio.Task[None]] = ()
 
     def turn(self, tenant: str, what: str = "requests") -> asyncio.Lock:
-        """What a tenant's large requests wait for, from before they are read until they are answered, and its streams
-        for each look: one at a time, as each thread that works takes from all others, and those that wait are bytes."""
+        """Return the lock that a tenant's large requests hold while they are decoded and handled, and its streams for
+        each look: one at a time, as a thread that works slows down all others."""
         return self._turns.setdefault((tenant, what), asyncio.Lock())
 
     async def read(self, work: Callable[[], T]) -> T:
-        """What `work`, which reads a large body, gives: one at a time, in a thread. While one is read no other thread
-        runs, so the next one waits for `REST` times as long."""
+        """Return the result of `work`, which decodes a large body in a thread. One is decoded at a time, and the next
+        waits `REST` times as long, because no other thread runs meanwhile."""
 
         def done() -> T:
             time.sleep(max(self._rested - time.perf_counter(), 0.0))
@@ -104,11 +106,11 @@ class ServerContext:
         return await asyncio.get_running_loop().run_in_executor(self._reading, done)
 
     async def start(self) -> None:
-        """Begin to close what nobody uses."""
+        """Start the task that closes loops nobody uses."""
         self._tasks = [asyncio.create_task(self._close_idle())]
 
     async def stop(self) -> None:
-        """Close all loops: each keeps a snapshot where it learned something since the last."""
+        """Close all loops; each writes a snapshot if it has learned something since its last."""
         self.stopping.set()
         for task in self._tasks:
             task.cancel()
@@ -129,11 +131,12 @@ class ServerContext:
 
 
 def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
-    """What an error is told as; `lookup` is the kind of what was not found. What is not the caller's fault is logged
-    here, and told without a word of what is inside.
+    """Return the Problem that answers an error; `lookup` is its kind for a LookupError. An error that is not the
+    caller's fault is logged here, and the answer says nothing of it.
 
-    A Problem comes back without its traceback and what it came of. The caller keeps it in a local variable of a
-    frame that the traceback holds: a cycle for every refusal, which anybody could make the collector look for."""
+    A Problem is returned without its traceback and cause: the caller keeps it in a variable of a frame that the
+    traceback would hold, a reference cycle for every refusal.
+    """
     if isinstance(error, Problem):
         error.__context__ = error.__cause__ = None
         return error.with_traceback(None)

@@ -1,7 +1,5 @@
-"""`server.db`, next to the loops: keys, who signed in with them, and links. Its tables, and a connection for each use.
-
-Decision 21 says how a file that alembic migrated is taken over.
-"""
+"""`server.db`, beside the loops: its tables for keys, sessions and links, and a connection for each use. Decision 21
+says how a file that alembic migrated is taken over."""
 
 from __future__ import annotations
 
@@ -76,17 +74,18 @@ second. `links.founded` is when the loop was made: another loop of its name is a
 
 
 class Database(storage.Database):
-    """One file, which need not be there: nothing but `writing(create=True)` makes it."""
+    """The file `server.db`. It need not exist; only `writing(create=True)` creates it."""
 
     def __init__(self, path: Path) -> None:
-        """Damaged where the file is something else, is damaged, or was written by a newer heedful."""
+        """Describe the file `path`. Raise Damaged if it is something else, is damaged, or was written by a newer
+        heedful."""
         super().__init__(path.absolute(), SCHEMA)
         if self.exists() and self._is_outdated():
             with self.writing():
                 pass
 
     def exists(self) -> bool:
-        """Whether there is a file; OSError where that cannot be told."""
+        """Return whether the file exists. Raise OSError if that cannot be told."""
         try:
             os.stat(self.path)
         except FileNotFoundError:
@@ -98,7 +97,7 @@ class Database(storage.Database):
             return 0 < self.check(connection) < self.schema.newest
 
     def version(self, connection: Connection) -> int:
-        """How many migration steps the file has had."""
+        """Return how many migration steps the file has had."""
         found = super().version(connection)
         query = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'alembic_version')"
         if found == 0 and connection.execute(query).fetchone() == (1,):
@@ -108,7 +107,7 @@ class Database(storage.Database):
         return found
 
     def check(self, connection: Connection) -> int:
-        """As every database; besides, a file without tables is Damaged unless it is empty."""
+        """Check the file as every database; in addition, a file without tables is Damaged unless it is empty."""
         found = super().check(connection)
         if found == 0 and os.stat(self.path).st_size:
             raise Damaged(f"{self.path}: expected a {self.schema.noun}, got a file of another kind or a damaged one")
@@ -116,8 +115,8 @@ class Database(storage.Database):
 
     @contextmanager
     def reading(self, wait: float | None = None) -> Iterator[Connection | None]:
-        """A transaction that reads; None where nothing was ever kept. TimeoutError where another process writes for
-        longer than `wait` seconds, 5 unless said."""
+        """Begin a transaction that reads; it yields None if nothing was ever kept. Raise TimeoutError if another
+        process writes for longer than `wait` seconds (5 by default)."""
         if not self.exists():
             yield None
             return
@@ -125,8 +124,8 @@ class Database(storage.Database):
             yield connection if self.is_filled(connection) else None
 
     def is_filled(self, connection: Connection) -> bool:
-        """Whether the tables are there: the process that made the first key may have stopped before. Damaged where
-        they are older than those of a file that was opened."""
+        """Return whether the tables are there: the process that made the first key may have stopped before. Raise
+        Damaged if they are older than those of a file that was opened."""
         found = self.check(connection)
         if 0 < found < self.schema.newest:
             raise Damaged(
@@ -136,7 +135,8 @@ class Database(storage.Database):
 
     @contextmanager
     def writing(self, create: bool = False) -> Iterator[Connection]:
-        """A transaction that writes, on the newest schema: on the disk when the block ends, undone where it raises."""
+        """Begin a transaction that writes, on the newest schema; it is on the disk when the block ends, and rolled back
+        if it raises."""
         if create:
             with suppress(FileExistsError):  # another process makes the same file
                 self.create()

@@ -1,4 +1,4 @@
-"""Decisions and feedback: how their bodies are decoded, what their routes do, and how a result is told."""
+"""Decisions and feedback: how their bodies are decoded, what their routes do, and what they answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from heedful.server.request import ApiRequest
 from heedful.server.schema import Decide, names
 
 PARAMETERS = ("person", "show", "id", "deferred", "context", "prior")
-"""The fields of the query that come with candidates that are raw numbers."""
+"""The query parameters of a request whose candidates are raw numbers."""
 
 
 # ---------------------------------------------------------------------------- codecs
@@ -94,13 +94,13 @@ async def take_feedback(request: ApiRequest) -> dict[str, Any] | list[dict[str, 
 
 
 def outcome(answer: Answer) -> str:
-    """What became of feedback, in a word."""
+    """Return what became of feedback, in a word."""
     return "late" if answer.late and answer.status == "applied" else answer.status
 
 
 def accepted(answer: Answer) -> dict[str, Any]:
-    """An answer as an object. Problem "rejected", with all of it, where that is what it says; "lost-decision" where it
-    is about one."""
+    """Return an answer as an object. Raise Problem, with the answer in it, if it is rejected: "lost-decision" if its
+    decision was lost, otherwise "rejected"."""
     if answer.status == "rejected":
         kind = "lost-decision" if isinstance(answer, LostDecision) else "rejected"
         raise Problem(kind, answer.reason or "rejected", answer=_fields(answer))
@@ -108,14 +108,14 @@ def accepted(answer: Answer) -> dict[str, Any]:
 
 
 def _fields(answer: Answer) -> dict[str, Any]:
-    """An answer as an object. One that is rejected repeats no key that came in the place of an id."""
+    """Return an answer as an object. If it is rejected, anything in it that looks like a key is masked."""
     if answer.status == "rejected":
         answer = answer._replace(event=mask_keys(answer.event), reason=mask_keys(answer.reason or "rejected"))
     return answer._asdict()
 
 
 def from_numbers(body: bytes | memoryview, parameters: dict[str, Any], columns: int) -> dict[str, Any]:
-    """A request whose candidates are raw numbers, and whose other fields are `parameters`."""
+    """Return the fields of a request whose candidates are raw numbers; `parameters` are its other fields."""
     given = parameters.copy()
     scored = given.pop("prior", False)
     rows = codecs.matrix(body, columns + scored)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Text(NamedTuple):
-    """An answer that is no object."""
+    """The description of an answer that is text, not an object."""
 
     media: str
     schema: dict[str, Any]
@@ -70,7 +70,7 @@ _QUERY: dict[str, dict[str, Any]] = {
 
 
 def openapi(routes: Sequence[Route], version: str) -> bytes:
-    """The description of routes, as JSON."""
+    """Return the description of these routes as JSON."""
     bodies = [each for route in routes for each in (route.takes, route.gives) if not isinstance(each, Text | None)]
     schemas, components = msgspec.json.schema_components([*bodies, Problem], ref_template="#/components/schemas/{name}")
     known = dict(zip([*map(str, bodies), "problem"], schemas))
@@ -130,7 +130,7 @@ def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _name(route: Route) -> str:
-    """The name of an operation: get_loops, get_loop, post_decisions, delete_person."""
+    """Return the name of an operation: get_loops, get_loop, post_decisions, delete_person."""
     return f"{route.method.lower()}_{route.template.rpartition('/')[2].strip('{}').partition('.')[0]}"
 
 
@@ -139,7 +139,7 @@ def _query_parameter(name: str) -> dict[str, Any]:
 
 
 def _beside_numbers(name: str) -> dict[str, Any]:
-    """A parameter that comes with raw numbers: the other forms of a body have it as a field."""
+    """Return the description of a query parameter that comes with raw numbers; other bodies have it as a field."""
     found = _query_parameter(name) | {"description": "with application/octet-stream only"}
     if name == "context":
         found["content"] = {"application/json": {"schema": found.pop("schema")}}

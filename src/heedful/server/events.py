@@ -1,4 +1,4 @@
-"""The events of a loop as they come: a stream of server-sent events, from any place in the log on."""
+"""The events of a loop as a stream of server-sent events, from any place in its log."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from heedful.server.loop_worker import LoopWorker
 KINDS = ("item", "decision", "activate", "feedback", "undo", "rollback")
 AT_ONCE = 500
 SILENCE = 15.0
-"""Seconds after which a comment says that the stream is alive."""
+"""Seconds of silence after which a comment says that the stream is alive."""
 LOOK = 1.0
-"""Seconds between two looks at what another process wrote."""
+"""Seconds between two looks at what other processes wrote."""
 TOGETHER, PAUSE = 25, 0.005
-"""Of those who follow a loop, how many are told something in one turn of the event loop, and seconds until the next."""
+"""How many followers of a loop are sent events in one turn of the event loop, and the seconds until the next."""
 
 log = logging.getLogger("heedful.server")
 
@@ -36,7 +36,7 @@ Holds = Callable[[], Awaitable[bool]]
 
 
 async def always() -> bool:
-    """Nothing but the gate says when a stream ends."""
+    """Return True: nothing but authentication ends a stream."""
     return True
 
 
@@ -68,14 +68,14 @@ def stream(
 
 
 class Stream(StreamingResponse):
-    """An answer that lasts; the loop stays open for it."""
+    """A streaming answer, during which the loop stays open."""
 
     def __init__(self, parts: AsyncIterator[bytes], worker: LoopWorker) -> None:
         super().__init__(parts, media_type="text/event-stream", headers={"cache-control": "no-store"})
         self._desk = worker
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Send it, until its end or its reader's."""
+        """Send the stream until it ends or its reader leaves."""
         with self._desk:
             await super().__call__(scope, receive, send)
 
@@ -138,18 +138,18 @@ async def _parts(
 
 
 class Round(NamedTuple):
-    """Events that came one after the other, as they are told."""
+    """Consecutive events of a log, ready to be sent."""
 
     since: int
-    """the place in the log before them"""
+    """the sequence number before them"""
     upto: int
-    """the place of the last that was looked at"""
+    """the last sequence number that was looked at"""
     events: Sequence[tuple[int, str, bytes]]
-    """(place, kind, text)"""
+    """(sequence number, kind, text) of each"""
 
     def told(self, after: int, kinds: tuple[str, ...]) -> tuple[bytes, int] | None:
-        """(those of these kinds after some place, as text; the place of the last); None where some before are not
-        here."""
+        """Return (the events of these kinds after a sequence number as text, the last sequence number); None if some
+        before these are missing here."""
         if after < self.since:
             return None
         mine = [(seq, text) for seq, kind, text in self.events if seq > after and kind in kinds]
@@ -163,8 +163,9 @@ _MISSED = Round(2**62, 0, ())
 
 
 class Feed:
-    """What is new in a loop, for all who follow it: the log is read once for all of them, and a few at a time are told,
-    so that others have a turn. Nothing that was told is kept: who was forgotten may be in it."""
+    """The new events of a loop for all who follow it. The log is read once for all of them, and a few at a time are
+    sent events, so that others have a turn. Nothing that was sent is kept: it may be about somebody who was forgotten
+    since."""
 
     def __init__(self, service: ServerContext, worker: LoopWorker, after: int) -> None:
         self._service, self._desk = service, worker
@@ -173,7 +174,7 @@ class Feed:
 
     @classmethod
     def of(cls, service: ServerContext, worker: LoopWorker, after: int) -> Feed:
-        """That of a loop; a new one begins after some place in its log."""
+        """Return the feed of a loop; a new one begins after the given place in its log."""
         feed: Feed | None = service.feeds.get(worker)
         if feed is None:
             feed = service.feeds[worker] = cls(service, worker, after)
@@ -221,7 +222,7 @@ class Feed:
 
 
 async def _wait(changed: asyncio.Event, stopping: asyncio.Event) -> None:
-    """Until something was written here, the server is about to stop, or it is time to look."""
+    """Wait until something was written here, the server is about to stop, or it is time to look."""
     waiting = [asyncio.ensure_future(changed.wait()), asyncio.ensure_future(stopping.wait())]
     await asyncio.wait(waiting, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
     for each in waiting:
@@ -229,7 +230,7 @@ async def _wait(changed: asyncio.Event, stopping: asyncio.Event) -> None:
 
 
 def _round(loop: Loop, after: int) -> tuple[Round, bool]:
-    """(the next events, whether there may be more)."""
+    """Return (the next events, whether there may be more)."""
     exporter = Exporter(loop, by_name=True)
     found: list[tuple[int, str, bytes]] = []
     seen, last = 0, after

@@ -1,7 +1,5 @@
-"""What the head of a request must be, beyond what the parser refuses: nobody on the way may read another one of it.
-
-All of it is RFC 9112 and RFC 9110, on the strict side: what is refused here is nothing that a client sends.
-"""
+"""What the head of a request must be, beyond what the parser refuses, so that no proxy on the way reads it as another
+request. It is RFC 9112 and RFC 9110 on the strict side; no client sends what is refused here."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 Lines = Sequence[tuple[bytes, bytes]]
-"""Headers as they came, their names in small letters."""
+"""Headers as they came, with their names in lower case."""
 
 _AUTHORITY = rb"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})*)(?::[0-9]{0,5})?"
 _HOST = re.compile(_AUTHORITY)
@@ -19,7 +17,7 @@ _OFFER = (b"upgrade", b"http2-settings")
 
 
 def fault(version: str, target: bytes, headers: Lines) -> str | None:
-    """What is wrong with a head, "Host: expected ..., got ..."; None where nothing is.
+    """Return what is wrong with the head of a request, "Host: expected ..., got ..."; None if nothing is.
 
     `version` is "1.1" or another, `target` the target of the request as it came.
     """
@@ -45,8 +43,8 @@ def fault(version: str, target: bytes, headers: Lines) -> str | None:
 
 
 def split_target(target: bytes) -> tuple[bytes | None, bytes]:
-    """(the authority of a target that has one, the path and query): by RFC 9112, 3.2.2, a Host header does not count
-    where the target has an authority."""
+    """Return (the authority of a target that has one, its path and query). By RFC 9112, 3.2.2, the Host header does not
+    count if the target has an authority."""
     if target.startswith(b"/"):
         return None, target
     match = _ABSOLUTE.fullmatch(target)
@@ -55,7 +53,7 @@ def split_target(target: bytes) -> tuple[bytes | None, bytes]:
 
 
 def without_offer(headers: Lines) -> list[tuple[bytes, bytes]]:
-    """Headers without the offer of another protocol; what else Connection says stays: also that it closes."""
+    """Return headers without the offer of another protocol; the rest of Connection stays, so that "close" does."""
     kept = []
     for name, value in headers:
         if name == b"connection":

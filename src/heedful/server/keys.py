@@ -1,8 +1,8 @@
-"""Who may do what: keys. The server keeps only their digests.
+"""Keys: who may do what. The server keeps only their digests.
 
-A key is `hk_<8 characters>_<256 random bits>`. The first eleven characters are its prefix, which may be shown and
-logged. The whole text is shown once, to the person who makes it, and never written down: neither in the database nor
-in a log nor in an error.
+A key is `hk_<8 characters>_<256 random bits>`. Its first eleven characters are its prefix, which may be shown and
+logged. The whole text is shown once, to the person who makes it, and is never written down: not in the database, in a
+log, or in an error.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from heedful.storage import Connection, Damaged
 
 SCOPES = ("decide", "feedback", "read", "admin")
 SHAPE = re.compile(r"hk_[a-z0-9]{8}_[A-Za-z0-9_-]{43}")
-"""What every key looks like."""
+"""The form of a key."""
 
 RATES = 0.001, 1_000_000.0
-"""Requests per second, the fewest and the most that a limit may be."""
+"""The lowest and highest limit, in requests per second."""
 
 _TENANT = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _SECRET = re.compile(r"(hk_[a-z0-9]{8}_)[A-Za-z0-9_-]+")
@@ -41,7 +41,7 @@ Stamp = tuple[int, ...]
 
 
 class Key(NamedTuple):
-    """A key, as far as it is known afterwards."""
+    """A key as it is known after it was made."""
 
     prefix: str
     """hk_xxxxxxxx"""
@@ -58,11 +58,12 @@ class Key(NamedTuple):
 
 
 class Keys:
-    """The keys of a folder, in its `server.db`, which is made with the first key. Any number of processes may have it
+    """The keys of a folder, in its `server.db`, which is created with the first key. Several processes may have it
     open."""
 
     def __init__(self, folder: Path) -> None:
-        """Damaged, a ValueError, where `server.db` is something else, is damaged, or was written by a newer heedful."""
+        """Open the keys of `folder`. Raise Damaged, a ValueError, if `server.db` is something else, is damaged, or was
+        written by a newer heedful."""
         self._database = Database(Path(folder) / "server.db")
         self.path = self._database.path
         self._file = str(self.path)
@@ -76,7 +77,7 @@ class Keys:
     def create(
         self, name: str, *, tenant: str = "main", scopes: Iterable[str] = SCOPES, rate: float | None = None
     ) -> tuple[Key, str]:
-        """Make a key: (what is kept of it, its text). The text is not to be had again."""
+        """Make a key and return (what is kept of it, its text). The text cannot be had again."""
         row = _name(name), tenant_name("tenant", tenant), " ".join(_scopes(scopes)), check_rate("rate", rate)
         with self._database.writing(create=True) as connection:
             while True:
@@ -90,7 +91,8 @@ class Keys:
             return self._key_of(connection, prefix), key
 
     def revoke(self, prefix: str) -> Key:
-        """End a key for good; once more changes nothing. LookupError where there is none of that prefix."""
+        """End a key for good and return it; revoking it again changes nothing. Raise LookupError if no key has that
+        prefix."""
         self._check_exists(prefix)
         with self._database.writing() as connection:
             ended = "UPDATE keys SET revoked = ? WHERE prefix = ? AND revoked IS NULL"
@@ -105,8 +107,8 @@ class Keys:
         rate: float | EllipsisType | None = ...,
         name: str | None = None,
     ) -> Key:
-        """Change what is given of a key. LookupError where there is none of that prefix, ValueError where it was
-        revoked."""
+        """Change those settings of a key that are given, and return it. Raise LookupError if no key has that prefix,
+        and ValueError if it was revoked."""
         fields: dict[str, Any] = {} if scopes is None else {"scopes": " ".join(_scopes(scopes))}
         fields |= {} if rate is ... else {"rate": check_rate("rate", rate)}
         fields |= {} if name is None else {"name": _name(name)}
@@ -127,18 +129,18 @@ class Keys:
     # ------------------------------------------------------------------------ reading
 
     def all(self) -> list[Key]:
-        """Every key, in the order of making."""
+        """Return every key, in the order in which they were made."""
         with self._database.reading() as connection:
             return [] if connection is None else self._rows(connection)
 
     def exist(self) -> bool:
-        """Whether any key was ever made, revoked or not."""
+        """Return whether any key was ever made, revoked or not."""
         with self._database.reading() as connection:
             return connection is not None and connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone() is not None
 
     def trace(self) -> Stamp | None:
-        """What the file looks like from outside, which takes a microsecond: it differs from an earlier one as soon as
-        a key was made or changed, unless that was in the same tick of the clock. None where there is no file."""
+        """Return what the file looks like from outside, which takes a microsecond; None without a file. It differs from
+        an earlier one once a key was made or changed, unless that was within the same tick of the clock."""
         try:
             seen = os.stat(self._file)
         except FileNotFoundError:
@@ -146,9 +148,8 @@ class Keys:
         return seen.st_dev, seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size
 
     def since(self, stamp: Stamp | None, wait: float = 0.0) -> tuple[Stamp, list[Key]] | None:
-        """(another stamp, every key) where anything was made or changed since `stamp` was given; None is older than
-        everything. TimeoutError where another process is in the middle of writing for longer than `wait` seconds:
-        what it writes is not there yet."""
+        """Return (a new stamp, every key) if a key was made or changed since `stamp` was returned (None: ever),
+        otherwise None. Raise TimeoutError if another process keeps writing for longer than `wait` seconds."""
         with self._watching:
             try:
                 return self._since(stamp, wait)
@@ -195,7 +196,7 @@ class Keys:
             raise _no_such_key(prefix)
 
     def _key(self, row: Sequence[Any]) -> Key:
-        """A row as a key. Damaged where it is not as it was written."""
+        """Return a row as a key. Raise Damaged if it is not as it was written."""
         prefix, name, tenant, scopes, rate, digest, created, revoked = row
         try:
             whole = type(prefix) is type(name) is str and type(digest) is bytes and len(digest) == 32
@@ -212,12 +213,12 @@ class Keys:
 
 
 def mask_prefix(text: str) -> str:
-    """text with no more than the prefix of any key in it."""
+    """Return `text` with every key in it cut to its prefix."""
     return _SECRET.sub(r"\1...", text)
 
 
 def _describe(value: Any) -> str:
-    """A short account of a value for an error message; of a key no more than its prefix."""
+    """Return a short account of a value for an error message, with keys cut to their prefixes."""
     return mask_prefix(describe(value))
 
 
@@ -234,7 +235,8 @@ def _name(value: Any) -> str:
 
 
 def tenant_name(name: str, value: Any) -> str:
-    """value as the name of a tenant, which is that of a folder. ValueError, by `name`, where it is none."""
+    """Return `value` as the name of a tenant, which is also the name of its folder. Raise ValueError, beginning with
+    `name`, if it is none."""
     if not isinstance(value, str) or not _TENANT.fullmatch(value):
         expected = "expected 1 to 40 of a-z, 0-9 and -, the first of them no -"
         raise ValueError(f"{name}: {expected}, got {_describe(value)}")
@@ -242,7 +244,8 @@ def tenant_name(name: str, value: Any) -> str:
 
 
 def check_rate(name: str, value: Any) -> float | None:
-    """value as a limit in requests per second; None for none."""
+    """Return `value` as a limit in requests per second, None for no limit. Raise ValueError, beginning with `name`, if
+    it is none."""
     if value is None:
         return None
     if not is_number(value, int, float) or not RATES[0] <= value <= RATES[1]:
@@ -271,7 +274,7 @@ def _read_scopes(kept: str) -> frozenset[str]:
 
 
 def in_order(scopes: Iterable[str]) -> list[str]:
-    """Scopes in the order of `SCOPES`, each once."""
+    """Return scopes in the order of `SCOPES`, each once."""
     held = set(scopes)
     return [scope for scope in SCOPES if scope in held]
 

@@ -1,8 +1,8 @@
-"""Links that let people answer one study, or see its ranking, without a key.
+"""Links with which people without a key answer a study, or see its ranking.
 
 A link is /s/TOKEN, where TOKEN is 256 random bits; the server keeps only its digest. It is shown once, to the person
-who makes it. Anyone who has it may answer the study it was made for, or see its ranking, until it ends or is revoked,
-and nothing else.
+who makes it. Anyone who has it may answer the study that it was made for, or see its ranking, until it ends or is
+revoked, and may do nothing else.
 """
 
 from __future__ import annotations
@@ -24,64 +24,65 @@ from heedful.server.database import Database
 LENGTH = 43
 """Characters of a token: 256 random bits."""
 LASTS = 60.0, 366 * 86_400.0
-"""Seconds that a link lasts, at least and at most."""
+"""The shortest and longest life of a link, in seconds."""
 WEEK = 7 * 86_400.0
 WAIT = 0.2
-"""Seconds that a look at the database waits for another process: anybody may cause one."""
+"""Seconds that a look at the database waits for another process; anybody can cause one."""
 FRESH = 1.0
-"""Seconds that what the database said of a link holds."""
+"""Seconds for which a link found in the database is used without another look."""
 STALE = 30.0
-"""Seconds that it holds while the database cannot be read, since somebody is writing."""
+"""Seconds for which it is used while the database cannot be read because somebody is writing."""
 KNOWN = 1000
-"""Links that are remembered."""
+"""The most links that are kept in memory."""
 PEOPLE = 1000
-"""People that a link lets in, unless said."""
+"""How many people a link lets in by default."""
 MOST_PEOPLE = 100_000
 COOKIE = re.compile(r"([A-Za-z0-9_-]{22})\.([0-9a-f]{32})")
 """What a participant's browser keeps: random bits, and the link's signature of them."""
 NOBODY, OTHERS = "guest", ("you", "guest")
-"""The segment of a link without one; and what no segment is called, since the answers of others go by these names: of
-who sits at the server (`heedful.studies.answers.OWN`), and of who came by a link without one."""
+"""The name that stands for the segment of a link without one, and the names that no segment may have, because the
+answers of others are kept under them: of the person at the server (`heedful.studies.answers.OWN`), and of those who
+came by a link without a segment."""
 _TOKEN = re.compile(rf"[A-Za-z0-9_-]{{{LENGTH}}}")
 _SEGMENT = re.compile(r"[^\W_](?:[\w .-]{0,58}[\w.-])?")
 _LETTERS = string.ascii_lowercase + string.digits
 
 
 class Link(NamedTuple):
-    """A link, as far as it is known afterwards."""
+    """A link as it is known after it was made."""
 
     handle: str
-    """what it is called"""
+    """the name by which people refer to it"""
     tenant: str
     loop: str
     founded: int
-    """when the loop was made, in microseconds since 1970"""
+    """when the loop was created, in microseconds since 1970"""
     segment: str
-    """whose answers come through it; "" where nobody said"""
+    """the segment of people who answer by it; "" for none"""
     created: int
     ends: int
     revoked: int | None
     secret: bytes
-    """what the cookies of its participants are signed with"""
+    """the key that signs the cookies of its participants"""
     most: int
-    """people it lets in"""
+    """how many people it lets in"""
     begun: int
-    """people it has let in"""
+    """how many people it has let in"""
     shows: bool
-    """whether it shows the ranking, of the segment where one is said; otherwise it asks"""
+    """whether it shows the ranking (of its segment, if it has one) instead of asking questions"""
 
     def good(self, now: int) -> bool:
-        """Whether it may be used, at a moment in microseconds since 1970."""
+        """Return whether the link may be used at a time in microseconds since 1970."""
         return self.revoked is None and now < self.ends
 
     def cookie(self) -> str:
-        """What the browser of somebody new is to keep."""
+        """Return a new cookie for the browser of a new participant."""
         drawn = secrets.token_urlsafe(16)
         return f"{drawn}.{self._sign('cookie', drawn)}"
 
     def person(self, cookie: str) -> str | None:
-        """Who has that cookie, as 12 hexadecimal digits from which it is not to be had; None where this link made no
-        such one."""
+        """Return the participant with this cookie, as 12 hexadecimal digits from which the cookie cannot be found; None
+        if this link did not make it."""
         match = COOKIE.fullmatch(cookie)
         if match is None or not compare_digest(match[2], self._sign("cookie", match[1])):
             return None
@@ -95,10 +96,11 @@ _COLUMNS = ", ".join(Link._fields)
 
 
 class Links:
-    """The links of a folder, in its `server.db`, next to the keys; the file is made with the first of either."""
+    """The links of a folder, in its `server.db`, which is created with the first key or link."""
 
     def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
-        """Damaged, a ValueError, where `server.db` is something else, is damaged, or was written by a newer heedful."""
+        """Open the links of `folder`. Raise Damaged, a ValueError, if `server.db` is something else, is damaged, or was
+        written by a newer heedful."""
         self._database = Database(Path(folder) / "server.db")
         self._clock = clock
         self._seen: dict[bytes, tuple[Link, float]] = {}
@@ -114,8 +116,8 @@ class Links:
         people: int = PEOPLE,
         shows: bool = False,
     ) -> tuple[Link, str]:
-        """Make a link for so many people, or one that `shows` the ranking of a segment, whatever that is called: (what
-        is kept of it, its token). The token is not to be had again. ValueError, by name."""
+        """Make a link that lets in so many `people`, or that `shows` the ranking of a segment, and return (what is kept
+        of it, its token). The token cannot be had again. Raise ValueError, naming the field, on bad input."""
         segment = segment if shows else check_segment("segment", segment)
         if not is_number(seconds, int, float) or not LASTS[0] <= seconds <= LASTS[1]:
             raise ValueError(f"lasts: expected a minute to a year, got {describe(seconds)} seconds")
@@ -130,14 +132,14 @@ class Links:
         return link, token
 
     def begin(self, token: str) -> bool:
-        """Let one more in; False where so many as it was made for have come, or it has ended."""
+        """Let one more person in; return False if the link is full or has ended."""
         good = "digest = ? AND revoked IS NULL AND ends > ? AND begun < most"
         with self._database.writing() as connection:
             made = connection.execute(f"UPDATE links SET begun = begun + 1 WHERE {good}", (_digest(token), self._now()))
             return bool(made.rowcount)
 
     def revoke(self, tenant: str, loop: str, handle: str) -> bool:
-        """End a link at once; whether there was one of that handle that had not been ended so."""
+        """End a link at once; return whether there was such a link that had not been revoked."""
         if not self._database.exists():
             return False
         here = "tenant = ? AND loop = ? AND handle = ? AND revoked IS NULL"
@@ -148,11 +150,12 @@ class Links:
         return bool(ended)
 
     def all(self, tenant: str, loop: str, founded: int) -> list[Link]:
-        """Every link of a study, in the order of making."""
+        """Return every link of a study, in the order in which they were made."""
         return self._links("tenant = ? AND loop = ? AND founded = ?", (tenant, loop, founded))
 
     def at(self, token: str) -> Link | None:
-        """The link of a token, if it may be used; None otherwise. TimeoutError where another process is writing."""
+        """Return the link of a token if it may be used; otherwise None. Raise TimeoutError if another process is
+        writing."""
         if not _TOKEN.fullmatch(token):
             return None
         digest, now = _digest(token), self._clock()
@@ -173,13 +176,13 @@ class Links:
         return seen[0] if seen[0].good(self._now()) else None
 
     def find_cached(self, token: str) -> Link | None:
-        """As `at`, where the database need not be asked; None otherwise, and where it may not be used."""
+        """Return the link of a token if it may be used and the database need not be asked; otherwise None."""
         seen = self._seen.get(_digest(token)) if len(token) == LENGTH else None
         fresh = seen is not None and 0 <= self._clock() - seen[1] < FRESH
         return seen[0] if fresh and seen is not None and seen[0].good(self._now()) else None
 
     def has_ended(self, token: str) -> bool:
-        """Whether the token is of a link that was good once."""
+        """Return whether the token is of a link that could be used once."""
         return bool(_TOKEN.fullmatch(token) and self._links("digest = ?", [_digest(token)], WAIT))
 
     def _links(self, here: str, values: Sequence[Any], wait: float | None = None) -> list[Link]:
@@ -194,7 +197,7 @@ class Links:
 
 
 def check_segment(name: str, value: Any) -> str:
-    """value as the name of a segment, "" for none. ValueError where it is none."""
+    """Return `value` as the name of a segment, "" for none. Raise ValueError if it is none."""
     if value == "":
         return ""
     if not isinstance(value, str) or not _SEGMENT.fullmatch(value):

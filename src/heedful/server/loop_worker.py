@@ -1,8 +1,8 @@
-"""An open loop behind the server's event loop: what comes at the same moment is committed together.
+"""An open loop behind the server's event loop: events that arrive at the same time are committed together.
 
-One thread reads requests, decides, commits and learns; the disk is waited for once for all that had come by then. So
-nobody waits for the interpreter's lock, and a commit costs each of many callers little. What would hold the others up
-is done in a thread of its own: what waits for another writer, what folds the log again, what reads much.
+One thread parses requests, decides, commits and learns, and waits for the disk once for all events that had come by
+then. Nobody has to wait for the interpreter's lock, and a commit costs each of many callers little. Work that would
+hold up others is done in other threads: waiting for another writer, folding the log again, reading much.
 """
 
 from __future__ import annotations
@@ -28,48 +28,49 @@ from heedful.storage import Moved
 T = TypeVar("T")
 
 Request = tuple[list[PendingEvent], "asyncio.Future[Sequence[Answer]]"]
-"""The events that a request hands in, and what it waits for."""
+"""The events that a request submits, and the future of their answers."""
 Group = list[Request]
 
 THREADS = 4
-"""Threads that one loop takes at a time for what is long."""
+"""How many threads one loop takes at a time for long work."""
 WRITE_AHEAD = 4_000_000
-"""Bytes after which the write-ahead file is moved: often, so that the disk never has much to do at once."""
+"""Bytes after which the write-ahead file is moved to the log: often, so that the disk never has much to do at once."""
 
 log = logging.getLogger("heedful.server")
 
 GROUP = 256
-"""Requests that are not kept waiting for others to come; more events than that are committed in a thread."""
+"""The number of waiting requests that are committed without waiting for others to come. More events than that are
+committed in a thread."""
 
 LARGE, FEW, NUMBERS = 2000, 100, 2**20
-"""From how many candidates on a request is worked on in a thread, where they are names; from how many objects that come
-along, or events in a list; and from how many bytes of raw numbers."""
+"""The number of candidates that are names, the number of mappings or events in a list, and the number of bytes of raw
+numbers, from which on a request is handled in a thread."""
 
 
 class LoopWorker:
-    """One open loop, for the thread of one event loop."""
+    """An open loop, used by the thread of one event loop."""
 
     def __init__(self, loop: Loop, pool: Executor) -> None:
-        """`pool` runs what takes long."""
+        """Serve `loop`, with long work done in `pool`."""
         self.loop = loop
         self.projection = loop.projection
         self._slow = loop.projection.interaction.slow
-        """whether a decision, and a lesson, take milliseconds: nobody else waits for them, they are done in a thread"""
+        """whether a decision or a lesson takes milliseconds, and is therefore done in a thread"""
         if self._slow:
             use_one_core()
         self.users = 0
-        """requests under way: it is not closed under them"""
+        """requests under way, under which it is not closed"""
         self.used = time.monotonic()
         self.groups = 0
         self.committed = 0
-        """groups and events written by this thread"""
+        """groups and events that this thread has committed"""
         self.changed = asyncio.Event()
-        """set, and made again, after every group"""
+        """an event that is set, and replaced, after every commit"""
         self._pool = pool
         self._aio = asyncio.get_running_loop()
         self._waiting: Group = []
         self._durable = loop.settings.durable == "decision"
-        """whether a commit waits for the disk; otherwise decisions do not, and all else waits in a thread"""
+        """whether every commit waits for the disk; otherwise decisions do not, and all else waits in a thread"""
         self._unsynced: list[tuple[Request, Sequence[Answer]]] = []
         self._syncing = False
         self._looked_at = 0
@@ -77,10 +78,11 @@ class LoopWorker:
         self._keeping = False
         self._threads = asyncio.Semaphore(THREADS)
         self.unerased: float | None = None
-        """when it was last tried to remove what is left of somebody; None where nothing is"""
+        """when it was last tried to remove the bytes of a forgotten person; None if none are left"""
         self._file = _file(self.log_path)
         self.moved = self._file is None
-        """whether it was found that its file is no longer the one that was opened: it has to be opened again"""
+        """whether the file was found to be no longer the one that was opened, so that the loop has to be opened
+        again"""
         self.projection.log.leave_write_ahead()
 
     def __enter__(self) -> LoopWorker:
@@ -93,18 +95,18 @@ class LoopWorker:
 
     @property
     def busy(self) -> bool:
-        """Whether anything is under way."""
+        """whether anything is under way"""
         unfinished = self._in_thread or self._keeping or self._syncing or self.unerased is not None
         return self.users > 0 or bool(self._waiting) or unfinished
 
     # ------------------------------------------------------------------------ what is asked most
 
     async def decide(self, given: dict[str, Any], large: bool = False) -> Decision:
-        """As `Loop.decide`; what is `large` is worked on in a thread."""
+        """Decide as `Loop.decide` does; a `large` request is handled in a thread."""
         return (await self.decide_once(given, large))[0]
 
     async def decide_once(self, given: dict[str, Any], large: bool = False) -> tuple[Decision, bool]:
-        """The same, and whether the decision was there before."""
+        """Return (the decision, whether it was there before)."""
         while (draft := None if large else self.decision_of(given)) is not None:
             if not isinstance(draft, PendingEvent):
                 return draft, True
@@ -114,7 +116,7 @@ class LoopWorker:
         return await self.decide_in_thread(partial(self.loop.decide, **given), given.get("id"))
 
     async def decide_in_thread(self, work: Callable[[], Decision], id: Any) -> tuple[Decision, bool]:
-        """The decision that `work` makes under an id, in a thread, and whether it was there before."""
+        """Return (the decision that `work` makes in a thread, whether there was one with that id before)."""
 
         def work_once() -> tuple[Decision, bool]:
             there = id is not None and self.projection.find_decision(check_id("id", id)) is not None
@@ -123,8 +125,8 @@ class LoopWorker:
         return await self.run(work_once)
 
     def decision_of(self, given: dict[str, Any]) -> PendingEvent | Decision | None:
-        """The event of a decision, to be handed in; or the decision that was made under its id before. None where it
-        takes long, or another process may have put there what it names: `decide` sees to that."""
+        """Return the event of a decision, to be submitted, or the decision made earlier under its id. Return None if it
+        takes long, or names what another process may have put there; `decide` handles these."""
         among = given.get("candidates")
         size = len(among) if isinstance(among, Sized) else len(self.projection.catalogue.current)
         if self._slow or size > LARGE:
@@ -141,7 +143,7 @@ class LoopWorker:
         return self.loop.decider.propose(asked) if isinstance(asked, DecisionRequest) else asked
 
     async def feedback(self, event: dict[str, Any], large: bool = False) -> Answer:
-        """As `Loop.feedback`."""
+        """Learn as `Loop.feedback` does."""
         draft = None if large else self.feedback_of(event)
         if draft is None:
             return await self.run(partial(self.loop.feedback, event))
@@ -151,15 +153,15 @@ class LoopWorker:
         return answer
 
     def feedback_of(self, event: dict[str, Any]) -> PendingEvent | Answer | None:
-        """The event of feedback, to be handed in; or the answer that rejects it. None where another process may have
-        made the decision: `feedback` sees to that."""
+        """Return the event of feedback, to be submitted, or the answer that rejects it. Return None if another process
+        may have made its decision; `feedback` handles that."""
         form = event.copy()
         decision, id, at = form.pop("decision", None), form.pop("id", None), form.pop("time", None)
         draft = self.loop.feedback_reader.read(decision, id, at, form)
         return None if isinstance(draft, UnknownDecision) else draft
 
     async def feedback_many(self, events: list[Any], large: bool = False) -> list[Answer]:
-        """As `Loop.feedback_many`."""
+        """Learn as `Loop.feedback_many` does."""
         if large or len(events) > FEW:
             return await self.run(partial(self.loop.feedback_many, events))
         drafts = self.loop.feedback_reader.read_many(events)
@@ -170,15 +172,15 @@ class LoopWorker:
         return [draft if isinstance(draft, Answer) else next(answers) for draft in drafts]
 
     async def run(self, work: Callable[[], T]) -> T:
-        """What `work` gives, done in a thread."""
+        """Return the result of `work`, done in a thread."""
         answer = await self.read(work)
         self._tell_watchers()
         self._look_after()
         return answer
 
     async def read(self, work: Callable[[], T]) -> T:
-        """What `work`, which writes nothing, gives, done in a thread. Moved where the file went: what is in memory is
-        of one that nobody can find again."""
+        """Return the result of `work`, which writes nothing, done in a thread. Raise Moved if the file has gone: what
+        is in memory is of a log that nobody can find again."""
         async with self._threads:  # one loop does not take the threads of all
             return await self._aio.run_in_executor(self._pool, self._run_here, work)
 
@@ -194,14 +196,14 @@ class LoopWorker:
             raise
 
     def has_moved(self) -> bool:
-        """Whether its file is no longer the one that was opened."""
+        """Return whether the file is no longer the one that was opened."""
         self.moved = self.moved or _file(self.log_path) != self._file
         return self.moved
 
     # ------------------------------------------------------------------------ committing
 
     async def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
-        """What became of each, once it is on the disk and learned."""
+        """Return the answer to each of these events, once they are on the disk and learned."""
         answers: asyncio.Future[Sequence[Answer]] = self._aio.create_future()
         self._waiting.append((drafts, answers))
         if not self._scheduled and not self._in_thread:
@@ -210,7 +212,7 @@ class LoopWorker:
         return await answers
 
     def _flush(self) -> None:
-        """Commit what is waiting, unless more has come since it was last looked at: then that goes along."""
+        """Commit what is waiting; if more has come since the last look, wait one more turn of the event loop."""
         if self._looked_at < len(self._waiting) < GROUP and not self._in_thread:
             self._looked_at, self._scheduled = len(self._waiting), True
             self._aio.call_soon(self._flush)
@@ -236,7 +238,7 @@ class LoopWorker:
         self._look_after()
 
     def _answer_or_sync(self, group: Group, answers: Sequence[Answer]) -> None:
-        """Answer a group that this thread committed: at once, but for what has yet to reach the disk."""
+        """Answer a group that this thread committed: at once, except for what has yet to reach the disk."""
         if self._durable:
             self._answer(group, answers)
             return
@@ -250,7 +252,7 @@ class LoopWorker:
         self._sync()
 
     def _sync(self) -> None:
-        """Wait in a thread until what was committed is on the disk, once for all that had been by then."""
+        """Wait in a thread until all that was committed is on the disk, once for all events that had come by then."""
         if self._unsynced and not self._syncing:
             self._syncing, waiting = True, self._unsynced
             self._unsynced = []
@@ -302,7 +304,7 @@ class LoopWorker:
         self.changed = asyncio.Event()
 
     def _keep_up(self) -> None:
-        """Move the write-ahead file, and keep a snapshot where one is due, in a thread next to the commits."""
+        """Move the write-ahead file to the log, and write a snapshot if one is due, in a thread beside the commits."""
         if not self._keeping:
             self._keeping = True
             self._aio.run_in_executor(self._pool, self._move_and_snapshot).add_done_callback(self._finish_keeping)
@@ -324,17 +326,17 @@ class LoopWorker:
 
     @property
     def path(self) -> str:
-        """Where the loop's folder is."""
+        """the path of the loop's folder"""
         return os.fspath(self.loop.path)
 
     @property
     def log_path(self) -> str:
-        """Where its log is."""
+        """the path of its log"""
         return os.fspath(self.projection.log.path)
 
 
 def _file(path: str) -> tuple[int, int] | None:
-    """Which file it is, wherever it is moved to; None where there is none."""
+    """Return the identity of a file, which stays with it when it is moved; None if there is no file."""
     try:
         there = os.stat(path)
     except OSError:
@@ -344,8 +346,8 @@ def _file(path: str) -> tuple[int, int] | None:
 
 @cache
 def use_one_core() -> None:
-    """From now on products of matrices take one core: a second one, where another request has it, is waited for in a
-    loop that takes the rest of the machine (a question among 1,000 items .37 s instead of .006)."""
+    """Make products of matrices use one core from now on. Waiting for a second core that another request has is a busy
+    loop that takes the rest of the machine (a question among 1,000 items took .37 s instead of .006)."""
     import scipy.linalg  # noqa: F401  brings a BLAS of its own, which is to be there by now
     from threadpoolctl import threadpool_limits
 

@@ -1,7 +1,7 @@
-"""The loops of a folder, opened when somebody asks for them and closed when nobody does any more.
+"""The loops of a folder, opened when a request needs them and closed when they are idle.
 
 `DIR/cars.heedful` belongs to the tenant main, `DIR/acme/cars.heedful` to acme. A loop that is not open costs nothing,
-and a start reads none.
+and starting the server reads none.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from heedful.storage import Moved
 MAIN = "main"
 SUFFIX = ".heedful"
 AGAIN_AFTER = 10.0
-"""Seconds between two attempts at removing what somebody else is reading."""
+"""Seconds between two attempts at removing the bytes of a forgotten person while another process is reading."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 log = logging.getLogger("heedful.server")
 
 
 def loop_name(name: str, given: Any) -> str:
-    """given as the name of a loop. ValueError where it is none."""
+    """Return `given` as the name of a loop. Raise ValueError, beginning with `name`, if it is none."""
     if not isinstance(given, str) or not _NAME.fullmatch(given) or given.endswith(SUFFIX):
         told = "expected a name of 1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit"
         raise ValueError(f"{name}: {told}, got {given if not isinstance(given, str) else given[:120]!r}")
@@ -45,8 +45,8 @@ class Loops:
     def __init__(
         self, folder: Path, pool: Executor, *, own: Sequence[str] = (), most_open: int = 200, idle: float = 300.0
     ) -> None:
-        """`own` names learners that are not the package's (FILE.py:Class); at most `most_open` loops are kept open, and
-        each for `idle` seconds after it was last asked for."""
+        """Serve the loops of `folder`; `own` names learners of the user's own (FILE.py:Class). At most `most_open`
+        loops are kept open, each for `idle` seconds after its last use."""
         self.folder = folder
         self.most_open = most_open
         self.idle = idle
@@ -59,14 +59,14 @@ class Loops:
     # ------------------------------------------------------------------------ which there are
 
     def path(self, tenant: str, name: str) -> Path:
-        """Where a loop is, or would be."""
+        """Return the path of a loop, whether it exists or not."""
         return self._home(tenant) / f"{name}{SUFFIX}"
 
     def _home(self, tenant: str) -> Path:
         return self.folder if tenant == MAIN else self.folder / tenant
 
     def names(self, tenant: str) -> list[str]:
-        """The names of a tenant's loops; none is read."""
+        """Return the names of a tenant's loops, without reading any."""
         try:
             found = [entry.name for entry in self._home(tenant).iterdir() if entry.name.endswith(SUFFIX)]
         except (FileNotFoundError, NotADirectoryError):
@@ -76,18 +76,18 @@ class Loops:
 
     @property
     def workers(self) -> Mapping[tuple[str, str], LoopWorker]:
-        """Those that are open, by (tenant, name)."""
+        """the open loops, by (tenant, name)"""
         return self._open
 
     # ------------------------------------------------------------------------ opening, closing
 
     def at(self, tenant: str, name: str) -> LoopWorker | None:
-        """A loop that is open; None otherwise."""
+        """Return a loop if it is open; otherwise None."""
         worker = self._open.get((tenant, name))
         return None if worker is None or worker.moved else worker
 
     async def open(self, tenant: str, name: str) -> LoopWorker:
-        """A loop, opened where it is not. Problem "not-found" where there is none."""
+        """Return a loop, after opening it if necessary. Raise Problem "not-found" if there is none."""
         key = tenant, name
         while True:
             if (worker := self._open.get(key)) is not None and worker.moved:
@@ -102,7 +102,7 @@ class Loops:
         return await self._move(key, partial(self._open_loop, self.path(tenant, name)))
 
     async def create(self, tenant: str, name: str, make: Callable[[Path], Loop]) -> LoopWorker:
-        """A loop that `make` makes in the folder it is given. FileExistsError where one is there."""
+        """Return the loop that `make` creates in the folder it is given. Raise FileExistsError if there is one."""
         if tenant != MAIN:
             self._home(tenant).mkdir(mode=0o700, exist_ok=True)
         key = tenant, name
@@ -153,12 +153,12 @@ class Loops:
         raise Problem("damaged", "this loop's learner is code that the server was not started with")
 
     def _too_many(self) -> list[tuple[str, str]]:
-        """Those to close so that no more are open than may be, the longest unused first."""
+        """Return the loops to close so that no more than `most_open` are open, the longest unused first."""
         idle = sorted((worker.used, key) for key, worker in self._open.items() if not worker.busy)
         return [key for _, key in idle[: max(len(self._open) - self.most_open, 0)]]
 
     async def close_idle(self) -> None:
-        """Close what nobody asked for in `idle` seconds, and what is too much."""
+        """Close loops that were not used for `idle` seconds, and those that are too many."""
         now = time.monotonic()
         for key, worker in list(self._open.items()):
             if not worker.busy and now - worker.used > self.idle:
@@ -167,12 +167,12 @@ class Loops:
             await self.close(key)
 
     def _abandon(self, key: tuple[str, str]) -> None:
-        """Let go of a loop whose file went; what is under way there fails by itself."""
+        """Drop a loop whose file has gone; what is under way in it fails by itself."""
         worker = self._open.pop(key)
         asyncio.get_running_loop().run_in_executor(self._pool, worker.loop.projection.log.close)
 
     async def finish_forgetting(self) -> None:
-        """Try again to remove what is left on the disk of those who were forgotten."""
+        """Try again to remove the bytes of forgotten people."""
         now = time.monotonic()
         for worker in list(self._open.values()):
             if worker.unerased is not None and now - worker.unerased > AGAIN_AFTER:
@@ -187,7 +187,7 @@ class Loops:
                         worker.unerased = None
 
     async def close(self, key: tuple[str, str]) -> None:
-        """Close one, if it is open and nobody uses it."""
+        """Close a loop, if it is open and nobody uses it."""
         worker = self._open.get(key)
         if worker is None or worker.busy:
             return
@@ -206,7 +206,7 @@ class Loops:
             moved.set_result(None)
 
     async def close_all(self) -> None:
-        """Close all of them: the server ends."""
+        """Close all loops, when the server ends."""
         for worker in self._open.values():
             worker.unerased = None  # the next opening does it
         for _ in range(100):  # what is under way is finished first
@@ -218,5 +218,5 @@ class Loops:
 
 
 def not_found() -> Problem:
-    """What is said of a loop that is not there, and of one that is another tenant's."""
+    """Return the Problem for a loop that does not exist, which is also the answer about a loop of another tenant."""
     return Problem("not-found", "there is no such loop")

@@ -26,33 +26,34 @@ from heedful.server.protocol import Protocol
 log = logging.getLogger("heedful.server")
 
 OWN_FILES = 100
-"""Files that the server opens besides connections and loops, about."""
+"""About how many files the server opens besides connections and loops."""
 KEEP_ALIVE = 75
-"""Seconds after which a connection ends on which nothing comes."""
+"""Seconds after which an idle connection is closed."""
 SWITCH = 0.0005
-"""Seconds after which a thread that works on something long lets the server's go on: a request waits for that as often
-as it waits for the disk. Python's own are ten times as many."""
+"""Seconds after which a thread with long work yields the interpreter to the server's thread. A request waits for that
+as often as it waits for the disk; Python's default is ten times as long."""
 REFUSED, PAUSE = 20, 0.01
-"""Requests that did not arrive in time and are refused in one turn of the event loop, and seconds until the next: each
-costs a millisecond, and most come back at once."""
+"""How many requests that did not arrive in time are refused in one turn of the event loop, and the seconds until the
+next: each takes a millisecond, and most clients come back at once."""
 AT_ONCE = 1.0
-"""Seconds after which somebody who tells it to end again means at once."""
+"""Seconds after the first signal from which on another signal ends the server at once."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Server(uvicorn.Server):
-    """uvicorn's, which hangs up on who is too slow, and lets those who wait for events go when it ends."""
+    """uvicorn's server, which closes connections that are too slow and, when it ends, releases requests that wait for
+    events."""
 
     def __init__(self, config: uvicorn.Config, app: App, ready: Callable[[], None] | None = None) -> None:
-        """`ready` is called once it answers, and ends in order when it is told to."""
+        """Serve `app`; `ready` is called once the server answers, and the server ends in order when it is told to."""
         super().__init__(config)
         self._app = app
         self._ready = ready
         self._told: float | None = None  # when it was told to end
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal to end. Another soon after is the same, told twice by an impatient hand; a later one ends it at
-        once, which loses nothing: what was acknowledged is on the disk."""
+        """Handle a signal to end. A second one within a second counts as the same; a later one ends the server at once,
+        which loses nothing that was acknowledged."""
         now = time.monotonic()
         if self._told is None:
             self._told = now
@@ -67,7 +68,7 @@ class Server(uvicorn.Server):
             os._exit(128 + sig)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and watch the slow."""
+        """Listen, and start watching for slow connections."""
         await super().startup(sockets)
         self._watching = asyncio.create_task(self._hang_up())
         if self._ready is not None:
@@ -89,14 +90,14 @@ class Server(uvicorn.Server):
                     connection.hang_up_unread()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End; first release the requests that wait for events."""
+        """Release the requests that wait for events, then end."""
         self._app.service.stopping.set()
         self._watching.cancel()
         await super().shutdown(sockets)
 
 
 def config(app: App, **given: Any) -> uvicorn.Config:
-    """How uvicorn serves the application."""
+    """Return uvicorn's configuration for the application."""
     try:
         import uvloop  # noqa: F401
 
@@ -120,7 +121,7 @@ def config(app: App, **given: Any) -> uvicorn.Config:
 
 
 def more_files() -> int | None:
-    """Let the process have as many files open as it may: so many. None where there is no such limit."""
+    """Raise the process's limit of open files as far as allowed and return it; None without a limit."""
     try:
         import resource
     except ModuleNotFoundError:
@@ -132,17 +133,17 @@ def more_files() -> int | None:
 
 
 def most_connections(files: int | None, options: Options) -> int | None:
-    """How many connections there may be in a process that may have so many files open: what its loops leave, and at
-    least half. None for no limit."""
+    """Return the most connections for a process that may have `files` files open: what its loops leave, and at least
+    half. None for no limit."""
     return None if files is None else max(files - OWN_FILES - FILES * options.most_open, files // 2)
 
 
 @contextmanager
 def listening(folder: Path, host: str, port: int, options: Options) -> Iterator[tuple[App, socket.socket]]:
-    """An application and the socket it will be served on; `port` 0 finds a free one.
+    """Yield an application and the socket on which it will be served; `port` 0 finds a free port.
 
-    PermissionError, without an errno, where the host is not loopback and no key was ever made; OSError where it cannot
-    listen there.
+    Raise PermissionError, without an errno, if the host is not loopback and no key was ever made, and OSError if it
+    cannot listen there.
     """
     app = create_app(folder, options)
     if host not in LOOPBACK and not app.service.keys.exist():
@@ -159,9 +160,9 @@ def serve(
     sharing: socket.socket | None = None,
     **given: Any,
 ) -> None:
-    """Serve until the process is told to end; then every loop is closed in order. `ready` is called when it began.
-    Visitors at `sharing` get what participants may. ValueError where both have one port, by which they are told
-    apart."""
+    """Serve until the process is told to end, then close every loop in order. `ready` is called when serving begins.
+    Visitors at the socket `sharing` get only what participants may. Raise ValueError if both sockets have one port, by
+    which they are told apart."""
     if sharing is not None:
         app.sharing = sharing.getsockname()[1]
         if app.sharing == listener.getsockname()[1]:
@@ -177,15 +178,15 @@ def serve(
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens at an address of this machine, "0.0.0.0" or "::" for all of them; `port` 0 finds a free
-    one. OSError where it cannot listen there."""
+    """Return a socket that listens at an address of this machine, "0.0.0.0" or "::" for all of them; `port` 0 finds a
+    free port. Raise OSError if it cannot listen there."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     both = host == "::" and socket.has_dualstack_ipv6()
     return socket.create_server((host, port), family=family, backlog=2048, dualstack_ipv6=both)
 
 
 def own_address() -> str:
-    """This machine's address in its network; nothing is sent to find it out."""
+    """Return this machine's address in its network, found without sending anything."""
     with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(("192.0.2.1", 9))  # of no machine: the system says from which address it would go there
         return str(probe.getsockname()[0])
@@ -194,7 +195,8 @@ def own_address() -> str:
 
 @contextmanager
 def served(folder: str | Path, options: Options | None = None) -> Iterator[str]:
-    """A server in a thread of this process, for trying things out: its address, "http://127.0.0.1:PORT"."""
+    """Run a server in a thread of this process, for tests and trials, and yield its address,
+    "http://127.0.0.1:PORT"."""
     with listening(Path(folder), "127.0.0.1", 0, Options() if options is None else options) as (app, listener):
         server = Server(config(app), app)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)

@@ -1,4 +1,4 @@
-"""A loop made over HTTP, as `heedful init` makes one out of a table."""
+"""How a loop is created over HTTP, from the same table that `heedful init` takes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from heedful.storage import Closed, Damaged
 
 
 def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
-    """What makes the loop in a folder, of the fields of a request. ValueError, by name, when it is called."""
+    """Return a function that creates the loop in a folder, by the fields of a request. The function raises ValueError,
+    naming the field."""
 
     def make(folder: Path) -> Loop:
         from heedful.features import TEXTS, declare, encode_names, infer
@@ -74,7 +75,7 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Rows that are refused inside are those of the field `name`."""
+    """Prefix the errors about rows inside the block with the name of the field that they came in."""
     try:
         yield
     except (Closed, Damaged):

@@ -1,4 +1,4 @@
-"""What is measured, for Prometheus: counted in plain numbers where it happens, put into words when it is asked for."""
+"""Metrics for Prometheus: counted in plain numbers where things happen, turned into text when it is asked for."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from time import monotonic as clock
 from typing import Any
 
 BOUNDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
-"""Seconds: upper bounds of the classes of duration."""
+"""The upper bounds of the buckets of durations, in seconds."""
 
 EVERY = 1.0
-"""Seconds for which a text that Prometheus read is read again."""
+"""Seconds for which a text is served again before a new one is made."""
 
 ELSEWHERE = "elsewhere"
-"""The route of requests that came to none: what strangers make up does not make series."""
+"""The route of requests that matched none, so that strangers cannot create series."""
 
 
 class Durations:
-    """How long something took, in classes."""
+    """A histogram of durations."""
 
     __slots__ = ("classes", "total")
 
@@ -32,12 +32,12 @@ class Durations:
         self.total = 0.0
 
     def add(self, seconds: float) -> None:
-        """One more."""
+        """Count one duration."""
         self.classes[bisect_left(BOUNDS, seconds)] += 1
         self.total += seconds
 
     def buckets(self) -> list[tuple[str, float]]:
-        """(upper bound, how many up to there), as Prometheus has them."""
+        """Return (upper bound, how many durations up to it), the cumulative form that Prometheus has."""
         found, so_far = [], 0
         for bound, n in zip((*map(str, BOUNDS), "+Inf"), self.classes):
             so_far += n
@@ -46,7 +46,7 @@ class Durations:
 
 
 class Metrics:
-    """Counts of one server since it started, by tenant."""
+    """The counts of one server since it started, by tenant."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, str, int]] = Counter()
@@ -54,10 +54,10 @@ class Metrics:
         self.durations: dict[tuple[str, str], Durations] = {}
         """by (tenant, route)"""
         self.events: Counter[tuple[str, str, str, str]] = Counter()
-        """(tenant, loop, kind, what became of it)"""
+        """by (tenant, loop, kind, outcome)"""
 
     def request(self, tenant: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+        """Count a request that was answered."""
         self.requests[tenant, route, status] += 1
         durations = self.durations.get((tenant, route))
         if durations is None:
@@ -66,7 +66,8 @@ class Metrics:
 
 
 def exposition(metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Path, tenant: str | None) -> bytes:
-    """The text that Prometheus reads: a tenant's own series, or of all and the process (None)."""
+    """Return the metrics of `tenant` in Prometheus's text format, or those of all tenants and of the process if it is
+    None."""
     from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
 
     registry = CollectorRegistry(auto_describe=False)
@@ -78,17 +79,17 @@ def exposition(metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder:
 
 
 class Texts:
-    """The texts that Prometheus reads: written in a thread, and of each tenant no more than one in `EVERY` seconds,
-    however many ask at once."""
+    """The texts of metrics: made in a thread, and for each tenant at most once in `EVERY` seconds, however many ask."""
 
     def __init__(self, metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Path, pool: Executor) -> None:
-        """`pool` is where they are written."""
+        """Make texts of `metrics` in `pool`."""
         self._about = metrics, workers, folder
         self._pool = pool
         self._texts: dict[str | None, tuple[float, asyncio.Future[bytes]]] = {}  # since when, and what
 
     async def text(self, tenant: str | None) -> bytes:
-        """That of a tenant, or of all and the process (None), with what was counted up to a second ago."""
+        """Return the metrics of `tenant` in Prometheus's text format, or those of all tenants and of the process if it
+        is None; counters may be up to one second old."""
         now = clock()
         since, text = self._texts.get(tenant, (-EVERY, None))
         if text is None or (text.done() and (now - since > EVERY or text.exception() is not None)):

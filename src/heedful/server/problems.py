@@ -1,4 +1,4 @@
-"""What went wrong, as an answer: problem details for HTTP (RFC 9457)."""
+"""Errors as answers: problem details for HTTP (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ TITLES = {
 """kind -> (status, title)"""
 
 FILES = 6
-"""Files that an open loop has."""
+"""The number of files that an open loop has."""
 
 _KEY = re.compile(r"(hk[_-][a-z0-9_-]{8})[a-z0-9_-]{20,}", re.IGNORECASE)
 _FIELD = re.compile(r"([A-Za-z_][\w-]*(?:\[[^\]]*\])*): ")
 
 
 class Problem(Exception):
-    """An answer that says what is wrong; raised anywhere between a request and its answer."""
+    """An answer that says what is wrong, raised anywhere between a request and its answer."""
 
     def __init__(
         self, kind: str, detail: str, *, field: str | None = None, headers: Mapping[str, str] | None = None, **more: Any
     ) -> None:
-        """`kind` is a key of TITLES; `detail` is for people, `field` names what is to blame; `more` are members of
-        their own."""
+        """Describe a problem of a `kind` in TITLES; `detail` is for people, `field` names what is wrong, and `more` are
+        members of its own."""
         detail = mask_keys(detail)
         super().__init__(detail)
         self.kind = kind
@@ -62,18 +62,18 @@ class Problem(Exception):
 
     @property
     def body(self) -> bytes:
-        """The problem as JSON."""
+        """Return the problem as JSON."""
         return msgspec.json.encode(self.members)
 
 
 def mask_keys(text: str) -> str:
-    """text without a key that somebody put in the wrong place, also where it is mistyped: its beginning alone."""
+    """Return `text` with everything that looks like a key, even a mistyped one, cut to its beginning."""
     return _KEY.sub(r"\1_...", text)
 
 
 def out_of_files(error: OSError) -> bool:
-    """Whether an error came as the process, or the machine, may open no more files. What SQLite says does not tell, so
-    that is tried while whatever failed still holds what it had."""
+    """Return whether an error came because the process, or the machine, may open no more files. SQLite's error does not
+    say, so opening files is tried, while the failed work still holds its own."""
     if error.errno != errno.EIO:
         return error.errno in (errno.EMFILE, errno.ENFILE)
     held: list[int] = []
@@ -89,11 +89,11 @@ def out_of_files(error: OSError) -> bool:
 
 
 def of_rows(name: str, told: str) -> str:
-    """A refusal that counts rows from 1, "row 3: ...", as one that names a field, "items[2]: ..."."""
+    """Return an error that counts rows from 1, "row 3: ...", as one that names a field, "items[2]: ..."."""
     return re.sub(r"^row (\d+): ", lambda match: f"{name}[{int(match[1]) - 1}]: ", told)
 
 
 def bad_input(told: str) -> Problem:
-    """A refusal of ours, "field: expected ..., got ...", as a problem that names the field."""
+    """Return an error "field: expected ..., got ..." as a Problem that names the field."""
     match = _FIELD.match(told)
     return Problem("bad-input", told, field=match[1] if match else None)

@@ -1,4 +1,4 @@
-"""A connection as uvicorn serves it, with an end to patience."""
+"""uvicorn's HTTP/1.1 protocol with limits of its own: of time, of heads and bodies, of requests ahead."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from heedful.server.metrics import ELSEWHERE
 from heedful.server.problems import Problem
 
 MOST_HEADERS = 65_536
-"""Bytes of a request's target, its headers and its trailers, with four for each of these."""
+"""The most bytes of a request's target, headers and trailers, with four more for each of these."""
 AHEAD = 32
-"""Requests that one connection may send before the first is answered."""
+"""How many requests a connection may send before the first is answered."""
 SHARED_KEEP_ALIVE, SHARED_UNREAD, SHARED_MOST = 10, 30, 1000
-"""Of the port for participants: seconds after which a connection ends on which nothing comes, and after which one ends
-of whose answer nothing is taken (longer, as the system may take a megabyte at a time, and a slow reader needs a while
-for that); and how many there are at most: visitors with a link may not take all the files that the process may open."""
+"""On the port for participants: seconds after which an idle connection is closed; seconds after which one is closed
+that takes nothing of its answer (longer, as the system may take a megabyte at a time, and a slow reader needs a while
+for that); and the most connections, so that visitors with a link cannot take all the files that the process may open.
+"""
 FRAMES = 8
-"""How many bytes may come for each of a body: small chunks have large frames."""
+"""How many bytes may arrive for each byte of a body: small chunks have large frames."""
 
 
 class HeadBuffer:
-    """A transport of one answer that sends its head together with what follows: one system call, not two."""
+    """A transport for one answer, which sends its head together with what follows: one system call, not two."""
 
     __slots__ = ("_head", "_transport")
 
@@ -36,7 +37,7 @@ class HeadBuffer:
         self._head: bytes | None = b""  # what is written first; None once that was sent
 
     def write(self, data: bytes) -> None:
-        """As a transport's."""
+        """Write like a transport."""
         if self._head is None:
             self._transport.write(data)
         elif self._head:
@@ -46,33 +47,33 @@ class HeadBuffer:
             self._head = data
 
     def close(self) -> None:
-        """As a transport's."""
+        """Close like a transport."""
         if self._head:
             self.write(b"")
         self._transport.close()
 
     def is_closing(self) -> bool:
-        """As a transport's."""
+        """Answer like a transport."""
         return self._transport.is_closing()
 
 
 class Protocol(HttpToolsProtocol):
-    """uvicorn's, with an end to patience: a request that does not arrive in time, and headers without end."""
+    """uvicorn's protocol, which refuses requests that do not arrive in time and heads and bodies that are too large."""
 
     began: float | None = None
-    """when the request began that is not all there yet"""
+    """when the request began that has not arrived completely; None if there is none"""
     _before_body = _headers_so_far = _so_far = 0
     _offered = False  # the parser is at a request that offers another protocol, and is parsed again
     _last = False  # no request is read any more: one was refused, or said that it is the last
     _refusal: Problem | None = None  # what is told once the requests before it are answered
     shared = False
-    """whether it came by the port for participants"""
+    """whether the connection came by the port for participants"""
     _patience = 0.0  # seconds in which something of an answer has to be taken
     _unread = 0, 0.0  # bytes of answers that nobody has taken yet; since when it has been so many
     _cycles: tuple[RequestResponseCycle, ...] = ()  # requests that are not answered yet, and perhaps one that is
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A connection: its first request is waited for from now."""
+        """Start waiting for the first request of a new connection."""
         super().connection_made(transport)
         self.began = self.loop.time()
         self._patience = self.timeout_keep_alive
@@ -89,7 +90,7 @@ class Protocol(HttpToolsProtocol):
             self.refuse(Problem("unavailable", told, headers={"Retry-After": "1"}))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection has ended: tell the work that still answers it, also where another request came behind."""
+        """Tell the work that still answers this connection that it has ended, for every request."""
         for cycle in self._cycles:
             cycle.disconnected = True
             cycle.message_event.set()
@@ -97,7 +98,7 @@ class Protocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """More of a request."""
+        """Take in more bytes of a request, within the limits."""
         if self._last or self.transport.is_closing():
             return
         if self.began is None:
@@ -127,8 +128,9 @@ class Protocol(HttpToolsProtocol):
                 return
 
     def _without_offer(self, rest: bytes) -> bytes:
-        """What there is to parse once the offer of another protocol is ignored (RFC 9110, 7.8), which Java's client
-        makes with its first request: the parser skips the body then, so the request is parsed again without it."""
+        """Return what is to be parsed once the offer of another protocol is ignored (RFC 9110, 7.8). Java's client
+        makes one with its first request, and the parser skips the body then, so the request is parsed again without it.
+        """
         if self._last:
             return b""
         method = self.parser.get_method()
@@ -152,7 +154,7 @@ class Protocol(HttpToolsProtocol):
         return getattr(self.config.app, "service", None)
 
     def on_message_begin(self) -> None:
-        """The first byte of a request."""
+        """Note the first byte of a request."""
         if self._last:
             return
         self._headers_so_far, self._before_body = 0, 1
@@ -161,20 +163,20 @@ class Protocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """A part of the target."""
+        """Take in a part of the target."""
         self._headers_so_far += len(url)
         if self._headers_so_far <= MOST_HEADERS:
             super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header; or a trailer after the body, which counts as one but is dropped, as it must not pass for a header
+        """Take in a header. A trailer after the body counts like one but is dropped, as it must not pass for a header
         (RFC 9110, 6.5.1)."""
         self._headers_so_far += len(name) + len(value) + 4
         if self._headers_so_far <= MOST_HEADERS and self._before_body >= 0:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """What comes now is the body. Whether all headers are there is looked at before anything is made of them."""
+        """Check the head of a request before anything is made of it, and begin to answer it."""
         if self._last:
             return
         if self._headers_so_far > MOST_HEADERS:
@@ -203,7 +205,7 @@ class Protocol(HttpToolsProtocol):
         return [each for each in self._cycles if not each.response_complete]
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body: nearly always all of it, and then it is not copied."""
+        """Take in a part of the body; nearly always it is all of it, and not copied."""
         if self._last or self._offered or self.cycle.response_complete:
             return
         cycle: Any = self.cycle
@@ -218,7 +220,7 @@ class Protocol(HttpToolsProtocol):
         cycle.message_event.set()
 
     def on_message_complete(self) -> None:
-        """All of it is there."""
+        """Note that a request has arrived completely."""
         if self._last or self._offered:
             return
         if self._headers_so_far > MOST_HEADERS:  # with its trailers
@@ -233,17 +235,17 @@ class Protocol(HttpToolsProtocol):
         self._last = not self.cycle.keep_alive  # RFC 9112, 9.6
 
     def on_response_complete(self) -> None:
-        """A request was answered, so the next one is begun; or it is told what was wrong with the next one."""
+        """Begin the next request once one is answered, or say what is wrong with the next one."""
         super().on_response_complete()
         if self._refusal is not None and not self._unanswered() and not self.transport.is_closing():
             self._say(self._refusal)
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP is told so."""
+        """Refuse what is not HTTP."""
         self.refuse(Problem("malformed", "request: expected HTTP/1.1, got something else", field="request"))
 
     def too_slow(self, seconds: float) -> None:
-        """The request has not arrived in time."""
+        """Refuse a request that has not arrived in time."""
         if self._before_body == 0:  # not a byte of one has come
             self.transport.close()
             return
@@ -251,7 +253,7 @@ class Protocol(HttpToolsProtocol):
         self.refuse(Problem("too-slow", f"{field}: expected all of the request within {seconds:g} s", field=field))
 
     def refuse(self, problem: Problem) -> None:
-        """Say what is wrong, once all requests before it are answered, and hang up."""
+        """Say what is wrong once all earlier requests are answered, and close the connection."""
         if self._last or self.transport.is_closing():
             return
         began, self.began, self._last = self.began, None, True
@@ -284,7 +286,8 @@ class Protocol(HttpToolsProtocol):
         self.transport.close()
 
     def hang_up_unread(self) -> None:
-        """End the connection where nothing of an answer is taken: a look now and then costs less than an alarm each."""
+        """Close the connection if nothing of an answer is being taken. It is called now and then, which costs less than
+        a timer for each connection."""
         now = self.loop.time()
         unread = self.transport.get_write_buffer_size()
         if not unread or unread != self._unread[0]:

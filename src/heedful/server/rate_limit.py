@@ -1,4 +1,4 @@
-"""A bucket of tokens: so many requests a second, and a few more at once."""
+"""Rate limits: buckets of tokens, one for each request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from heedful.server.problems import Problem
 
 
 class Bucket:
-    """One token for every request; `rate` come back a second, up to `most`. Rate None: as many as wanted."""
+    """A bucket of tokens: `rate` come back each second, up to `most`. A rate of None is no limit."""
 
     __slots__ = ("at", "most", "rate", "tokens")
 
@@ -16,13 +16,13 @@ class Bucket:
         self.rate, self.most, self.tokens, self.at = rate, most, most, now
 
     def fill(self, now: float) -> None:
-        """What came back since the last time."""
+        """Add the tokens that came back since the last time."""
         if self.rate is not None and now > self.at:
             self.tokens = min(self.most, self.tokens + (now - self.at) * self.rate)
             self.at = now
 
     def take(self, now: float) -> None:
-        """One token, or Problem with how long to wait for it."""
+        """Take one token; raise Problem (429), with how long to wait, if the bucket is empty."""
         if self.rate is None:
             return
         self.fill(now)
@@ -34,14 +34,14 @@ class Bucket:
 
 
 class Buckets:
-    """A bucket for each of many names; the last `known` are remembered."""
+    """A bucket for each of many names; those of the last `known` names are kept."""
 
     def __init__(self, rate: float, most: float, known: int = 10_000) -> None:
         self._rate, self._most, self._known = rate, most, known
         self._buckets: dict[str, Bucket] = {}
 
     def take(self, name: str, now: float) -> None:
-        """One token of that name's, or Problem."""
+        """Take one token from the bucket of `name`; raise Problem (429) if it is empty."""
         bucket = self._buckets.pop(name, None)
         if bucket is None:
             bucket = Bucket(self._rate, self._most, now)

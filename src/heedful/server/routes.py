@@ -30,43 +30,44 @@ from heedful.server.request import ApiRequest
 
 
 class Route(NamedTuple):
-    """One route as data."""
+    """A route of the interface for programs."""
 
     method: str
     path: str
     """as Starlette writes it: `{name}` is one segment, `{name:path}` as many as there are"""
     scope: str | None
-    """that a key needs; None where nobody is asked for one"""
+    """the scope that a key needs; None if no key is needed"""
     summary: str
     work: Callable[[Any], Awaitable[Any]]
-    """takes an ApiRequest and gives the answer as a value or a Response; without a scope Starlette's endpoint"""
+    """a function from an ApiRequest to the answer, a value or a Response; without a scope, an endpoint of Starlette"""
     takes: Any = None
-    """the type of its body; None where it has none"""
+    """the type of its body; None without one"""
     gives: Any = None
     """the type of its answer, or its media type and schema (Text); None for any JSON"""
     query: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
-    """that mean something here alone"""
+    """headers that only some routes have"""
     numbers: bool = False
-    """whether its body may be raw numbers, with the query for the other fields, or be left out"""
+    """whether its body may be raw numbers, with the other fields in the query, or be left out"""
     bulk: bool = False
-    """whether JSON may be as large as any body"""
+    """whether a JSON body may be as large as any body"""
     status: int = 200
     codec: Callable[[ApiRequest, bytes, bytes], Any] | None = None
-    """makes of the media type of a body, and the body, what `work` is given; None: one with the fields of `takes`"""
+    """decodes a body: from its media type and bytes to what `work` is given; None for an object with the fields of
+    `takes`"""
     direct: bool = False
-    """whether it is asked so often that it is found without Starlette's router, by the last segment of its path"""
+    """whether it is found by the last segment of its path, before Starlette's router, because it is used most"""
     missing: str = "bad-input"
-    """the kind of problem where something that is named is not there"""
+    """the kind of problem that a LookupError becomes"""
 
     @property
     def template(self) -> str:
-        """The path as OpenAPI writes it: `{name}` however many segments that is."""
+        """the path as OpenAPI writes it: `{name}` for any number of segments"""
         return self.path.replace(":path}", "}")
 
     @property
     def label(self) -> str:
-        """What the metrics call the route."""
+        """the name of the route in the metrics"""
         return self.path.rpartition("/")[2] if self.direct else f"{self.method} {self.template}"
 
     def read(self, request: ApiRequest, kind: bytes, body: bytes) -> Any:
@@ -82,7 +83,7 @@ class Route(NamedTuple):
 
 @cache
 def description() -> bytes:
-    """The OpenAPI document of all routes, as JSON."""
+    """Return the OpenAPI document of all routes as JSON."""
     return openapi(ROUTES, __version__)
 
 
@@ -209,7 +210,7 @@ _NOTHING = nullcontext()
 
 
 def mount(service: ServerContext) -> Starlette:
-    """The application of these routes."""
+    """Return the Starlette application of these routes."""
 
     async def refuse(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

@@ -1,4 +1,4 @@
-"""Who signed in with a key, on a page: a token in a cookie; the server keeps only its digest."""
+"""Sessions: who signed in on a page with a key. The token is in a cookie; the server keeps only its digest."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from typing import NamedTuple
 from heedful.server.database import Database
 
 IDLE = 12 * 3600.0
-"""Seconds without a visit after which a session has ended."""
+"""Seconds without a visit after which a session ends."""
 LENGTH = 43
 """Characters of a token: 256 random bits."""
 MOST = 20
-"""Sessions of one key; the one that was visited least lately makes room."""
+"""The most sessions of one key; the one that was used least recently makes room."""
 WAIT = 0.2
-"""Seconds that a look at the database waits for another process: anybody may cause one."""
+"""Seconds that a look at the database waits for another process; anybody can cause one."""
 FRESH, HOLDS = 1.0, 5.0
-"""Seconds that what the database said holds: for a visit, and for what goes on after one."""
+"""Seconds for which a session found in the database is used without another look: for a visit, and for a stream that
+goes on after one."""
 
 
 class _Seen(NamedTuple):
-    """A session, as it was found in the database."""
+    """A session as it was found in the database."""
 
     prefix: str
     ends: int
@@ -33,17 +34,18 @@ class _Seen(NamedTuple):
 
 
 class Sessions:
-    """The sessions of a folder, in its `server.db`, next to the keys that they rest on."""
+    """The sessions of a folder, in its `server.db`, beside the keys that they rest on."""
 
     def __init__(self, folder: Path, *, idle: float = IDLE, clock: Callable[[], float] = time.time) -> None:
-        """Damaged, a ValueError, where `server.db` is something else, is damaged, or was written by a newer heedful."""
+        """Open the sessions of `folder`. Raise Damaged, a ValueError, if `server.db` is something else, is damaged, or
+        was written by a newer heedful."""
         self._database = Database(Path(folder) / "server.db")
         self._idle, self._clock = idle, clock
         self._seen: dict[bytes, _Seen] = {}  # good ones alone
 
     def create(self, prefix: str, *, instead_of: str | None = None) -> str:
-        """Begin a session of the key of that prefix: its token, which is not to be had again. That of another token
-        ends; those that have ended go."""
+        """Begin a session with the key of that prefix and return its token, which cannot be had again. The session of
+        the token `instead_of` ends, and expired ones are removed."""
         token, former = secrets.token_urlsafe(32), _digest(instead_of or "")
         oldest = "SELECT digest FROM sessions WHERE prefix = ? ORDER BY ends DESC LIMIT -1 OFFSET ?"
         with self._database.writing() as connection:
@@ -55,8 +57,8 @@ class Sessions:
         return token
 
     def prefix_of(self, token: str) -> str | None:
-        """The prefix of the key that a session rests on, which lasts as long again from now; None where there is none,
-        or no more. TimeoutError where another process is writing."""
+        """Return the prefix of the key that a session rests on, and extend the session; None if there is no such
+        session. Raise TimeoutError if another process is writing."""
         digest = _digest(token)
         found = self._find(token, digest, FRESH)
         if found is not None and self._end() - found.ends > self._idle * 1e6 / 20:  # not at every visit: it is a commit
@@ -67,7 +69,7 @@ class Sessions:
         return None if found is None else found.prefix
 
     def holds(self, token: str) -> bool:
-        """Whether a session goes on, as far as the database says by now; it lasts no longer for that."""
+        """Return whether a session goes on, by what the database says now, without extending it."""
         try:
             return self._find(token, _digest(token), HOLDS) is not None
         except OSError:  # sessions stay valid until the file can be read
@@ -97,7 +99,7 @@ class Sessions:
         return None if row is None else _Seen(str(row[0]), int(row[1]), now)
 
     def end(self, token: str) -> None:
-        """End a session, where there is one."""
+        """End a session, if there is one."""
         digest = _digest(token)
         if self._database.exists():
             with self._database.writing() as connection:
