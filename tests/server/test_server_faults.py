@@ -326,13 +326,13 @@ def test_a_learner_that_cannot_propose(tmp_path: Path, n: int) -> None:
 def test_keeping_up_under_load_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "WRITE_AHEAD", 20_000)
     kept: list[str] = []
-    was = workers.LoopWorker._kept_up
+    was = workers.LoopWorker._move_and_snapshot
 
     def counted(self: workers.LoopWorker) -> None:
         kept.append("due" if self.projection.due else "moved")
         was(self)
 
-    monkeypatch.setattr(workers.LoopWorker, "_kept_up", counted)
+    monkeypatch.setattr(workers.LoopWorker, "_move_and_snapshot", counted)
     folder = made(tmp_path / "served", "a", shrink=2.0, snapshot_every=25)
 
     async def load(port: int) -> list[tuple[str, int]]:

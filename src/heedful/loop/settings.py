@@ -37,8 +37,8 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """above 0, a state is learned for each person in addition, which counts half after this many of their lessons or
     answers"""
     actions: dict[str, Any] = msgspec.field(default_factory=lambda: dict(ACTIONS))
-    """the weight of each action by name, above 0 for its item and below 0 against it; in loops of ratings, the rating
-    that an action stands for and how many answers it counts as, (value, weight)"""
+    """the weight of each action by name, above 0 for its item and below 0 against it; in some kinds of loop, the
+    number that an action stands for and how many answers it counts as, (value, weight)"""
     repeats: bool = False
     """whether what a person is done with, an item or a pair, is shown to them again; only some kinds take it"""
     strict: bool = False
