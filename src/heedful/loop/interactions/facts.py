@@ -1,4 +1,4 @@
-"""What only some loops were made with, as a client reads it."""
+"""What only loops of some kinds were created with, as a client reads it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import msgspec
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """Of each kind what the others have not: None there."""
+    """The facts of a loop; those of other kinds are None."""
 
     grades: int | None = None
-    """how many there are, in a loop of grades"""
+    """the number of grades, in a loop of grades"""
     ratings: tuple[float, float] | None = None
-    """the lowest and the highest, in a loop of ratings"""
+    """the lowest and highest rating, in a loop of ratings"""
     choices: str | None = None
-    """what they are for, best or ranking, in a loop of choices"""
+    """the purpose of choices, best or ranking, in a loop of choices"""

@@ -1,4 +1,5 @@
-"""Which interaction a loop has: found in this folder by name, or the class that a learner of one's own names."""
+"""Which interaction a loop has: a package of this folder, found by its name, or a class that a learner of the user's
+own names."""
 
 from __future__ import annotations
 
@@ -16,13 +17,13 @@ from heedful.loop.versions import version_of
 
 
 def interaction_of(manifest: Manifest, learner: Any) -> Any:
-    """The interaction of a loop founded so, with this learner. LookupError where the learner names one that there is
-    not."""
+    """Return the interaction of a loop with this manifest and learner. Raise LookupError if the learner names an
+    interaction that does not exist."""
     return interaction_class(type(learner))(manifest, learner)
 
 
 def interaction_class(cls: type) -> Any:
-    """The interaction that a learner's class names. LookupError where there is no such one."""
+    """Return the class of interaction that a learner's class names. Raise LookupError if there is none."""
     own = getattr(cls, "interaction", None)
     if isinstance(own, type):
         return own
@@ -33,8 +34,8 @@ def interaction_class(cls: type) -> Any:
 
 
 def interaction_type(spec: str, settings: Settings) -> Any:
-    """The interaction of a loop with these settings and the learner that `spec` names: that which a setting makes, else
-    the learner's. ValueError where there is no such learner, or it names an interaction that there is not."""
+    """Return the class of interaction of a loop with these settings and the learner that `spec` names: the one that a
+    setting selects, otherwise the learner's. Raise ValueError if there is no such learner or interaction."""
     if (made := interaction_made_by(settings)) is not None:
         return made
     try:
@@ -44,8 +45,8 @@ def interaction_type(spec: str, settings: Settings) -> Any:
 
 
 def interaction_made_by(settings: Settings) -> Any:
-    """The interaction that one of the settings makes, whatever the learner; None where it is the learner's to say.
-    ValueError where two of them do."""
+    """Return the class of interaction that one of the settings selects, whatever the learner; None if none does. Raise
+    ValueError if two of them do."""
     made = [each for each in interactions().values() if each.setting and getattr(settings, each.setting) is not None]
     if len(made) > 1:
         name = made[0].setting
@@ -54,19 +55,19 @@ def interaction_made_by(settings: Settings) -> Any:
 
 
 def default_learner(settings: Settings) -> str:
-    """The learner of a loop with these settings, where none is named."""
+    """Return the learner of a loop with these settings if none is named."""
     kind: Any = interaction_made_by(settings) or interactions()[UNSAID]
     return str(kind.default_learner)
 
 
 def learner_version(learner: Any) -> str:
-    """The version of the fold of this learner: what the model declares, then what the learner does."""
+    """Return the version of the fold of this learner: what the model declares, then what the learner declares."""
     return version_of(interaction_class(type(learner)).model_type.version, learner)
 
 
 @cache
 def interactions() -> dict[str, Any]:
-    """The interactions of this folder, by name; found by looking, not listed."""
+    """Return the classes of interaction in this folder, by name."""
     modules = [import_module(f"{package.__name__}.{each.name}") for each in pkgutil.iter_modules(package.__path__)]
     classes: list[Any] = [each for module in modules for each in vars(module).values() if isinstance(each, type)]
     return {each.name: each for each in classes if Interaction in each.__mro__[1:]}

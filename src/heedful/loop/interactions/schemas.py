@@ -1,4 +1,4 @@
-"""What the kinds of feedback add to the answers over HTTP, field by field: the server's schema is made with it."""
+"""What the kinds of feedback add to answers over HTTP, from which the server's schema is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of settings that make a loop of a kind, whatever its learner."""
+"""The settings that select a kind of loop, whatever its learner."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import msgspec
 
 
 class KindSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """None in loops of other kinds; at most one is set."""
+    """The settings that select a kind; at most one is set."""
 
     ratings: tuple[float, float] | None = None
-    """makes a loop of ratings: the lowest and the highest there may be"""
+    """selects a loop of ratings: the lowest and highest rating"""
     choices: Literal["best", "ranking"] | None = None
-    """makes a loop of choices, and says what they are for: to find the best, or to rank all. Two are shown where a
-    request does not say, and `control` is the share of questions that chance picks"""
+    """selects a loop of choices and says what they are for: finding the best, or ranking all. Two items are shown
+    unless a request says otherwise, and `control` is the share of questions picked at random"""

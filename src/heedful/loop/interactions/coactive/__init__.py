@@ -1,7 +1,5 @@
-"""The coactive interaction: a person says what is better than what was shown, by clicks, an order, an edit, a thumb.
-
-The model is `Model`, in `model`: weights of features that all share, and an offset for each person.
-"""
+"""The coactive interaction: people say what is better than what was shown, by clicks, an order, an edit or a thumb. Its
+model (`model.Model`) has feature weights shared by all, and a state for each person."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Coactive(Interaction[Model]):
-    """What is shown is answered by something better."""
+    """Feedback that names something better than what was shown."""
 
     name, takes = "coactive", "corrections and clicks"
     command = "heedful simulate catalogue items.csv --user better"
@@ -55,7 +53,7 @@ class Coactive(Interaction[Model]):
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """One that is linear in the features."""
+        """Return the learner; it has to be linear in the features."""
         learner = super().make_learner(spec, manifest)
         if not hasattr(learner, "weights") or not hasattr(learner, "space"):
             raise ValueError(
@@ -64,7 +62,7 @@ class Coactive(Interaction[Model]):
         return learner
 
     def caveats(self) -> list[str]:
-        """Of lists left in the caller's order, and of neighbours that are swapped."""
+        """Return sentences on lists that keep the caller's order, and on swapped neighbours."""
         told = []
         if self.manifest.settings.control == 0.0:
             told.append("control 0: nothing keeps the caller's order, so that it got better cannot be shown")
@@ -78,7 +76,7 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def describe(self) -> Card:
-        """A better order than the one shown; nothing is predicted."""
+        """Return the description of a kind that corrects an order and predicts nothing."""
         return (
             super()
             .describe()
@@ -101,7 +99,8 @@ class Coactive(Interaction[Model]):
         )
 
     def example(self, model: Model, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """A click; where a single item is shown, which a click compares with nothing, what the learner can use."""
+        """Return a click; if a single item is shown, for which a click compares nothing, a form that the learner can
+        use."""
         if len(shown) > 1:
             return "clicks", {"clicks": [shown[0]]}
         columns = [column.kind for column in self.manifest.encoding.columns if column.kind != "ignored"]
@@ -112,31 +111,31 @@ class Coactive(Interaction[Model]):
         return "would rather have another", {"better": ["ITEM"]}
 
     def empty(self, given: Mapping[str, Any]) -> str:
-        """Numbers say something where they differ."""
+        """Return why there was nothing to learn; numbers teach only if they differ."""
         if "rating" in given or "grade" in given:
             return ": that takes two items with different numbers"
         return super().empty(given)
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """Features of the first and the second, and feedback."""
+        """Return the features of the first and second item, and the feedback that moved them, as text."""
         return texts.explanation(told)
 
     def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
-        """Lines for a replay: for each replayed learner, the share of comparisons that it ranks as people did."""
+        """Return, for each replayed learner, the share of comparisons that it ranks as people did."""
         return telling.agreements(folds, texts.UNKNOWN)
 
     def findings(self, found: Report) -> Findings:
-        """The reciprocal ranks of what people picked."""
+        """Return the reciprocal ranks of what people picked, in words and pictures."""
         return texts.findings(found, self.describe(), self.manifest.settings.control)
 
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> Model:
-        """A model that has learned nothing."""
+        """Return a model that has learned nothing."""
         return Model(self.learner, self._shrink)
 
     def predictor(self, model: Model, person: str | None) -> list[bytes] | None:
-        """The weights; of a person without an offset so far as of one that is 0."""
+        """Return the weights as bytes, and the person's own unless they are 0."""
         own = own_state(model.people, person)
         parts: list[Any] = [model.learner.weights(model.shared)]
         if own is not None and (offset := model.learner.weights(own.state)[:-1]).any():
@@ -146,11 +145,11 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ reading
 
     def order(self, model: Model, shared: Any, own: Person | None, x: Floats) -> Ints:
-        """By score, shared and personal."""
+        """Return the candidates by score, shared and personal."""
         return top(scores(x, model.effective(shared, own)), len(x))
 
     def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
-        """A single item is compared with nothing; in the control nothing was swapped."""
+        """Return why nothing moved: a single item is compared with nothing, or in the control nothing was swapped."""
         looked, alone, said, control = newest
         if looked and alone == looked:
             told = "each list showed a single item, and a click or an action on the only one compares it with nothing"
@@ -163,19 +162,19 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ deciding
 
     def check_show(self, show: Any) -> None:
-        """A loop with k = 1 shows a single item."""
+        """Raise ValueError unless a loop with k = 1 shows a single item."""
         check_show(show, self.manifest.settings)
 
     def propose(
         self, model: Model, shared: Any, own: Person | None, asked: Question, eligible: Ints | None, rng: Any
     ) -> Proposal:
-        """By score, with what the learner swaps or draws, or the caller's order."""
+        """Return the list by score, with the learner's swaps or draws, or the caller's order."""
         return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
     def refusal(self, model: Model, form: str) -> str | None:
-        """What the learner cannot use; several actions at once say nothing of what is better."""
+        """Return why a form is refused; several actions at once do not say what is better."""
         if refusal := model.refusal(form):
             return refusal
         return "actions: expected action and item, but in a loop of ratings" if form == "actions" else None
@@ -183,7 +182,7 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[Model]) -> Explanation:
-        """Why the first stood before the second: which features put it there, and which lessons."""
+        """Return why the first item stood before the second: which features put it there, and which lessons."""
         from heedful.loop.explain import Explanation, Part
 
         record, names, x = decision.record, decision.names, context.x
@@ -213,7 +212,7 @@ class Coactive(Interaction[Model]):
         )
 
     def counterfactual(self, spec: str) -> _Counterfactual:
-        """How often another learner would have ranked as people did."""
+        """Return a replay that counts how often another learner ranks as people did."""
         if (other := named_interaction(learner_class(spec))) != self.name:
             and_no = ", and does not fix how many grades there are" if other == "ordinal" else ""
             expected = "expected one that is taught what is better"
@@ -223,22 +222,23 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self, model: Model, shared: Any, people: dict[str, Person]) -> _Tally:
-        """What the model has the other way round."""
+        """Return a counter of feedback that contradicts the model."""
         return _Tally(model, shared, people, order_reader(self.learner))
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Reciprocal rank: 1 / the place, in the list shown, of the item that the first informative answer prefers.
+        """Return the reciprocal rank: 1 / the place, in the list shown, of the item that the first informative answer
+        prefers.
 
-        0 where that item was not shown, or nothing was wanted; None where no answer says.
+        It is 0 if that item was not shown, or nothing was wanted, and None if no answer says.
         """
         return score_list(decision, answers)
 
     def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Of lists made from what was learned, and lists left in the caller's order."""
+        """Return why learned lists and lists in the caller's order cannot be compared."""
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
     def order_reader(self) -> Model:
-        """Whatever the learner makes of it."""
+        """Return the model that reads feedback as a better order, whatever the learner."""
         return order_reader(self.learner)
 
 
@@ -258,7 +258,8 @@ def _because(arm: str, margin: float) -> str:
 
 
 def _second(shown: tuple[int, ...], x: Floats, past: Past[Model], person: str | None) -> int | None:
-    """What the first is compared with: what was shown after it, else the candidate that was not shown."""
+    """Return what the first item is compared with: the next item shown, otherwise the best candidate not shown; None if
+    there is no other."""
     if len(shown) > 1:
         return shown[1]
     others = [j for j in range(len(x)) if j != shown[0]]
@@ -278,8 +279,8 @@ def _weights(model: Model, person: str | None) -> Array:
 class _Counterfactual:
     """The share of comparisons that another learner ranks as people did.
 
-    Corrections of a learner's own order say where it was wrong, so they would speak against it whoever it is. What is
-    fair to all: what neither learner chose.
+    Corrections of a learner's own order say where it was wrong, and would count against whichever learner made it. So
+    only comparisons count that neither learner chose.
     """
 
     def __init__(self, interaction: Coactive, model: Model) -> None:
@@ -289,7 +290,7 @@ class _Counterfactual:
         self._right = self._compared = 0.0
 
     def score(self, step: Step) -> None:
-        """How much of it the model ranks as the person did, how much there is to rank."""
+        """Add how many comparisons of a step the model ranks as the person did, and how many there are."""
         agreed, weight = self._agreed(step)
         self._right, self._compared = self._right + agreed, self._compared + weight
 
@@ -320,7 +321,7 @@ class _Counterfactual:
         return float(gap > 0.0) + 0.5 * float(gap == 0.0), 1.0
 
     def result(self, spec: str, lessons: int) -> Replayed:
-        """The weights that it ends with, and the share."""
+        """Return the final weights and the share."""
         from heedful.loop.counterfactual import Replayed
 
         weights = map(float, self.model.effective(self.model.shared, None))
@@ -333,14 +334,14 @@ class _Counterfactual:
 
 
 class _Tally:
-    """w . D < 0, the negative part in [J15], of the model as it is."""
+    """A counter of contradictions: feedback with w . D < 0 for the model's current w, the negative part in [J15]."""
 
     def __init__(self, model: Model, shared: Any, people: dict[str, Person], reader: Model) -> None:
         self._model, self._shared, self._people, self._reader = model, shared, people, reader
         self._weights: dict[str | None, Array] = {}
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Whether the model has what was preferred the other way round."""
+        """Return whether the model ranks the other way round what feedback prefers."""
         said = self._reader.lesson(step.context, step.feedback, step.extra)
         if said is None:
             return False
@@ -353,22 +354,23 @@ class _Tally:
         return bool(products.sum() < -1e-12 * np.abs(products).sum())  # less than what rounding makes
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Nothing is predicted."""
+        """Do nothing: this kind predicts nothing."""
 
     def report(self) -> None:
-        """Nothing is predicted."""
+        """Return None: this kind predicts nothing."""
 
 
 # ---------------------------------------------------------------------------- feedback as an order
 
 
 def order_reader(learner: Any) -> Model:
-    """What reads feedback as a whole order that is better than the one shown, whatever `learner` makes of it."""
+    """Return a model that reads feedback as a complete order better than the one shown, whatever `learner` is."""
     return Model(_Order(learner.n_features, learner.space))
 
 
 def direction(reader: Model, lesson: Lesson | Thumb) -> Array:
-    """D of a lesson, N: phi(x, ybar) - phi(x, y); of a thumb phi of what was shown, turned round where it is down."""
+    """Return D of a lesson (N,), phi(x, ybar) - phi(x, y); for a thumb, phi of what was shown, negated if the thumb is
+    down."""
     if isinstance(lesson, Thumb):
         return lesson.sign * lesson.z
     learner = reader.learner
@@ -376,7 +378,7 @@ def direction(reader: Model, lesson: Lesson | Thumb) -> Array:
 
 
 class _Order(NamedTuple):
-    """No learner: feedback reads as a whole order that is better than the one shown."""
+    """A learner that learns nothing, for reading feedback as a complete order."""
 
     n_features: int
     space: Any

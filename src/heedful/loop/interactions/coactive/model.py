@@ -1,12 +1,13 @@
-"""What a loop folds: a learner, the caller's own score as its prior, an offset for each person.
+"""The model of a coactive loop: a learner, the caller's score as its prior, and an offset for each person.
 
     score_j = p_j + w . (x_j, p_j)                     shared by all; p_j the caller's score of candidate j
-            + the same learner's weights for this person, on c x_j, c = n / (n + shrink) after n lessons of hers
+            + the same learner's weights for this person, on c x_j, c = n / (n + shrink) after n of their lessons
 
-With no lesson the caller's order is shown. The offset is learned by the same update rule from the person's own
-lessons, on top of the shared score, and counts for little until there are many of them: shrunk towards what all share.
+Before the first lesson the caller's order is shown. The offset is learned with the same update rule from the person's
+own lessons, on top of the shared score; it is shrunk towards 0 and counts for little until there are many lessons.
 
-Every form of feedback becomes one lesson of the learner here (`lesson`), a thumb a logistic step along its D.
+Every form of feedback becomes one lesson of the learner here (`lesson`). A thumb becomes a logistic step along the
+learner's D: it names no other object, so no learner has an update for it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Lesson(NamedTuple):
-    """Feedback as the learner takes it: candidates (m x N), proposal, the better object, how much it counts."""
+    """Feedback as the learner takes it: candidates (m, N), proposal, better object, weight."""
 
     x: Floats
     y: Any
@@ -36,21 +37,21 @@ class Lesson(NamedTuple):
 
 
 class Thumb(NamedTuple):
-    """Approval or not of what was shown: z (N,), +1 or -1."""
+    """Approval of what was shown, or not: z (N,), and +1 or -1."""
 
     z: Array
     sign: float
 
 
 class Model:
-    """The state of a loop: of its learner, and of every person's offset. `teach` is the fold's step."""
+    """The state of a coactive loop: of its learner, and of every person's offset. `teach` is a step of the fold."""
 
     version = 1
-    """of how feedback becomes lessons: a change of what is folded raises it"""
+    """the version of how feedback becomes lessons, raised when what is folded changes"""
 
     def __init__(self, learner: Any, shrink: float = 0.0) -> None:
-        """`learner` over N features of which the last is the prior; `shrink` > 0 learns an offset per person, which
-        counts half after that many lessons."""
+        """Begin with `learner` over N features, of which the last is the caller's score. With `shrink` > 0 an offset is
+        learned for each person, which counts half after that many lessons."""
         self.learner = learner
         self.shrink = shrink
         # For a person the shared score is the prior, and how much that counts is not hers to learn.
@@ -69,19 +70,19 @@ class Model:
     # ------------------------------------------------------------------------ proposing
 
     def propose(self, shared: Any, person: Person | None, x: Floats, rng: Any) -> Any:
-        """What the learner would show of the candidates x (m x N) to this person."""
+        """Return what the learner would show of the candidates x (m, N) to this person."""
         if person is None:
             return self.learner.propose(shared, x, rng)
         return self._own.propose(person.state, self._personal(shared, person, x), rng)
 
     def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """The candidates by score, best first, ties to the lowest index: the learner's order before any swaps."""
+        """Return the candidates by score, best first, ties to the lowest index: the learner's order without swaps."""
         if person is None:
             return _order(self.learner, shared, x)
         return _order(self._own, person.state, self._personal(shared, person, x))
 
     def effective(self, shared: Any, person: Person | None) -> Array:
-        """The weights of the features, the prior's the last, N: shared and personal together."""
+        """Return the weights of the features (N,), shared and personal together; the caller's score is the last."""
         w = np.array(self.learner.weights(shared), np.float64)
         w[-1] += 1.0
         if person is not None:
@@ -93,7 +94,7 @@ class Model:
         return person.lessons / (person.lessons + self.shrink)
 
     def _personal(self, shared: Any, person: Person, x: Floats) -> Floats:
-        """The candidates as the person's own learner sees them: the shared score is its prior."""
+        """Return the candidates as the person's own learner sees them, with the shared score as caller's score."""
         own = x * self._share(person)
         own[:, -1] = scores(x, self.effective(shared, None))
         return own
@@ -101,7 +102,7 @@ class Model:
     # ------------------------------------------------------------------------ learning
 
     def refusal(self, form: str) -> str | None:
-        """Why the learner cannot use a form of feedback; None where it can."""
+        """Return why the learner cannot use a form of feedback; None if it can."""
         name = type(self.learner).__name__
         if (
             self._proposal is not None
@@ -116,8 +117,8 @@ class Model:
         return None
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback; whether there was a lesson in it. `extra` are the features of what the
-        feedback brought along: a corrected object, candidates of later queries."""
+        """Learn from one piece of feedback and return whether there was a lesson in it. `extra` are features that the
+        feedback brought along: of a corrected object, or of candidates of later queries."""
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -139,9 +140,9 @@ class Model:
         return lesson._replace(x=self._personal(self.shared, person, lesson.x))
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
-        """What a piece of feedback says to the learner; None where it says nothing.
+        """Return what a piece of feedback says to the learner; None if it says nothing.
 
-        No click is not a dislike, and what was not shown was not passed over: only what was shown is compared.
+        No click is not a dislike, and an item that was not shown was not passed over: only what was shown is compared.
         """
         record, x, _ = context
         form, m = feedback.form, x.shape[0]
@@ -186,17 +187,18 @@ class Model:
         return Lesson(x, y, np.array(chosen, np.int64), weight)
 
     def _between(self, x: Floats, y: Ints, chosen: Ints, order: Ints) -> Lesson | None:
-        """A comparison among a few of the candidates."""
+        """Return a lesson that compares a few of the candidates."""
         plain = self._plain(None, y)
         return None if plain is None else Lesson(x, plain, chosen if self._partial else order, 1.0)
 
     def _whole(self, x: Floats, displayed: Ints) -> Array:
-        """phi of what was shown, as an average of its items weighted by position."""
+        """Return phi of what was shown, as the mean of its items weighted by position (N,)."""
         k = min(self.learner.space.k, displayed.size)
         return np.asarray(self.learner.space.phi(x, displayed) / DISCOUNTS[:k].sum(), np.float64)
 
     def _as_proposed(self, record: DecisionRecord, displayed: Ints) -> Any:
-        """The proposal as the learner made it; where it did not, what can be learned from clicks on it, or None."""
+        """Return the proposal as the learner made it; if the learner did not make it, what can be learned from clicks
+        on it, or None."""
         if self._proposal is None:
             return displayed
         made = self._made(record, displayed)
@@ -206,7 +208,7 @@ class Model:
         return None if record.arm == "control" else self._plain(record, displayed)
 
     def _made(self, record: DecisionRecord, displayed: Ints) -> Any:
-        """The proposal of which a record keeps the parts; None where it keeps none, or another learner's."""
+        """Return the proposal whose parts a record keeps; None if it keeps none, or those of another learner."""
         if self._proposal is None or record.arm != "learned" or list(record.proposal) != list(self._fields)[1:]:
             return None
         fields = {name: _like(like, record.proposal[name]) for name, like in list(self._fields.items())[1:]}
@@ -215,7 +217,7 @@ class Model:
         return seen(y, displayed.size) if seen is not None else y
 
     def _plain(self, record: DecisionRecord | None, displayed: Ints) -> Any:
-        """A proposal that shows `displayed`, of which nothing more is known."""
+        """Return a proposal that shows `displayed`, without swaps."""
         if self._proposal is None:
             return displayed
         plain: Callable[[Ints], Any] | None = getattr(self.learner, "plain", None)
@@ -226,7 +228,7 @@ class Model:
     # ------------------------------------------------------------------------ keeping
 
     def described(self, y: Any) -> dict[str, Any]:
-        """What a proposal carries besides what is shown, as JSON."""
+        """Return what a proposal carries in addition to what is shown, as JSON."""
         carried: list[tuple[str, Any]] = list(y._asdict().items())[1:] if hasattr(y, "_asdict") else []
         return {name: _json(part) for name, part in carried}
 
@@ -237,7 +239,7 @@ def _order(learner: Any, state: Any, x: Floats) -> Ints:
 
 
 def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
-    """The state after a lesson."""
+    """Return the learner's state after a lesson."""
     if isinstance(lesson, Thumb):
         # At margin m the chance of this thumb is sigma(m): a logistic step, along phi of what was shown.
         margin = lesson.sign * float(
@@ -254,8 +256,8 @@ def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
 
 
 def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Any) -> Array:
-    """D of a lesson, N: what `learner.direction` says, for a learner that steps along something else than
-    phi(x, feedback) - phi(x, y)."""
+    """Return D of a lesson (N,), by `learner.direction`, for a learner that steps along something other than phi(x,
+    feedback) - phi(x, y)."""
     own: Callable[..., Array] | None = getattr(learner, "direction", None)
     if own is not None:
         return own(state, x, y, feedback)

@@ -1,4 +1,4 @@
-"""What a loop of rankings says of an explanation, a replay and a report."""
+"""The texts of a coactive loop: explanations and reports."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from heedful.loop.report import Report
 
 UNKNOWN = "it takes answers to orders that no learner chose: of the control, imported ones, or swapped neighbours"
-"""Why agreement is."""
+"""Why the agreement of a replay is unknown."""
 
 
 def explanation(told: Explanation) -> list[Part]:
-    """Which features put the first before the second, and which feedback moved it."""
+    """Return which features put the first item before the second, and which feedback moved it."""
     other = "an item of average features" if told.second is None else told.second
     return scored(told, f"{told.first} before {other}, by {signed(told.margin)}", "it", "tells the two apart")
 
 
 def scored(told: Explanation, head: str, what: str, moved: str) -> list[Part]:
-    """What a score is made of, below a first line; the model had no part in `what`, or nothing that was learned
-    `moved`."""
+    """Return the parts of a score under the heading `head`; the model had no part in `what`, or nothing that was
+    learned `moved`."""
     parts: list[Part] = [Line(head)]
     if told.arm != "learned":
         why = "your order, for comparison" if told.arm == "control" else "somebody else's order"
@@ -37,7 +37,7 @@ def scored(told: Explanation, head: str, what: str, moved: str) -> list[Part]:
 
 
 def findings(found: Report, card: Card, control: float) -> Findings:
-    """The reciprocal ranks of what people picked, in learned lists and in the control."""
+    """Return the reciprocal ranks of what people picked, in learned lists and in the control."""
     notes = (
         "A list counts 1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and 0 where it "
         "was not in the list or nothing was picked: that is its reciprocal rank. The mean over lists is compared.",

@@ -1,7 +1,5 @@
-"""The ordinal interaction: a person grades what is shown from 1 to k, and the learner predicts the grade.
-
-The model is `GradingModel`, in `model`: a score that all share with thresholds, and a shift for each person.
-"""
+"""The ordinal interaction: people grade what is shown from 1 to k, and the learner predicts the grade. Its model
+(`model.GradingModel`) has a score and thresholds shared by all, and a shift for each person."""
 
 from __future__ import annotations
 
@@ -39,11 +37,11 @@ if TYPE_CHECKING:
     from heedful.loop.report import Arm, Report
 
 INTERCEPT, LEVEL = "always 1", "how much she asks for"
-"""What besides the features makes up a score: of a learner without thresholds, and of a person."""
+"""The parts of a score besides the features: of a learner without thresholds, and of a person."""
 
 
 class Ordinal(Interaction[GradingModel]):
-    """What is shown is answered by its true grade."""
+    """Feedback that gives the true grade of what was shown."""
 
     name, takes, command = "ordinal", "grades", "heedful simulate ordinal ratings.csv --target rating"
     loop = "a loop of grades"
@@ -61,7 +59,7 @@ class Ordinal(Interaction[GradingModel]):
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> Chosen:
-        """A learner of so many grades."""
+        """Return the learner with the given number of grades."""
         grades, spec = given["grades"], learner or cls.default_learner
         check_count("--grades", grades, least=2, most=MOST_RANKS)
         if not is_grading(learner_class(spec)):
@@ -71,16 +69,16 @@ class Ordinal(Interaction[GradingModel]):
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
-        """Also that it says how many grades there are."""
+        """Raise ValueError also if `spec` does not say how many grades there are."""
         grader(spec, 1, 0.0)
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """One whose space is Ranks."""
+        """Return the learner; its space has to be `Ranks`."""
         return grader(spec, len(cls.feature_names(manifest)), manifest.settings.shrink)
 
     def caveats(self) -> list[str]:
-        """Of predictions of what is not shown."""
+        """Return a sentence on predictions of what is not shown."""
         if self.manifest.settings.control > 0.0:
             return []
         return [
@@ -92,16 +90,16 @@ class Ordinal(Interaction[GradingModel]):
 
     @classmethod
     def context_alone(cls) -> str:
-        """Nothing."""
+        """Return "": a feature of the context alone does change a grade."""
         return "a context alone is no feature"
 
     def introduce(self) -> list[str]:
-        """Grades from 1 to k."""
+        """Return a sentence that names the grades 1 to k."""
         told = f"It predicts a grade from 1 to {self._k} for each, by {self.manifest.learner}, and learns from grades."
         return [told]
 
     def describe(self) -> Card:
-        """Grades from 1 to k."""
+        """Return the description of a kind whose answers are grades from 1 to k."""
         return (
             super()
             .describe()
@@ -119,19 +117,19 @@ class Ordinal(Interaction[GradingModel]):
         )
 
     def facts(self) -> dict[str, Any]:
-        """How many grades there are."""
+        """Return the number of grades."""
         return {"grades": self._k}
 
     def example(self, model: GradingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """The highest grade for the first."""
+        """Return the highest grade for the first item."""
         return f"grades it, 1 to {self._k}", {"grade": {shown[0]: self._k}}
 
     def tell_explanation(self, told: Explanation) -> list[Part]:
-        """What a score is made of, and between which thresholds it lies."""
+        """Return the parts of a score and the thresholds around it as text."""
         return texts.explanation(told)
 
     def tell_replays(self, folds: Sequence[Replayed]) -> list[Part]:
-        """Lines for a replay: the mean error |predicted - given| of each replayed learner's grades."""
+        """Return, for each replayed learner, the mean error |predicted - given|."""
         return texts.replays(folds)
 
     def findings(self, found: Report) -> Findings:
@@ -141,15 +139,15 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> GradingModel:
-        """A model that has learned nothing."""
+        """Return a model that has learned nothing."""
         return GradingModel(self.learner, self.manifest.settings.shrink)
 
     def personal(self, model: GradingModel) -> Any:
-        """One person's own state: a shift of the score."""
+        """Return the state of a person without answers: a shift of the score."""
         return model.nobody()
 
     def predictor(self, model: GradingModel, person: str | None) -> list[bytes] | None:
-        """Weights and thresholds, or all arrays of a learner without; a person's shift."""
+        """Return weights and thresholds (all arrays of a learner without them) and the person's shift, as bytes."""
         own, learner = own_state(model.people, person), model.learner
         if hasattr(learner, "weights") and hasattr(learner, "thresholds"):
             parts = [learner.weights(model.shared), learner.thresholds(model.shared)]
@@ -161,32 +159,33 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ reading
 
     def order(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> Ints:
-        """By what is predicted, the highest first."""
+        """Return the candidates by their predicted grades, the highest first."""
         return model.order(shared, own, x)
 
     def predict(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> list[Predicted]:
-        """The grade of each."""
+        """Return the grade of each candidate."""
         return [Predicted(grade) for grade in model.grades(shared, own, x).tolist()]
 
     def cuts(self, model: GradingModel, shared: Any, own: Person | None) -> list[float] | None:
-        """The thresholds: w.x - level < b, on the line of w.x; None for a learner that has none."""
+        """Return the thresholds on the line of w.x, where a grade is below b if w.x - level < b; None for a learner
+        without them."""
         if not hasattr(self.learner, "thresholds"):
             return None
         level = 0.0 if own is None else model.level(own)
         return [float(each) + level for each in self.learner.thresholds(shared)]
 
     def unpredicted(self, shared: Any) -> str:
-        """There is always a grade."""
+        """Return "": there is always a grade."""
         return ""
 
     def overflown(self, model: GradingModel, shared: Any) -> str:
-        """Of weights that are no numbers, or too great to be any."""
+        """Return a sentence on weights that are not finite, or too large; "" if all are well."""
         return model.overflown(shared)
 
     # ------------------------------------------------------------------------ deciding
 
     def check_show(self, show: Any) -> None:
-        """A loop with k = 1 shows a single item."""
+        """Raise ValueError unless a loop with k = 1 shows a single item."""
         check_show(show, self.manifest.settings)
 
     def propose(
@@ -198,20 +197,20 @@ class Ordinal(Interaction[GradingModel]):
         eligible: Ints | None,
         rng: Any,
     ) -> Proposal:
-        """By score, or the caller's order; whichever it is, with the grade predicted of each."""
+        """Return the list by score, or the caller's order, with the predicted grade of each item."""
         return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng, model.grades)
 
     # ------------------------------------------------------------------------ taking feedback
 
     def check_feedback(self, given: Feedback) -> None:
-        """Grades are whole numbers from 1 to k."""
+        """Raise ValueError unless grades are whole numbers from 1 to k."""
         for name, value in zip(given.names, given.values):
             if not 1 <= value <= self._k or value != int(value):
                 got = int(value) if value == int(value) else value
                 raise ValueError(f"grade[{describe(name)}]: expected a whole number from 1 to {self._k}, got {got}")
 
     def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
-        """Grades are whole numbers."""
+        """Return predicted grades, which are whole numbers."""
         for j, grade in enumerate(given):
             if not 1 <= grade <= self._k or grade != int(grade):
                 raise ValueError(f"predicted[{j}]: expected a whole number from 1 to {self._k}, got {grade}")
@@ -220,7 +219,7 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[GradingModel]) -> Explanation:
-        """Why the first was given its grade: what its score is the sum of, and which lessons moved that."""
+        """Return why the first item was given its grade: the parts of its score, and the lessons that moved it."""
         from heedful.loop.explain import Explanation, by_size
 
         first, person = decision.record.shown[0], decision.person
@@ -246,7 +245,7 @@ class Ordinal(Interaction[GradingModel]):
         return Explanation(decision.id, arm, name, None, why, score(model), parts, tuple(moved), predicted)
 
     def _parts(self, model: GradingModel, person: str | None, x: Floats) -> list[Counts]:
-        """What a score is the sum of; those that count nothing are left out."""
+        """Return the parts that a score is the sum of, without those that are 0."""
         from heedful.loop.explain import Part as Counts
 
         own = own_state(model.people, person)
@@ -257,7 +256,7 @@ class Ordinal(Interaction[GradingModel]):
         return [Counts(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
 
     def counterfactual(self, spec: str) -> _Counterfactual:
-        """How far what another learner would have predicted lies from the grades given."""
+        """Return a replay that measures how far another learner's grades lie from those given."""
         if not is_grading(learner_class(spec)):
             raise ValueError(
                 f"learner: expected one that predicts grades, such as averaged-prank, got {spec}: this log holds "
@@ -273,20 +272,20 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self, model: GradingModel, shared: Any, people: dict[str, Person]) -> _Tally:
-        """How well grades were predicted."""
+        """Return a counter of how well grades were predicted."""
         return _Tally(model, shared, people, self._k)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """1 / the place of what was preferred."""
+        """Return 1 / the place of what was preferred."""
         return score_list(decision, answers)
 
     def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Of lists made from what was learned, and lists left in the caller's order."""
+        """Return why learned lists and lists in the caller's order cannot be compared."""
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
 
 class _Counterfactual:
-    """The mean of |predicted - given|."""
+    """The mean of |predicted - given| of another learner."""
 
     def __init__(self, model: GradingModel, names: list[str]) -> None:
         self.model = model
@@ -294,7 +293,7 @@ class _Counterfactual:
         self._off = self._graded = 0
 
     def score(self, step: Step) -> None:
-        """How far off what the model predicts of all that is graded is."""
+        """Add the errors of the model's predictions for all that a step grades."""
         model, lesson = self.model, self.model.lesson(step.context, step.feedback, step.extra)
         if lesson is not None:
             predicted = model.grades(model.shared, own_state(model.people, step.decision.person), lesson.x)
@@ -302,7 +301,7 @@ class _Counterfactual:
             self._graded += len(lesson.grades)
 
     def result(self, spec: str, lessons: int) -> Replayed:
-        """The weights that it ends with, and the loss."""
+        """Return the final weights and the mean error."""
         from heedful.loop.counterfactual import Replayed
 
         shared = dict(zip(self._names, self.model.effective(self.model.shared, None).tolist()))
@@ -311,7 +310,7 @@ class _Counterfactual:
 
 
 class _Tally:
-    """How well grades were predicted."""
+    """A counter of how well grades were predicted."""
 
     def __init__(self, model: GradingModel, shared: Any, people: dict[str, Person], k: int) -> None:
         from heedful.loop.interactions.ordinal.prediction_report import GradeTally
@@ -320,17 +319,16 @@ class _Tally:
         self._compared = GradeTally(k)
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Whether the model would give one of these a grade two or more away."""
+        """Return whether the model's grade for one of these items is off by two or more."""
         person = step.decision.person
         own = own_state(self._people, person)
         predicted = self._model.grades(self._shared, own, lesson.x)
         return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """A decision with the feedback on it that counts."""
+        """Take in a decision with the feedback on it that counts."""
         self._compared.take(decision, given)
 
     def report(self) -> PredictionReport:
-        """Summary of prediction errors |predicted - given| over all grades that were predicted, next to a constant
-        baseline."""
+        """Return the errors |predicted - given| of all predicted grades, next to a constant baseline."""
         return self._compared.report()

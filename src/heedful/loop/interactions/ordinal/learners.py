@@ -1,7 +1,5 @@
-"""Learners of grades by name, in a loop: `averaged-prank:n_ranks=5`, for grades from 1 to 5.
-
-Where else a learner is named, how many grades there are comes from the data; a loop begins without any.
-"""
+"""Learners of grades by name, in a loop: `averaged-prank:n_ranks=5` for grades from 1 to 5. Elsewhere the number of
+grades comes from the data; a loop begins without data."""
 
 from __future__ import annotations
 
@@ -18,20 +16,20 @@ _RANKS = re.compile(r"[:,]\s*n_ranks\s*=")
 
 
 def is_grading(cls: type) -> bool:
-    """Whether a learner of this class predicts grades: its interaction is ordinal."""
+    """Return whether a learner of this class predicts grades, so that its interaction is ordinal."""
     return named_interaction(cls) == "ordinal"
 
 
 def graded_spec(spec: str, grades: int) -> str:
-    """`spec` with how many grades there are. ValueError where it says so itself."""
+    """Return `spec` with the number of grades. Raise ValueError if it has one already."""
     if _RANKS.search(spec):
         raise ValueError(f"learner: expected one that does not say n_ranks itself, got {spec}")
     return f"{spec}{',' if '=' in spec else ':'}n_ranks={grades}"
 
 
 def grader(spec: str, n_names: int, shrink: float, grades: int | None = None) -> Any:
-    """The learner of grades that `spec` names, over features of `n_names` names; where it does not say how many grades
-    there are, `grades`. ValueError where it does not fit a loop with this `shrink`."""
+    """Return the learner of grades that `spec` names, over `n_names` features; `grades` is used if it does not say how
+    many there are. Raise ValueError if it does not fit a loop with this `shrink`."""
     cls: Any = learner_class(spec)
     says = "n_ranks" not in cls._fields or "n_ranks" in cls._field_defaults or _RANKS.search(spec)
     if grades is None and not says:

@@ -27,25 +27,25 @@ from heedful.loop.records import FeedbackRecord
 Array = npt.NDArray[np.float64]
 
 BEYOND = 1e100
-"""No weight is as great as this where a learner still learns: features and scores are less, too."""
+"""A bound on weights while a learner still learns; features and scores are below it, too."""
 
 
 class Grades(NamedTuple):
-    """Feedback as the learner takes it: candidates (n x N) with their grades (n,), a lesson each, in this order."""
+    """Feedback as the learner takes it: candidates (n, N) with their grades (n,), one lesson each, in this order."""
 
     x: Floats
     grades: tuple[int, ...]
 
 
 class GradingModel:
-    """The state of a grading loop: of its learner, and of every person's offset. `teach` is the fold's step."""
+    """The state of a loop of grades: of its learner, and of every person's offset. `teach` is a step of the fold."""
 
     version = 1
-    """of how feedback becomes lessons: a change of what is folded raises it"""
+    """the version of how feedback becomes lessons, raised when what is folded changes"""
 
     def __init__(self, learner: Any, shrink: float = 0.0) -> None:
-        """`learner` over N features of which the last is the prior (N + 1 where it has no thresholds); `shrink` > 0
-        learns an offset per person, which counts half after that many grades."""
+        """Begin with `learner` over N features, of which the last is the caller's score (N + 1 without thresholds).
+        With `shrink` > 0 an offset is learned for each person, which counts half after that many grades."""
         self.learner = learner
         self.shrink = shrink
         self._personal = Personal(learner, shrink)
@@ -61,11 +61,12 @@ class GradingModel:
     # ------------------------------------------------------------------------ proposing
 
     def propose(self, shared: Any, person: Person | None, x: Floats, rng: Any) -> Ints:
-        """The candidates x (m x N) in the order to show them."""
+        """Return the candidates x (m, N) in the order in which to show them."""
         return self.order(shared, person, x)
 
     def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """The candidates, the highest first; of what stands alike the caller's best, then the lowest index."""
+        """Return the candidates by grade, the highest first; ties go to the caller's score, then to the lowest
+        index."""
         keys: list[Any] = [-x[:, -1]]  # the last is the first to be sorted by
         if self._directed:
             keys.append(-self.scores(shared, person, x))
@@ -74,12 +75,12 @@ class GradingModel:
         return np.lexsort(keys)
 
     def scores(self, shared: Any, person: Person | None, x: Floats) -> Array:
-        """s of the candidates (m,); for a learner with one direction."""
+        """Return the score s of each candidate (m,), for a learner with one direction."""
         s: Array = scores(self._whole(x), self.effective(shared, person))
         return s if person is None else s - self.level(person)
 
     def grades(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """The grade predicted of each of the candidates (m,), from 1 to k."""
+        """Return the predicted grade of each candidate (m,), from 1 to k."""
         if self._cut:
             return ranks(self.scores(shared, person, x), self.learner.thresholds(shared))
         from heedful.learners.ordinal.perceptrons import MulticlassPerceptron
@@ -90,20 +91,20 @@ class GradingModel:
         return np.array([self.learner.propose(shared, row, rng) for row in self._whole(x)], np.int64)
 
     def effective(self, shared: Any, person: Person | None) -> Array:
-        """What each feature counts, the prior's last but for the 1 of a learner without thresholds; shared and
-        personal together. Empty for a learner without one direction."""
+        """Return the weight of each feature, shared and personal together; empty for a learner without one direction.
+        The caller's score is the last, or the last but one without thresholds."""
         if not self._directed:
             return np.zeros(0)
         w = np.array(self.learner.weights(shared), np.float64)
         return w if person is None else w + self._personal.share(person.lessons) * person.state.v
 
     def level(self, person: Person) -> float:
-        """By how much a person's scores are lower than her weights make them: c a."""
+        """Return by how much a person's scores are lower than their weights make them: c a."""
         return self._personal.share(person.lessons) * float(person.state.a)
 
     def between(self, shared: Any, grade: int) -> tuple[float | None, float | None] | None:
-        """The scores from which on, and up to which, this grade is predicted; None at the ends of the scale, and for a
-        learner without one direction."""
+        """Return the scores between which this grade is predicted, None for the ends of the scale; None for a learner
+        without one direction."""
         k = self.learner.space.k
         if self._cut:
             b = self.learner.thresholds(shared)
@@ -114,8 +115,7 @@ class GradingModel:
         return float(b[grade - 2]) if grade > 1 else None, float(b[grade - 1]) if grade < k else None
 
     def overflown(self, shared: Any) -> str:
-        """Why the weights say nothing any more, and what to do, in one sentence; "" where they are numbers below
-        `BEYOND`."""
+        """Return a sentence saying that the weights have overflown, and what to do; "" if they are below `BEYOND`."""
         if bool((np.abs(self.effective(shared, None)) < BEYOND).all()):  # false of NaN
             return ""
         eta = getattr(self.learner, "eta", None)
@@ -133,7 +133,7 @@ class GradingModel:
     # ------------------------------------------------------------------------ learning
 
     def refusal(self, form: str) -> str | None:
-        """Why the learner cannot use a form of feedback; None where it can."""
+        """Return why the learner cannot use a form of feedback; None if it can."""
         if form in ("grade", "none"):
             return None
         expected = (
@@ -142,8 +142,8 @@ class GradingModel:
         return f"{expected}; where stars are such numbers, send them as grade" if form == "rating" else expected
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback, grade after grade; whether there was one in it. `extra` is for other forms
-        than those that a grading loop takes."""
+        """Learn from one piece of feedback, grade after grade, and return whether there was a grade in it. `extra` is
+        unused: forms of this kind bring no features along."""
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -165,8 +165,8 @@ class GradingModel:
         return True
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Grades | None:
-        """What a piece of feedback says to the learner: what was shown in the order it was shown, then the rest; None
-        where it grades nothing."""
+        """Return what a piece of feedback says to the learner: grades of what was shown, in its order, then of the
+        rest; None if it grades nothing."""
         if feedback.form != "grade":
             return None
         given = dict(zip(feedback.chosen, feedback.values))
@@ -177,12 +177,12 @@ class GradingModel:
     # ------------------------------------------------------------------------ keeping
 
     def described(self, y: Any) -> dict[str, Any]:
-        """What a proposal carries besides what is shown, as JSON: nothing."""
+        """Return {}: a proposal carries nothing else."""
         return {}
 
 
 def greatest(W: Array, x: Floats) -> Ints:
-    """Of every row of x (m, N) the row of W (k, N) with the greatest product, ties to the lowest: (m,)."""
+    """Return, for every row of x (m, N), the row of W (k, N) with the greatest product, ties to the lowest (m,)."""
     best, most = np.zeros(len(x), np.int64), scores(x, W[0])
     for r in range(1, len(W)):  # not all at once: m k numbers may be too many
         s = scores(x, W[r])

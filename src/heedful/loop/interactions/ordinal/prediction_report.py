@@ -1,7 +1,5 @@
-"""How well grades were predicted: |predicted - given| of every grade, next to a constant predictor's on the same.
-
-The constant predictor says the median of all grades that came before: it knows at least as much as the model did.
-"""
+"""How well grades were predicted: |predicted - given| of every grade, next to a baseline that predicts the median of
+all grades that came before it, and so knows at least as much as the model did."""
 
 from __future__ import annotations
 
@@ -27,16 +25,16 @@ WORDING = Wording(
 
 
 class GradeTally:
-    """Takes in the decisions of a loop of grades, in any order, and says how well they predicted."""
+    """A counter of how well a loop of grades predicted, which takes in its decisions in any order."""
 
     def __init__(self, k: int) -> None:
-        """Grades are 1 to `k`."""
+        """Count grades from 1 to `k`."""
         self._k = k
         self._given: list[tuple[int, int]] = []  # (seq, grade) of all that was learned
         self._compared: list[tuple[Event, int, str | int, int, int]] = []  # with the place, who, predicted, given
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """A decision with the feedback on it that counts."""
+        """Take in a decision with the feedback on it that counts."""
         predicted = dict(zip(decision.record.shown, decision.record.predicted))
         who = decision.seq if decision.person is None else decision.person
         for event, feedback in given:
@@ -48,7 +46,7 @@ class GradeTally:
                     self._compared.append((event, i, who, int(predicted[j]), int(value)))
 
     def report(self) -> PredictionReport:
-        """What was found; the details: `exact`, the share that was predicted exactly, None without any."""
+        """Return the report; its details have `exact`, the share that was predicted exactly, None without any."""
         found = sorted(self._compared, key=lambda each: (each[0].seq, each[1]))
         medians = self._medians([event.seq for event, *_ in found])
         scored = [
@@ -59,7 +57,7 @@ class GradeTally:
         return prediction_report(scored, WORDING, self._k - 1.0, {"exact": exact})
 
     def _medians(self, seqs: list[int]) -> list[int]:
-        """What the constant predictor says before each of these pieces of feedback, which are in order."""
+        """Return the baseline's prediction before each of these pieces of feedback, which are in order."""
         rule, given, at = ConstantRank(1, self._k), sorted(self._given), 0
         rng = np.random.default_rng(0)  # it draws nothing
         nothing = np.zeros(1)
