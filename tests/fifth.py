@@ -18,7 +18,7 @@ from heedful.learners.registry import make_learner
 from heedful.loop.counterfactual import Replayed
 from heedful.loop.explain import Explanation, Part
 from heedful.loop.interactions.card import Card, Prediction
-from heedful.loop.interactions.forms import ITEM, NONE, Decided, Form, by_name
+from heedful.loop.interactions.forms import ITEM, NONE, AnsweredDecision, Form, by_name
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import LoggedDecision
@@ -55,7 +55,7 @@ class Extremes(Form):
             raise ValueError("worst: expected the worst of what was shown, beside the best, got none")
         return Feedback("best", distinct("best, worst", [value, given["worst"]]))
 
-    def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
+    def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         """Both by name."""
         best, worst = record.chosen
         return {"best": decided.names[best], "worst": decided.names[worst]}
@@ -144,7 +144,7 @@ class Folding:
     def effective(self, shared: Any, person: Person | None) -> Any:
         return shared.w
 
-    def described(self, y: Any) -> dict[str, Any]:
+    def proposal_fields(self, y: Any) -> dict[str, Any]:
         return {}
 
 
@@ -205,7 +205,7 @@ class BestWorstScaling(Interaction[Folding]):
 
     # ------------------------------------------------------------------------ taking feedback
 
-    def unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
+    def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         """Both were shown."""
         if feedback.form == "best" and (len(feedback.chosen) != 2 or not set(feedback.chosen) <= set(shown)):
             return "best: expected two of what was shown, the best and the worst"
@@ -255,7 +255,7 @@ class BestWorstScaling(Interaction[Folding]):
                 return float(record.predicted[record.shown.index(feedback.chosen[0])] == max(record.predicted))
         return None
 
-    def unsaid(self, learned: Any, control: Any, level: bool, forms: set[str]) -> str:
+    def why_not_compared(self, learned: Any, control: Any, level: bool, forms: set[str]) -> str:
         return "the best of four says nothing of how good the four were"
 
     @staticmethod

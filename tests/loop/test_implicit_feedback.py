@@ -9,7 +9,7 @@ import pytest
 
 from heedful.core.fold import Session
 from heedful.learners.ratings.bmf import BMF
-from heedful.loop.interactions.rating.implicit_feedback import Action, check_actions, weighed
+from heedful.loop.interactions.rating.implicit_feedback import Action, check_actions, weigh_actions
 from heedful.spaces.slate import Slate
 
 SPACE = Slate(3, 1.0, 5.0)
@@ -26,7 +26,7 @@ def test_a_table_by_name() -> None:
 
 def test_one_action_is_a_rating_that_weighs_and_several_are_one() -> None:
     table = check_actions(SHOP, SPACE)
-    given = weighed(table, [7, 2, 9], ["buy", ["view", "view", "cart"], ("hide",)])
+    given = weigh_actions(table, [7, 2, 9], ["buy", ["view", "view", "cart"], ("hide",)])
     assert given.items.tolist() == [7, 2, 9]
     np.testing.assert_allclose(given.ratings, [5.0, 3.2 / 1.2, 1.0])
     np.testing.assert_allclose(given.weights, [4.0, 1.2, 2.0])
@@ -37,7 +37,7 @@ def test_a_mean_of_equal_ratings_stays_in_the_range() -> None:
     """A mean by weight may be off in the last bit, and then no door would let it in."""
     for weight in (0.1, 0.3, 0.7):
         table = check_actions({"a": (5, weight), "b": (5, 3 * weight)}, SPACE)
-        given = weighed(table, [1], [["a", "a", "b"]])
+        given = weigh_actions(table, [1], [["a", "a", "b"]])
         assert SPACE.check_object("feedback", SPACE.check_context((0, [1])), tuple(given)).ratings[0] == 5.0
 
 
@@ -46,7 +46,7 @@ def test_a_session_learns_from_them() -> None:
     session = Session(BMF(SPACE), 0)
     for _ in range(30):
         shown = session.propose((4, [1, 2, 3, 5]))
-        session.learn(weighed(table, shown, ["buy" if item == 5 else "view" for item in shown]))
+        session.learn(weigh_actions(table, shown, ["buy" if item == 5 else "view" for item in shown]))
     assert session.propose((4, [1, 2, 3, 5]))[0] == 5
 
 
@@ -86,4 +86,4 @@ def test_no_table(actions: Any, message: str) -> None:
 )
 def test_nothing_that_was_done(items: Any, done: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        weighed(check_actions(SHOP, SPACE), items, done)
+        weigh_actions(check_actions(SHOP, SPACE), items, done)

@@ -535,12 +535,12 @@ def test_a_proposal_goes_through_json_and_back() -> None:
     x = np.random.default_rng(1).standard_normal((4, N))
     for seed in range(40):
         y = m.propose(m.shared, None, x, np.random.default_rng(seed))
-        kept = m.described(y)
+        kept = m.proposal_fields(y)
         assert set(kept) == {"teams", "u"}
         context = decided(x, y.shown.tolist(), **kept)
         lesson: Any = m.lesson(context, FeedbackRecord("clicks", [int(y.shown[0])]), NONE)
         assert identical(lesson.y, y)
-    assert model("perceptron").described(np.arange(3)) == {}
+    assert model("perceptron").proposal_fields(np.arange(3)) == {}
 
 
 # ---------------------------------------------------------------------------- learners that take the clicked alone

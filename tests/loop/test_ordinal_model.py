@@ -14,7 +14,7 @@ from heedful.core.conformance import identical
 from heedful.core.fold import copy_arrays
 from heedful.learners.personal import Offset, ranks
 from heedful.learners.registry import learner_class
-from heedful.loop.interactions.ordinal.learners import graded_spec, grader, is_grading
+from heedful.loop.interactions.ordinal.learners import grader, is_grading, spec_with_grades
 from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.model import Context
 from heedful.loop.records import DecisionRecord, FeedbackRecord
@@ -127,9 +127,9 @@ def test_many_directions_predict_as_the_learner_does_row_by_row(n: int) -> None:
 @pytest.mark.parametrize(("weight", "gone"), [(9e99, False), (-2e100, True), (np.inf, True), (np.nan, True)])
 def test_overflown_weights_are_said(weight: float, gone: bool) -> None:
     m = model("widrow-hoff:n_ranks=5,eta=0.5")
-    assert m.overflown(m.shared) == ""
+    assert m.describe_overflow(m.shared) == ""
     m.shared.w[1] = weight
-    told = m.overflown(m.shared)
+    told = m.describe_overflow(m.shared)
     assert bool(told) == gone
     assert not gone or "because eta=0.5 is too large for these features" in told
 
@@ -137,11 +137,11 @@ def test_overflown_weights_are_said(weight: float, gone: bool) -> None:
 def test_what_has_no_weights_or_no_eta_is_not_said_to_have_too_large_a_one() -> None:
     for spec in specs("ordinal"):
         m = model(spec)
-        assert m.overflown(m.shared) == ""
+        assert m.describe_overflow(m.shared) == ""
     m = model("prank:n_ranks=5")
     m.shared.w[0] = np.inf
-    assert "eta" not in m.overflown(m.shared)
-    assert "with another learner" in m.overflown(m.shared)
+    assert "eta" not in m.describe_overflow(m.shared)
+    assert "with another learner" in m.describe_overflow(m.shared)
 
 
 @pytest.mark.parametrize("spec", ["averaged-prank:n_ranks=5", "widrow-hoff:n_ranks=5,eta=0.05"])
@@ -381,10 +381,10 @@ def test_offsets_take_a_direction_with_thresholds(spec: str) -> None:
 def test_parameters_in_any_order() -> None:
     assert grader("widrow-hoff:n_ranks=4,eta=0.5", N, 0.0) == grader("widrow-hoff: eta=0.5 , n_ranks=4", N, 0.0)
     assert grader("prank", N, 0.0, 7) == grader("prank:n_ranks=7", N, 0.0)
-    assert graded_spec("prank", 5) == "prank:n_ranks=5"
-    assert graded_spec("widrow-hoff:eta=0.5", 5) == "widrow-hoff:eta=0.5,n_ranks=5"
+    assert spec_with_grades("prank", 5) == "prank:n_ranks=5"
+    assert spec_with_grades("widrow-hoff:eta=0.5", 5) == "widrow-hoff:eta=0.5,n_ranks=5"
     with pytest.raises(ValueError, match="does not say n_ranks"):
-        graded_spec("prank:n_ranks=4", 5)
+        spec_with_grades("prank:n_ranks=4", 5)
 
 
 def test_nobody_has_an_empty_offset() -> None:

@@ -13,7 +13,7 @@ from heedful.core.fold import copy_arrays
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.rating.learners import check_range, check_table, is_rating, rater
 from heedful.loop.interactions.rating.model import RatingModel
-from heedful.loop.interactions.rating.slate import Watched, _places
+from heedful.loop.interactions.rating.slate import WatchedGenerator, _places
 from heedful.loop.model import Context
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.spaces.slate import Slate
@@ -127,7 +127,7 @@ def test_other_forms_are_refused_with_what_to_do() -> None:
 
 
 def test_who_draws_nothing_shows_it_for_certain() -> None:
-    rng = Watched(np.random.default_rng(0))
+    rng = WatchedGenerator(np.random.default_rng(0))
     rater("bmf", 3, (1.0, 5.0)).propose(
         model("bmf").shared.learned, model().offer(model().shared, None, np.arange(4)), rng
     )
@@ -163,8 +163,8 @@ def test_actions_are_read_once_and_for_all() -> None:
             check_table(given, {"x": 1}, 1.0, 5.0)
 
 
-class Heard(NamedTuple):
-    """Heard: what was shown, for a test. Interaction: rating."""
+class ChoiceAnswer(NamedTuple):
+    """ChoiceAnswer: what was shown, for a test. Interaction: rating."""
 
     space: Any = Slate()
 
@@ -180,7 +180,7 @@ class Heard(NamedTuple):
 
 def test_the_learner_hears_what_was_shown_and_is_still_there() -> None:
     """On offer, rising; as shown, best first; and what was rated, in that order."""
-    m = RatingModel(Heard(Slate(3, 1.0, 5.0)), ACTIONS)
+    m = RatingModel(ChoiceAnswer(Slate(3, 1.0, 5.0)), ACTIONS)
     told(m, [8, 2, 5, 1], rating={5: 1, 8: 2})
     assert [part.tolist() for part in m.shared.learned] == [[1, 2, 5, 8], [8, 2, 5, 1], [8, 5]]
     m.put(2, there=False)

@@ -12,7 +12,18 @@ import pytest
 from browsing import Seen, Visitor, words
 
 from heedful import Loop, Settings, infer
-from heedful.loop.interactions.forms import ACTIONS, BETTER, CHOICE, CLICKS, EDIT, ITEM, NONE, RATING, Decided, Form
+from heedful.loop.interactions.forms import (
+    ACTIONS,
+    BETTER,
+    CHOICE,
+    CLICKS,
+    EDIT,
+    ITEM,
+    NONE,
+    RATING,
+    AnsweredDecision,
+    Form,
+)
 from heedful.loop.records import Feedback, FeedbackRecord
 from heedful.server.context import Options
 from heedful.server.main import served
@@ -166,7 +177,7 @@ class Survey(Form):
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
         return Feedback("likes", tuple(value))
 
-    def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
+    def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         return {"likes": [decided.names[j] for j in record.chosen]}
 
 

@@ -71,7 +71,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def described(url: str) -> Any:
+def proposal_fields(url: str) -> Any:
     return schemathesis.openapi.from_url(f"{url}/openapi.json", config=bare())
 
 

@@ -65,7 +65,7 @@ class FeedbackReader:
             record, extra = self._resolve(given, form, known)
         except LookupError as error:
             return self.projection.reject(event_id, str(error.args[0]))
-        if record.form != "unknown" and (refusal := interaction.unfit(record, known.record.shown)) is not None:
+        if record.form != "unknown" and (refusal := interaction.why_unfit(record, known.record.shown)) is not None:
             return self.projection.reject(event_id, refusal)
         when = now() if time is None else records.check_time("time", time)
         arrays = extra.astype("<f4").tobytes() if extra is not None else None

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from heedful.jit.kernel import Floats
 from heedful.loop import records
 from heedful.loop.interactions.forms import NONE, known_forms
-from heedful.loop.interactions.protocol import Folded
+from heedful.loop.interactions.protocol import LoopModel
 from heedful.loop.log import Event, Log
 from heedful.loop.model import Context
 from heedful.loop.packing import LoggedDecision
@@ -98,7 +98,7 @@ def shown_at(projection: Projection, decision: LoggedDecision) -> int:
 
 def lesson_of(
     projection: Projection,
-    model: Folded,
+    model: LoopModel,
     event: Event,
     decision: LoggedDecision,
     feedback: FeedbackRecord,

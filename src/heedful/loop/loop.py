@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from heedful.loop.explain import Explanation
     from heedful.loop.history import LessonTold
     from heedful.loop.interactions.comparison.standing import Standings
-    from heedful.loop.interactions.protocol import Predicted
+    from heedful.loop.interactions.protocol import ItemPrediction
     from heedful.loop.ranking import Ranking
     from heedful.loop.report import Report
 
@@ -232,7 +232,9 @@ class Loop:
     @property
     def overflown(self) -> str:
         """a sentence saying that the weights have overflown, and what to do; "" if they have not"""
-        return self.projection.interaction.overflown(self.projection.model, self.projection.reading(None)[0].shared)
+        return self.projection.interaction.describe_overflow(
+            self.projection.model, self.projection.reading(None)[0].shared
+        )
 
     # ------------------------------------------------------------------------ items
 
@@ -389,7 +391,7 @@ class Loop:
         person: str | None = None,
         context: Mapping[str, Any] | None = None,
         prior: Mapping[str, float] | Sequence[float] | None = None,
-    ) -> dict[str, Predicted]:
+    ) -> dict[str, ItemPrediction]:
         """Return the model's prediction for each candidate, by name, best first. A decision that shows them has the
         same in `predicted`.
 

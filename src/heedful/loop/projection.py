@@ -24,7 +24,7 @@ from heedful.jit.kernel import Floats
 from heedful.loop import records, snapshots
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.group import GroupCommit
-from heedful.loop.interactions.protocol import Folded, Interaction, Step
+from heedful.loop.interactions.protocol import Interaction, LoopModel, Step
 from heedful.loop.interactions.registry import interaction_of, learner_version
 from heedful.loop.log import Event, Log, Retractions
 from heedful.loop.model import Person
@@ -461,17 +461,17 @@ class Projection:
 
     # ------------------------------------------------------------------------ the fold
 
-    def fresh(self) -> Folded:
+    def fresh(self) -> LoopModel:
         """Return a model that has learned nothing."""
-        model: Folded = self.interaction.fresh()
+        model: LoopModel = self.interaction.fresh()
         return model
 
-    def offer(self, model: Folded, event: Event) -> None:
+    def offer(self, model: LoopModel, event: Event) -> None:
         """Let a model that is made of items, too, take in that one was put on offer or withdrawn."""
         if told := self.interaction.on_item(model, event, self.catalogue):
             self.note(f"item {event.subject}: {told}; mend the learner and open the loop again")
 
-    def teach(self, model: Folded, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
+    def teach(self, model: LoopModel, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
         """Let any model learn from feedback, one step of its fold; return whether there was a lesson in it."""
         context = self.requests.context(decision)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
@@ -483,7 +483,7 @@ class Projection:
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
         return Step(event, decision, feedback, context, extra)
 
-    def _teach(self, model: Folded, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
+    def _teach(self, model: LoopModel, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
         """Let this loop's model learn from feedback. A lesson that the learner fails on is left out, with a note."""
         if event.seq in self.failed:
             return False
@@ -510,7 +510,7 @@ class Projection:
         known = self.decision(event)
         return self.requests.context(known).x[candidate : candidate + 1]
 
-    def fold(self, head: int, *, from_scratch: bool = False) -> Folded:
+    def fold(self, head: int, *, from_scratch: bool = False) -> LoopModel:
         """Return the fold of the log up to `head`, from the newest kept state that still holds, or `from_scratch`.
 
         What other processes append meanwhile is left for later.
@@ -528,7 +528,7 @@ class Projection:
             else:
                 return model
 
-    def _start(self, model: Folded, head: int) -> int:
+    def _start(self, model: LoopModel, head: int) -> int:
         """Put the newest kept state that still holds into a fresh model, and return its position in the log."""
         if self._marks:
             mark = self._marks[-1]
@@ -541,7 +541,7 @@ class Projection:
         self.moves = Moves(*moves)
         return position
 
-    def _like(self, model: Folded) -> Any:
+    def _like(self, model: LoopModel) -> Any:
         """Return a state like those kept for each person."""
         return self.interaction.personal(model)
 
@@ -553,7 +553,7 @@ class Projection:
         ][-MARKS:]
         self._since_mark = 0
 
-    def before(self, model: Folded, version: int) -> int:
+    def before(self, model: LoopModel, version: int) -> int:
         """Put the newest kept state up to `version` that still holds into a fresh model, and return its position in the
         log, from which to fold on."""
         with self.turn:  # what is kept comes and goes
@@ -581,7 +581,7 @@ class Projection:
                 yield event, self.decision(decided), records.decode_feedback(event.payload)
 
     def steps(
-        self, model: Folded, after: int = 0, up_to: int | None = None
+        self, model: LoopModel, after: int = 0, up_to: int | None = None
     ) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
         """Yield the same as `lessons`; a model that is made of items, too, takes in the events of items on the way."""
         if not self.interaction.folds_items:
@@ -612,7 +612,7 @@ class Projection:
         self._published = PublishedState(self._version, self.interaction.publish(model), model.people)
 
     @property
-    def model(self) -> Folded:
+    def model(self) -> LoopModel:
         """the model that is written to; hold `turn` while reading its state"""
         return self._model
 

@@ -151,7 +151,7 @@ def report(projection: Projection, last: int) -> Report:
         learned,
         control,
         found,
-        "" if found is not None else interaction.unsaid(learned, control, _level(lists), looked.forms),
+        "" if found is not None else interaction.why_not_compared(learned, control, _level(lists), looked.forms),
         _series(lists),
         Counts(**looked.counts),
         None if looked.truth is None else looked.truth.measured(looked.whole),

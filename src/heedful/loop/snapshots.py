@@ -18,7 +18,7 @@ import numpy as np
 
 from heedful.core.fold import copy_arrays
 from heedful.core.serialization import arrays_of, read_arrays, state_like, write_arrays
-from heedful.loop.interactions.protocol import Folded
+from heedful.loop.interactions.protocol import LoopModel
 from heedful.loop.log import Log
 from heedful.loop.model import Person
 from heedful.loop.settings import Manifest
@@ -119,7 +119,7 @@ def _as_today(manifest: dict[str, Any]) -> dict[str, Any]:
     return manifest | {"fields": fields, "learner_version": declared_version(manifest["learner_version"])}
 
 
-def save(path: Path, model: Folded, position: int, log: Log, stamped: dict[str, Any]) -> None:
+def save(path: Path, model: LoopModel, position: int, log: Log, stamped: dict[str, Any]) -> None:
     """Write the model as it is after event `position`. Raise OSError if it cannot be written."""
     arrays = arrays_of(model.shared, "shared")
     people = sorted(model.people.items())
@@ -155,7 +155,7 @@ def _place(log: Log, position: int) -> dict[str, Any]:
 
 def restore(
     folder: Path,
-    model: Folded,
+    model: LoopModel,
     like: Any,
     log: Log,
     head: int,
@@ -192,7 +192,7 @@ def restore(
     return 0, (0, 0)
 
 
-def _fill(model: Folded, like: Any, arrays: dict[str, Any], names: list[str]) -> None:
+def _fill(model: LoopModel, like: Any, arrays: dict[str, Any], names: list[str]) -> None:
     """Put the arrays of a snapshot into a model. Nothing is changed if they do not fit."""
     lessons, since = arrays.pop("lessons"), arrays.pop("since")
     own = {name: arrays.pop(name) for name in list(arrays) if name.split(".")[0] == "people"}
@@ -208,7 +208,7 @@ def _fill(model: Folded, like: Any, arrays: dict[str, Any], names: list[str]) ->
     model.shared, model.people = shared, people
 
 
-def same(a: Folded, b: Folded) -> bool:
+def same(a: LoopModel, b: LoopModel) -> bool:
     """Return whether two models are equal, bit for bit."""
 
     def bits(state: Any) -> dict[str, tuple[str, bytes]]:

@@ -54,7 +54,7 @@ def _named(schema: Json) -> Json:
     return {name: value for name, value in schema.items() if name != "type"}
 
 
-class Decided(Protocol):
+class AnsweredDecision(Protocol):
     """The decision that feedback answers, and the log around it, as far as `Form.write` reads them."""
 
     @property
@@ -72,7 +72,7 @@ class Decided(Protocol):
         """Return the features of a candidate of the decision; -1 is the object that the feedback brought along."""
 
 
-class Taking(Protocol):
+class TakesForms(Protocol):
     """An interaction, as far as the forms of feedback that it takes are concerned."""
 
     @property
@@ -103,7 +103,7 @@ class Form(ABC):
         Raise ValueError, naming the field, if they make no sense."""
 
     @abstractmethod
-    def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
+    def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         """Return the fields as they were given, made from what the log keeps."""
 
     def needs_items(self, given: Feedback) -> bool:
@@ -169,7 +169,7 @@ class Clicks(Form):
         later = () if chain is None else check_names("chain", chain)
         return Feedback("clicks", tuple(dict.fromkeys(check_names("clicks", value, least=0))), chain=later)
 
-    def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
+    def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         """Return the names of the items that were clicked, and the later decisions that showed some of them."""
         later: dict[int, tuple[str, Sequence[str]]] = {}
         for seq, _ in record.chain:
@@ -217,7 +217,7 @@ class Better(Form):
         """Return the order; one name stands for a list of one."""
         return Feedback("better", distinct("better", [value] if isinstance(value, str) else value))
 
-    def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
+    def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         """Return the names as a list."""
         return {"better": [decided.names[j] for j in record.chosen]}
 
@@ -291,7 +291,7 @@ class Edit(Form):
             f"edit: expected the corrected text, or the attributes of the corrected object, got {describe(value)}"
         )
 
-    def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
+    def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         """Return the correction; its features if the loop stores no texts."""
         line: dict[str, Any] = {"edit": record.text if record.text is not None else record.given}
         if line["edit"] is None:
@@ -332,7 +332,7 @@ class Thumb(Form):
         item = given.get("item")
         return Feedback("thumb", () if item is None else (check_id("item", item),), (1.0 if value == "up" else -1.0,))
 
-    def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
+    def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         """Return the thumb, and its item if there is one."""
         item = {"item": decided.names[record.chosen[0]]} if record.chosen else {}
         return {"thumb": "up" if record.values[0] > 0.0 else "down"} | item
@@ -361,7 +361,7 @@ class Action(Form):
         """Return the name of the action, and its item."""
         return Feedback("action", (check_id("item", given.get("item")),), text=check_id("action", value))
 
-    def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
+    def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         """Return the name of the action, and its item."""
         return {"action": record.text} | ({"item": decided.names[record.chosen[0]]} if record.chosen else {})
 
@@ -402,7 +402,7 @@ class Actions(Form):
             done.append(check_names(where, [names] if isinstance(names, str) else names, most=100))
         return Feedback("actions", distinct("actions", list(value)), done=tuple(done))
 
-    def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
+    def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         """Return for each item its action as a name, several actions as a list."""
         done = [each[0] if len(each) == 1 else each for each in record.done]
         return {"actions": {decided.names[j]: each for j, each in zip(record.chosen, done)}}
@@ -439,7 +439,7 @@ class Numbers(Form):
         numbers = tuple(check_number(f"{self.name}[{describe(name)}]", number) for name, number in value.items())
         return Feedback(self.name, distinct(self.name, list(value)), numbers)
 
-    def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
+    def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         """Return the number given to each item."""
         values: Sequence[float] = list(map(int, record.values)) if self._whole else record.values
         return {self.name: {decided.names[j]: value for j, value in zip(record.chosen, values)}}
@@ -492,7 +492,7 @@ class Choice(Form):
             raise ValueError(f"choice: expected {', '.join(CHOICES)}, got {describe(value)}")
         return Feedback("choice", values=(float(CHOICES[value]),), text=value)
 
-    def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
+    def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         """Return the choice as it was given."""
         return {"choice": record.text}
 
@@ -532,7 +532,7 @@ class Nothing(Form):
             raise ValueError(f"none: expected true, got {describe(value)}")
         return Feedback("none")
 
-    def write(self, record: FeedbackRecord, decided: Decided) -> dict[str, Any]:
+    def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         """Return the field."""
         return {"none": True}
 
@@ -581,7 +581,7 @@ FORMS: Mapping[str, Form] = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, ACTIONS
 """The forms that come with heedful, by name."""
 
 
-def known_forms(interaction: Taking) -> dict[str, Form]:
+def known_forms(interaction: TakesForms) -> dict[str, Form]:
     """Return the forms that are read in a loop, by name: heedful's own and those of the loop's interaction.
 
     A form that the loop does not take is read too, so that it is refused by name and not as unknown."""

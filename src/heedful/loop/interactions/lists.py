@@ -1,7 +1,5 @@
-"""Lists of what has features: made by score, or left to the caller's order, with what is unknown in its place.
-
-For the kinds whose candidates come with their features; shown first is what is believed to be best.
-"""
+"""Lists of candidates that come with features: ordered by score, or left in the caller's order, with unknown items in
+their places."""
 
 from __future__ import annotations
 
@@ -24,28 +22,29 @@ if TYPE_CHECKING:
     from heedful.loop.report import Arm
 
 MUTE = "thumbs and edits, which are all that came, do not say what was wanted rather than what"
-"""Why nothing can be said where that is so."""
+"""Why the arms cannot be compared if only thumbs and edits came."""
 
 
 def check_show(show: Any, settings: Settings) -> None:
-    """ValueError where a loop with k = 1 is asked for another number of items."""
+    """Raise ValueError if a loop with k = 1 is asked for another number of items."""
     if settings.k == 1 and show != 1:
         raise ValueError(f"show: expected 1, as a loop with k = 1 shows a single item, got {describe(show)}")
 
 
 Draws: TypeAlias = tuple[Any, Any, Any]
-"""What a learner says of its draws, None where it says nothing: `depth`, `chance`, `order`."""
+"""What a learner tells about its random draws, its methods `depth`, `chance` and `order`; None for each that it
+lacks."""
 Predict: TypeAlias = Callable[[Any, Person | None, Any], Any]
-"""What is predicted of candidates (m,): of the state that all share, a person's own, features (m x N)."""
+"""A function of the shared state, a person's own state and features (m, N) that returns predictions (m,)."""
 
 
 def draws_of(learner: Any) -> Draws:
-    """What a learner says of its draws."""
+    """Return what a learner tells about its random draws."""
     return getattr(learner, "depth", None), getattr(learner, "chance", None), getattr(learner, "order", None)
 
 
 def order_shown(y: Any) -> Ints:
-    """The candidates of a proposal, best first."""
+    """Return the candidates of a proposal, best first."""
     seen: Ints = visible(y)
     return seen if isinstance(seen, np.ndarray) and seen.ndim else np.atleast_1d(seen)
 
@@ -60,8 +59,8 @@ def propose_list(
     rng: Any,
     predict: Predict | None = None,
 ) -> Proposal:
-    """The list that a model makes, or the caller's order in the control, and how likely just that was to be shown;
-    `draws` are the learner's, `predict` says what is predicted of each."""
+    """Return the list that a model makes, or the caller's order in the control, with the probability of showing just
+    that. `draws` are the learner's; `predict` returns the predictions that the decision carries."""
     request, control = asked.request, asked.control
     m, strangers = len(request.x), request.strangers
     there = m if strangers is None else m + len(strangers.names)
@@ -80,7 +79,7 @@ def propose_list(
     return Proposal(
         shown=shown,
         probability=probability,
-        carried={} if control or not size else model.described(y),
+        carried={} if control or not size else model.proposal_fields(y),
         predicted=() if predict is None else tuple(predict(shared, own, request.x[shown]).tolist()),
         unknown=() if strangers is None else strangers.told((theirs if control else ours) or ()),
         kept=kept,
@@ -100,8 +99,8 @@ def _probability(
     control: float,
     alike: bool,
 ) -> float | None:
-    """Of showing this list: by the control, by the learner, with its swaps. None where the learner cannot say.
-    `alike` is whether what is unknown stands in the same places in lists of both."""
+    """Return the probability of showing this list, by the control or by the learner with its swaps; None if the learner
+    cannot tell. `alike` says whether unknown items have the same places in both arms' lists."""
     depth, chance_of, undrawn = draws
     if not alike and shown is order:  # no list of the learner is like that
         return control
@@ -124,7 +123,7 @@ def _probability(
 
 
 def score_list(decision: LoggedDecision, answers: Iterable[FeedbackRecord]) -> float | None:
-    """1 / the place of what was preferred in a list, see `reciprocal_rank`."""
+    """Return 1 / the place of what was preferred in a list; see `reciprocal_rank`."""
     record = decision.record
     shown = around(record.shown, record, str) if record.unknown else record.shown
     return reciprocal_rank(shown, answers, decision.names)
@@ -133,12 +132,13 @@ def score_list(decision: LoggedDecision, answers: Iterable[FeedbackRecord]) -> f
 def reciprocal_rank(
     shown: Sequence[int | str], answers: Iterable[FeedbackRecord], names: Sequence[str] = ()
 ) -> float | None:
-    """1 / the place, in what was shown, of what was preferred by the first answer that says so; 0 where it was not
-    there, or nothing was wanted; None where nobody said. Candidates are numbers into `names`; what was unknown is a
-    name."""
+    """Return 1 / the place, in what was shown, of what the first informative answer prefers; 0 if that was not shown or
+    nothing was wanted; None if no answer says. Candidates are indices into `names`; unknown items are names."""
     told = None
     for feedback in answers:
-        expected = preferred(shown, feedback) if feedback.said is None else _preferred_unknown(shown, feedback, names)
+        expected = (
+            find_preferred(shown, feedback) if feedback.said is None else _preferred_unknown(shown, feedback, names)
+        )
         if expected:
             return 1.0 / (1 + shown.index(expected[0])) if expected[0] in shown else 0.0
         if expected is not None:
@@ -147,7 +147,7 @@ def reciprocal_rank(
 
 
 def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, names: Sequence[str]) -> list[Any] | None:
-    """The same as `preferred` of feedback that is about something unknown, as it was given."""
+    """Return what `preferred` returns, for feedback that mentions unknown items and is kept as it was given."""
     said, number = feedback.said or {}, {name: j for j, name in enumerate(names)}
     expected = said.get("clicks") or said.get("better")
     rated = said.get("rating") or said.get("grade")
@@ -162,9 +162,9 @@ def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, nam
     return [j for j in shown if j in best] if rated else best
 
 
-def preferred(shown: Sequence[Any], feedback: FeedbackRecord) -> list[Any] | None:
-    """What feedback prefers, the most preferred first: candidates; [] where nothing was wanted, None where it does not
-    say. Of what is rated alike, what was shown first."""
+def find_preferred(shown: Sequence[Any], feedback: FeedbackRecord) -> list[Any] | None:
+    """Return the candidates that feedback prefers, the most preferred first; [] if nothing was wanted, None if it does
+    not say. Among equal ratings, what was shown first comes first."""
     form, chosen, values = feedback.form, feedback.chosen, feedback.values
     if form == "none":
         return []
@@ -181,8 +181,8 @@ def preferred(shown: Sequence[Any], feedback: FeedbackRecord) -> list[Any] | Non
 
 
 def why_unsaid(learned: Arm, control: Arm, level: bool, forms: set[str], share: float) -> str:
-    """Why no difference of lists can be told: of those made from what was learned and those of the control, which has
-    this share; `forms` are those of what was answered."""
+    """Return why learned lists and control lists cannot be compared; `share` is that of the control, `forms` are those
+    of the answers."""
     if forms and forms <= {"thumb", "edit"}:
         return MUTE
     if share == 0.0 and control.shown == 0:

@@ -1,4 +1,4 @@
-"""Learners by name, as loops take them; which interaction a learner names."""
+"""Learners by name, as loops take them, and the interaction that a learner names."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ UNSAID = "coactive"
 
 
 def named_interaction(cls: type) -> str:
-    """The name of the interaction of a learner's class."""
+    """Return the name of the interaction of a learner's class."""
     own = getattr(cls, "interaction", None)
     return str(own.name) if isinstance(own, type) and hasattr(own, "name") else summarise(cls).interaction or UNSAID
 
 
 def loop_learner(spec: str, n_features: int, space: Any) -> Any:
-    """The learner that `spec` names, over so many features. ValueError where there is none, or it says that it is for
+    """Return the learner that `spec` names, over this many features. Raise ValueError if there is none, or if it is for
     simulations alone."""
     learner = make_learner(spec, n_features=n_features, space=space)
     if (simulated := getattr(learner, "simulation_only", None)) is not None:

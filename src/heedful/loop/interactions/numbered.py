@@ -1,4 +1,4 @@
-"""Models whose learner knows people and items by number: who has which number, and whose arrays are read."""
+"""Models whose learner knows people and items by number."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ S = TypeVar("S")
 
 
 class Number(NamedTuple):
-    """What is one person's own: the number the learner knows them by."""
+    """The state of one person: the number by which the learner knows them."""
 
     user: int
 
 
 class Numbered(Generic[S]):
-    """A model whose state S is a NamedTuple with the learner's own in `learned`. Candidates are the numbers of items
+    """A model whose state S is a NamedTuple with the learner's state in `learned`. Candidates are numbers of items
     (m,)."""
 
     def __init__(self, learner: Any, shared: S) -> None:
-        """Of `learner`, in the state before anything was learned."""
+        """Begin with `learner` and the state before anything was learned."""
         self.learner, self.shared = learner, shared
         self.people: dict[str, Person] = {}
         self._lent = False  # somebody decides from these arrays: they are not written to
 
     def nobody(self) -> Number:
-        """A number as it is kept of a person."""
+        """Return a state like those kept for each person."""
         return Number(0)
 
     def effective(self, shared: S, person: Person | None) -> Floats:
-        """No weights of features: there are none (0,)."""
+        """Return no weights (0,): these models have no features."""
         return np.zeros(0)
 
     def published(self) -> S:
-        """The state for readers, which is not written to from now on: the next lesson begins with a copy."""
+        """Return the state for readers. It is not written to any more: the next lesson begins with a copy."""
         self._lent = True
         return self.shared
 
     def _own(self) -> S:
-        """The state, in arrays that nobody reads."""
+        """Return the state in arrays that no reader has."""
         if self._lent:
             shared: Any = self.shared
             rest = copy_arrays(shared._replace(learned=()))
@@ -52,5 +52,6 @@ class Numbered(Generic[S]):
 
 
 def own_copy(learned: Any) -> Any:
-    """What was learned, for `update`; a state that has `own` says itself which arrays it never writes to."""
+    """Return a copy of what was learned, for `update`; a state with a method `own` decides itself which arrays are
+    never written to."""
     return learned.own() if hasattr(learned, "own") else copy_arrays(learned)

@@ -1,4 +1,4 @@
-"""How the field `predicted` of a record was called before: one name for each kind of feedback."""
+"""The names that the field `predicted` of a record had earlier, one for each kind of feedback."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class _Before(msgspec.Struct):
 
 
 def predicted_before(written: bytes) -> tuple[int | float, ...]:
-    """What was predicted, in JSON that has it under one of the names of before; empty where it has none."""
+    """Return the predictions in a record's JSON that has them under an earlier name; () if there are none."""
     if b'"grades":' not in written and b'"ratings":' not in written and b'"chances":' not in written:
         return ()
     before = _decode_before(written)

@@ -1,4 +1,4 @@
-"""What somebody may say of a new loop of one kind, on a command line and before there is a loop."""
+"""Options of one kind of loop, for a command line and before there is a loop."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ class LoopOption(NamedTuple):
     name: str
     help: str
     takes: type = bool
-    """what its value is; bool for a flag"""
+    """the type of its value; bool for a flag"""
     metavar: str | None = None
     default: str | None = None
-    """what holds where it is not given, in words"""
+    """what holds without it, in words"""
 
 
-class Chosen(NamedTuple):
-    """What options come to."""
+class KindChoice(NamedTuple):
+    """The result of the options of a kind."""
 
     learner: str | None
-    """None for the default of the settings"""
+    """the learner; None for the default of the settings"""
     settings: Mapping[str, Any] = {}  # nobody writes to it
     """fields of `Settings`, by name"""

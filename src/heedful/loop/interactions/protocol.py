@@ -1,6 +1,6 @@
 """What a loop asks of an interaction: all that differs from one kind of feedback to another.
 
-A loop has one instance, made from its manifest and its learner. The state that a log folds to is a model (`Folded`):
+A loop has one instance, made from its manifest and its learner. The state that a log folds to is a model (`LoopModel`):
 what all people share, and what is each person's own. The file is long because `Interaction` is one list of questions,
 with the answer that most kinds give.
 """
@@ -22,7 +22,7 @@ from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
 from heedful.loop.interactions.forms import Form
 from heedful.loop.interactions.named import loop_learner
-from heedful.loop.interactions.options import Chosen, LoopOption
+from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.telling import Part
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from heedful.loop.report import Arm, Report
 
 
-class Folded(Protocol):
+class LoopModel(Protocol):
     """The state of a loop, which the fold of its log makes; `teach` alone changes it."""
 
     version: int
@@ -69,8 +69,8 @@ class Folded(Protocol):
 CALLERS_SCORE = "the caller's score"
 """The name of the last feature."""
 
-M = TypeVar("M", bound=Folded)
-M_co = TypeVar("M_co", bound=Folded, covariant=True)
+M = TypeVar("M", bound=LoopModel)
+M_co = TypeVar("M_co", bound=LoopModel, covariant=True)
 
 
 class Question(NamedTuple):
@@ -103,7 +103,7 @@ class Proposal(NamedTuple):
     """how many candidates there were, where not all are kept; 0 where all are"""
 
 
-class Predicted(NamedTuple):
+class ItemPrediction(NamedTuple):
     """The prediction for one item."""
 
     value: float
@@ -250,12 +250,12 @@ class Interaction(Protocol[M]):
         return {"actions": weights}
 
     @classmethod
-    def choose(cls, given: Mapping[str, Any], learner: str | None) -> Chosen:
+    def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
         """Return the learner and the settings that the `options` of a command make.
 
         `given` holds their values by name, None or False where one is absent; `learner` is the learner that was named.
         Raise ValueError, naming the option, if they make no sense."""
-        return Chosen(learner)
+        return KindChoice(learner)
 
     @classmethod
     def read_action(cls, name: str, said: str) -> Any:
@@ -394,7 +394,7 @@ class Interaction(Protocol[M]):
     def order(self, model: M, shared: Any, own: Person | None, x: Any) -> Ints:
         """Return the places of the candidates (m,), best first, ties in the order of the request."""
 
-    def predict(self, model: M, shared: Any, own: Person | None, x: Any) -> list[Predicted] | None:
+    def predict(self, model: M, shared: Any, own: Person | None, x: Any) -> list[ItemPrediction] | None:
         """Return the prediction for each of the candidates (m,); None if nothing is predicted."""
         return None
 
@@ -408,7 +408,7 @@ class Interaction(Protocol[M]):
         """Return the thresholds at which a person's score w.x changes the prediction; None if there are none."""
         return None
 
-    def unpredicted(self, shared: Any) -> str:
+    def why_not_predicted(self, shared: Any) -> str:
         """Return why nothing is predicted of items by now, in words; "" if something is."""
         return "Nothing is predicted."
 
@@ -424,7 +424,7 @@ class Interaction(Protocol[M]):
         """Return a sentence on how much the loop was taught; "" if the page's own numbers say it."""
         return ""
 
-    def overflown(self, model: M, shared: Any) -> str:
+    def describe_overflow(self, model: M, shared: Any) -> str:
         """Return why the state predicts nothing any more and what to do, in a sentence; "" if it is well."""
         return ""
 
@@ -465,7 +465,7 @@ class Interaction(Protocol[M]):
         """Raise ValueError, naming the field, if feedback of a form that is taken makes no sense."""
         return
 
-    def unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
+    def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
         """Return why feedback does not fit a decision that showed these candidates; None if it does."""
         return None
 
@@ -502,7 +502,7 @@ class Interaction(Protocol[M]):
         """Return the least and the greatest value that `score` may have."""
         return 0.0, 1.0
 
-    def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
+    def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Return why the two arms cannot be compared, in words.
 
         `level` says whether all scores in them are the same, `forms` are the forms of the answers."""

@@ -13,7 +13,7 @@ from heedful.server.pages.cards import cards, title_of, with_titles
 from heedful.server.pages.formatting import Moment, describe_lesson, moment
 
 if TYPE_CHECKING:
-    from heedful.loop.interactions.protocol import Predicted
+    from heedful.loop.interactions.protocol import ItemPrediction
 
 BEST = 10
 """The number of predictions that the page shows."""
@@ -64,9 +64,9 @@ class Summary(NamedTuple):
     """why that item was first; None if the visitor did not ask"""
 
 
-def predictions(loop: Loop, names: Sequence[str], person: str | None) -> dict[str, Predicted]:
+def predictions(loop: Loop, names: Sequence[str], person: str | None) -> dict[str, ItemPrediction]:
     """Return the predictions for items on offer, highest first; {} if there are none."""
-    if not names or loop.projection.interaction.unpredicted(loop.projection.reading(None)[0].shared):
+    if not names or loop.projection.interaction.why_not_predicted(loop.projection.reading(None)[0].shared):
         return {}
     return loop.predict(names, person=person)
 
@@ -98,7 +98,7 @@ def summary(loop: Loop, low: float, high: float, person: str | None, asked: bool
     last = _last(loop, person)
     first = "" if last is None or not last.record.shown else title_of(loop, last.names[last.record.shown[0]])
     why = _why(loop, last) if asked and last is not None else None
-    unpredicted = loop.projection.interaction.unpredicted(state.shared)
+    unpredicted = loop.projection.interaction.why_not_predicted(state.shared)
     if not best and not unpredicted:
         unpredicted = "Nothing is on offer."
     return Summary(ends[0], ends[1], tuple(best), "" if best else unpredicted, first, why)

@@ -233,7 +233,7 @@ class Coactive(Interaction[Model]):
         """
         return score_list(decision, answers)
 
-    def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
+    def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Return why learned lists and lists in the caller's order cannot be compared."""
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 

@@ -227,7 +227,7 @@ class Model:
 
     # ------------------------------------------------------------------------ keeping
 
-    def described(self, y: Any) -> dict[str, Any]:
+    def proposal_fields(self, y: Any) -> dict[str, Any]:
         """Return what a proposal carries in addition to what is shown, as JSON."""
         carried: list[tuple[str, Any]] = list(y._asdict().items())[1:] if hasattr(y, "_asdict") else []
         return {name: _json(part) for name, part in carried}

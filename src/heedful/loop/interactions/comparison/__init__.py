@@ -17,11 +17,11 @@ from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
 from heedful.loop.interactions.comparison import texts
 from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose, chooser
-from heedful.loop.interactions.comparison.model import ChoiceModel, Heard, unfit
+from heedful.loop.interactions.comparison.model import ChoiceAnswer, ChoiceModel, why_unfit
 from heedful.loop.interactions.comparison.question import check_two, propose_question
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
-from heedful.loop.interactions.options import Chosen, LoopOption
-from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
+from heedful.loop.interactions.options import KindChoice, LoopOption
+from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import LoggedDecision
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Comparison(Interaction[ChoiceModel]):
-    """What is shown is answered by what is better of it."""
+    """Feedback that says which of the items shown is better."""
 
     name, takes, command = "pairwise", "choices", "heedful init study items.csv --choices"
     loop = "a loop of choices"
@@ -53,7 +53,7 @@ class Comparison(Interaction[ChoiceModel]):
     splits_items, takes_prior = True, False
     folds_items, takes_repeats, keeps_unshown = True, True, False
     mark_every, snapshot_most = 50, 1_000
-    """its lessons take milliseconds, and its people are a number each"""
+    """Lessons take milliseconds, so states are kept often; people are a number each."""
     options = (
         LoopOption("choices", "Ask which of two is better, and learn what people prefer from that."),
         LoopOption("goal", "With --choices: what they are for.", str, "best|ranking", "best"),
@@ -63,34 +63,34 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ manifest a loop
 
     @classmethod
-    def choose(cls, given: Mapping[str, Any], learner: str | None) -> Chosen:
-        """What choices are for."""
-        return Chosen(learner, {"choices": given["goal"] or "best"})
+    def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
+        """Return the settings for the purpose of the choices."""
+        return KindChoice(learner, {"choices": given["goal"] or "best"})
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
-        """What choices are for."""
+        """Return the checked purpose of the choices."""
         check_purpose(settings.choices)
         return super().check_settings(settings)
 
     @classmethod
     def feature_names(cls, manifest: Manifest) -> list[str]:
-        """Those of the items, which tell what one says of others."""
+        """Return the names of the items' features, by which an answer tells about other items."""
         return list(manifest.encoding.names)
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
-        """For a purpose that any learner takes."""
+        """Raise ValueError, naming the parameter, if `spec` gives a learner parameters that it does not have."""
         chooser(spec, "best")
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """One whose space is a Choice."""
+        """Return the learner; its space has to be a `Choice`."""
         settings = manifest.settings
         return chooser(spec, settings.choices, manifest.encoding.size, settings.shrink)
 
     def caveats(self) -> list[str]:
-        """Of choices between any two."""
+        """Return a sentence on choices between arbitrary pairs."""
         if self.manifest.settings.control > 0.0:
             return []
         return [
@@ -100,13 +100,13 @@ class Comparison(Interaction[ChoiceModel]):
 
     @property
     def goal(self) -> str:
-        """What choices are for."""
+        """the purpose of the choices: to find the best, or to rank all"""
         return self.manifest.settings.choices or ""
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def introduce(self) -> list[str]:
-        """What is asked, by which rule, to find what."""
+        """Return sentences on what is asked, by which rule, and for what."""
         names, rule = self.names, getattr(self.learner, "rule", "")
         told = "Each item is known by its name alone"
         if names:
@@ -117,7 +117,8 @@ class Comparison(Interaction[ChoiceModel]):
         return [f"{asked}, to find {expected}. {told}."]
 
     def describe(self) -> Card:
-        """The better of two; chance asks some of the questions, and the two arms are not compared."""
+        """Return the description of a kind whose answers are the better of two; some questions are random, and the arms
+        are not compared."""
         return (
             super()
             .describe()
@@ -140,15 +141,15 @@ class Comparison(Interaction[ChoiceModel]):
         )
 
     def facts(self) -> dict[str, Any]:
-        """What choices are for."""
+        """Return the purpose of the choices."""
         return {"choices": self.goal}
 
     def example(self, model: ChoiceModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """The first is better."""
+        """Return the answer that the first is better."""
         return "prefers the first", {"choice": "first"} if len(shown) == 2 else {"better": [shown[0]]}
 
     def empty(self, given: Mapping[str, Any]) -> str:
-        """That it was asked is kept."""
+        """Return why there was nothing to learn; that the question was asked is kept."""
         return ", but that this was asked" if given else ""
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
@@ -159,7 +160,7 @@ class Comparison(Interaction[ChoiceModel]):
         return texts.explanation(told, ChoicePrediction(**told.prediction))
 
     def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
-        """How often each had what was chosen ahead."""
+        """Return, for each replayed learner, how often it expected what was chosen."""
         return telling.agreements(folds, "nothing was chosen so far")
 
     def findings(self, found: Report) -> Findings:
@@ -170,44 +171,45 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> ChoiceModel:
-        """A model that has learned nothing."""
+        """Return a model that has learned nothing."""
         return ChoiceModel(self.learner, self.manifest.encoding.size)
 
     def personal(self, model: ChoiceModel) -> Any:
-        """One person's own state: a number."""
+        """Return a state like those kept for each person: a number."""
         return model.nobody()
 
     def on_item(self, model: ChoiceModel, event: Event, catalogue: Catalogue) -> str:
-        """An item is known from when it comes; what was said of it stays when it goes."""
+        """Take in a new item. What was learned of an item stays when it is withdrawn."""
         if event.arrays is not None:
             model.put(catalogue.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
         return ""
 
     def publish(self, model: ChoiceModel) -> Any:
-        """The state itself: the next lesson begins with a copy."""
+        """Return the state itself: the next lesson begins with a copy."""
         return model.published()
 
     # ------------------------------------------------------------------------ reading
 
     def person(self, name: str | None) -> str | None:
-        """All who have no name are one person."""
+        """Return the name of a person; all without a name are one person."""
         return name or ""
 
     def lacks(self, shared: Any, x: Ints) -> bool:
-        """An item that is being taken in stands on the catalogue before the state knows it."""
+        """Return whether the state lacks an item, which is in the catalogue before the state knows it."""
         return bool(x.size) and int(x.max()) >= shared.n
 
     def order(self, model: ChoiceModel, shared: Any, own: Person | None, x: Ints) -> Ints:
-        """By expected utility."""
-        return np.argsort(-model.believed(shared, own, x).mean, kind="stable")
+        """Return the candidates by expected utility."""
+        return np.argsort(-model.posterior(shared, own, x).mean, kind="stable")
 
-    def predict(self, model: ChoiceModel, shared: Any, own: Person | None, x: Ints) -> list[Predicted] | None:
-        """How likely each is to be chosen, were all of these shown; None where that is no number."""
+    def predict(self, model: ChoiceModel, shared: Any, own: Person | None, x: Ints) -> list[ItemPrediction] | None:
+        """Return the probability of each candidate to be chosen, if all of them were shown; None if it is not
+        finite."""
         found = model.chances(shared, own, x)
-        return None if found is None else [Predicted(chance) for chance in found.tolist()]
+        return None if found is None else [ItemPrediction(chance) for chance in found.tolist()]
 
     def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
-        """For a person, for some people together, or for all."""
+        """Return the ranking for a person, for some people together, or for all."""
         from heedful.loop.interactions.comparison.standing import standings
 
         return standings(projection, person, people)
@@ -215,7 +217,7 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ deciding
 
     def eligible(self, model: ChoiceModel, shared: Any, own: Person | None, asked: Question) -> None:
-        """All candidates, where there are two."""
+        """Check that there are two candidates; all of them may be shown."""
         check_two(asked)
 
     def propose(
@@ -227,25 +229,25 @@ class Comparison(Interaction[ChoiceModel]):
         eligible: Ints | None,
         rng: Any,
     ) -> Proposal:
-        """The pair that the rule gives most, or one that chance picks, in places that are drawn."""
+        """Return the pair that the learner's rule selects, or a random one, in random places."""
         return propose_question(model, shared, own, asked, self.manifest.settings.control, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
     def form(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """An order that was edited is a better one."""
+        """Return the fields of feedback, with an edited order as a better order."""
         if isinstance(given.get("edit"), list | tuple):
             return {**given, "edit": None, "better": given["edit"]}
         return given
 
-    def unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
-        """It takes two to choose between; of more, the best or an order of them."""
-        return unfit(feedback, len(shown))
+    def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
+        """Return why feedback does not fit: it takes two items to choose between, and of more the best or an order."""
+        return why_unfit(feedback, len(shown))
 
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[ChoiceModel]) -> Explanation:
-        """Why the first two were asked about, and which answers said which is better."""
+        """Return why the first two were asked about, and which answers said which is better."""
         from heedful.loop.explain import Explanation
 
         record, names = decision.record, decision.names
@@ -286,18 +288,18 @@ class Comparison(Interaction[ChoiceModel]):
         )
 
     def counterfactual(self, spec: str) -> _Counterfactual:
-        """How often what another learner would have predicted was chosen."""
+        """Return a replay that counts how often another learner expects what was chosen."""
         size = self.manifest.encoding.size
         return _Counterfactual(ChoiceModel(chooser(spec, self.manifest.settings.choices, size), size))
 
     # ------------------------------------------------------------------------ reporting
 
     def tally(self, model: ChoiceModel, shared: Any, people: dict[str, Person]) -> _Tally:
-        """How often what was predicted was chosen."""
+        """Return a counter of how often the prediction was chosen."""
         return _Tally(model, shared, people)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Whether what the first answer put first was the likeliest; None where none of them put anything first."""
+        """Return whether what the first answer put first was the likeliest; None if no answer put anything first."""
         from heedful.loop.interactions.comparison.prediction_report import best_of, share
 
         record = decision.record
@@ -307,32 +309,33 @@ class Comparison(Interaction[ChoiceModel]):
                 return share(record.predicted, record.shown.index(best))
         return None
 
-    def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Arms are not compared."""
+    def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
+        """Return that the arms are not compared."""
         return "the rule asks what is least certain, so that fewer of its questions are predicted says nothing"
 
 
 def comparison_settings(goal: Literal["best", "ranking"], **more: Any) -> Settings:
-    """The settings of a loop that asks which of two is better, to find the best or to rank all."""
+    """Return the settings of a loop that asks which of two is better, to find the best or to rank all."""
     return Settings(choices=goal, **more)
 
 
 class ChoicePrediction(NamedTuple):
-    """What was believed of two items when it was asked which is better."""
+    """What the model believed of two items when it asked which is better."""
 
     rule: str | None
-    """that asked it: bald, mes, eubo or random; None where chance or somebody else did, or the learner has none"""
+    """the rule that selected them: bald, mes, eubo or random; None if they were selected at random or by somebody else,
+    or the learner has no rule"""
     chosen: float
-    """P(the first would be chosen), the noise of a choice included"""
+    """the probability that the first would be chosen, including the noise of a choice"""
     better: float
-    """P(the first is better)"""
+    """the probability that the first is better"""
     spread: float
-    """the standard deviation of the margin, which is what the first was believed to be ahead"""
+    """the standard deviation of the margin, the utility of the first minus that of the second"""
     asked_first: int
-    """of how many pairs with the first in it the person had been asked; and with the second"""
+    """how many pairs with the first item the person had been asked; `asked_second` with the second"""
     asked_second: int
     answers: int
-    """how many answers of the person there were in all"""
+    """how many answers the person had given in all"""
 
 
 def _because(arm: str, weighed: ChoicePrediction) -> str:
@@ -351,27 +354,27 @@ def _because(arm: str, weighed: ChoicePrediction) -> str:
 
 
 def _of(model: ChoiceModel, person: str | None, items: Ints) -> Posterior:
-    return model.believed(model.shared, model.people.get(person or ""), items)
+    return model.posterior(model.shared, model.people.get(person or ""), items)
 
 
 # ---------------------------------------------------------------------------- what another would say
 
 
 class _Counterfactual:
-    """How often what was chosen was likelier to win than each of the others."""
+    """How often another learner expects what was chosen to win against each of the others."""
 
     def __init__(self, model: ChoiceModel) -> None:
         self.model = model
         self._right = self._compared = 0.0
 
     def score(self, step: Step) -> None:
-        """Of how many of the others the model has what was chosen ahead."""
+        """Add how many of the others the model expects to lose against what was chosen."""
         for share in self._ahead(step):
             self._right, self._compared = self._right + share, self._compared + 1.0
 
     def _ahead(self, step: Step) -> Iterator[float]:
-        """1 for each of the others that what was chosen was likelier to beat, 0 where it was less likely, 1/2 where
-        neither; nothing where nothing was chosen."""
+        """Yield, for each of the others, 1 if what was chosen was expected to win, 0 if to lose, 1/2 if neither;
+        nothing if nothing was chosen."""
         heard = self.model.lesson(step.context, step.feedback, step.extra)
         best = None if heard is None else chosen_place(heard)
         if heard is None or best is None:
@@ -382,14 +385,14 @@ class _Counterfactual:
                 yield (float(np.sign(mean[best] - mean[i])) + 1.0) / 2.0
 
     def result(self, spec: str, lessons: int) -> Replayed:
-        """The share."""
+        """Return the share."""
         from heedful.loop.counterfactual import Replayed
 
         return Replayed(spec, lessons, {}, self._right / self._compared if self._compared else None, self._compared)
 
 
-def chosen_place(heard: Heard) -> int | None:
-    """The place of what an answer put first; None where all were called equally good."""
+def chosen_place(heard: ChoiceAnswer) -> int | None:
+    """Return the place of what an answer put first; None if all were called equally good."""
     answer: Any = heard.answer
     if isinstance(answer, np.ndarray):
         return int(answer[0])
@@ -400,7 +403,7 @@ def chosen_place(heard: Heard) -> int | None:
 
 
 class _Tally:
-    """How often what was predicted was chosen."""
+    """A counter of how often the prediction was chosen."""
 
     def __init__(self, model: ChoiceModel, shared: Any, people: dict[str, Person]) -> None:
         from heedful.loop.interactions.comparison.prediction_report import ChoiceTally
@@ -409,22 +412,21 @@ class _Tally:
         self._compared = ChoiceTally()
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Whether the model is sure that another of those shown is better than the one put first."""
+        """Return whether the model is sure that another item shown is better than the one put first."""
         from heedful.loop.interactions.comparison.standing import SURE
 
         best = chosen_place(lesson)
         if best is None:
             return False
         k = lesson.items.size
-        believed = self._model.believed(self._shared, self._people.get(step.decision.person or ""), lesson.items)
+        believed = self._model.posterior(self._shared, self._people.get(step.decision.person or ""), lesson.items)
         others = np.array([i for i in range(k) if i != best])
         return bool(believed.better(others, np.full(k - 1, best)).max() >= SURE)
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """A decision with the feedback on it that counts."""
+        """Take in a decision with the feedback on it that counts."""
         self._compared.take(decision, given)
 
     def report(self) -> PredictionReport:
-        """Summary of prediction accuracy: the share of answers that chose the item predicted as likeliest, next to a
-        guess."""
+        """Return the share of answers that chose the likeliest item, next to guessing."""
         return self._compared.report()

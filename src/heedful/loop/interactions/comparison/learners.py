@@ -1,4 +1,5 @@
-"""Learners of choices by name, in a loop: `hierarchical-gp`, for one person or many, asked by the rule of the goal."""
+"""Learners of choices by name, in a loop, such as `hierarchical-gp`, for one person or many, asking by the rule of the
+goal."""
 
 from __future__ import annotations
 
@@ -13,19 +14,19 @@ from heedful.loop.interactions.named import loop_learner, named_interaction
 from heedful.spaces.comparison import Choice
 
 DEFAULT = "hierarchical-gp"
-"""The learner of a loop of choices where none is named."""
+"""The learner of a loop of choices if none is named."""
 _RULE = re.compile(r"[:,]\s*rule\s*=")
 _NEEDED = {"with_items": "state, features", "posterior": "state, user, items"}
 
 
 def is_choosing(cls: type) -> bool:
-    """Whether a learner of this class learns from choices: its interaction is pairwise."""
+    """Return whether a learner of this class learns from choices, so that its interaction is pairwise."""
     return named_interaction(cls) == "pairwise"
 
 
 def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.0) -> Any:
-    """The learner of choices that `spec` names, over items of so many features that are still to come, with the rule of
-    this goal where it names none. ValueError where it does not fit."""
+    """Return the learner of choices that `spec` names, over items with this many features, with the rule of this goal
+    if it names none. Raise ValueError if it does not fit."""
     if not is_choosing(learner_class(spec)):
         raise ValueError(
             f"learner: expected one of choices, such as {DEFAULT}, got {spec}, as this loop learns choices"
@@ -50,7 +51,7 @@ def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.
 
 
 def check_purpose(given: Any) -> str:
-    """given as what choices are for. ValueError where it is no goal."""
+    """Return `given` as the purpose of choices. Raise ValueError if it is none."""
     from heedful.inference.gp.stopping import GOALS
 
     if not isinstance(given, str) or given not in GOALS:

@@ -1,11 +1,12 @@
-"""What a loop of choices folds: what each person chose of what they were shown, and what that says of their utilities.
+"""The model of a loop of choices: what each person chose among what they were shown, and what that says of their
+utilities.
 
-People have numbers by their first answer in the fold; whoever has no name is one person, "". Items have numbers by
-their first appearance in the log, one for each different set of features: an item whose features change is another one,
-of which the covariance tells what is known already. An item that is withdrawn is shown to nobody; what was said of it
-still tells about others, so it stays.
+People are numbered by their first answer in the fold; those without a name are one person, "". Items are numbered by
+their first appearance in the log, one number for each set of features: an item whose features change is another item,
+of which the covariance tells something already. A withdrawn item is not shown any more; what was said of it still tells
+about others, so it stays.
 
-Items join what the learner knows with the next answer, all that came since the last one together.
+Items join the learner's state with the next answer, all that came since the last one together.
 """
 
 from __future__ import annotations
@@ -29,9 +30,8 @@ Array = npt.NDArray[np.float64]
 
 
 class ChoiceState(NamedTuple):
-    """The learner's state; the features of all items that came (n x d, in the first `n` rows), and how many of them the
-    learner knows; who was asked which pair, (user, a, b) with a < b, in the first `rows` rows; how many people have
-    numbers."""
+    """The state: the learner's; the features of all items (n, d), in the first `n` rows, and how many of them the
+    learner knows; which pairs were asked, (user, a, b) with a < b, in the first `rows` rows; the number of people."""
 
     learned: Any
     things: Array
@@ -43,26 +43,26 @@ class ChoiceState(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """Its arrays become longer as people and items arrive."""
+        """whether its arrays become longer as people and items arrive"""
         return True
 
 
-class Heard(NamedTuple):
-    """An answer as the learner takes it: the items as shown (k,), and the place of the best, EQUAL, UNSURE, or some
-    places (2 to k,), the best first, before all others."""
+class ChoiceAnswer(NamedTuple):
+    """An answer as the learner takes it: the items shown (k,), and the place of the best, EQUAL, UNSURE, or some places
+    (2 to k,), best first, before all others."""
 
     items: Ints
     answer: Any
 
 
 class ChoiceModel(Numbered[ChoiceState]):
-    """The state of a loop of choices. `teach` is the fold's step."""
+    """The state of a loop of choices. `teach` is a step of the fold."""
 
     version = 1
-    """of how feedback becomes lessons: a change of what is folded raises it"""
+    """the version of how feedback becomes lessons, raised when what is folded changes"""
 
     def __init__(self, learner: Any, n_features: int) -> None:
-        """`learner` of choices, over items of so many features, 0 where they have none."""
+        """Begin with `learner`, over items with `n_features` features, 0 without any."""
         things, asked = np.zeros((64, n_features)), np.zeros((64, 3), np.int64)
         super().__init__(learner, ChoiceState(learner.init(generators(0)[2]), things, 0, 0, asked, 0, 0))
         self._ready: tuple[Any, Any] = (None, None)
@@ -70,7 +70,7 @@ class ChoiceModel(Numbered[ChoiceState]):
     # ------------------------------------------------------------------------ what is believed
 
     def ready(self, shared: ChoiceState) -> Any:
-        """The learner's state with all items in it, for readers, who do not write to it."""
+        """Return the learner's state with all items in it, for readers, who do not write to it."""
         if shared.known == shared.n:
             return shared.learned
         kept, state = self._ready
@@ -80,23 +80,23 @@ class ChoiceModel(Numbered[ChoiceState]):
         return state
 
     def _joined(self, shared: ChoiceState) -> Any:
-        """The same; owns what was learned."""
+        """Return the learner's state with all items in it; it may overwrite the arrays of `shared`."""
         if shared.known == shared.n:
             return shared.learned
         return self.learner.with_items(shared.learned, shared.things[shared.known : shared.n].copy())
 
-    def believed(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Posterior:
-        """What is believed of a person's utilities of these items (m,); of somebody new where there is none."""
+    def posterior(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Posterior:
+        """Return the posterior of a person's utilities of these items (m,); for a new person, that of a stranger."""
         found: Posterior = self.learner.posterior(self.ready(shared), self.user(shared, person), numbers)
         return found
 
     def user(self, shared: ChoiceState, person: Person | None) -> int:
-        """The number of a person; the next one, which is nobody's yet, where there is none."""
+        """Return the number of a person; for a new one the next number, which nobody has yet."""
         return shared.users if person is None else int(person.state.user)
 
     def seen(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Any:
-        """The person's answers and their sites, of items by their places in numbers (m,), rising; None where they are
-        about others too, and for a learner that does not say."""
+        """Return the person's answers and their sites, with items as places in `numbers` (m,), rising; None if they are
+        about other items too, and for a learner that does not tell."""
         if person is None or not hasattr(self.learner, "answers_of"):
             return None
         seen = self.learner.answers_of(self.ready(shared), int(person.state.user))
@@ -105,22 +105,23 @@ class ChoiceModel(Numbered[ChoiceState]):
         return seen._replace(rows=seen.rows._replace(pairs=numbers.searchsorted(seen.rows.pairs)))
 
     def noise(self, shared: ChoiceState, person: Person) -> Any:
-        """How noisily a person answers; None for a learner that does not say."""
+        """Return how noisily a person answers; None for a learner that does not tell."""
         if not hasattr(self.learner, "noise"):
             return None
         return self.learner.noise(self.ready(shared), int(person.state.user))
 
     def chances(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Array | None:
-        """P(each of these (k,) is the one chosen), given that one is; None where that is no number."""
+        """Return the probability of each of these (k,) to be the one chosen, given that one is; None if it is not
+        finite."""
         from heedful.inference.gp.subset_acquisition import best_probabilities
 
-        found: Array = best_probabilities(self.believed(shared, person, numbers), np.arange(numbers.size))
+        found: Array = best_probabilities(self.posterior(shared, person, numbers), np.arange(numbers.size))
         return found if np.isfinite(found).all() else None
 
     # ------------------------------------------------------------------------ proposing
 
     def pairs_asked(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Ints:
-        """The pairs of these items (m,) that a person was asked (q x 2), the lower number first."""
+        """Return the pairs of these items (m,) that a person was asked (q, 2), the lower number first."""
         if person is None:
             return np.zeros((0, 2), np.int64)
         asked = shared.asked[: shared.rows]
@@ -131,8 +132,8 @@ class ChoiceModel(Numbered[ChoiceState]):
     def propose(
         self, shared: ChoiceState, person: Person | None, numbers: Ints, size: int, skip: Ints, rng: Any
     ) -> Ints:
-        """The `size` items (of numbers, which rise) that the learner would ask about, in any order; of two, none of the
-        pairs in skip (q x 2)."""
+        """Return the `size` items, of `numbers`, which rise, that the learner would ask about, in any order; of two,
+        none of the pairs in `skip` (q, 2)."""
         learner, state, user = self.learner, self.ready(shared), self.user(shared, person)
         if not hasattr(learner, "question"):
             return _of_pool(learner, state, user, numbers, size, skip, rng)
@@ -145,7 +146,7 @@ class ChoiceModel(Numbered[ChoiceState]):
     # ------------------------------------------------------------------------ learning
 
     def refusal(self, form: str) -> str | None:
-        """Why the learner cannot use a form of feedback; None where it can."""
+        """Return why the learner cannot use a form of feedback; None if it can."""
         if form in ("choice", "better", "clicks", "none"):
             return None
         instead = {"rating": "the order as better", "grade": "the order as better", "edit": "the order as a list"}
@@ -154,9 +155,9 @@ class ChoiceModel(Numbered[ChoiceState]):
         return f"{form}: expected choice, better, clicks or none: this loop learns choices{hint}"
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback; whether there was anything in it to learn. Who cannot judge is not asked
-        the same again all the same."""
-        heard = heard_of(context, feedback)
+        """Learn from one piece of feedback and return whether there was anything to learn. A person who cannot judge is
+        not asked the same again."""
+        heard = to_choice_answer(context, feedback)
         if heard is None:
             return False
         shared = self._own()
@@ -175,17 +176,17 @@ class ChoiceModel(Numbered[ChoiceState]):
         self.people[name] = person._replace(lessons=person.lessons + said)
         return said
 
-    def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Heard | None:
+    def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> ChoiceAnswer | None:
         """Convert a piece of feedback to the learner's input: the items shown, and the answer about them.
 
         None where there is nothing to learn: the answer is empty or "cannot judge", or fewer than two items were
         shown.
         """
-        heard = heard_of(context, feedback)
+        heard = to_choice_answer(context, feedback)
         return None if heard is None or _unsure(heard) else heard
 
     def put(self, number: int, features: Floats) -> None:
-        """An item came: with a number of its own, if it is a new one."""
+        """Take in an item, which gets a new number if it is new."""
         shared = self.shared
         if number != shared.n:
             return
@@ -199,26 +200,26 @@ class ChoiceModel(Numbered[ChoiceState]):
 # ---------------------------------------------------------------------------- answers
 
 
-def heard_of(context: Context, feedback: FeedbackRecord) -> Heard | None:
-    """An answer as the learner takes it; None where it says nothing, not even that somebody could not judge."""
+def to_choice_answer(context: Context, feedback: FeedbackRecord) -> ChoiceAnswer | None:
+    """Return an answer as the learner takes it; None if it says nothing, not even that somebody could not judge."""
     shown, form = list(context.record.shown), feedback.form
     if len(shown) < 2:
         return None
     items: Ints = np.array(context.x[shown], np.int64)
     if form == "none" or (form == "choice" and feedback.text == "cannot_judge"):
-        return Heard(items, UNSURE)
+        return ChoiceAnswer(items, UNSURE)
     if form == "choice":
-        return Heard(items, EQUAL if feedback.text == "equal" else int(feedback.values[0]))
+        return ChoiceAnswer(items, EQUAL if feedback.text == "equal" else int(feedback.values[0]))
     if form not in ("better", "clicks") or not feedback.chosen:
         return None
     named = [shown.index(j) for j in feedback.chosen]
     if len(named) == 1 or len(shown) == 2:
-        return Heard(items, named[0])
-    return Heard(items, np.array(named, np.int64))
+        return ChoiceAnswer(items, named[0])
+    return ChoiceAnswer(items, np.array(named, np.int64))
 
 
-def unfit(feedback: FeedbackRecord, shown: int) -> str | None:
-    """Why an answer does not fit a decision that showed so many; None where it does."""
+def why_unfit(feedback: FeedbackRecord, shown: int) -> str | None:
+    """Return why an answer does not fit a decision that showed so many items; None if it does."""
     form, named = feedback.form, len(feedback.chosen)
     if form == "none":
         return None
@@ -233,12 +234,13 @@ def unfit(feedback: FeedbackRecord, shown: int) -> str | None:
     return None
 
 
-def _unsure(heard: Heard) -> bool:
+def _unsure(heard: ChoiceAnswer) -> bool:
     return isinstance(heard.answer, int) and heard.answer == UNSURE
 
 
 def with_pairs(asked: Ints, rows: int, user: int, items: Ints) -> tuple[Ints, int]:
-    """The table of who was asked which pairs with those of these items (k,) in it, each once, and its rows; owns it."""
+    """Return (the table of pairs asked, with those of these items (k,) added, each once; its number of rows). It may
+    overwrite `asked`."""
     a, b = np.triu_indices(items.size, 1)
     pairs = np.sort(np.column_stack([items[a], items[b]]), axis=1)
     own = asked[:rows][asked[:rows, 0] == user, 1:]
@@ -256,14 +258,15 @@ def with_pairs(asked: Ints, rows: int, user: int, items: Ints) -> tuple[Ints, in
 
 
 def _all_asked(y: Ints, skip: Ints) -> bool:
-    """Whether all pairs of these items are in skip."""
+    """Return whether all pairs of these items are in `skip`."""
     known = {(int(a), int(b)) for a, b in skip}
     y = np.sort(y)
     return all((int(a), int(b)) in known for i, a in enumerate(y) for b in y[i + 1 :])
 
 
 def _of_pool(learner: Any, state: Any, user: int, numbers: Ints, size: int, skip: Ints, rng: Any) -> Ints:
-    """What a learner proposes that has no `question`: of all pairs, then what is believed to be best beside them."""
+    """Return what a learner without a method `question` proposes: the best of all pairs, then the items believed to be
+    best beside them."""
     a, b = np.triu_indices(numbers.size, 1)
     pairs = np.column_stack([numbers[a], numbers[b]])
     if len(skip):

@@ -26,7 +26,7 @@ WORDING = Wording(
 
 
 class ChoiceTally:
-    """Takes in the decisions of a loop of choices, in any order, and says how well they predicted the answers."""
+    """A counter of how well a loop of choices predicted the answers, which takes in its decisions in any order."""
 
     def __init__(self) -> None:
         self._scored: list[Scored] = []
@@ -34,7 +34,7 @@ class ChoiceTally:
         self._equal = self._unsure = 0
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """A decision with the feedback on it that counts."""
+        """Take in a decision with the feedback on it that counts."""
         record = decision.record
         if record.arm == "imported":
             return
@@ -51,10 +51,9 @@ class ChoiceTally:
                 self._by_chance += [right] if record.arm == "control" else []
 
     def report(self) -> PredictionReport:
-        """What was found; what is as likely as another counts half. The details: `by_chance`, how many of the answers
-        were to questions that chance picked, and `right_by_chance`, the score of those, None without any; `equal`, how
-        often all that was shown was called equally good; `unsure`, how often nobody could judge or nothing was
-        chosen."""
+        """Return the report; a prediction that is as likely as another counts half. Its details have `by_chance`, the
+        number of answers to random questions, and `right_by_chance`, their score (None without any); `equal`, how often
+        all items were called equally good; `unsure`, how often nobody could judge or nothing was chosen."""
         chance = self._by_chance
         details = {
             "by_chance": len(chance),
@@ -66,7 +65,7 @@ class ChoiceTally:
 
 
 def best_of(shown: Sequence[int], feedback: FeedbackRecord) -> int | None:
-    """The candidate that an answer put first; None where it put none."""
+    """Return the candidate that an answer put first; None if it put none first."""
     if feedback.form in ("better", "clicks") and feedback.chosen:
         return feedback.chosen[0]
     if feedback.form == "choice" and feedback.values[0] >= 0.0:
@@ -75,6 +74,7 @@ def best_of(shown: Sequence[int], feedback: FeedbackRecord) -> int | None:
 
 
 def share(chances: tuple[float, ...], at: int) -> float:
-    """1 where the one at this place was the likeliest, less where others were as likely, 0 where one was likelier."""
+    """Return 1 if the item at this place was the likeliest, less if others were as likely, and 0 if one was
+    likelier."""
     most = max(chances)
     return 1.0 / chances.count(most) if chances[at] == most else 0.0

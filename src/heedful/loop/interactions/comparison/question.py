@@ -1,8 +1,6 @@
-"""What a loop of choices asks: the pair that its rule gives most among what is on offer, or one that chance picks.
-
-Which of the two stands first is drawn, from the loop's seed. The record of a decision keeps what was shown, in its
-places, how likely each was to be chosen, and how many candidates there were.
-"""
+"""What a loop of choices asks: the pair on offer that the learner's rule selects, or a random one. Which of the two
+stands first is drawn from the loop's seed. The record of a decision keeps what was shown, in its places, the
+probability of each to be chosen, and the number of candidates."""
 
 from __future__ import annotations
 
@@ -36,7 +34,8 @@ def check_two(asked: Question) -> None:
 def propose_question(
     model: ChoiceModel, shared: Any, own: Person | None, asked: Question, share: float, rng: Any
 ) -> Proposal:
-    """The items that the learner would ask about, or in the control, which has this share, those that chance picks."""
+    """Return the items that the learner would ask about, or in the control, which has the share `share`, random
+    ones."""
     request, size = asked.request, _size(asked)
     m = len(request.x)
     strangers = request.strangers
@@ -71,7 +70,7 @@ def _size(asked: Question) -> int:
 
 
 def _unasked(m: int, strangers: Strangers, size: int) -> Proposal:
-    """Too little is on offer to be a question: what there is is shown, and nothing can be learned from it."""
+    """Return a proposal that shows fewer items than a question needs; nothing can be learned from it."""
     places = strangers.places(m, size, own=False)
     return Proposal(
         shown=np.arange(sum(j < 0 for j in places)),
@@ -83,8 +82,8 @@ def _unasked(m: int, strangers: Strangers, size: int) -> Proposal:
 
 
 def _probability(learner: Any, places: Ints, learned: Ints, drawn: bool, left: int, control: float) -> float | None:
-    """Of showing these in this order: by chance, which picks one of `left` sets, and by the learner. None where it
-    draws, and does not say how."""
+    """Return the probability of showing these items in this order: at random, one of `left` sets, or by the learner;
+    None if the learner draws and does not tell how."""
     orders = math.factorial(places.size)
     if getattr(learner, "rule", "") == "random" and places.size == 2:
         ours = 1.0 / left
@@ -96,14 +95,14 @@ def _probability(learner: Any, places: Ints, learned: Ints, drawn: bool, left: i
 
 
 def _at(rng: Any) -> tuple[Any, ...]:
-    """Where a generator is: the same as long as nothing is drawn from it."""
+    """Return the position of a random generator, which stays the same as long as nothing is drawn from it."""
     state = rng.bit_generator.state
     return state["state"]["counter"].tolist(), state["buffer_pos"], state["has_uint32"]
 
 
 def _places(numbers: Ints, y: Ints, size: int) -> Ints:
-    """Where the items of y stand in numbers, which rise, in that order. ValueError where one is not among them, or
-    there twice."""
+    """Return the index of each item of y in `numbers`, which rise, in the order of y. Raise ValueError if one is
+    missing, or comes twice."""
     places = np.unique(np.minimum(numbers.searchsorted(y), numbers.size - 1))
     if places.size != size or not np.array_equal(numbers[places], np.sort(y)):
         raise ValueError(f"expected {size} items on offer, each once, got {y.tolist()[:5]}")
@@ -111,7 +110,8 @@ def _places(numbers: Ints, y: Ints, size: int) -> Ints:
 
 
 def _by_chance(m: int, size: int, skip: Ints, rng: Any) -> Ints:
-    """The places of `size` of m items, any as likely as any other, rising; of two, none of the pairs skip (q x 2)."""
+    """Return the indices of `size` of m items, each set equally likely, in rising order; of two, none of the pairs in
+    `skip` (q, 2)."""
     if size > 2 or not len(skip):
         return np.sort(rng.permutation(m)[:size])
     from heedful.inference.gp.acquisition import random_pair

@@ -28,64 +28,65 @@ from heedful.loop.projection import Projection, PublishedState
 Array = npt.NDArray[np.float64]
 
 SURE = 0.9
-"""How sure it has to be to stop, and that two neighbours are in the right order."""
+"""The probability that is required to stop, and to call two neighbours ordered."""
 
 
 class Standing(NamedTuple):
-    """One item in the ranking."""
+    """An item in the ranking."""
 
     item: str
     utility: float
-    """in units of the noise of one choice, less the average of all"""
+    """in units of the noise of one choice, minus the mean of all items"""
     sd: float
-    """how uncertain that is, the part that all items share taken out"""
+    """the standard deviation of that, without the part that all items share"""
     best: float
-    """P(it is the best)"""
+    """the probability that it is the best"""
     low: int
-    """from this position, 1 the first, to the next with 90 % probability"""
+    """the ends of its rank's 90 % interval; 1 is first"""
     high: int
     asked: int
-    """in how many pairs it was that somebody was asked about; a pair asked again counts once"""
+    """in how many pairs that somebody was asked about it occurs; a repeated pair counts once"""
     level: bool
-    """whether it cannot be told from the next in the ranking: which is better is less than 90 % sure"""
+    """whether it cannot be told from the next in the ranking, because the probability of being better is below 90 %"""
 
 
 class Left(NamedTuple):
-    """About how many questions are left until it is sure: a median, and the middle half; `most`: that many or more."""
+    """An estimate of how many questions are left: the median and the quartiles; `most` stands for that many or more."""
 
     about: int
     low: int
     high: int
     most: int
     told: str
-    """in words"""
+    """the estimate in words"""
 
 
 class Standings(NamedTuple):
-    """How things stand for one person, or for all together."""
+    """The ranking for one person, or for all together, with its uncertainty."""
 
     version: int
     goal: str
-    """best or ranking: what is to be known"""
+    """the purpose, best or ranking"""
     person: str | None
     people: int
-    """whose answers it is made of"""
+    """the number of people whose answers it is made of"""
     answers: int
     stop: bool
-    """whether it is as sure as it has to be, 90 %"""
+    """whether the required probability, 90 %, is reached"""
     sure: float
-    """of best: P(the likeliest best item is the best); of ranking: the share of pairs expected to be in order"""
+    """for best, the probability that the likeliest best item is the best; for ranking, the expected share of pairs in
+    order"""
     favourite: str
-    """the likeliest best item, the one whose `best` is highest, however little that is; of ranking the first"""
+    """the item with the highest probability of being the best; for ranking, the first"""
     left: Left
     ranking: tuple[Standing, ...]
-    """best first"""
+    """all items, best first"""
     alike: tuple[tuple[str, ...], ...]
-    """groups of neighbours in the ranking of which no two can be told apart, best first; an item may be in several"""
+    """groups of neighbours in the ranking that cannot be told apart, best first; an item may be in several"""
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """The ranking, best first, as a data frame of this package: pandas, polars, or pyarrow for a table.
-        ModuleNotFoundError where it is not installed."""
+        """Return the ranking, best first, as a data frame of `package`: pandas, polars, or pyarrow for a table. Raise
+        ModuleNotFoundError if the package is not installed."""
         return frame_of({name: [getattr(each, name) for each in self.ranking] for name in Standing._fields}, package)
 
     def _repr_html_(self) -> str:
@@ -102,10 +103,8 @@ class Standings(NamedTuple):
 
 
 def standings(projection: Projection, person: str | None, people: Sequence[str] | None = None) -> Standings:
-    """How things stand for a person, for these people together, or for all.
-
-    ValueError where there are not two items on offer.
-    """
+    """Return the ranking for a person, for some people together, or for all. Raise ValueError with fewer than two items
+    on offer."""
     model: Any = projection.model
     goal = projection.settings.choices or "best"
     offered = projection.catalogue.on_offer()
@@ -130,38 +129,38 @@ def standings(projection: Projection, person: str | None, people: Sequence[str] 
 
 
 def _people(state: PublishedState, person: str | None, own: Person | None) -> list[Person]:
-    """Whose ranking it is: that person's, or everybody's; nobody's where nobody said anything."""
+    """Return whose ranking it is: the person's, or everybody's; nobody's if nobody has answered."""
     if person is not None:
         return [] if own is None else [own]
     return list(state.people.copy().values())
 
 
 def _believed(model: ChoiceModel, state: PublishedState, people: list[Person], numbers: Ints) -> Posterior | Mixture:
-    """What is believed of the mean of these people's utilities; of none of them, what somebody new is like. Nothing is
-    taken for known that only their answers say, where the learner can."""
+    """Return the posterior of the mean of these people's utilities of the items `numbers` (m,); for nobody, that of a
+    stranger. A learner with `group_posterior` also counts the uncertainty of what these people have in common."""
     if not people:
-        return model.believed(state.shared, None, numbers)
+        return model.posterior(state.shared, None, numbers)
     if hasattr(model.learner, "group_posterior"):
         users: Ints = np.array([one.state.user for one in people], np.int64)
         whole: Posterior | Mixture = model.learner.group_posterior(model.ready(state.shared), users)
         return whole.of_items(numbers)
     mean, cov = np.zeros(numbers.size), np.zeros((numbers.size, numbers.size))
     for one in people:
-        believed = model.believed(state.shared, one, numbers)
+        believed = model.posterior(state.shared, one, numbers)
         mean += believed.mean
         cov += believed.cov
     return Posterior(mean / len(people), cov / len(people) ** 2)
 
 
 def _asked(model: ChoiceModel, state: PublishedState, users: list[int], numbers: Ints) -> Ints:
-    """In how many of the pairs that these people were asked about each item was (m,)."""
+    """Return, for each item (m,), in how many of the pairs that these people were asked it occurs."""
     asked = state.shared.asked[: state.shared.rows]
     items = asked[np.isin(asked[:, 0], users), 1:]
     return np.bincount(items.ravel(), minlength=int(numbers.max()) + 1)[numbers]
 
 
 def _ranked(found: Found, names: list[str], asked: Ints) -> tuple[Standing, ...]:
-    """The ranking; names and how often each was asked about, (m,) each."""
+    """Return the ranking; `names` and `asked` are (m,) each."""
     level = [*(found.better < SURE).tolist(), False]
     return tuple([
         Standing(

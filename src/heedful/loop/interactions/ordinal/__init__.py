@@ -15,11 +15,11 @@ from heedful.learners.registry import learner_class
 from heedful.loop.interactions.card import Card, Prediction, Scale, Widget
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
-from heedful.loop.interactions.options import Chosen, LoopOption
+from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.ordinal import texts
-from heedful.loop.interactions.ordinal.learners import graded_spec, grader, is_grading
+from heedful.loop.interactions.ordinal.learners import grader, is_grading, spec_with_grades
 from heedful.loop.interactions.ordinal.model import GradingModel
-from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
+from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
 from heedful.loop.interactions.telling import Part
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
@@ -58,14 +58,14 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ manifest a loop
 
     @classmethod
-    def choose(cls, given: Mapping[str, Any], learner: str | None) -> Chosen:
+    def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
         """Return the learner with the given number of grades."""
         grades, spec = given["grades"], learner or cls.default_learner
         check_count("--grades", grades, least=2, most=MOST_RANKS)
         if not is_grading(learner_class(spec)):
             expected = f"a --learner that predicts grades with it, such as {cls.default_learner}"
             raise ValueError(f"--grades: expected {expected}, got {spec}")
-        return Chosen(graded_spec(spec, grades))
+        return KindChoice(spec_with_grades(spec, grades))
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
@@ -162,9 +162,9 @@ class Ordinal(Interaction[GradingModel]):
         """Return the candidates by their predicted grades, the highest first."""
         return model.order(shared, own, x)
 
-    def predict(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> list[Predicted]:
+    def predict(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> list[ItemPrediction]:
         """Return the grade of each candidate."""
-        return [Predicted(grade) for grade in model.grades(shared, own, x).tolist()]
+        return [ItemPrediction(grade) for grade in model.grades(shared, own, x).tolist()]
 
     def cuts(self, model: GradingModel, shared: Any, own: Person | None) -> list[float] | None:
         """Return the thresholds on the line of w.x, where a grade is below b if w.x - level < b; None for a learner
@@ -174,13 +174,13 @@ class Ordinal(Interaction[GradingModel]):
         level = 0.0 if own is None else model.level(own)
         return [float(each) + level for each in self.learner.thresholds(shared)]
 
-    def unpredicted(self, shared: Any) -> str:
+    def why_not_predicted(self, shared: Any) -> str:
         """Return "": there is always a grade."""
         return ""
 
-    def overflown(self, model: GradingModel, shared: Any) -> str:
+    def describe_overflow(self, model: GradingModel, shared: Any) -> str:
         """Return a sentence on weights that are not finite, or too large; "" if all are well."""
-        return model.overflown(shared)
+        return model.describe_overflow(shared)
 
     # ------------------------------------------------------------------------ deciding
 
@@ -237,7 +237,7 @@ class Ordinal(Interaction[GradingModel]):
         why = "this is the score of the first by the model as it was, and the grade that it lies in"
         if between is None:
             why = f"{type(self.learner).__name__} has no one direction: there is no score to take apart"
-        if overflown := model.overflown(model.shared):
+        if overflown := model.describe_overflow(model.shared):
             between, why = None, overflown
         parts = tuple(sorted(self._parts(model, person, x), key=lambda part: by_size(part.counts)))
         arm, name = decision.record.arm, decision.names[first]
@@ -279,7 +279,7 @@ class Ordinal(Interaction[GradingModel]):
         """Return 1 / the place of what was preferred."""
         return score_list(decision, answers)
 
-    def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
+    def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Return why learned lists and lists in the caller's order cannot be compared."""
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 

@@ -20,7 +20,7 @@ def is_grading(cls: type) -> bool:
     return named_interaction(cls) == "ordinal"
 
 
-def graded_spec(spec: str, grades: int) -> str:
+def spec_with_grades(spec: str, grades: int) -> str:
     """Return `spec` with the number of grades. Raise ValueError if it has one already."""
     if _RANKS.search(spec):
         raise ValueError(f"learner: expected one that does not say n_ranks itself, got {spec}")
@@ -34,7 +34,9 @@ def grader(spec: str, n_names: int, shrink: float, grades: int | None = None) ->
     says = "n_ranks" not in cls._fields or "n_ranks" in cls._field_defaults or _RANKS.search(spec)
     if grades is None and not says:
         expected = "expected n_ranks, how many grades there are"
-        raise ValueError(f"learner: {expected}, got {spec}; write {graded_spec(spec, 5)}, or with as many as there are")
+        raise ValueError(
+            f"learner: {expected}, got {spec}; write {spec_with_grades(spec, 5)}, or with as many as there are"
+        )
     # Features are centred, and grades are not: what has no thresholds gets one that is always 1.
     size = n_names + (not hasattr(cls, "thresholds"))
     learner = loop_learner(spec, size, None if grades is None else Ranks(grades))

@@ -114,7 +114,7 @@ class GradingModel:
             return None
         return float(b[grade - 2]) if grade > 1 else None, float(b[grade - 1]) if grade < k else None
 
-    def overflown(self, shared: Any) -> str:
+    def describe_overflow(self, shared: Any) -> str:
         """Return a sentence saying that the weights have overflown, and what to do; "" if they are below `BEYOND`."""
         if bool((np.abs(self.effective(shared, None)) < BEYOND).all()):  # false of NaN
             return ""
@@ -176,7 +176,7 @@ class GradingModel:
 
     # ------------------------------------------------------------------------ keeping
 
-    def described(self, y: Any) -> dict[str, Any]:
+    def proposal_fields(self, y: Any) -> dict[str, Any]:
         """Return {}: a proposal carries nothing else."""
         return {}
 

@@ -1,6 +1,8 @@
-"""The rating interaction: a person gives numbers to what is shown, and the learner predicts them from all who did.
+"""The rating interaction: people give numbers to what is shown, and the learner predicts them from everybody's ratings.
+Its model (`model.RatingModel`) knows people and items by number, and is made of items, too.
 
-The model is `RatingModel`, in `model`: it knows people and items by number, and is made of items, too.
+The file is long because an explanation of a prediction is worked out here, too: from which ratings it comes, by leaving
+each out.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Scale, Setting, Widget
 from heedful.loop.interactions.findings import count
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
-from heedful.loop.interactions.options import Chosen, LoopOption
-from heedful.loop.interactions.protocol import Interaction, Past, Predicted, Proposal, Question, Step
+from heedful.loop.interactions.options import KindChoice, LoopOption
+from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
 from heedful.loop.interactions.rating import texts
 from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
@@ -41,11 +43,11 @@ if TYPE_CHECKING:
     from heedful.loop.report import Arm, Report
 
 MOST = 30
-"""Ratings of the item, and of the person, that are looked at one by one: the newest."""
+"""How many of the newest ratings of the item, and of the person, an explanation looks at one by one."""
 
 
 class Rating(Interaction[RatingModel]):
-    """What is shown is answered by a number."""
+    """Feedback that gives a number to what was shown."""
 
     name, takes, command = "rating", "ratings of what is shown", "heedful simulate ratings ratings.csv"
     loop = "a loop of ratings"
@@ -67,19 +69,19 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ manifest a loop
 
     @classmethod
-    def choose(cls, given: Mapping[str, Any], learner: str | None) -> Chosen:
-        """LOW..HIGH as two numbers."""
+    def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
+        """Return the range LOW..HIGH as two numbers."""
         low, dots, high = str(given["ratings"]).partition("..")
         try:
             if dots:
-                return Chosen(learner, {"ratings": (float(low), float(high))})
+                return KindChoice(learner, {"ratings": (float(low), float(high))})
         except ValueError:
             pass
         raise ValueError(f"--ratings: expected LOW..HIGH, such as 1..5, got {given['ratings']!r}")
 
     @classmethod
     def read_action(cls, name: str, said: str) -> tuple[float, float] | float:
-        """RATING:WEIGHT as a pair; RATING, which counts as one rating."""
+        """Return RATING:WEIGHT as a pair, and RATING alone as a rating that counts once."""
         rating, colon, weight = said.partition(":")
         try:
             return (float(rating), float(weight)) if colon else float(rating)
@@ -88,37 +90,37 @@ class Rating(Interaction[RatingModel]):
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
-        """The range of ratings, and what each action stands for in it."""
+        """Return the range of ratings, and what each action stands for in it."""
         low, high = check_range(settings.ratings)
         return {"ratings": (low, high), "actions": check_table(settings.actions, ACTIONS_UNSAID, low, high)}
 
     @classmethod
     def check_manifest(cls, manifest: Manifest) -> None:
-        """Items have no features."""
+        """Raise ValueError if items have features."""
         if manifest.encoding.size and manifest.settings.ratings is not None:
             wanted = f"expected none in {cls.loop}, which learns from ratings alone"
             raise ValueError(f"encoding: features: {wanted}, got some")
 
     @classmethod
     def feature_names(cls, manifest: Manifest) -> list[str]:
-        """None."""
+        """Return []: there are no features."""
         return []
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
-        """Over a range that any learner takes."""
+        """Raise ValueError, naming the parameter, if `spec` gives a learner parameters that it does not have."""
         rater(spec, 1, (0.0, 1.0))
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """One whose space is a Slate."""
+        """Return the learner; its space has to be a `Slate`."""
         settings = manifest.settings
         return rater(spec, settings.k, settings.ratings, settings.shrink)
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def introduce(self) -> list[str]:
-        """The range, whether items are shown again, and what actions stand for."""
+        """Return sentences on the range, on repeats, and on what actions stand for."""
         (low, high), settings = self.span(), self.manifest.settings
         again = "may be shown again" if settings.repeats else "is not shown again"
         told = f"It learns who likes what from ratings from {low:g} to {high:g}, by {self.manifest.learner}, from no "
@@ -127,7 +129,7 @@ class Rating(Interaction[RatingModel]):
         return [f"{told}features. What a person has rated {again}.", *stands]
 
     def describe(self) -> Card:
-        """Ratings within the loop's range."""
+        """Return the description of a kind whose answers are ratings within the loop's range."""
         low, high = self.span()
         actions = self.manifest.settings.actions
         weights = {name: weight for name, (_, weight) in actions.items()}
@@ -157,20 +159,20 @@ class Rating(Interaction[RatingModel]):
         )
 
     def facts(self) -> dict[str, Any]:
-        """The lowest and the highest rating."""
+        """Return the lowest and the highest rating."""
         return {"ratings": list(self.span())}
 
     def example(self, model: RatingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """The highest rating for the first."""
+        """Return the highest rating for the first item."""
         low, high = self.span()
         return f"rates it, {low:g} to {high:g}", {"rating": {shown[0]: high}}
 
     def empty(self, given: Mapping[str, Any]) -> str:
-        """What was withdrawn is not learned about."""
+        """Return why there was nothing to learn: withdrawn items teach nothing."""
         return ": what it is about was withdrawn" if "rating" in given or "actions" in given else super().empty(given)
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """What was expected, how certain that was, and from what."""
+        """Return the expected rating, its uncertainty, and the ratings that it comes from, as text."""
         return (
             super().tell_explanation(told)
             if told.prediction is None
@@ -178,11 +180,11 @@ class Rating(Interaction[RatingModel]):
         )
 
     def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
-        """How far off each is, and how much of the order it has right."""
+        """Return, for each replayed learner, its mean error and the share of pairs in order."""
         return texts.replays(folds)
 
     def findings(self, found: Report) -> Findings:
-        """How what was shown was rated, and how well that was predicted."""
+        """Return how what was shown was rated, and how well that was predicted."""
         if found.prediction is None:
             return super().findings(found)
         return texts.findings(found, found.prediction, self.describe(), self.manifest.settings.control)
@@ -190,15 +192,16 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> RatingModel:
-        """A model that has learned nothing."""
+        """Return a model that has learned nothing."""
         return RatingModel(self.learner, self.manifest.settings.actions)
 
     def personal(self, model: RatingModel) -> Any:
-        """One person's own state: a number."""
+        """Return a state like those kept for each person: a number."""
         return model.nobody()
 
     def on_item(self, model: RatingModel, event: Event, catalogue: Catalogue) -> str:
-        """All that was learned of an item goes with it; where the learner fails on that, the item goes all the same."""
+        """Remove all that was learned of a withdrawn item, and take in a new one. If the learner fails, the item is
+        withdrawn all the same and the error is returned."""
         number, there = catalogue.number(event.subject or ""), event.arrays is not None
         try:
             model.put(number, there)
@@ -208,30 +211,30 @@ class Rating(Interaction[RatingModel]):
         return ""
 
     def teaches(self, model: RatingModel, lesson: Any) -> bool:
-        """Whether any item of it is not withdrawn."""
+        """Return whether any item of a lesson is still on offer."""
         return model.knows(lesson)
 
     def publish(self, model: RatingModel) -> Any:
-        """The state itself: the next lesson begins with a copy."""
+        """Return the state itself: the next lesson begins with a copy."""
         return model.published()
 
     # ------------------------------------------------------------------------ reading
 
     def order(self, model: RatingModel, shared: Any, own: Person | None, x: Ints) -> Ints:
-        """By the rating that is expected; as they were asked for where none is."""
+        """Return the candidates by their expected ratings, in the order of the request without expectations."""
         found = model.ratings(shared, own, x)
         return np.arange(len(x)) if found is None else np.argsort(-found, kind="stable")
 
-    def predict(self, model: RatingModel, shared: Any, own: Person | None, x: Ints) -> list[Predicted] | None:
-        """The rating of each; None for a learner that does not say."""
+    def predict(self, model: RatingModel, shared: Any, own: Person | None, x: Ints) -> list[ItemPrediction] | None:
+        """Return the expected rating of each candidate; None for a learner that does not tell."""
         found = model.ratings(shared, own, x)
         if found is None:
             return None
         spreads: Sequence[float | None] = model.spreads(shared, own, x) or [None] * len(x)
-        return [Predicted(rating, spread) for rating, spread in zip(found.tolist(), spreads)]
+        return [ItemPrediction(rating, spread) for rating, spread in zip(found.tolist(), spreads)]
 
-    def unpredicted(self, shared: Any) -> str:
-        """Before the first rating, and of a learner without opinions."""
+    def why_not_predicted(self, shared: Any) -> str:
+        """Return why nothing is predicted: there is no rating so far, or the learner predicts nothing."""
         if shared.users == 0:
             return "Nothing yet: what is shown first is as good as drawn. The first rating changes that."
         if not hasattr(self.learner, "ratings"):
@@ -239,11 +242,11 @@ class Rating(Interaction[RatingModel]):
         return ""
 
     def used(self, model: RatingModel, shared: Any, own: Person | None) -> set[int]:
-        """What they have consumed."""
+        """Return the items that the person has consumed."""
         return set(model.consumed(shared, own).tolist())
 
     def own_answers(self, shared: Any, own: Person | None) -> dict[int, str]:
-        """Their ratings; an item that actions alone are about was looked at."""
+        """Return the person's ratings; items that only actions are about count as looked at."""
         said, found = shared.said, dict[int, str]()
         p = int(said.of_user[own.state.user]) if own is not None and own.state.user < said.of_user.size else -1
         while p >= 0:
@@ -255,7 +258,7 @@ class Rating(Interaction[RatingModel]):
         return found
 
     def counts(self, shared: Any, items: int) -> str:
-        """Ratings, by whom and of what."""
+        """Return a sentence with the numbers of ratings, people and items."""
         said = shared.said
         there = said.count[: said.used]
         ratings, rated = float(there.sum()), int(np.unique(said.item[: said.used][there > 0.0]).size)
@@ -270,7 +273,7 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ deciding
 
     def eligible(self, model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints | None:
-        """What the person has not consumed."""
+        """Return the candidates that the person has not consumed."""
         return left(model, shared, own, asked)
 
     def propose(
@@ -282,13 +285,13 @@ class Rating(Interaction[RatingModel]):
         eligible: Ints | None,
         rng: Any,
     ) -> Proposal:
-        """The best of what is left, or by the caller's score or chance."""
+        """Return the best of the eligible candidates; in the control, by the caller's score or at random."""
         return propose_slate(model, shared, own, asked, eligible, self.manifest.settings, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
     def check_feedback(self, given: Feedback) -> None:
-        """Ratings lie within the range."""
+        """Raise ValueError unless ratings lie within the range."""
         low, high = self.span()
         for name, value in zip(given.names, given.values):
             if not low <= value <= high:
@@ -298,7 +301,8 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[RatingModel]) -> Explanation:
-        """Why the first was shown: what was expected of it, how certain that was, and which ratings it comes from."""
+        """Return why the first item was shown: its expected rating, the uncertainty, and the ratings that it comes
+        from."""
         from heedful.loop.explain import Explanation
 
         model, first = past.model(), decision.record.shown[0]
@@ -312,18 +316,18 @@ class Rating(Interaction[RatingModel]):
         return Explanation(decision.id, arm, name, None, because, margin, parts, moved, rating._asdict())
 
     def counterfactual(self, spec: str) -> _Counterfactual:
-        """How far what another learner would have predicted lies from the ratings given."""
+        """Return a replay that measures how far another learner's predictions lie from the ratings given."""
         settings = self.manifest.settings
         return _Counterfactual(RatingModel(rater(spec, settings.k, settings.ratings), settings.actions))
 
     # ------------------------------------------------------------------------ reporting
 
     def tally(self, model: RatingModel, shared: Any, people: dict[str, Person]) -> _Tally:
-        """How well ratings were predicted."""
+        """Return a counter of how well ratings were predicted."""
         return _Tally(model, shared, people, *self.span())
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """The mean of all ratings; None without any."""
+        """Return the mean of all ratings; None if there is none."""
         given = [value for feedback in answers if feedback.form == "rating" for value in feedback.values]
         return sum(given) / len(given) if given else None
 
@@ -331,7 +335,7 @@ class Rating(Interaction[RatingModel]):
         """The range of ratings."""
         return self.learner.space.low, self.learner.space.high
 
-    def unsaid(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
+    def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Of what was shown by what was learned, and what the caller's score or chance showed."""
         if self.manifest.settings.control == 0.0 and control.shown == 0:
             return "nothing is left to the caller's score or chance, as control is 0: there is nothing to compare with"
@@ -352,14 +356,15 @@ def _in_full(value: float) -> str:
 
 
 class RatingPrediction(NamedTuple):
-    """What was expected of an item, and from how much."""
+    """What was expected of an item, and from how many ratings."""
 
     expected: float | None
-    """the rating, within the range; None for a learner that does not say"""
+    """the expected rating, within the range; None for a learner that does not tell"""
     spread: float | None
-    """the standard deviation of that belief; None where it is not known"""
+    """the standard deviation of that belief; None if it is unknown"""
     by_all: float
-    """how many ratings the item had from all by then, actions by their weight; and their mean, None without any"""
+    """the number of everybody's ratings of the item at that time, with actions by weight; `mean_by_all` is their mean,
+    None without any"""
     mean_of_all: float | None
     by_person: float
     """... how many the person had given, and their mean"""
@@ -370,7 +375,7 @@ class RatingPrediction(NamedTuple):
 
 
 def rating_prediction(model: RatingModel, person: Person | None, number: int) -> RatingPrediction:
-    """What a model expects of an item, and from how much."""
+    """Return what a model expects of an item, and from how many ratings."""
     item, said = np.array([number]), model.shared.said
     found = model.ratings(model.shared, person, item)
     spreads = model.spreads(model.shared, person, item)
@@ -385,7 +390,7 @@ def rating_prediction(model: RatingModel, person: Person | None, number: int) ->
 
 
 def _linked(newest: Ints, after: Ints, one: int) -> list[int]:
-    """The places of the pairs of one person, or item."""
+    """Return the places of all pairs of one person, or of one item."""
     found, p = [], int(newest[one]) if 0 <= one < newest.size else -1
     while p >= 0:
         found.append(p)
@@ -394,7 +399,7 @@ def _linked(newest: Ints, after: Ints, one: int) -> list[int]:
 
 
 def _tally(said: InteractionMatrix, places: list[int]) -> tuple[float, float | None]:
-    """(how many ratings, their mean) of these pairs."""
+    """Return (number, mean) of the ratings of these pairs."""
     count = float(said.count[places].sum())
     return count, float(said.total[places].sum()) / count if count > 0.0 else None
 
@@ -412,7 +417,8 @@ def _because(learner: str, arm: str, rating: RatingPrediction) -> str:
 
 
 def _parts(model: RatingModel, person: Person | None, number: int, margin: float) -> Iterator[Part]:
-    """What an expected rating is the sum of, as far as the learner says."""
+    """Yield the parts that an expected rating is the sum of (mean, offset of the person, ...); nothing if the learner
+    cannot split it."""
     from heedful.loop.explain import Part
 
     learner = model.learner
@@ -431,8 +437,8 @@ def _parts(model: RatingModel, person: Person | None, number: int, margin: float
 def _moved(
     model: RatingModel, past: Past[RatingModel], known: LoggedDecision, name: str, number: int
 ) -> tuple[Moved, ...]:
-    """Which ratings of the item, and of the person, an expected rating comes from: by how much it would be different
-    without each; the most first."""
+    """Return the ratings of the item, and of the person, that an expected rating comes from, with how much it would
+    differ without each, the most first."""
     from heedful.loop.explain import Moved
 
     if not hasattr(model.learner, "without_rating"):
@@ -458,7 +464,7 @@ def _moved(
 
 
 def _raw(model: RatingModel, learned: Any, person: Person | None, number: int) -> float:
-    """An expected rating."""
+    """Return an expected rating, without limiting it to the range."""
     found = model.ratings(model.shared._replace(learned=learned), person, np.array([number]))
     return 0.0 if found is None else float(found[0])
 
@@ -466,8 +472,8 @@ def _raw(model: RatingModel, learned: Any, person: Person | None, number: int) -
 def _about(
     model: RatingModel, past: Past[RatingModel], known: LoggedDecision, name: str, number: int
 ) -> list[tuple[Event, list[tuple[int, int, float, float]]]]:
-    """The newest feedback on the item, and of the person, that a model is made of, each with what it says of that:
-    (user, item, rating, weight)."""
+    """Return the newest feedback on the item, and of the person, that a model is made of, each with its ratings (user,
+    item, rating, weight)."""
     hers: list[Any] = []
     others: list[Any] = []
     for event, decision, feedback in past.feedback():
@@ -490,14 +496,15 @@ def _about(
 
 
 class _Counterfactual:
-    """The mean of |predicted - given|; how many pairs that one answer rates differently are in the right order."""
+    """The mean of |predicted - given| of another learner, and the share of differently rated pairs that it has in
+    order."""
 
     def __init__(self, model: RatingModel) -> None:
         self.model = model
         self._off, self._rated, self._right, self._compared = 0.0, 0, 0.0, 0.0
 
     def score(self, step: Step) -> None:
-        """How far off what the model predicts of all that is rated is, and in which order."""
+        """Add the errors of the model's predictions for all that a step rates, and the pairs in order."""
         if step.feedback.form != "rating":
             return
         model = self.model
@@ -512,7 +519,7 @@ class _Counterfactual:
         self._compared += _in_order(given, given)
 
     def result(self, spec: str, lessons: int) -> Replayed:
-        """The error, and the share of pairs."""
+        """Return the mean error and the share of pairs."""
         from heedful.loop.counterfactual import Replayed
 
         agreement = self._right / self._compared if self._compared else None
@@ -521,7 +528,7 @@ class _Counterfactual:
 
 
 def _in_order(given: Any, predicted: Any) -> float:
-    """How many pairs that were rated differently are predicted in that order; ties count half."""
+    """Return how many of the differently rated pairs are predicted in that order; ties count half."""
     signs = np.sign(given[:, None] - given[None, :]) * np.sign(predicted[:, None] - predicted[None, :])
     apart = np.triu(given[:, None] != given[None, :])
     return float(((signs[apart] + 1.0) / 2.0).sum())
@@ -531,7 +538,7 @@ def _in_order(given: Any, predicted: Any) -> float:
 
 
 class _Tally:
-    """How well ratings were predicted."""
+    """A counter of how well ratings were predicted."""
 
     def __init__(self, model: RatingModel, shared: Any, people: dict[str, Person], low: float, high: float) -> None:
         from heedful.loop.interactions.rating.prediction_report import RatingTally
@@ -540,16 +547,16 @@ class _Tally:
         self._compared = RatingTally(low, high)
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Whether the model would expect another rating of one of these, by more than a quarter of the range."""
+        """Return whether the model's expectation for one of these items is off by more than a quarter of the range."""
         person = step.decision.person
         own = own_state(self._people, person)
         found = self._model.ratings(self._shared, own, lesson.items)
         return found is not None and bool(np.abs(found - lesson.ratings).max() > self._far)
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """A decision with the feedback on it that counts."""
+        """Take in a decision with the feedback on it that counts."""
         self._compared.take(decision, given)
 
     def report(self) -> PredictionReport:
-        """What ratings were given, and how far off what was predicted lay."""
+        """Return the errors of predicted ratings, next to a baseline."""
         return self._compared.report()

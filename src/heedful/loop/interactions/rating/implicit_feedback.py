@@ -18,16 +18,16 @@ from heedful.spaces.slate import MOST_WEIGHT, Slate, WeightedRatings
 
 
 class Action(NamedTuple):
-    """An action as a rating `value` that counts for `weight` ratings."""
+    """An action as a rating `value` that counts as `weight` ratings."""
 
     value: float
     weight: float
 
 
 def check_actions(actions: Any, space: Slate) -> dict[str, Action]:
-    """The table of actions, by name, from (value, weight) each, or a value alone, which counts for one rating.
+    """Return the table of actions by name, from (value, weight) each, or a value alone, which counts as one rating.
 
-    ValueError, naming the action, where a value is not in [space.low, space.high], or a weight not above 0.
+    Raise ValueError, naming the action, if a value is not in [space.low, space.high], or a weight is not above 0.
     """
     if not isinstance(actions, Mapping) or not actions:
         raise ValueError(f"actions: expected (value, weight) by name, such as view: (1, 0.1), got {describe(actions)}")
@@ -50,13 +50,13 @@ def check_actions(actions: Any, space: Slate) -> dict[str, Action]:
     return table
 
 
-def weighed(
+def weigh_actions(
     actions: Mapping[str, Action], items: npt.ArrayLike, done: Sequence[str | Sequence[str]]
 ) -> WeightedRatings:
-    """What was done with the items (r,), one name or several for each, as ratings that weigh.
+    """Return what was done with the items (r,), one action or several for each, as weighted ratings.
 
-    Several actions are one rating: their mean by weight, with the sum of their weights, the same in counts and sums.
-    ValueError for an action that is not in the table, and where items and actions are not as many.
+    Several actions on an item become one rating: their mean by weight, with the sum of their weights. Raise ValueError
+    for an unknown action, or if there are not as many actions as items.
     """
     numbers = np.atleast_1d(np.array(items, np.int64))
     if isinstance(done, str) or len(done) != numbers.size:

@@ -1,4 +1,4 @@
-"""Learners of ratings by name, in a loop: `bmf`, from nothing; what its ratings and actions may be."""
+"""Learners of ratings by name, in a loop, such as `bmf`, and the checks of ranges and actions."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from heedful.loop.interactions.rating.implicit_feedback import check_actions
 from heedful.spaces.slate import Slate
 
 DEFAULT = "bmf"
-"""The learner of a loop of ratings where none is named."""
+"""The learner of a loop of ratings if none is named."""
 _ACTIONS = {"view": (0.55, 0.1), "cart": (0.75, 0.5), "buy": (1.0, 1.0), "hide": (0.0, 1.0)}
-"""What actions say where nobody says otherwise: (how far up the range of ratings, as how many ratings)."""
+"""The actions if none are given: (place in the range of ratings, 0 to 1, how many ratings it counts as)."""
 
 
 def is_rating(cls: type) -> bool:
-    """Whether a learner of this class learns from ratings: its interaction is rating."""
+    """Return whether a learner of this class learns from ratings, so that its interaction is rating."""
     return named_interaction(cls) == "rating"
 
 
 def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: float = 0.0) -> Any:
-    """The learner of ratings that `spec` names, for slates of `size` and ratings of this range. ValueError where it
-    does not fit."""
+    """Return the learner of ratings that `spec` names, for slates of `size` and ratings of this range. Raise ValueError
+    if it does not fit."""
     if not is_rating(learner_class(spec)):
         raise ValueError(
             f"learner: expected one of ratings, such as {DEFAULT}, got {spec}, as this loop learns ratings"
@@ -45,8 +45,8 @@ def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: flo
 
 
 def check_range(given: Any) -> tuple[float, float]:
-    """given as the lowest and the highest rating. ValueError where it is no range, or one whose squares the learners
-    could not tell apart."""
+    """Return `given` as the lowest and highest rating. Raise ValueError if it is no range, or one so narrow or wide
+    that learners could not tell squares apart."""
     numbers = isinstance(given, tuple | list) and len(given) == 2 and all(is_number(each, int, float) for each in given)
     if not numbers or not -1e6 <= given[0] < given[1] <= 1e6:
         expected = "the lowest and the highest, such as (1, 5), between -1e6 and 1e6"
@@ -55,8 +55,8 @@ def check_range(given: Any) -> tuple[float, float]:
 
 
 def check_table(given: Mapping[str, Any], unsaid: Mapping[str, Any], low: float, high: float) -> dict[str, Any]:
-    """What actions say, (value, weight) by name: as `given`; of the ratings from `low` to `high`, where that is
-    `unsaid`. ValueError, by name."""
+    """Return what actions stand for, (value, weight) by name: as `given`, or, if that is `unsaid`, scaled to ratings
+    from `low` to `high`. Raise ValueError, naming the action, if one makes no sense."""
     if given == unsaid:
         return {name: (low + share * (high - low), weight) for name, (share, weight) in _ACTIONS.items()}
     named = {records.check_id("actions", name): told for name, told in given.items()}

@@ -1,11 +1,11 @@
-"""What a loop of ratings folds: a learner over whoever rates and whatever is rated, from nothing.
+"""The model of a loop of ratings: a learner over all people and items, from nothing.
 
-People have numbers by their first lesson in the fold, items by their first appearance in the log: so a log without a
-person is folded as if they had never been, and what was learned of an item keeps its first factors whoever rates it.
-Somebody without a name is a stranger every time: a number that nobody else gets.
+People are numbered by their first lesson in the fold, items by their first appearance in the log. Thus a log without a
+person is folded as if they had never been, and an item has the same number whoever rates it. A person without a name
+gets a new number every time.
 
-What a person has said of an item adds up, a rating as 1, an action as its weight; from 1 on the item is consumed. An
-item that is withdrawn goes with all that was learned of it, at its place in the log; put back, it begins anew.
+What a person has said of an item adds up, a rating as 1, an action as its weight; from 1 on the item is consumed. A
+withdrawn item goes with all that was learned of it, at its place in the log; put back, it begins again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from heedful.core.fold import copy_arrays, generators
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.ratings.interaction_matrix import InteractionMatrix, add_rating, empty_matrix, grow, remove_item
 from heedful.loop.interactions.numbered import Number, Numbered
-from heedful.loop.interactions.rating.implicit_feedback import Action, weighed
+from heedful.loop.interactions.rating.implicit_feedback import Action, weigh_actions
 from heedful.loop.model import Context, Person
 from heedful.loop.records import FeedbackRecord
 from heedful.spaces.slate import SlateContext, WeightedRatings
@@ -28,12 +28,12 @@ from heedful.spaces.slate import SlateContext, WeightedRatings
 Array = npt.NDArray[np.float64]
 
 CONSUMED = 1.0 - 1e-9
-"""Ten actions of a tenth are one rating, to rounding."""
+"""The sum of weights from which on an item counts as consumed: 1, allowing for rounding of ten actions of a tenth."""
 
 
 class RatingState(NamedTuple):
-    """The learner's state; what each person has said of each item, counts (a rating 1, an action its weight) and sums
-    of pairs; 1 for every item that is withdrawn (M,); how many people have numbers."""
+    """The state: the learner's; what each person has said of each item, as counts (a rating 1, an action its weight)
+    and sums by pair; for every item 1 if it is withdrawn (M,); the number of people."""
 
     learned: Any
     said: InteractionMatrix
@@ -42,18 +42,18 @@ class RatingState(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """Its arrays become longer as people and items arrive."""
+        """whether its arrays become longer as people and items arrive"""
         return True
 
 
 class RatingModel(Numbered[RatingState]):
-    """The state of a loop of ratings: of its learner, and who has which number. `teach` is the fold's step."""
+    """The state of a loop of ratings: of its learner, and of the numbers of people. `teach` is a step of the fold."""
 
     version = 1
-    """of how feedback becomes lessons: a change of what is folded raises it"""
+    """the version of how feedback becomes lessons, raised when what is folded changes"""
 
     def __init__(self, learner: Any, actions: Mapping[str, Any]) -> None:
-        """`learner` of ratings; what `actions` say, (value, weight) by name."""
+        """Begin with `learner`; `actions` are (value, weight) by name."""
         super().__init__(
             learner, RatingState(learner.init(generators(0)[2]), empty_matrix(64, 64), np.zeros(64, np.int64), 0)
         )
@@ -62,11 +62,11 @@ class RatingModel(Numbered[RatingState]):
     # ------------------------------------------------------------------------ proposing
 
     def offer(self, shared: RatingState, person: Person | None, numbers: Ints) -> SlateContext:
-        """These items, rising, on offer to this person; to somebody new where there is none."""
+        """Return these items (m,), in rising order, as an offer to this person, or to a stranger."""
         return SlateContext(shared.users if person is None else person.state.user, numbers)
 
     def consumed(self, shared: RatingState, person: Person | None) -> Ints:
-        """The numbers of the items that this person has consumed."""
+        """Return the numbers of the items that this person has consumed."""
         if person is None:
             return np.zeros(0, np.int64)
         said, found = shared.said, []
@@ -78,13 +78,13 @@ class RatingModel(Numbered[RatingState]):
         return np.array(found, np.int64)
 
     def propose(self, shared: RatingState, offer: SlateContext, size: int, rng: Any) -> Ints:
-        """The best `size` items on offer, their numbers, best first."""
+        """Return the numbers of the best `size` items on offer, best first."""
         learner = self.learner._replace(space=self.learner.space._replace(size=size))
         return np.asarray(learner.propose(shared.learned, offer, rng), np.int64)
 
     def ratings(self, shared: RatingState, person: Person | None, numbers: Ints) -> Array | None:
-        """What this person is expected to give these items (m,), within the range, in its middle before anything was
-        rated; None for a learner that cannot say, or says what is no number."""
+        """Return the expected ratings of these items by this person (m,), within the range, and in its middle before
+        any rating; None for a learner that does not tell, or whose expectations are not finite."""
         if not hasattr(self.learner, "ratings"):
             return None
         space = self.learner.space
@@ -96,7 +96,7 @@ class RatingModel(Numbered[RatingState]):
         return None if np.isnan(found).any() else np.clip(found, space.low, space.high)
 
     def spreads(self, shared: RatingState, person: Person | None, numbers: Ints) -> list[float] | None:
-        """The standard deviation of what is believed of these items (m,); None for a learner that cannot say."""
+        """Return the standard deviations of the expected ratings (m,); None for a learner that does not tell."""
         if not hasattr(self.learner, "deviations"):
             return None
         order, found = numbers.argsort(), np.empty(numbers.size)
@@ -106,7 +106,7 @@ class RatingModel(Numbered[RatingState]):
     # ------------------------------------------------------------------------ learning
 
     def refusal(self, form: str) -> str | None:
-        """Why the learner cannot use a form of feedback; None where it can."""
+        """Return why the learner cannot use a form of feedback; None if it can."""
         if form in ("rating", "actions", "none"):
             return None
         low, high = self.learner.space.low, self.learner.space.high
@@ -115,8 +115,8 @@ class RatingModel(Numbered[RatingState]):
         return f"{expected}; {hints[form]}" if form in hints else expected
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback; whether there was anything in it to learn. What it says of items that are
-        withdrawn by now is left out."""
+        """Learn from one piece of feedback and return whether there was anything to learn. Items that are withdrawn by
+        now are left out."""
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -140,8 +140,8 @@ class RatingModel(Numbered[RatingState]):
         return True
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> WeightedRatings | None:
-        """What a piece of feedback says to the learner: ratings in the order shown, with their weights; None where it
-        says nothing."""
+        """Return what a piece of feedback says to the learner: weighted ratings in the order shown; None if it says
+        nothing."""
         if feedback.form not in ("rating", "actions"):
             return None
         place = {j: i for i, j in enumerate(feedback.chosen)}
@@ -149,11 +149,11 @@ class RatingModel(Numbered[RatingState]):
         items: Ints = np.array(context.x[among], np.int64)
         if feedback.form == "rating":
             return WeightedRatings(items, np.array([feedback.values[place[j]] for j in among]), np.ones(items.size))
-        return weighed(self.actions, items, [feedback.done[place[j]] for j in among])
+        return weigh_actions(self.actions, items, [feedback.done[place[j]] for j in among])
 
     def put(self, number: int, there: bool, unlearn: bool = True) -> None:
-        """An item was put on offer (`there`), or withdrawn: then all that was learned of it goes at once. What the
-        learner raises is raised, and then nothing is changed; without `unlearn` it is not asked."""
+        """Take in that an item was put on offer (`there`), or withdrawn, which removes all that was learned of it. If
+        the learner fails, its error is raised and nothing is changed; with `unlearn` False it is not asked."""
         if there:
             if number < self.shared.gone.size and self.shared.gone[number]:
                 self._own().gone[number] = 0
@@ -167,10 +167,10 @@ class RatingModel(Numbered[RatingState]):
         self.shared = RatingState(learned, said, gone, users)
 
     def knows(self, lesson: Any) -> bool:
-        """Whether any item of a lesson is not withdrawn."""
+        """Return whether any item of a lesson is still on offer."""
         return bool(self._there(lesson.items).any())
 
     def _there(self, numbers: Ints) -> Any:
-        """Which of these items are not withdrawn (m,)."""
+        """Return which of these items are still on offer (m,)."""
         gone = self.shared.gone
         return np.array([number >= gone.size or gone[number] == 0 for number in numbers.tolist()], np.bool_)

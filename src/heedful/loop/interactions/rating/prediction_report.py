@@ -37,22 +37,22 @@ WORDING = Wording(
 
 
 class Picked(NamedTuple):
-    """What the first of a list would have been given, had it been chosen in one of three ways, over lists of the
-    control in which two or more were rated."""
+    """The rating of the item that would have been first, for three ways of choosing it: the mean over control lists in
+    which two or more items were rated."""
 
     lists: int
     learned: float
-    """the rating of what the model expected most of, the mean over lists"""
+    """the item with the highest expected rating"""
     popular: float
-    """... of the item with the highest mean so far"""
+    """the item with the highest mean rating so far"""
     chance: float
-    """... of any of them"""
+    """an item chosen at random"""
     difference: Difference | None
-    """learned less popular, with its 95 % interval over people; None where it cannot be said"""
+    """learned minus popular, with its 95 % interval over people; None if it cannot be told"""
 
 
 class _Rating(NamedTuple):
-    """One rating, and what was predicted."""
+    """A rating with its prediction."""
 
     seq: int  # of the feedback
     place: int  # in it
@@ -66,15 +66,15 @@ class _Rating(NamedTuple):
 
 
 class RatingTally:
-    """Takes in the decisions of a loop of ratings, in any order, and says how well they predicted."""
+    """A counter of how well a loop of ratings predicted, which takes in its decisions in any order."""
 
     def __init__(self, low: float, high: float) -> None:
-        """Ratings lie from `low` to `high`."""
+        """Count ratings from `low` to `high`."""
         self._low, self._high = low, high
         self._given: list[_Rating] = []
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """A decision with the feedback on it that counts."""
+        """Take in a decision with the feedback on it that counts."""
         record = decision.record
         predicted = dict(zip(record.shown, record.predicted))
         who = decision.seq if decision.person is None else decision.person
@@ -88,8 +88,8 @@ class RatingTally:
                     self._given.append(rating)
 
     def report(self) -> PredictionReport:
-        """What was found; the details: `mean` of the ratings given to what was shown, None without any, and `picked`,
-        a `Picked` as JSON, None without a list that tells."""
+        """Return the report; its details have `mean`, of the ratings given to what was shown (None without any), and
+        `picked`, a `Picked` as JSON (None without such a list)."""
         self._given.sort()
         compared = [(each, mean) for each, mean in zip(self._given, self._item_means()) if each.shown]
         scored = [
@@ -104,7 +104,7 @@ class RatingTally:
         return prediction_report(scored, WORDING, self._high - self._low, details)
 
     def _picked(self) -> Picked | None:
-        """What would have been first in the lists of the control."""
+        """Return what would have been first in the lists of the control."""
         lists: dict[int, dict[str, _Rating]] = {}
         for each in self._given:
             if each.control and each.predicted is not None:  # the first rating of an item in a list is the one it got
@@ -127,7 +127,7 @@ class RatingTally:
         return Picked(len(found), float(learned.mean()), float(most.mean()), float(chance.mean()), apart)
 
     def _item_means(self) -> list[float]:
-        """What the mean of the item says before each of these ratings, which are in order."""
+        """Return the mean of the item before each of these ratings, which are in order."""
         means, said = _Means((self._low + self._high) / 2.0), []
         for each in self._given:
             said.append(means.of(each.item))
@@ -136,10 +136,10 @@ class RatingTally:
 
 
 class _Means:
-    """The mean of each item so far, one of the overall mean added."""
+    """A running mean of each item, with the overall mean added once."""
 
     def __init__(self, middle: float) -> None:
-        """`middle` is what is said before there is any rating."""
+        """Begin with `middle`, the mean before there is any rating."""
         self._middle, self._n, self._total = middle, 0, 0.0
         self._items: dict[str, tuple[int, float]] = {}
 
@@ -155,5 +155,5 @@ class _Means:
 
 
 def _given_to_best(expected: Array, given: Array) -> float:
-    """What was given to the one of which most was expected; the mean of several."""
+    """Return the rating given to the item of which most was expected; the mean if there are several."""
     return float(given[expected == expected.max()].mean())

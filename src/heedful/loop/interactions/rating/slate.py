@@ -1,7 +1,5 @@
-"""What a loop of ratings shows: the best few of what is on offer and was not consumed, or as many that chance picks.
-
-The record of a decision keeps what was shown, best first, and how many candidates there were.
-"""
+"""What a loop of ratings shows: the best of what is on offer and not consumed, or as many at random. The record of a
+decision keeps what was shown, best first, and how many candidates there were."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from heedful.loop.settings import Settings
 
 
 def left(model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints | None:
-    """The places of the candidates that may be shown; None for all. ValueError where there is none."""
+    """Return the indices of the candidates that may be shown, None for all. Raise ValueError if there is none."""
     request = asked.request
     if asked.repeats or own is None:
         return None
@@ -38,7 +36,8 @@ def propose_slate(
     settings: Settings,
     rng: Any,
 ) -> Proposal:
-    """The best of what is left, or in the control what the caller scores the highest, or chance picks."""
+    """Return the best of the eligible candidates `left`; in the control, those with the caller's highest scores, or a
+    random choice."""
     request, control = asked.request, asked.control
     left = np.arange(len(request.x)) if left is None else left
     strangers, size = request.strangers, min(request.show or settings.k, left.size)
@@ -50,7 +49,7 @@ def propose_slate(
     by_score = (-np.array(request.prior)[left]).argsort(kind="stable") if request.prior else None
     aside = by_score if by_score is not None else rng.permutation(left.size) if control else None
     aside = None if aside is None else left[aside[:size]]
-    watched = Watched(rng)
+    watched = WatchedGenerator(rng)
     order = request.x[left].argsort()
     numbers = request.x[left][order]
     y = model.propose(shared, model.offer(shared, own, numbers), size, watched) if size else numbers
@@ -76,10 +75,16 @@ def propose_slate(
 
 
 def _probability(
-    learner: Any, watched: Watched, shown: Ints, learned: Ints, by_score: Ints | None, there: int, control: float
+    learner: Any,
+    watched: WatchedGenerator,
+    shown: Ints,
+    learned: Ints,
+    by_score: Ints | None,
+    there: int,
+    control: float,
 ) -> float | None:
-    """Of showing this list: by the control, which is the caller's score or chance, and by the learner. None where
-    the learner draws, and does not say how."""
+    """Return the probability of showing this list, by the control (by score or at random) and by the learner; None if
+    the learner draws and does not tell how."""
     chance = math.exp(-sum(math.log(there - i) for i in range(shown.size)))  # of any list of this length
     aside = chance if by_score is None else float(np.array_equal(shown, by_score))
     if control == 1.0:
@@ -95,9 +100,9 @@ def _probability(
     return control * aside + (1.0 - control) * ours or None
 
 
-class Watched:
-    """A generator that knows whether anything was drawn from it: a learner that draws nothing shows what it shows for
-    certain."""
+class WatchedGenerator:
+    """A random generator that notes whether anything was drawn from it: a learner that draws nothing shows its list
+    with certainty."""
 
     def __init__(self, rng: Any) -> None:
         self._rng = rng
@@ -109,7 +114,7 @@ class Watched:
 
 
 def _places(numbers: Ints, y: Ints) -> Ints:
-    """Where each of y stands in numbers, which rise. ValueError where one is not among them, or there twice."""
+    """Return the index of each of y in `numbers`, which rise. Raise ValueError if one is missing, or comes twice."""
     places = np.minimum(numbers.searchsorted(y), numbers.size - 1)
     if not np.array_equal(numbers[places], y) or np.unique(y).size < y.size or y.size == 0:
         raise ValueError(f"expected items on offer, each once, got {y.tolist()[:5]}")
