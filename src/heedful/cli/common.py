@@ -50,7 +50,7 @@ def find_loop(name: str) -> Path:
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """What a loop refuses is bad input; that its files cannot be read or written is a failure."""
+    """Turn what a loop refuses into BadInput, and errors of its files into Failure."""
     try:
         yield
     except (KeyError, IndexError):
@@ -110,7 +110,7 @@ def _not_json(constant: str) -> Any:
 
 
 def read_text(option: str, given: str) -> str:
-    """What a file holds, or stdin where it is named -. BadInput where it cannot be read."""
+    """Return the content of a file, or of stdin for "-". Raise BadInput if it cannot be read."""
     try:
         return sys.stdin.read() if given == "-" else Path(given).read_text(encoding="utf-8")
     except OSError as error:

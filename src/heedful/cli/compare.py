@@ -152,7 +152,7 @@ def compare(
 
 
 def _interrupt(*_: object) -> None:
-    """What SIGTERM does: the same as Ctrl-C."""
+    """Handle SIGTERM as Ctrl-C."""
     raise KeyboardInterrupt
 
 
@@ -172,7 +172,7 @@ def _address(given: str | None) -> str | None:
 
 
 def _segments(given: list[str]) -> list[str]:
-    """All of them looked at before a link is made for the first: what it opens is told once."""
+    """Return the checked names of all segments, before a link is made for the first, as a link is shown only once."""
     from heedful.server.links import check_segment
 
     with reading_input():
@@ -341,7 +341,7 @@ def _listen(stack: ExitStack, folder: Path, port: int | None, reached: str) -> t
 
 
 def _links(app: App, path: Path) -> int:
-    """How many links to a study may be used."""
+    """Return how many links to a study can be used."""
     now = int(time.time() * 1e6)
     links = app.service.links.all("main", path.name.removesuffix(".heedful"), _creation_time(path))
     return sum(link.good(now) for link in links)
@@ -368,7 +368,7 @@ def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> S
 def _say(
     path: Path, page: str, links: list[ShareLink], left_out: list[str], json: bool, listens: dict[str, str | None]
 ) -> None:
-    """Where it is, as soon as it answers."""
+    """Print where the study can be reached, once it answers."""
     if json:
         told = [{"segment": each.segment, "url": each.url, "until": each.ends} for each in links]
         print_json({"study": str(path), "page": page, "listens": listens, "links": told, "left_out": left_out})
@@ -387,7 +387,7 @@ def _say(
 
 
 def _tell(path: Path, json: bool) -> None:
-    """What is known now."""
+    """Print the result so far."""
     from heedful.loop import Loop
     from heedful.server.pages.formatting import count
     from heedful.studies.answers import study_answers

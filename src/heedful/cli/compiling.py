@@ -59,7 +59,7 @@ def _ignore_interrupts() -> None:
 
 
 def _compile(setting: Setting, name: str) -> None:
-    """In a process of its own: compile the loop of a learner, and keep it."""
+    """Compile the fold of a learner and store the result; this runs in a process of its own."""
     from heedful.core.fold import trace
 
     with warnings.catch_warnings():

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 class Failure(Exception):
-    """Something that one sentence explains. Exit code 1; 2 where the input is to blame."""
+    """An error that one sentence explains; exit code 1."""
 
     code = 1
 
 
 class BadInput(Failure):
-    """What was asked for makes no sense."""
+    """An error in the input; exit code 2."""
 
     code = 2
 
@@ -64,14 +64,14 @@ class Commands(TyperGroup):
 
 
 def _print_anyway() -> None:
-    """What stdout has no characters for is printed as question marks, not an end of everything: names from elsewhere,
-    bars, where the terminal or the pipe is not UTF-8."""
+    """Make stdout print characters that its encoding lacks as question marks, instead of failing: names from elsewhere,
+    or bars, where the terminal or the pipe is not UTF-8."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
 
 
 def in_words(error: Exception) -> tuple[str, int]:
-    """(a sentence about an error, the exit code)."""
+    """Return (a sentence about an error, the exit code)."""
     if isinstance(error, Failure):
         return str(error), error.code
     if hasattr(error, "format_message"):  # a mistake in the command line itself
@@ -87,7 +87,7 @@ def in_words(error: Exception) -> tuple[str, int]:
 
 @contextmanager
 def reading_input() -> Iterator[None]:
-    """Whatever is refused inside is bad input."""
+    """Turn every error inside the block into BadInput."""
     try:
         yield
     except OSError as error:
@@ -103,14 +103,14 @@ def note(text: str) -> None:
 
 
 def console() -> Console:
-    """Where results go: stdout."""
+    """Return the console for results: stdout."""
     from rich.console import Console
 
     return Console(highlight=False)
 
 
 def notes() -> Console:
-    """Where progress goes: stderr."""
+    """Return the console for progress: stderr."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
@@ -131,7 +131,7 @@ def new_table(title: str) -> Table:
 
 
 def width(table: Table) -> int:
-    """How many columns of a terminal a table would fill."""
+    """Return how many columns of a terminal a table would fill."""
     screen = console()
     return table.__rich_measure__(screen, screen.options.update(max_width=10_000)).maximum
 
@@ -165,11 +165,11 @@ def check_server(extra: str, why: str) -> None:
 
 
 def has_display() -> bool:
-    """Whether a browser would be seen. Without a display the usual ones are those of a terminal, which take it over."""
+    """Return whether a browser would be seen. Without a display, the default browser would be one in the terminal."""
     seen = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
     return seen or sys.platform in ("win32", "darwin")
 
 
 def cores() -> int:
-    """How many processors this process may use."""
+    """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -73,7 +73,7 @@ def demo(
 
 
 def _interrupt(*_: object) -> None:
-    """What SIGTERM does: the same as Ctrl-C."""
+    """Handle SIGTERM as Ctrl-C."""
     raise KeyboardInterrupt
 
 
@@ -145,7 +145,7 @@ def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tu
 
 
 def _tell(home: Path, kept: Path | None) -> None:
-    """What was learned, in words, and what becomes of it."""
+    """Print what was learned, and what happens to the folder."""
     from heedful import Loop
     from heedful.server.pages.feature_phrases import Phrases, level
 

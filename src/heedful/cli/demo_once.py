@@ -37,8 +37,8 @@ NEXT = """What to try next
 
 
 class DemoResult(NamedTuple):
-    """What came of it: hidden taste and learned weights by feature, either as `comparable` makes them; the share of
-    pairs of cars that are ordered as the person would; what the loop measured."""
+    """The result of a demo: hidden taste and learned weights by feature, as `comparable` scales them; the share of
+    pairs of cars ordered as the person would; the loop's own measure."""
 
     hidden: dict[str, float]
     learned: dict[str, float]
@@ -102,12 +102,12 @@ def normal(weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def phrase(feature: str, weight: float) -> str:
-    """What somebody likes to whom a feature counts so much."""
+    """Return, in words, what somebody likes who weighs a feature like this."""
     return WORDS[feature][0 if weight > 0 else 1]
 
 
 def benefit(loop: Loop) -> str:
-    """Whether the learned order beats the lists that were left alone, as the page tells it."""
+    """Return whether the learned order beats the control lists, in the words of the page."""
     told = loop.projection.interaction.findings(loop.report()).verdict
     return " ".join([told.short, *told.more])
 
@@ -159,7 +159,7 @@ def other_way(taught: DemoResult) -> list[str]:
 
 
 def _around(taught: DemoResult) -> str:
-    """What came out the other way round, and how that can be."""
+    """Return which features have the wrong sign, and how that can be."""
     why = "Weight, horsepower and miles per gallon go together in cars, so one can stand in for another"
     wrong = [phrase(name, taught.hidden[name]) for name in other_way(taught)]
     if not wrong:

@@ -28,7 +28,7 @@ SECOND = 1_000_000
 
 
 class Finding(NamedTuple):
-    """What one look at a loop found."""
+    """The result of one check of a loop."""
 
     check: str
     status: Status
@@ -201,7 +201,7 @@ def _incoming(loop: Loop) -> Iterator[Finding]:
 
 
 class _Counts:
-    """One way through the log."""
+    """Counts from one pass over the log."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop

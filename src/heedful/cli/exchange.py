@@ -112,7 +112,7 @@ def _check_objects(file: Path) -> None:
 
 
 def _unused_files(report: Report, files: Mapping[str, Path]) -> list[str]:
-    """What to say of UBI files that have rows but gave no event."""
+    """Return a warning about UBI files with rows that gave no event."""
     named = " and ".join(f"{file.name} the {what}" for what, file in files.items())
     return [
         f"{file.name}: none of its {report.rows[what]:,} rows was used as {what}: is {named}?"
@@ -180,7 +180,7 @@ def _count_lines(file: Path) -> int:
 
 @contextmanager
 def _progress(what: str, total: int | None) -> Iterator[Any]:
-    """What counts the lines that go through it, in a bar on stderr."""
+    """Yield the lines, counting them in a progress bar on stderr."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
@@ -209,7 +209,7 @@ def _show(loop: Loop, tally: Tally, put: int | None, report: Report | None, read
 
 
 def _show_moves(loop: Loop, given: int, moved: int) -> None:
-    """How many of the lessons moved the model; where none did, why, and what would."""
+    """Print how many of the lessons changed the model; if none did, why, and what would."""
     from heedful.loop.movement import why_unmoved
 
     told = f"moved the model: {moved:,} of {given:,} feedback"

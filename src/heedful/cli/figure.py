@@ -248,7 +248,8 @@ def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
 
 
 def _beside(one: Figure, described: dict[str, Any]) -> None:
-    """What every line ends with, a row for each and a column for each panel, the paper's number behind it."""
+    """Print the final value of every line, a row for each and a column for each panel, with the paper's number behind
+    it."""
     paper = {(key, label): value for key, label, value in one.beside}
     table = new_table(f"{one.title} (the paper's)")
     for column in ("", *described["panels"]):

@@ -42,7 +42,7 @@ _RESULT = {"rounds": int, "checkpoints": list, "regret": list, "stderr": list, "
 
 
 class Cell(NamedTuple):
-    """One learner, one user, one seed; `spec` is everything that decides the result, as JSON."""
+    """A cell of a grid: a learner, a user and a seed; `spec` is everything that decides the result, as JSON."""
 
     spec: dict[str, Any]
     files: tuple[str, ...]  # where the data lie, which decides nothing
@@ -128,7 +128,7 @@ def _experiment(where: str, data: Mapping[str, Any]) -> GridExperiment:
 
 
 def _check_data(where: str, grid: Mapping[str, Any], experiment: GridExperiment) -> None:
-    """ValueError, by key, for what goes with other experiments, and for what goes with none."""
+    """Raise ValueError, naming the key, for one that belongs to other experiments, or to none."""
     for key in (*grid["data"], *grid):
         own = key in (*experiment.keys, *experiment.grid_keys)
         others = [each.name for each in grid_experiments().values() if key in (*each.keys, *each.grid_keys)]
@@ -153,7 +153,8 @@ def _specs(where: str, entry: object) -> list[str]:
 
 
 def _check_learner(folder: Path, spec: str, setting: Setting) -> tuple[str, str, Any]:
-    """(the name to load it by, the sum of its source, itself). ValueError where there is no such learner."""
+    """Return (the name to load it by, the digest of its source, the learner). Raise ValueError if there is no such
+    learner."""
     from heedful.learners.registry import learner_class
 
     file = spec.partition(".py:")[0] + ".py"
@@ -176,7 +177,8 @@ def _check_user(where: str, user: str, experiment: GridExperiment) -> None:
 
 
 def load_cell(folder: Path, cell: Cell) -> tuple[dict[str, Any] | None, str]:
-    """(the result in a cell's file, what is wrong with the file); no result where it is not there or not whole."""
+    """Return (the result in a cell's file, what is wrong with the file); the result is None if the file is missing or
+    incomplete."""
     try:
         kept = json.loads((folder / cell.name).read_text(encoding="utf-8"))
         result = kept["result"]

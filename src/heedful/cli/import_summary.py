@@ -16,7 +16,7 @@ STATUSES = ("applied", "duplicate", "rejected")
 
 
 class Tally:
-    """What became of lines: how many of each kind and status, and every reason with the first line that gave it."""
+    """The counts of an import: lines by kind and status, and every reason with the first line that gave it."""
 
     def __init__(self) -> None:
         self.lines = 0

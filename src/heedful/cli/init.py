@@ -32,13 +32,13 @@ def _kinds() -> list[type[Interaction[Any]]]:
 
 
 def _default_learners() -> str:
-    """What --learner is where it is not given, in words."""
+    """Return the default of --learner in words."""
     of = [f"{each.default_learner} with --{each.options[0].name}" for each in _kinds()]
     return "; ".join([default_learner(Settings()), ", ".join(of)])
 
 
 def _other_actions() -> str:
-    """How an action is said in loops of some kinds, in words."""
+    """Return how some kinds of loop write an action, in words."""
     of = [each for each in _kinds() if each.action_syntax != Interaction.action_syntax]
     return "".join(f"; with --{each.options[0].name} {each.action_syntax}" for each in of)
 
@@ -409,7 +409,8 @@ def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Map
 
 
 def _kind_if_asked(cells: Sequence[object]) -> str:
-    """What a column of few texts could be: a text where words recur, a category where whole texts do, else nothing."""
+    """Return what a column of few texts could be: text if words recur, category if whole texts do, otherwise
+    nothing."""
     from heedful.features.texts import words
 
     texts = [str(cell) for cell in cells if cell is not None]

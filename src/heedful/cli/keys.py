@@ -159,7 +159,7 @@ def _when(micros: int | None) -> str:
 
 
 def _as_json(key: Key) -> dict[str, object]:
-    """What may be told of a key; its digest is of no use to anybody."""
+    """Return the fields of a key that may be printed; its digest is not one of them."""
     from heedful.server.keys import in_order
 
     return {field: value for field, value in key._asdict().items() if field != "digest"} | {

@@ -142,7 +142,7 @@ def _options(fields: Mapping[str, Any]) -> list[str]:
 
 
 def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any]]:
-    """What is stored of the first n that a decision shows."""
+    """Return the stored attributes of the first n items that a decision shows."""
     import msgspec
 
     from heedful.loop.strangers import around
@@ -161,7 +161,7 @@ def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any
 
 
 def _prediction(value: float | None) -> str:
-    """What is predicted of one, empty where that is nothing."""
+    """Return the prediction of an item as text; "" if there is none."""
     return "" if value is None else short(value)
 
 
@@ -309,7 +309,7 @@ def _end(answers: Sequence[Answer], json: bool, named: Sequence[str] = (), why: 
 
 
 def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
-    """Why feedback that was taken taught nothing, as far as that is plain."""
+    """Return why feedback taught nothing, if that can be told."""
     known = loop.projection.find_decision(decision)
     if known is not None and known.record.arm == "control" and given.get("clicks"):
         return ": this decision was a control, where nothing was swapped, so clicks on it compare nothing"

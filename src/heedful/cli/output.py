@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_path(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
-    """ValueError where `path` cannot be written or does not end in one of `suffixes`."""
+    """Raise ValueError if `path` cannot be written or does not end in one of `suffixes`."""
     if path is None:
         return
     if path.suffix.lower() not in suffixes:
@@ -29,9 +29,10 @@ def check_path(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
 
 
 def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = "regret") -> None:
-    """What every round of every run cost, untruncated: columns learner, seed, (person,) round and the measure.
+    """Write the cost of every round of every run, untruncated, in the columns learner, seed, (person,) round and the
+    measure.
 
-    As text, without formulas for spreadsheets, or as arrays of these names in an .npz; rounds count from 1.
+    The file is text, without formulas for spreadsheets, or an .npz with arrays of these names; rounds count from 1.
     """
     names = ["learner", "seed", "person", "round", measure] if people else ["learner", "seed", "round", measure]
     if path.suffix.lower() == ".npz":
@@ -53,7 +54,8 @@ def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = 
 
 
 def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting: Setting, title: str) -> None:
-    """What a round costs on average, with standard errors, bounds dashed; both axes logarithmic where that shows."""
+    """Draw the mean cost of a round with standard errors, and bounds dashed; both axes are logarithmic if that shows
+    more."""
     import numpy as np
     from matplotlib.figure import Figure
 

@@ -133,7 +133,7 @@ def rank(
 
 @contextmanager
 def _by_option() -> Iterator[None]:
-    """What is refused of an argument is said of the option that it is; that a package is missing is no bad input."""
+    """Turn an error about an argument into one about its option; a missing package is no bad input."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -177,7 +177,7 @@ def _anchor(given: str | None) -> tuple[str, float] | None:
 
 
 def _refuse_same(file: Path, items: Path | None, csv: Path | None, pairs: Path | None) -> None:
-    """ValueError where a file would be written over one that is read, or over the other."""
+    """Raise ValueError if a file would be written over one that is read, or over the other output."""
     taken = {path.resolve(): told for path, told in ((file, "the choices"), (items, "--items")) if path is not None}
     for option, path in (("--csv", csv), ("--pairs", pairs)):
         if path is not None:
@@ -189,7 +189,7 @@ def _refuse_same(file: Path, items: Path | None, csv: Path | None, pairs: Path |
 
 
 def _refuse_many(table: ComparisonTable) -> None:
-    """ValueError where there are more items than are ranked, with what to do."""
+    """Raise ValueError if there are more items than can be ranked, with what to do."""
     from heedful.inference.estimation import MOST_ITEMS, MOST_ITEMS_OF_MANY
 
     n, told_apart = len(table.items), len(table.people) > 1

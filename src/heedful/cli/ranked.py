@@ -157,7 +157,7 @@ def _verdict(found: PreferenceRanking) -> list[str]:
 
 
 def _how(found: PreferenceRanking) -> list[str]:
-    """What the figures are, and by which settings."""
+    """Return what the figures are, and with which settings they were computed."""
     estimate, belief = found.estimate, found.estimate.belief
     noise = belief.noise
     many = len(estimate.choices.people) > 1

@@ -69,7 +69,7 @@ def serve(
 
 
 def _who(keys: Sequence[Key], create: str) -> str:
-    """Who is let in."""
+    """Return who is admitted."""
     left = sum(key.revoked is None for key in keys)
     if left:
         return f"every request needs a key ({left} {'key' if left == 1 else 'keys'})"

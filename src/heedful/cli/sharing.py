@@ -13,7 +13,7 @@ LISTEN = "expected an address of this machine, such as 127.0.0.1, or 0.0.0.0 for
 
 
 class Sharing(NamedTuple):
-    """How others are let in."""
+    """The settings by which others are let in."""
 
     port: int | None
     listen: str
@@ -44,7 +44,7 @@ def listening_host(given: str | None, address: str | None) -> str:
 
 
 def _near(host: str) -> bool:
-    """Whether only this machine reaches that host."""
+    """Return whether only this machine reaches that host."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -57,14 +57,14 @@ def host_and_port(host: str, port: int) -> str:
 
 
 def link_base(listen: str, port: int) -> str:
-    """Where others reach the port of participants, as far as this machine knows."""
+    """Return the address at which others reach the port of participants, as far as this machine knows."""
     from heedful.server.main import own_address
 
     return f"http://{host_and_port(own_address() if ip_address(listen).is_unspecified else listen, port)}"
 
 
 def say_listening(theirs: str, share: Sharing) -> None:
-    """What listens where, before anybody is sent a link."""
+    """Print what listens where, before anybody is sent a link."""
     every = ip_address(share.listen).is_unspecified
     told = "every address of this machine" if every else "that address alone"
     note(f"participants' port: {theirs}, {told}; the page itself is for this machine alone")

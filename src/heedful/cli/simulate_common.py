@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class SimulateRequest(NamedTuple):
-    """What was asked for, whatever the experiment."""
+    """The request of a simulation, whatever the experiment."""
 
     learners: list[str]
     rounds: int | None
@@ -138,7 +138,7 @@ def _best(prepared: Prepared, curves: dict[str, Curve]) -> str:
 
 
 def _less(best: str, against: tuple[float, float] | None) -> dict[str, object]:
-    """What --json says of the difference to the best of the simple learners; null for that itself."""
+    """Return the difference to the best simple learner for --json; null for that learner itself."""
     if not best:
         return {}
     mean, error = (None, None) if against is None else (number(against[0]), number(against[1]))

@@ -73,7 +73,7 @@ def _show(found: Standings, title: str) -> None:
 
 
 def _verdict(found: Standings) -> str:
-    """Whether to stop, in words."""
+    """Return whether to stop, in words."""
     if found.goal == "best":
         told = f"{found.favourite} is the best with {found.sure:.0%} probability"
     else:

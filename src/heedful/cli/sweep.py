@@ -95,7 +95,7 @@ def sweep(
 def _compute_all(
     out: Path, todo: list[Cell], jobs: int, interpreted: bool
 ) -> tuple[list[tuple[Cell, dict[str, Any]]], list[str]]:
-    """(cells with their results, what went wrong with the others), behind a progress bar."""
+    """Return (cells with their results, the errors of the others), behind a progress bar."""
     from rich.progress import Progress
 
     done, failures, slow, screen = [], [], set[str](), notes()
@@ -146,7 +146,7 @@ def _ignore_interrupts() -> None:
 
 
 def _setting(cell: Cell) -> Setting:
-    """What a cell is computed in: one that is made for all seeds at once may be kept for the next cell."""
+    """Return the setting of a cell; one that is made for all seeds at once may be kept for the next cell."""
     data, user, seed = cell.spec["data"], cell.spec["user"], cell.spec["seed"]
     experiment = grid_experiments()[data["kind"]]
     setting = experiment.setting(cell.files, data, user, cell.seeds if experiment.all_seeds else (seed,))

@@ -29,7 +29,7 @@ def _seconds(name: str, value: float) -> float:
 
 
 class _Client(ClientOperations):
-    """What both clients share."""
+    """The state that the two clients share."""
 
     _carrier: Transport | AsyncTransport
 
@@ -45,7 +45,7 @@ class _Client(ClientOperations):
 
 
 class _Loop(LoopOperations):
-    """What both loops share: a name, and the client's ways."""
+    """The state that the two loops share: a name, and the client's transport and settings."""
 
     def __init__(self, client: _Client, name: str, identifier: str) -> None:
         self._client = client

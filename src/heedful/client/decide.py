@@ -44,18 +44,19 @@ class DecisionOperations(Operations):
         repeats: bool | None = None,
         strict: bool | None = None,
     ) -> Steps[Decision]:
-        """What to show, best first, within `timeout` seconds: as the loop decides, or, where the server does not
-        answer, in the caller's order.
+        """Return what to show, best first, within `timeout` seconds: by the loop or, if the server does not answer, in
+        the caller's order.
 
-        `candidates` are names of items on offer (all of them where None) or objects with attributes of their own, in
-        the caller's order; or `features` are rows of numbers, sent raw, whose names are "0", "1", .... ValueError,
-        LookupError and PermissionError where the request is wrong; nothing is raised for a server that is away.
-        `predicted` is what the loop predicts of each that is shown; None of a fallback, which does not know either what
-        the person is done with: `repeats` shows that again.
+        `candidates` are names of items on offer (None: all) or mappings with attributes of their own, in the caller's
+        order. Alternatively, `features` are rows of numbers, sent raw, whose names are "0", "1", .... The field
+        `predicted` has the prediction for each item shown; it is None in a fallback, which also does not know what the
+        person is done with, and shows it again.
 
-        A candidate that is not on offer stands where your score has it, or last, and is told in `unknown`; one that
-        comes twice counts once; none are an empty list; hits of a search engine are taken as they are. `strict` has
-        these refused.
+        A candidate that is not on offer keeps the place that your score gives it, or comes last, and is reported in
+        `unknown`; a name that comes twice counts once; no candidates make an empty list; hits of a search engine are
+        taken as they are. With `strict` these are refused.
+
+        Raise ValueError, LookupError or PermissionError if the request is wrong. A server that is away raises nothing.
         """
         beside = {"person": person, "context": context}
         how = {"repeats": repeats, "strict": strict}

@@ -65,7 +65,7 @@ class DecideRequest:
         return shown < len(set(self._names(self._listed, identifier)))
 
     def fallback(self, reason: str, identifier: str, few: int | None = None) -> Decision:
-        """What is shown without the server: a `few` items where the loop is known to show no more."""
+        """Return what is shown without the server: a `few` items if the loop is known to show no more."""
         candidates: Any = self._listed
         if self._rows is not None:
             candidates = [{"id": str(j), "features": row} for j, row in enumerate(self._rows.tolist())]
@@ -95,7 +95,8 @@ class DecideRequest:
 
 
 def features_of(features: object, candidates: object = None) -> npt.NDArray[np.float32]:
-    """features as rows of numbers, m x N. ValueError where they are none, or `candidates` come with them."""
+    """Return features as rows of numbers (m, N). Raise ValueError for anything else, or if `candidates` are given,
+    too."""
     if candidates is not None:
         raise ValueError('features: expected no candidates with them, got both; their names are "0", "1", ...')
     X = _numbers(features)
@@ -109,7 +110,7 @@ def features_of(features: object, candidates: object = None) -> npt.NDArray[np.f
 def _rows(
     features: object, candidates: object, prior: object
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """(features, features as they are sent, the caller's score in a last column where there is one)."""
+    """Return (features, features as they are sent, with the caller's score as last column if there is one)."""
     X = features_of(features, candidates)
     if prior is None:
         return X, X
@@ -120,7 +121,7 @@ def _rows(
 
 
 def _numbers(value: object) -> npt.NDArray[np.float32]:
-    """value as it is sent; nothing where it is no array of numbers; infinite where it does not fit."""
+    """Return an array of numbers as it is sent, with infinity for what does not fit; None for anything else."""
     try:
         with np.errstate(over="ignore"):
             return np.array(value, "<f4", order="C")

@@ -60,7 +60,7 @@ AWAY = (ConnectionError, TimeoutError, RuntimeError)
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to show, and how it came about; may be pickled. Its id is what feedback names."""
+    """What to show, and how it came about. Feedback names its `id`. It may be pickled."""
 
     id: str
     shown: tuple[str, ...]
@@ -85,7 +85,7 @@ class Decision:
 
     @property
     def fallback(self) -> bool:
-        """Whether this is the caller's own order, as the server did not answer."""
+        """whether this is the caller's own order, because the server did not answer"""
         return self.arm == ARM
 
 
@@ -159,7 +159,7 @@ class Breaker:
         self._turn = threading.Lock()
 
     def asks(self) -> bool:
-        """Whether to ask the server now."""
+        """Return whether to ask the server now."""
         if self._in_a_row < self.failures:
             return True
         with self._turn:
@@ -213,12 +213,12 @@ class UntoldFallbacks:
             self._kept[loop, id] = value
 
     def remaining(self) -> list[tuple[str, Decision]]:
-        """(loop, fallback) of those that are still to be told."""
+        """Return (loop, fallback) of those that have not been told to the server."""
         with self._turn:
             return [(loop, decision) for (loop, _), decision in self._kept.items() if decision is not None]
 
     def forget(self, loop: str, person: str) -> None:
-        """What was shown to a person who is forgotten is not told any more."""
+        """Drop the fallbacks shown to a person who is forgotten."""
         for where, decision in self.remaining():
             body = decision.telling.body if decision.telling is not None else None
             if where == loop and body is not None and str(msgspec.msgpack.decode(body).get("person")) == person:

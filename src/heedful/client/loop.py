@@ -123,7 +123,7 @@ class FeedbackOperations(DecisionOperations):
 
 
 class LoopOperations(FeedbackOperations):
-    """All that is asked of a loop: also its items, and what can be known of it."""
+    """The methods of a loop: feedback, items, and questions about the model."""
 
     @either
     def put_items(self, items: Iterable[Mapping[str, object]] | Frame) -> Steps[int]:
@@ -171,9 +171,9 @@ class LoopOperations(FeedbackOperations):
         prior: Prior = None,
         strict: bool | None = None,
     ) -> Steps[tuple[str, ...]]:
-        """All candidates by name, best first, as the model has them at this moment: the order that `decide` shows where
-        it neither explores nor leaves a list to the control. Nothing is logged, and there is no fallback: an offline
-        evaluation is not to be told the caller's own order."""
+        """Return the names of all candidates, best first by the current model: the order that `decide` shows if it
+        neither explores nor leaves the list to the control. Nothing is logged, and there is no fallback, so that an
+        offline evaluation never gets the caller's own order."""
         fields = messages.present_fields(person=person, context=context, prior=prior, strict=strict)
         if features is not None:
             rows = features_of(features, candidates)
@@ -185,34 +185,36 @@ class LoopOperations(FeedbackOperations):
 
     @either
     def weights(self, person: str | None = None) -> Steps[dict[str, float]]:
-        """What each feature counts, by name, for everybody or for one person; the caller's score last; NaN where the
-        weights have overflown, as the loop's caveats then say."""
+        """Return the weight of each feature by name, for everybody or for one person, the caller's score last; NaN if
+        the weights have overflown, which the loop's caveats report."""
         reply = yield from self._ask(Call("GET", self._path("weights", person=person)))
         found = messages.read(reply, _Weights).weights
         return {name: math.nan if weight is None else weight for name, weight in found.items()}
 
     @either
     def explain(self, decision: str | Decision) -> Steps[Explanation]:
-        """Why the first of a decision stood first: which features put it there, which feedback moved it."""
+        """Return why the first item of a decision stood first: which features put it there, and which feedback moved
+        it."""
         call = Call("GET", self._path("decisions", id_of(decision), "explanation"))
         return messages.read_as((yield from self._ask(call, long=True)), Explanation)
 
     @either
     def standing(self, person: str | None = None) -> Steps[Standings]:
-        """How things stand by what people chose, for a person or for all together: the ranking with its uncertainty,
-        whether to stop, about how many questions are left."""
+        """Return the ranking in a loop of comparisons, for a person or for all: its uncertainty, whether to stop, and
+        about how many questions are left."""
         call = Call("GET", self._path("standing", person=person))
         return messages.read_as((yield from self._ask(call, long=True)), Standings)
 
     @either
     def report(self, last: int = 10_000) -> Steps[Report]:
-        """What the loop learned, measured from its newest `last` decisions: learned lists against those left alone."""
+        """Return what the loop learned, measured over its newest `last` decisions: learned lists against control
+        lists."""
         reply = yield from self._ask(Call("GET", self._path("report", last=last)), long=True)
         return messages.read_as(reply, Report)
 
     @either
     def replay(self, learner: str) -> Steps[Replayed]:
-        """What another learner, "second-order:epsilon=0.1", makes of the same log."""
+        """Return what another learner, such as "second-order:epsilon=0.1", makes of the same log."""
         call = Call("POST", self._path("replays"), messages.body({"learner": learner}))
         return messages.read_as((yield from self._ask(call, long=True)), Replayed)
 

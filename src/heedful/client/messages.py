@@ -50,7 +50,7 @@ class Reply(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """No answer."""
+    """The server did not answer."""
 
     told: str
     timed_out: bool
@@ -104,7 +104,7 @@ MOST_JSON = 2**20
 
 
 def body(value: object, content: str = JSON) -> bytes:
-    """value as JSON or msgpack; what numpy and others call a number, a list or an object is one."""
+    """Return a value as JSON or msgpack; numbers, lists and objects of numpy and others count as such."""
     encode = msgspec.msgpack.encode if content == MSGPACK else msgspec.json.encode
     try:
         return _encode("body", value, encode)
@@ -116,7 +116,7 @@ def body(value: object, content: str = JSON) -> bytes:
 
 
 def short(value: object) -> tuple[bytes, str]:
-    """value as JSON, or as msgpack where a server takes no JSON of that size; and which of them it is."""
+    """Return (a value as JSON, or as msgpack if the server takes no JSON of that size; its media type)."""
     content = body(value)
     return (content, JSON) if len(content) <= MOST_JSON else (body(value, MSGPACK), MSGPACK)
 
@@ -146,7 +146,7 @@ def present_fields(**fields: object) -> dict[str, Any]:
 
 
 def batches(values: Iterable[T], most: int, size: int) -> Iterator[tuple[list[T], bytes]]:
-    """values in lists of at most `most`, and of about `size` bytes as msgpack, each with its msgpack."""
+    """Yield the values in lists of at most `most`, and of about `size` bytes, each with its msgpack."""
     some: list[T] = []
     pieces: list[msgspec.Raw] = []
     total = 0
@@ -260,7 +260,7 @@ def _kinds(expected: Any) -> dict[str, Any]:
 
 
 def answer_of(reply: Reply, event: str) -> Answer:
-    """What became of an event: an answer, also where that is `rejected`."""
+    """Return the answer to an event, also if it is `rejected`."""
     if reply.status != 409:
         return read_as(reply, Answer)
     problem = _problem(reply)
@@ -271,7 +271,7 @@ def answer_of(reply: Reply, event: str) -> Answer:
 
 
 def answers_of(reply: Reply, n: int) -> list[Answer]:
-    """What became of the n events of a batch."""
+    """Return the answers to the n events of a batch."""
     answers = [_convert(Answer, each) for each in read(reply, list[dict[str, Any]])]
     if len(answers) != n:
         raise ConnectionError(f"expected {n} answers, got {len(answers)}")

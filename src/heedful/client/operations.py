@@ -48,7 +48,7 @@ class About(Facts, frozen=True, kw_only=True):
 
 
 class Operations:
-    """What clients and their loops share: how long to wait, when to try again."""
+    """The settings that clients and their loops share: how long to wait, and when to try again."""
 
     timeout: float
     patience: float
@@ -96,7 +96,7 @@ class Operations:
 
 
 class ClientOperations(Operations):
-    """What is asked of the server itself."""
+    """The methods of a client: questions about the server itself."""
 
     @either
     def loops(self) -> Steps[list[str]]:
@@ -106,7 +106,7 @@ class ClientOperations(Operations):
 
     @either
     def healthy(self) -> Steps[bool]:
-        """Whether the server answers, and says that it is well; asked once."""
+        """Return whether the server answers that it is well; it is asked once."""
         outcome = yield Call("GET", "/healthz", timeout=max(self.timeout, 1.0))
         return isinstance(outcome, Reply) and outcome.status == 200
 
@@ -166,7 +166,7 @@ def id_of(decision: object) -> Any:
 
 
 def list_of(name: str, values: object, expected: str) -> list[Any]:
-    """values as a list. ValueError where they are a text, an object, or nothing that can be listed."""
+    """Return values as a list. Raise ValueError for a text, a mapping, or anything that is no sequence."""
     single = isinstance(values, np.ndarray) and values.ndim == 0
     if single or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise ValueError(f"{name}: expected a list of {expected}, got {describe(values)}")

@@ -15,7 +15,7 @@ from heedful.core.validation import describe
 
 
 class EventFollower:
-    """Where a follower stands: what to ask for next, what the bytes say, what to do when they end."""
+    """The state of a follower of events: what to ask for next, what the bytes mean, what to do at their end."""
 
     SILENCE = 45.0
     """seconds without a byte after which a connection is dead: the server says something every 15"""
@@ -31,7 +31,7 @@ class EventFollower:
         self._rest = b""
 
     def call(self) -> Call:
-        """What to ask for now."""
+        """Return the request to send now."""
         if self._away is None:
             self._away = self._clock()
         self._rest = b""

@@ -29,7 +29,7 @@ _KEY = re.compile(r"hk_[a-z0-9]{8}_[A-Za-z0-9_-]{43}")
 
 
 def _httpx() -> ModuleType:
-    """httpx, which the client alone needs."""
+    """Return the module httpx, which only the client needs."""
     try:
         import httpx
     except ModuleNotFoundError:
@@ -39,8 +39,8 @@ def _httpx() -> ModuleType:
 
 
 def _check_url(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
-    """(url without a slash at its end, whether it is this machine). ValueError where it is none, or would show the key
-    to anyone who listens; the key is in no message."""
+    """Return (the URL without a final slash, whether it is this machine). Raise ValueError for anything else, or if it
+    would show the key to anyone who listens; no message contains the key."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -65,7 +65,7 @@ def _check_url(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
 
 
 class _Transport:
-    """What both carriers share: an address, the headers, httpx."""
+    """The state that both transports share: an address, the headers, httpx's client."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class _Transport:
         return found
 
     def failure(self, error: Exception, call: Call) -> Failure:
-        """What went wrong, without the request: it holds the key."""
+        """Return a description of what went wrong, without the request, which holds the key."""
         if isinstance(error, TimeoutError | self.httpx.TimeoutException):
             sent = not isinstance(error, self.httpx.ConnectTimeout | self.httpx.PoolTimeout)
             return Failure(f"no answer within {call.timeout:g} s", True, sent)

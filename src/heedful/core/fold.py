@@ -79,7 +79,7 @@ class World(Protocol[X, Y_contra, F, W]):
 
 
 class Round(NamedTuple, Generic[X, Y, F]):
-    """One round of a log: the context, the proposal and the feedback on it."""
+    """A round of a log: the context, the proposal and the feedback on it."""
 
     x: X
     y: Y

@@ -89,7 +89,7 @@ def fold_rows(
 
 
 def is_interactive() -> bool:
-    """Whether a person is waiting for the answer: at a terminal, a prompt, or in a notebook."""
+    """Return whether a person waits for the answer: at a terminal, a prompt, or in a notebook."""
     return (sys.stderr is not None and sys.stderr.isatty()) or hasattr(sys, "ps1") or "get_ipython" in vars(builtins)
 
 

@@ -45,7 +45,8 @@ def category_order(y: Any) -> list[Any] | None:
 
 
 def weights_of(sample_weight: Any, n: int) -> Array | None:
-    """sample_weight as n numbers (n,), 0 or more and not all 0; None where it is None. ValueError where it is not."""
+    """Return `sample_weight` as numbers (n,), not negative and not all 0; None if it is None. Raise ValueError for
+    anything else."""
     if sample_weight is None:
         return None
     expected = f"{n} numbers, 0 or more"
@@ -60,9 +61,10 @@ def weights_of(sample_weight: Any, n: int) -> Array | None:
 
 
 def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:
-    """All labels, from the lowest on: `known`, else `order`, else `classes`, else the `labels` that occur.
+    """Return all labels, from the lowest on: `known`, otherwise `order`, otherwise `classes`, otherwise the labels that
+    occur.
 
-    ValueError, naming the argument, where there are fewer than two, or where `classes` are other labels than these.
+    Raise ValueError, naming the argument, if there are fewer than two, or `classes` are other labels than these.
     """
     if classes is not None:
         classes, _ = distinct(classes, "classes")

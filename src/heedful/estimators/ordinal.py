@@ -29,11 +29,11 @@ Array = npt.NDArray[np.float64]
 
 
 def _inside(margins: Array) -> Array:
-    """How far each score lies inside the interval of each rank (n x k), from how far it is above each threshold (n x
-    k-1).
+    """Return how far each score lies inside the interval of each rank (n, k), given how far it lies above each
+    threshold (n, k-1).
 
-    As in the learners, an interval includes its lower end and not its upper one. So distances to the upper end are made
-    one rounding smaller: then just the interval that contains the score has a distance of 0 or more.
+    As in the learners, an interval includes its lower end and not its upper one. Distances to the upper end are
+    therefore made one rounding smaller, so that only the interval that contains the score has a distance of 0 or more.
     """
     if margins.shape[1] == 1:
         return np.nextafter(margins[:, 0], np.inf)

@@ -49,13 +49,13 @@ class InterpretedNotice(NamedTuple):
 
 
 class Advance(NamedTuple):
-    """So many more rounds are done, or left out because a pool ran dry."""
+    """A progress callback: this many more rounds are done, or left out because a pool ran dry."""
 
     rounds: int
 
 
 class Run(NamedTuple):
-    """One fold: the regret, or the loss, of each round (T,), and the processor time of its loop alone."""
+    """The result of one fold: the regret or loss of each round (T,), and the processor time of its loop alone."""
 
     learner: str
     seed: int
@@ -65,10 +65,10 @@ class Run(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """What one learner did: REG_t = the mean regret of the first t rounds, averaged over runs, t = 1..T.
+    """The result of one learner: REG_t = the mean regret of the first t rounds, averaged over runs, t = 1..T.
 
-    T is the length of the shortest run, `longest` that of the longest. The standard error (T,) is over seeds; over
-    people where there is one seed; NaN if there is one run.
+    T is the length of the shortest run, `longest` that of the longest. The standard error (T,) is over seeds, or over
+    people if there is one seed; NaN if there is one run.
     """
 
     mean: Array

@@ -14,7 +14,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Scene(NamedTuple):
-    """One world that every learner meets in a run of its own."""
+    """A world that every learner meets in a run of its own."""
 
     seed: int
     """the experiment's seed that the world belongs to"""
@@ -41,7 +41,8 @@ class Kind(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What learners are compared in: one world for each seed and person, with what is known of all of them."""
+    """The setting in which learners are compared: one world for each seed and person, with what is known of all of
+    them."""
 
     n_features: int
     space: Any

@@ -31,7 +31,7 @@ LEAST = math.ulp(0.0)
 
 
 class _Kind(Protocol):
-    """What each kind of column defines."""
+    """The functions that each kind of column defines."""
 
     @property
     def name(self) -> str: ...
@@ -213,9 +213,9 @@ Column: TypeAlias = Number | Category | Text | Prose | Vector | Ignored
 
 
 def number(name: str, value: object) -> float | None:
-    """value as a finite number, None where it is missing (None, NaN, a text such as "" or "NA").
+    """Return a value as a finite number, None if it is missing (None, NaN, or a text such as "" or "NA").
 
-    ValueError, beginning with `name`, where it is neither; so do the functions below.
+    Raise ValueError, beginning with `name`, for anything else; the functions below do the same.
     """
     if value is None:
         return None
@@ -242,7 +242,7 @@ LONGEST_TEXT = 1_000_000
 
 
 def text(name: str, value: object) -> str | None:
-    """value as a text without space around it, None where it is missing (None, NaN, nothing but space)."""
+    """Return a value as a text without surrounding space, None if it is missing (None, NaN, or nothing but space)."""
     if isinstance(value, str):
         if len(value) > LONGEST_TEXT:
             raise ValueError(f"{name}: expected a text of at most {LONGEST_TEXT} characters, got {len(value)}")
@@ -260,7 +260,7 @@ def text(name: str, value: object) -> str | None:
 
 
 def item_name(name: str, value: object) -> str:
-    """value as the name of an item: a text without space around it, a whole number as its digits."""
+    """Return a value as the name of an item: a text without surrounding space, or the digits of a whole number."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     found = text(name, value) if whole or isinstance(value, str) else None
     if found is None:
@@ -269,7 +269,7 @@ def item_name(name: str, value: object) -> str:
 
 
 def vector(name: str, value: object) -> list[float] | None:
-    """value as a list of finite numbers, None where it is missing (None, NaN, nothing but space)."""
+    """Return a value as a list of finite numbers, None if it is missing (None, NaN, or nothing but space)."""
     if value is None or (isinstance(value, float) and value != value) or (isinstance(value, str) and not value.strip()):
         return None
     if not isinstance(value, list | tuple | np.ndarray) or (isinstance(value, np.ndarray) and value.ndim != 1):

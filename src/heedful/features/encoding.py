@@ -32,9 +32,9 @@ class Description(NamedTuple):
 
 
 class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """How rows become float32 feature vectors. It never changes: a row gives the same bits on every machine, always.
+    """An encoding of rows as float32 feature vectors. It never changes: a row gives the same bits on every machine.
 
-    `identifier` is the column with the names of the items, "" where rows have no names (contexts).
+    `identifier` is the column with the names of the items, "" if rows have no names (contexts).
     """
 
     version: int = 1

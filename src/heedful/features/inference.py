@@ -157,7 +157,7 @@ def _columns(rows: Sequence[Mapping[str, object]]) -> list[str]:
 
 
 def _summarise(name: str, rows: Sequence[Mapping[str, object]]) -> _ColumnSummary:
-    """What a column holds. ValueError for text that UTF-8 cannot hold."""
+    """Return a summary of a column's values. Raise ValueError for text that UTF-8 cannot hold."""
     cells = [row.get(name) for row in rows]
     for i, value in enumerate(cells):
         if isinstance(value, str):
@@ -174,7 +174,7 @@ def _summarise(name: str, rows: Sequence[Mapping[str, object]]) -> _ColumnSummar
 
 
 def _whole(given: str) -> bool:
-    """Whether a text can be written: half of a surrogate pair cannot."""
+    """Return whether a text can be written; half of a surrogate pair cannot."""
     return given.isascii() or not any("\ud800" <= c <= "\udfff" for c in given)
 
 
@@ -298,7 +298,7 @@ def _kind_of_lists(values: Sequence[object]) -> tuple[str, str]:
 
 
 def _is_number(written: str) -> bool:
-    """Whether a text is a finite number, or says that one is missing."""
+    """Return whether a text is a finite number, or stands for a missing one."""
     value = number_in(written.strip())
     return value is not None and not math.isinf(value)
 
@@ -381,7 +381,7 @@ _MAKE: dict[str, Callable[..., Column]] = {
 
 
 def _times(value: float, power: int) -> float:
-    """value times 2^power; the greatest float of its sign where that overflows."""
+    """Return value times 2^power; the greatest float of its sign if that overflows."""
     try:
         return math.ldexp(value, power)
     except OverflowError:

@@ -51,7 +51,7 @@ _IS = _set("it's that's there's here's what's who's where's how's he's she's let
 
 
 class Trait(NamedTuple):
-    """One readable feature of a text's style; the feature is (value - mean) / scale."""
+    """A readable feature of a text's style; the feature is (value - mean) / scale."""
 
     name: str
     what: str

@@ -48,7 +48,8 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> It
 
 
 def check_form(line: Line, forms: Mapping[str, Form] = FORMS) -> tuple[str, str] | Outcome:
-    """(kind, id) of a line, or that it was rejected for its form alone, where these forms of feedback are known."""
+    """Return (kind, id) of a line, or the outcome that rejects it for its form; `forms` are the known forms of
+    feedback."""
     if line.record is None:
         wrong = (line.error or "").split(": ", 1)[-1]  # after NAME:LINE
         return Outcome(line.number, "line", "", "rejected", wrong)

@@ -39,7 +39,7 @@ class Exporter:
     """Events as lines; what is kept in mind on the way through a log."""
 
     def __init__(self, loop: Loop, *, by_name: bool = False) -> None:
-        """From the first event on; or from anywhere, `by_name`: then candidates are told by their names alone."""
+        """Export from the first event on; or from anywhere, `by_name`, which writes candidates as names alone."""
         self._by_name = by_name
         self._ledger = loop.projection
         self._founding = loop.manifest
@@ -58,7 +58,8 @@ class Exporter:
                 yield line
 
     def line(self, event: Event) -> dict[str, Any] | None:
-        """One event; None where there is nothing to tell: what it is about was forgotten, or it is the log's own."""
+        """Return an event as a line; None if it is not exported: what it is about was forgotten, or only the log itself
+        needs it."""
         if event.kind == "item":
             return self._item(event)
         if event.kind == "decision":
@@ -108,7 +109,7 @@ class Exporter:
         return known
 
     def decision(self, seq: int | None) -> tuple[str, LoggedDecision] | None:
-        """(id, decision) of that place in the log; None where it was forgotten on the way."""
+        """Return (id, decision) at that sequence number; None if it was forgotten meanwhile."""
         if seq not in self._decisions:
             event = self._ledger.log.at(seq or 0)
             if event is None:

@@ -18,7 +18,7 @@ from heedful.loop.request import encode_row
 
 
 class Outcome(NamedTuple):
-    """What became of one line."""
+    """The result of one line."""
 
     line: int
     """its number in the file, from 1"""
@@ -70,9 +70,9 @@ class Importer:
         return len(self._waiting)
 
     def waits_for(self, kind: str, id: str) -> bool:
-        """Whether something before it, in the same batch, is about this event: in its order, that came too early.
-        Where the model is made of items too, one that goes may take with it what was said of it before, and nothing
-        that is said later."""
+        """Return whether this event has to wait for an earlier one of the same batch, which would otherwise come after
+        it. In a model made of items, too, an item that is withdrawn takes along what was said of it before, and nothing
+        that is said later. A rollback is about the order of all others."""
         if kind == "rollback" or any(each.kind == "rollback" for each in self._waiting):
             return True  # it is about the order of all the others
         comes_or_goes = kind in ("item", "withdraw") and self._loop.projection.interaction.folds_items
@@ -151,7 +151,7 @@ class Importer:
         self._loop.put_items(rows)
 
     def _item(self, told: EventLine) -> tuple[str, _Version, Mapping[str, Any] | None]:
-        """(name, version, attributes) of an item in a line; None for one that is withdrawn."""
+        """Return (name, version, attributes) of the item in a line; attributes are None if it is withdrawn."""
         if told.kind == "withdraw":
             return told.id, None, None
         manifest, record = self._loop.manifest, told.record
@@ -171,10 +171,10 @@ class Importer:
         return name, _version(written, encoded), row
 
     def _has_been(self, name: str, version: _Version) -> bool:
-        """Whether an item was this already, after what the lines before this one said of it.
+        """Return whether an item had this version already, after the lines before this one.
 
-        An item may change and change back. So its history in the lines is looked for in its history in the log, one
-        step after the other: lines that came before are found there, and nothing is done twice.
+        An item may change and change back. So the history of its lines is matched with its history in the log, step by
+        step: lines that came before are found there, and nothing is done twice.
         """
         if self._history is None:
             self._history = {}
@@ -285,7 +285,8 @@ _Version: TypeAlias = "tuple[str, str] | None"
 
 
 def _version(written: str, encoded: bytes) -> _Version:
-    """What tells versions of an item apart: its attributes, "" where there are none to compare, and its features."""
+    """Return what tells versions of an item apart: digests of its attributes, "" if there are none to compare, and of
+    its features."""
     digests = [
         hashlib.blake2b(part, digest_size=12).hexdigest() if part else "" for part in (written.encode(), encoded)
     ]

@@ -30,8 +30,8 @@ KINDS = ("item", "withdraw", "decision", "activate", "feedback", "undo", "rollba
 
 
 def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> tuple[str, str]:
-    """(kind, id) of a line, where these forms of feedback are known. ValueError, by name, where its form alone says
-    that no loop can take it."""
+    """Return (kind, id) of a line; `forms` are the known forms of feedback. Raise ValueError, naming the field, if no
+    loop could take it."""
     kind = record.get("kind")
     if kind not in KINDS:
         raise ValueError(f"kind: expected {', '.join(KINDS)}, got {describe(kind) if 'kind' in record else 'none'}")
@@ -106,8 +106,8 @@ def _check_decision(record: Mapping[str, Any]) -> None:
 
 
 def unknown(given: object) -> tuple[tuple[int, str], ...]:
-    """What was asked for and not on offer, {name: its place in what was shown, null where it was not}, as the log keeps
-    it."""
+    """Return the unknown items of a decision, given as {name: its place in what was shown, null if it was not}, as the
+    log keeps them."""
     if given is not None and not isinstance(given, Mapping):
         raise ValueError(f"unknown: expected the place of each by name, or null, got {describe(given)}")
     found = []
@@ -137,8 +137,7 @@ def standardised_scores(record: Mapping[str, Any], m: int) -> list[float]:
 
 
 def predicted(record: Mapping[str, Any], n: int) -> tuple[float, ...] | None:
-    """What was predicted of each of the n that were shown; None where nothing was. Lines of before have it under one of
-    other names."""
+    """Return the predictions of the n items shown; None if there are none. Older lines have them under other names."""
     there = [name for name in PREDICTED if record.get(name) is not None]
     if not there:
         return None

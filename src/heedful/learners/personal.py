@@ -23,7 +23,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Offset(NamedTuple):
-    """What is one person's own: a direction v (N,), and a level a that is taken from their scores."""
+    """The state of one person: a direction v (N,), and a level a that is subtracted from their scores."""
 
     v: Array
     a: float

@@ -26,7 +26,7 @@ CATALOGUES = 4
 
 
 class CatalogueVersion(NamedTuple):
-    """All items that were on offer after one item event, in the order in which they first came, or came back."""
+    """The items that were on offer after one item event, in the order in which they first came, or came back."""
 
     version: int
     """the sequence number of that event; 0 before there was any"""

@@ -39,7 +39,7 @@ class Moved(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why the first item of a decision stands before the second, by the model as it was then."""
+    """An explanation of why the first item of a decision stands before the second, by the model of that time."""
 
     decision: str
     arm: str

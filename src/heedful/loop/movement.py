@@ -19,7 +19,7 @@ LOOKED = 200
 
 
 class Moves(NamedTuple):
-    """How much feedback a model is made of, and how much of it changed predictions."""
+    """Two counts: the feedback that a model is made of, and how much of it changed predictions."""
 
     given: int = 0
     moved: int = 0

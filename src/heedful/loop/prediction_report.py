@@ -77,7 +77,7 @@ class Scored(NamedTuple):
 
 
 class Wording(NamedTuple):
-    """How a kind of feedback calls its measure, and says why a difference is missing."""
+    """The words of a kind of feedback for its measure, and for why a difference is missing."""
 
     measure: str
     lower_is_better: bool

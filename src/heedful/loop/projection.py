@@ -422,7 +422,8 @@ class Projection:
         return head
 
     def _apart(self, events: int) -> None:
-        """Before many events are learned, separate the model's people from the published ones, for readers to go on."""
+        """Give the model's people a copy of their own before many events are learned, so that readers can go on with
+        the published one."""
         if events > LONG:
             self._model.people = dict(self._model.people)
 

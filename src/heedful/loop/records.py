@@ -75,7 +75,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Packed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What stands in an event's bytes beside the JSON of a decision: first the deflated rest of the record, then
+    """The description of an event's bytes beside the JSON of a decision: first the deflated rest of the record, then
     features (m, N), as float32 or deflated."""
 
     record: int = 0
@@ -119,7 +119,7 @@ class ExportRecord(msgspec.Struct, frozen=True):
 
 
 class Answer(NamedTuple):
-    """What became of an event."""
+    """The result of an event."""
 
     status: Status
     event: str
@@ -141,7 +141,7 @@ class LostDecision(Answer):
 
 
 class Decision(NamedTuple):
-    """What to show, and how it came about."""
+    """A decision: what to show, and how it came about."""
 
     id: str
     shown: tuple[str, ...]

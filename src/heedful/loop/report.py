@@ -60,7 +60,7 @@ class Counts(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a loop learned, measured from its log."""
+    """A report on what a loop learned, measured from its log."""
 
     version: int
     decisions: int

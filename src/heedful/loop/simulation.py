@@ -40,7 +40,7 @@ POINTS = 100
 
 
 class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the simulated people of a loop want."""
+    """The wishes of the simulated people of a loop."""
 
     weights: dict[str, float]
     """w*, the worth of each feature, by its name in the loop; 0 for features that are not named"""
@@ -78,7 +78,7 @@ class At(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """How far the learned lists fell short of the best ones, on average, which only a simulation can know."""
+    """The regret of a simulated loop: how far the learned lists fell short of the best ones, on average."""
 
     lists: int
     """the number of learned lists that were answered"""

@@ -65,8 +65,8 @@ def _most(rate: float | None) -> float:
 
 
 class Authenticator:
-    """It admits requests with a valid key, within the key's scopes and rate, and all requests from this machine as long
-    as no key was ever made.
+    """The authentication of requests: it admits those with a valid key, within the key's scopes and rate, and all
+    requests from this machine as long as no key was ever made.
 
     Changes in the database take effect within `every` seconds, a new key at once. Keys are known by their digests
     alone. If the database cannot be read, nobody is admitted.

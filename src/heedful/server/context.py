@@ -34,7 +34,7 @@ log = logging.getLogger("heedful.server")
 
 
 class Options(NamedTuple):
-    """How a folder is served."""
+    """The options of serving a folder."""
 
     limits: Limits = Limits()
     rate: float | None = None

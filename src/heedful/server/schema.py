@@ -123,7 +123,7 @@ class Decision(msgspec.Struct, kw_only=True):
 
 
 def _taken() -> str:
-    """Which forms each kind of loop takes, in words."""
+    """Return which forms each kind of loop takes, in words."""
     *most, last = FORMS
     told = f"in one form: {', '.join(most)} or {last}. docs/feedback.md says what each means."
     taken = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Busy(Exception):
-    """Somebody else is writing, and this caller does not wait."""
+    """Another process is writing, and this caller does not wait."""
 
 
 class Damaged(ValueError):

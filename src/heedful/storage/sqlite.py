@@ -42,7 +42,7 @@ Objects = dict[str, tuple[Any, ...]]
 
 
 class Schema(NamedTuple):
-    """What a database file holds."""
+    """The schema of a database file: its name, tables, migrations and triggers."""
 
     noun: str
     """what messages call the file: "log" """

@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
 
 class Stroke(NamedTuple):
-    """One line of a picture; the other lines are compared with a `reference`."""
+    """A line of a picture; the other lines are compared with a `reference`."""
 
     label: str
     values: tuple[float | None, ...]

@@ -113,7 +113,7 @@ class ItemPrediction(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One piece of feedback with its decision, as the fold takes it."""
+    """A piece of feedback with its decision, as the fold takes it."""
 
     event: Event
     decision: LoggedDecision
@@ -166,7 +166,7 @@ class Counterfactual(Protocol[M]):
 
 
 class Tally(Protocol):
-    """What a report counts over the decisions of a loop, which it is given the newest first."""
+    """A counter for a report, which is given the decisions of a loop newest first."""
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
         """Return whether a lesson contradicts the model as it is now."""
@@ -179,9 +179,10 @@ class Tally(Protocol):
 
 
 class Interaction(Protocol[M]):
-    """One kind of feedback, in one loop: its forms, its fold, its decisions, its reports, its words.
+    """A kind of feedback, in one loop: its forms, its fold, its decisions, its reports, its words.
 
-    A method with a body here does what most kinds do."""
+    A method with a body here does what most kinds do.
+    """
 
     name: str
     """by which a learner's docstring names it"""

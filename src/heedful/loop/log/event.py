@@ -10,7 +10,7 @@ from heedful.storage import Damaged
 
 
 class Event(NamedTuple):
-    """One row of the log. `seq` is 0 before it is appended; times are microseconds since 1970, UTC."""
+    """A row of the log. `seq` is 0 before it is appended; times are microseconds since 1970, UTC."""
 
     seq: int
     kind: str

@@ -25,7 +25,7 @@ class LogFile:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT) -> None:
-        """As `Log`."""
+        """Open or create the file; the arguments and errors are those of `Log`."""
         self.path = Path(path)
         self._database = Database(self.path, SCHEMA, wait=wait)
         self._errors = self._database.errors

@@ -21,7 +21,7 @@ LOOKED = 5000
 
 
 class CardAnswer(NamedTuple):
-    """What one answer says about one item."""
+    """An answer, as far as it is about one item."""
 
     seq: int
     """the answer's place in the log"""

@@ -39,7 +39,7 @@ class Best(NamedTuple):
 
 
 class Why(NamedTuple):
-    """Why an item was first in a list for a person."""
+    """The reason why an item was first in a list for a person."""
 
     title: str
     at: Moment

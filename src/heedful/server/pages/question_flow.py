@@ -39,7 +39,7 @@ HIGHEST = 999_999
 
 
 class Place(NamedTuple):
-    """Where a person is in a study."""
+    """The progress of a person in a study."""
 
     number: int
     """of the question they are at, from 0; all before it were answered or skipped"""
@@ -52,7 +52,7 @@ class Place(NamedTuple):
 
 
 class Thing(NamedTuple):
-    """One of the two items that are compared, as people see it."""
+    """An item of a question, as people see it."""
 
     name: str
     title: str

@@ -25,8 +25,7 @@ LEFT, RIGHT, ROW = 330.0, 770.0, 30.0
 
 
 class Mark(NamedTuple):
-    """One place of the ranking, as the picture shows it: a bar from `low` of this `width`, and a mark `at` the
-    utility."""
+    """A rank in the picture: a bar from `low` of this `width`, and a mark `at` the utility."""
 
     y: float
     place: int

@@ -24,7 +24,7 @@ _WHOLE = re.compile(r"[0-9]{1,4}", re.ASCII)
 
 
 class Mark(NamedTuple):
-    """What a card shows besides the item."""
+    """The controls of a card besides the item."""
 
     predicted: float | None
     """the current prediction; None if there is none"""

@@ -40,7 +40,7 @@ NOT_OWN = "-you"
 
 
 class Row(NamedTuple):
-    """One place of the ranking, with its texts."""
+    """A rank with its texts."""
 
     place: int
     thing: Thing

@@ -41,7 +41,7 @@ LONGEST_EVENT = 180
 
 
 class Reply(NamedTuple):
-    """What the page says about the visitor's last request."""
+    """The page's answer to the visitor's last request."""
 
     text: str = ""
     event: str = ""

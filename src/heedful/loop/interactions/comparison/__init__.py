@@ -153,8 +153,7 @@ class Comparison(Interaction[ChoiceModel]):
         return ", but that this was asked" if given else ""
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """Lines for an explanation: how likely each item shown was to be chosen, and the answers that this came
-        from."""
+        """Return how likely each item shown was to be chosen, and the answers that this comes from, as text."""
         if told.prediction is None:
             return super().tell_explanation(told)
         return texts.explanation(told, ChoicePrediction(**told.prediction))
@@ -320,7 +319,7 @@ def comparison_settings(goal: Literal["best", "ranking"], **more: Any) -> Settin
 
 
 class ChoicePrediction(NamedTuple):
-    """What the model believed of two items when it asked which is better."""
+    """The model's belief about two items when it asked which is better."""
 
     rule: str | None
     """the rule that selected them: bald, mes, eubo or random; None if they were selected at random or by somebody else,
@@ -361,7 +360,7 @@ def _of(model: ChoiceModel, person: str | None, items: Ints) -> Posterior:
 
 
 class _Counterfactual:
-    """How often another learner expects what was chosen to win against each of the others."""
+    """The share of other items that another learner expects to lose against what was chosen."""
 
     def __init__(self, model: ChoiceModel) -> None:
         self.model = model

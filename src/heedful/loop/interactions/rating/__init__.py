@@ -336,7 +336,7 @@ class Rating(Interaction[RatingModel]):
         return self.learner.space.low, self.learner.space.high
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Of what was shown by what was learned, and what the caller's score or chance showed."""
+        """Return why learned lists and control lists cannot be compared."""
         if self.manifest.settings.control == 0.0 and control.shown == 0:
             return "nothing is left to the caller's score or chance, as control is 0: there is nothing to compare with"
         for arm, how in ((learned, "made from what was learned"), (control, "left to the caller's score or chance")):
@@ -356,7 +356,7 @@ def _in_full(value: float) -> str:
 
 
 class RatingPrediction(NamedTuple):
-    """What was expected of an item, and from how many ratings."""
+    """The expected rating of an item, and from how many ratings it comes."""
 
     expected: float | None
     """the expected rating, within the range; None for a learner that does not tell"""
