@@ -8,6 +8,7 @@ from __future__ import annotations
 import mimetypes
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from urllib.parse import urlencode
 
 from starlette.applications import Starlette
@@ -45,8 +46,8 @@ def mount(service: ServerContext) -> Starlette:
         routes.setdefault(each.path, {})[each.method] = each
     mounted = [Route(path, _endpoint(service, by), methods=list(by)) for path, by in routes.items()]
     mounted += [
-        Route("/sign-in", _with_error_pages(session.sign_in(service)), methods=["GET", "POST"]),
-        Route("/sign-out", _with_error_pages(session.sign_out(service)), methods=["POST"]),
+        Route("/sign-in", _with_error_pages(partial(session.sign_in, service)), methods=["GET", "POST"]),
+        Route("/sign-out", _with_error_pages(partial(session.sign_out, service)), methods=["POST"]),
         Route("/static/{path:path}", _with_error_pages(static), methods=["GET"]),
         *participant.routes(service),
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -18,8 +17,6 @@ from heedful.server.problems import Problem
 
 FORM = 2**12
 """The most bytes that the form for signing in may have: anyone may send it."""
-
-Work = Callable[[Request], Awaitable[Response]]
 
 
 @lru_cache
@@ -67,41 +64,33 @@ def _token(service: ServerContext, request: Request) -> str | None:
     return next((request.cookies[name] for name in cookies(service.folder) if name in request.cookies), None)
 
 
-def sign_in(service: ServerContext) -> Work:
-    """Return the endpoint that renders the form for signing in (GET) and handles it (POST)."""
-
-    async def work(request: Request) -> Response:
-        same_origin(request)
-        if request.method != "POST":
-            return _form(service, request, request.query_params.get("next", "/"))
-        given = await form_of(request, service, FORM)
-        key, to = given.get("key", "").strip(), _local(given.get("next", "/"))
-        headers: dict[bytes, bytes] = dict(request.scope["headers"])
-        if not SHAPE.fullmatch(key):
-            return _form(service, request, to, "This is no key: a key begins with hk_ and has 55 characters.", 422)
-        try:
-            host, origin = headers.get(b"host"), headers.get(b"origin")
-            caller = service.gate.admit(b"Bearer " + key.encode(), host, origin, None)
-        except Problem as problem:
-            if problem.kind != "no-key":
-                raise
-            return _form(service, request, to, "This key is mistyped, unknown or revoked.", 401)
-        response = back(to)
-        if caller.prefix:  # "" if no key was ever made: visitors on this machine need none
-            await begin(service, request, response, caller.prefix)
-        return response
-
-    return work
+async def sign_in(service: ServerContext, request: Request) -> Response:
+    """Render the form for signing in (GET), or handle it (POST)."""
+    same_origin(request)
+    if request.method != "POST":
+        return _form(service, request, request.query_params.get("next", "/"))
+    given = await form_of(request, service, FORM)
+    key, to = given.get("key", "").strip(), _local(given.get("next", "/"))
+    headers: dict[bytes, bytes] = dict(request.scope["headers"])
+    if not SHAPE.fullmatch(key):
+        return _form(service, request, to, "This is no key: a key begins with hk_ and has 55 characters.", 422)
+    try:
+        host, origin = headers.get(b"host"), headers.get(b"origin")
+        caller = service.gate.admit(b"Bearer " + key.encode(), host, origin, None)
+    except Problem as problem:
+        if problem.kind != "no-key":
+            raise
+        return _form(service, request, to, "This key is mistyped, unknown or revoked.", 401)
+    response = back(to)
+    if caller.prefix:  # "" if no key was ever made: visitors on this machine need none
+        await begin(service, request, response, caller.prefix)
+    return response
 
 
-def sign_out(service: ServerContext) -> Work:
-    """Return the endpoint that ends the session of the browser."""
-
-    async def work(request: Request) -> Response:
-        same_origin(request)
-        return await end(service, request)
-
-    return work
+async def sign_out(service: ServerContext, request: Request) -> Response:
+    """Handle the button that ends the session of the browser."""
+    same_origin(request)
+    return await end(service, request)
 
 
 async def begin(service: ServerContext, request: Request, response: Response, prefix: str) -> None:
