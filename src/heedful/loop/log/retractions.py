@@ -25,7 +25,7 @@ class Retractions:
     """(to, seq) of each rollback in effect, the newest first: it leaves out to < event < seq"""
 
     def __contains__(self, seq: object) -> bool:
-        return seq in self.undone or (isinstance(seq, int) and self.is_rolled_back(seq))
+        return seq in self.undone or bool(self.spans and isinstance(seq, int) and self.is_rolled_back(seq))
 
     def is_rolled_back(self, seq: int) -> bool:
         """Return whether a rollback leaves out the event `seq`, whether or not it was undone as well."""
