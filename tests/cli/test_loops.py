@@ -606,9 +606,9 @@ def test_forget_asks_first(cars: str, monkeypatch: pytest.MonkeyPatch) -> None:
         if len(asked) == 1:
             raise typer.Abort
 
-    monkeypatch.setattr("heedful.cli.loops.typer.confirm", confirm)
+    monkeypatch.setattr("heedful.cli.retract.typer.confirm", confirm)
     terminal = types.SimpleNamespace(stdin=types.SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr("heedful.cli.loops.sys", terminal)
+    monkeypatch.setattr("heedful.cli.retract.sys", terminal)
     bad(heedful("forget cars ann"), "stopped", 130)
     assert asked[0] == ("Erase all that was decided for and learned from 'ann'?", {"abort": True, "err": True})
     with Loop.open("cars.heedful") as loop:

@@ -14,7 +14,7 @@ from heedful import Loop, Settings, infer
 from heedful.core.conformance import identical
 from heedful.data.jsonl import Line
 from heedful.io import export_lines, import_lines, rehearse
-from heedful.loop.interactions.rating import RatingPrediction
+from heedful.loop.interactions.rating.explanation import RatingPrediction
 from heedful.loop.interactions.rating.prediction_report import Picked
 from heedful.loop.log import Event, now
 from heedful.loop.projection import PendingEvent

@@ -95,7 +95,7 @@ def test_every_card_has_what_is_predicted_and_a_button_for_each_grade(visitor: V
         assert decision is not None
         assert decision.record.predicted == tuple(predicted.values())
     assert list(predicted) == names(seen)  # the highest first
-    assert marks(seen) == {name: f"ItemPrediction: {grade}" for name, grade in predicted.items()}
+    assert marks(seen) == {name: f"Predicted: {grade}" for name, grade in predicted.items()}
     for card in seen.all("ol[@id='cards']/li"):
         buttons = card.findall(".//button[@name='grade']")
         assert [button.attrib["value"] for button in buttons] == ["1", "2", "3", "4", "5"]
@@ -137,9 +137,9 @@ def test_a_grade_is_one_lesson_and_the_card_says_what_came_of_it(visitor: Visito
         )
         now = values(loop.predict(names(seen)))
     assert names(then) == names(seen)  # nothing moves from under the hand
-    expected = {name: f"ItemPrediction: {grade}" for name, grade in now.items()}
+    expected = {name: f"Predicted: {grade}" for name, grade in now.items()}
     assert marks(then) == expected | {item: f"You said 2 · predicted now: {now[item]}"}
-    assert said(then).startswith(f"{item}: 2. ItemPrediction before: 5, now: ")
+    assert said(then).startswith(f"{item}: 2. Predicted before: 5, now: ")
     assert then.one("section[@id='hand']").attrib["data-lesson"] == "e1"
     assert f"Graded {item}: 2" in then.html
     [pressed] = then.all("button[@aria-pressed='true']")

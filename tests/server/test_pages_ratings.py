@@ -14,7 +14,7 @@ import pytest
 from browsing import Seen, Visitor, words
 
 from heedful import Loop, Settings
-from heedful.loop.interactions.rating import RatingPrediction
+from heedful.loop.interactions.rating.explanation import RatingPrediction
 from heedful.server.main import served
 from heedful.server.pages.prediction_summary import format_number
 from loops import bits, rating_loop
@@ -109,7 +109,7 @@ def test_the_cards_are_what_the_loop_would_show_now(visitor: Visitor, folder: Pa
         assert (known.person, list(known.names), known.record.of) == ("ann", names(seen), 11)
         assert known.record.predicted == pytest.approx([expected[name].value for name in names(seen)], abs=1e-5)
     told = {name: f"{expected[name].value:.1f} ±give or take {expected[name].spread:.1f}" for name in names(seen)}
-    assert marks(seen) == {name: f"ItemPrediction: {each}" for name, each in told.items()}
+    assert marks(seen) == {name: f"Predicted: {each}" for name, each in told.items()}
     for card in seen.all("ol[@id='cards']/li"):
         buttons = card.findall(".//button[@name='rating']")
         assert [button.attrib["value"] for button in buttons] == ["1", "2", "3", "4", "5"]
@@ -159,7 +159,7 @@ def test_a_rating_is_one_lesson_and_the_last_brings_the_next_slate(visitor: Visi
         assert (told.form, told.chosen, told.values, told.person) == ("rating", (first[1],), (2.0,), "ann")
         now = loop.predict(first, person="ann")
     assert marks(then)[first[1]].startswith(f"You said 2 · predicted now: {now[first[1]].value:.1f} ")
-    assert said(then).startswith(f"film {first[1][1:]}: 2. ItemPrediction now: ")
+    assert said(then).startswith(f"film {first[1][1:]}: 2. Predicted now: ")
     [pressed] = then.all("button[@aria-pressed='true']")
     assert (pressed.attrib["value"], pressed.attrib["data-focus"]) == ("2", f"rating 2 {first[1]}")
     assert "1 of 12 items rated." in words(then.tree)
@@ -410,7 +410,7 @@ def test_who_may_only_look_on_sees_what_is_expected(visitor: Visitor, folder: Pa
     for address in (BASE, ANN):
         seen = visitor.get(address)
         assert len(marks(seen)) == 3
-        assert all(mark.startswith("ItemPrediction: ") for mark in marks(seen).values())
+        assert all(mark.startswith("Predicted: ") for mark in marks(seen).values())
         assert seen.all("form[@class='to-grade']") == []
         assert state(seen)["decision"] == ""
     assert counts(path)["decision"] == 1

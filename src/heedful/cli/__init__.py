@@ -53,17 +53,17 @@ COMMANDS = {
         "heedful feedback cars d3 --clicks beetle --clicks mini",
     ),
     "undo": CommandEntry(
-        "loops:undo",
+        "retract:undo",
         "Take one piece of feedback back: the model becomes the one that never saw it, bit for bit.",
         "heedful undo cars e1",
     ),
     "rollback": CommandEntry(
-        "loops:rollback",
-        "Go back to an earlier version of the model, in one event that can be gone back on itself.",
+        "retract:rollback",
+        "Go back to an earlier version of the model: it becomes the one of that version, bit for bit.",
         "heedful rollback cars 1200 --reason 'a crawler clicked since noon'",
     ),
     "forget": CommandEntry(
-        "loops:forget",
+        "retract:forget",
         "Erase a person: every decision made for them and every answer to it. This cannot be undone.",
         "heedful forget cars ann",
     ),

@@ -1,4 +1,7 @@
-"""`heedful compare`: a page that asks which of two is better, for people at this machine, and for others by a link."""
+"""`heedful compare`: a page that asks which of two is better, for people at this machine, and for others by a link.
+
+The file is long because the command makes a study, serves it on two ports, makes links, and tells the result.
+"""
 
 from __future__ import annotations
 

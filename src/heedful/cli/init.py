@@ -1,4 +1,8 @@
-"""`heedful init`: a loop out of a table of items."""
+"""`heedful init`: a loop out of a table of items.
+
+The file is long because the command does all at once that a loop needs to begin: it reads and encodes two tables,
+checks options of every kind against each other, and shows what it made of the columns and what to do next.
+"""
 
 from __future__ import annotations
 

@@ -1,22 +1,21 @@
-"""`heedful decide`, `feedback`, `undo`, `forget`: what a loop is asked, and what it is told."""
+"""`heedful decide` and `feedback`: what a loop is asked, and what it is told."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heedful.cli.answers import print_answers
 from heedful.cli.common import Json, Name, Own, asking, numbers, open_loop, read_json, read_text, shell_quote, shorten
-from heedful.cli.console import BadInput, console, new_table, note, print_json
+from heedful.cli.console import BadInput, console, new_table, print_json
 from heedful.core.formatting import short
 
 if TYPE_CHECKING:
     from heedful.loop import Loop
-    from heedful.loop.records import Answer, Decision
+    from heedful.loop.records import Decision
 
-REJECTED = 3
 ROWS = 50  # of a table; --json has all
 ATTRIBUTES = 4
 
@@ -253,7 +252,7 @@ def feedback(
         answers = [loop.activate(decision)] if activate else []
         if fields and not (answers and answers[0].status == "rejected"):
             answers.append(loop.feedback(decision, id=id, **fields))
-        _end(answers, json, [*(clicks or ()), *(better or ())], _why(loop, decision, fields))
+        print_answers(answers, json, [*(clicks or ()), *(better or ())], _why(loop, decision, fields))
 
 
 def _fields(form: str | None) -> dict[str, Any]:
@@ -293,21 +292,6 @@ def _read_edit(given: str) -> Any:
     return given
 
 
-def _end(answers: Sequence[Answer], json: bool, named: Sequence[str] = (), why: str = "") -> None:
-    """Print what became of events; the last counts."""
-    last = answers[-1]
-    if json:
-        activated = {"activated": answers[0].status} if len(answers) > 1 else {}
-        print_json(last._asdict() | activated)
-    else:
-        for answer in answers:
-            console().print(_in_words(answer, why), markup=False, soft_wrap=True)
-    if last.status == "rejected":
-        if commas := [each for each in named if "," in each]:
-            note(f"{commas[0]!r} was taken for one name: name each item with an option of its own")
-        raise typer.Exit(REJECTED)
-
-
 def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
     """Return why feedback taught nothing, if that can be told."""
     known = loop.projection.find_decision(decision)
@@ -315,101 +299,3 @@ def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
         return ": this decision was a control, where nothing was swapped, so clicks on it compare nothing"
     told: str = loop.projection.interaction.empty(given)
     return told
-
-
-def _in_words(answer: Answer, why: str = "") -> str:
-    if answer.status == "rejected":
-        return f"rejected {answer.event}: {answer.reason}"
-    if answer.status == "duplicate":
-        return f"duplicate {answer.event}: it came before, as event {answer.seq}; nothing was changed"
-    told = [f"event {answer.seq}", f"model version {answer.version}", *(["late"] if answer.late else [])]
-    told += ["learned from it" if answer.learned else f"nothing in it to learn{why}"]
-    return f"applied {answer.event}: {', '.join(told)}" + (f" ({answer.reason})" if answer.reason else "")
-
-
-# ---------------------------------------------------------------------------- taking back
-
-
-def undo(
-    name: Name,
-    event: Annotated[str, typer.Argument(metavar="EVENT", help="The id of the feedback.")],
-    own: Own = None,
-    json: Json = False,
-) -> None:
-    """Take one piece of feedback back: the model becomes the one that never saw it, bit for bit.
-
-    Exit codes: 0 undone, or undone before; 1 the loop cannot be read or written; 2 bad input; 3 rejected: there is no
-    such feedback.
-    """
-    with open_loop(name, own) as loop, asking():
-        answer = loop.undo(event)
-        if json or answer.status != "applied":
-            _end([answer], json)
-        else:
-            console().print(f"undone {event}: model version {answer.version}", markup=False, soft_wrap=True)
-
-
-def rollback(
-    name: Name,
-    to: Annotated[int, typer.Argument(metavar="VERSION", help="The version of the model, as answers and reports say.")],
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Kept in the log.")] = "",
-    own: Own = None,
-    json: Json = False,
-) -> None:
-    """Go back to an earlier version of the model: it becomes the one of that version, bit for bit.
-
-    Feedback and undos after it are left out and stay in the log, so the version just before can be gone back to, too.
-    People who were forgotten since stay forgotten, and items on offer stay as they are.
-
-    Exit codes: 0 done, or done before; 1 the loop cannot be read or written; 2 there is no such version.
-    """
-    with open_loop(name, own) as loop, asking():
-        back = loop.rollback(to, reason=reason)
-        if json:
-            print_json(back._asdict() | {"answer": back.answer._asdict()})
-            return
-        told = f"the model is that of version {to}: {back.left_out:,} of the feedback left out"
-        told += f", {back.restored:,} count again" if back.restored else ""
-        told += f"; model version {back.answer.version}"
-        screen = console()
-        screen.print(told, markup=False, soft_wrap=True)
-        if back.forgotten:
-            gone = "somebody was" if back.forgotten == 1 else f"{back.forgotten:,} people were"
-            screen.print(f"Not bit for bit: {gone} forgotten since, and stay so.", markup=False, soft_wrap=True)
-        before = (back.answer.seq or 1) - 1
-        screen.print(f"To go back on this: heedful rollback {name} {before}", markup=False, soft_wrap=True)
-
-
-def forget(
-    name: Name,
-    person: Annotated[str, typer.Argument(metavar="PERSON", help="The name that decisions were made for.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    own: Own = None,
-    json: Json = False,
-) -> None:
-    """Erase a person: every decision made for them and every answer to it. This cannot be undone.
-
-    The model becomes the one that never saw them, bit for bit. Files that `heedful export` wrote are out of reach; they
-    are named.
-
-    Exit codes: 0 erased, or nothing was there; 1 the loop cannot be read or written; 2 bad input; 130 not agreed to.
-    """
-    with open_loop(name, own) as loop, asking():
-        if not yes:
-            if not sys.stdin.isatty():
-                raise BadInput("--yes: expected, as there is nobody to ask")
-            typer.confirm(f"Erase all that was decided for and learned from {person!r}?", abort=True, err=True)
-        gone = loop.forget(person)
-        if json:
-            print_json({"person": person} | gone._asdict() | {"exports": list(gone.exports)})
-            return
-        screen = console()
-        if not gone.events:
-            screen.print(f"{person}: nothing in the log was about this person", markup=False, soft_wrap=True)
-            return
-        told = f"{person}: {gone.events:,} events erased, from the log, the model and the snapshots"
-        screen.print(f"{told}; model version {gone.version}", markup=False, soft_wrap=True)
-        for path in gone.exports:
-            where = "what was printed by an export to stdout" if path == "-" else path
-            screen.print(f"Out of reach, and may still hold them: {where}", markup=False, soft_wrap=True)
-        screen.print("Back-ups of the folder are out of reach, and may still hold them.")

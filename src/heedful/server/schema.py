@@ -1,4 +1,4 @@
-"""What the routes take and give, field by field."""
+"""What the routes take and give, field by field. The file is long because it is one list: a struct for each body."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The forms of feedback: how each is read from JSON, written to JSON, and described.
 
 An interaction lists the forms that it takes (`Interaction.forms`). A kind of feedback of one's own may bring a form of
-its own: a class with the methods of `Form`.
+its own: a class with the methods of `Form`. The file is long because it is one list: a class for each form.
 """
 
 from __future__ import annotations

@@ -198,5 +198,5 @@ def reply(
         return head
     now = _prediction(scale, after)
     if before is None or again:
-        return f"{head} ItemPrediction now: {now}."
-    return f"{head} ItemPrediction before: {_prediction(scale, before)}, now: {now}."
+        return f"{head} Predicted now: {now}."
+    return f"{head} Predicted before: {_prediction(scale, before)}, now: {now}."

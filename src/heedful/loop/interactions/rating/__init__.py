@@ -7,15 +7,13 @@ each out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.core.fold import copy_arrays
 from heedful.core.validation import describe
 from heedful.jit.kernel import Ints
-from heedful.learners.ratings.interaction_matrix import InteractionMatrix, place_of
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Scale, Setting, Widget
@@ -24,26 +22,24 @@ from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
 from heedful.loop.interactions.rating import texts
+from heedful.loop.interactions.rating.explanation import RatingPrediction, explain_rating
 from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
 from heedful.loop.interactions.rating.slate import left, propose_slate
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import Feedback, FeedbackRecord, decode_feedback
+from heedful.loop.records import Feedback, FeedbackRecord
 from heedful.loop.settings import ACTIONS as ACTIONS_UNSAID
 from heedful.loop.settings import Manifest, Settings
 from heedful.spaces.slate import WeightedRatings
 
 if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
-    from heedful.loop.explain import Explanation, Moved, Part
+    from heedful.loop.explain import Explanation
     from heedful.loop.interactions.findings import Findings
     from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.report import Arm, Report
-
-MOST = 30
-"""How many of the newest ratings of the item, and of the person, an explanation looks at one by one."""
 
 
 class Rating(Interaction[RatingModel]):
@@ -303,17 +299,7 @@ class Rating(Interaction[RatingModel]):
     def explain(self, decision: LoggedDecision, context: Context, past: Past[RatingModel]) -> Explanation:
         """Return why the first item was shown: its expected rating, the uncertainty, and the ratings that it comes
         from."""
-        from heedful.loop.explain import Explanation
-
-        model, first = past.model(), decision.record.shown[0]
-        name, number = decision.names[first], int(context.x[first])
-        person = own_state(model.people, decision.person)
-        rating = rating_prediction(model, person, number)
-        moved = _moved(model, past, decision, name, number) if rating.expected is not None else ()
-        arm, margin = decision.record.arm, 0.0 if rating.expected is None else rating.expected
-        because = _because(type(self.learner).__name__, arm, rating)
-        parts = tuple(_parts(model, person, number, margin))
-        return Explanation(decision.id, arm, name, None, because, margin, parts, moved, rating._asdict())
+        return explain_rating(type(self.learner).__name__, decision, context, past)
 
     def counterfactual(self, spec: str) -> _Counterfactual:
         """Return a replay that measures how far another learner's predictions lie from the ratings given."""
@@ -350,146 +336,6 @@ class Rating(Interaction[RatingModel]):
 def _in_full(value: float) -> str:
     """A number that lies beyond a bound, with as many digits as it takes to see it: "6", "5.0000001"."""
     return short if float(short := f"{value:g}") == value else repr(value)
-
-
-# ---------------------------------------------------------------------------- why
-
-
-class RatingPrediction(NamedTuple):
-    """The expected rating of an item, and from how many ratings it comes."""
-
-    expected: float | None
-    """the expected rating, within the range; None for a learner that does not tell"""
-    spread: float | None
-    """the standard deviation of that belief; None if it is unknown"""
-    by_all: float
-    """the number of everybody's ratings of the item at that time, with actions by weight; `mean_by_all` is their mean,
-    None without any"""
-    mean_of_all: float | None
-    by_person: float
-    """... how many the person had given, and their mean"""
-    mean_of_person: float | None
-    own: float
-    """... how many of this item by this person, and their mean"""
-    mean_of_own: float | None
-
-
-def rating_prediction(model: RatingModel, person: Person | None, number: int) -> RatingPrediction:
-    """Return what a model expects of an item, and from how many ratings."""
-    item, said = np.array([number]), model.shared.said
-    found = model.ratings(model.shared, person, item)
-    spreads = model.spreads(model.shared, person, item)
-    user = -1 if person is None else person.state.user
-    return RatingPrediction(
-        None if found is None else float(found[0]),
-        None if spreads is None else spreads[0],
-        *_tally(said, _linked(said.of_item, said.after_item, number)),
-        *_tally(said, _linked(said.of_user, said.after_user, user)),
-        *_tally(said, [p for p in [place_of(said, user, number) if user >= 0 else -1] if p >= 0]),
-    )
-
-
-def _linked(newest: Ints, after: Ints, one: int) -> list[int]:
-    """Return the places of all pairs of one person, or of one item."""
-    found, p = [], int(newest[one]) if 0 <= one < newest.size else -1
-    while p >= 0:
-        found.append(p)
-        p = int(after[p])
-    return found
-
-
-def _tally(said: InteractionMatrix, places: list[int]) -> tuple[float, float | None]:
-    """Return (number, mean) of the ratings of these pairs."""
-    count = float(said.count[places].sum())
-    return count, float(said.total[places].sum()) / count if count > 0.0 else None
-
-
-def _because(learner: str, arm: str, rating: RatingPrediction) -> str:
-    if arm == "control":
-        return "this was a control: the caller's score or chance decided, whatever the model says"
-    if arm == "imported":
-        return "somebody else chose this; the rating is what the model expected at that time"
-    if rating.expected is None:
-        return f"{learner} showed this, and does not say what it expects"
-    if rating.spread is None:
-        return f"{learner} put this first of what was left; the rating is what it expected"
-    return f"{learner} put this first of what was left: by the rating it expected, and by how uncertain that was"
-
-
-def _parts(model: RatingModel, person: Person | None, number: int, margin: float) -> Iterator[Part]:
-    """Yield the parts that an expected rating is the sum of (mean, offset of the person, ...); nothing if the learner
-    cannot split it."""
-    from heedful.loop.explain import Part
-
-    learner = model.learner
-    if not hasattr(learner, "parts") or not model.shared.said.count.any():
-        return
-    left = margin
-    for name, value in learner.parts(model.shared.learned, model.offer(model.shared, person, np.array([number]))):
-        counts = float(value[0])
-        left -= counts
-        if counts != 0.0:
-            yield Part(name, 1.0, counts, 0.0, counts)
-    if abs(left) > 1e-9 * max(abs(margin), 1.0):
-        yield Part("kept within the range", 1.0, left, 0.0, left)
-
-
-def _moved(
-    model: RatingModel, past: Past[RatingModel], known: LoggedDecision, name: str, number: int
-) -> tuple[Moved, ...]:
-    """Return the ratings of the item, and of the person, that an expected rating comes from, with how much it would
-    differ without each, the most first."""
-    from heedful.loop.explain import Moved
-
-    if not hasattr(model.learner, "without_rating"):
-        return ()
-    moved, person = [], own_state(model.people, known.person)
-    now = _raw(model, model.shared.learned, person, number)
-    middle = (model.learner.space.low + model.learner.space.high) / 2.0
-    weight_of_all = float(model.shared.said.count[: model.shared.said.used].sum())
-    for event, ratings in _about(model, past, known, name, number):
-        state, left = copy_arrays(model.shared.learned), weight_of_all
-        for user, item, rating, weight in ratings:
-            try:
-                weighs = () if weight == 1.0 else (weight,)
-                state = model.learner.without_rating(state, user, item, rating, *weighs)
-            except LookupError:  # taken out already, with its item
-                continue
-            left -= weight
-        # Where nothing is left that anybody rated, the middle is expected, whatever the learner made of it.
-        by = now - (_raw(model, state, person, number) if left > 1e-9 * weight_of_all else middle)
-        if by != 0.0:
-            moved.append(Moved(event.id, event.seq, decode_feedback(event.payload).form, by))
-    return tuple(sorted(moved, key=lambda each: -abs(each.by)))
-
-
-def _raw(model: RatingModel, learned: Any, person: Person | None, number: int) -> float:
-    """Return an expected rating, without limiting it to the range."""
-    found = model.ratings(model.shared._replace(learned=learned), person, np.array([number]))
-    return 0.0 if found is None else float(found[0])
-
-
-def _about(
-    model: RatingModel, past: Past[RatingModel], known: LoggedDecision, name: str, number: int
-) -> list[tuple[Event, list[tuple[int, int, float, float]]]]:
-    """Return the newest feedback on the item, and of the person, that a model is made of, each with its ratings (user,
-    item, rating, weight)."""
-    hers: list[Any] = []
-    others: list[Any] = []
-    for event, decision, feedback in past.feedback():
-        same = decision.person is not None and decision.person == known.person
-        if decision.person not in model.people:
-            continue
-        if not same and name not in decision.names:
-            continue
-        context = past.context(decision)
-        lesson = model.lesson(context, feedback, context.x[:0])
-        user = model.people[decision.person or ""].state.user
-        said = zip(*(part.tolist() for part in lesson)) if lesson is not None else ()
-        ratings = [(user, *each) for each in said if same or each[0] == number]
-        if ratings:
-            (hers if same else others).append((event, ratings))
-    return [*hers[-MOST:], *others[-MOST:]]
 
 
 # ---------------------------------------------------------------------------- what another would say

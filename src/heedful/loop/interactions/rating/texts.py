@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.card import Card
-    from heedful.loop.interactions.rating import RatingPrediction
+    from heedful.loop.interactions.rating.explanation import RatingPrediction
     from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.report import Report
 

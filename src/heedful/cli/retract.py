@@ -1,0 +1,97 @@
+"""`heedful undo`, `rollback` and `forget`: what is taken back, in whole or in part."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from heedful.cli.answers import print_answers
+from heedful.cli.common import Json, Name, Own, asking, open_loop
+from heedful.cli.console import BadInput, console, print_json
+
+
+def undo(
+    name: Name,
+    event: Annotated[str, typer.Argument(metavar="EVENT", help="The id of the feedback.")],
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Take one piece of feedback back: the model becomes the one that never saw it, bit for bit.
+
+    Exit codes: 0 undone, or undone before; 1 the loop cannot be read or written; 2 bad input; 3 rejected: there is no
+    such feedback.
+    """
+    with open_loop(name, own) as loop, asking():
+        answer = loop.undo(event)
+        if json or answer.status != "applied":
+            print_answers([answer], json)
+        else:
+            console().print(f"undone {event}: model version {answer.version}", markup=False, soft_wrap=True)
+
+
+def rollback(
+    name: Name,
+    to: Annotated[int, typer.Argument(metavar="VERSION", help="The version of the model, as answers and reports say.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Kept in the log.")] = "",
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Go back to an earlier version of the model: it becomes the one of that version, bit for bit.
+
+    Feedback and undos after it are left out and stay in the log, so the version just before can be gone back to, too.
+    People who were forgotten since stay forgotten, and items on offer stay as they are.
+
+    Exit codes: 0 done, or done before; 1 the loop cannot be read or written; 2 there is no such version.
+    """
+    with open_loop(name, own) as loop, asking():
+        back = loop.rollback(to, reason=reason)
+        if json:
+            print_json(back._asdict() | {"answer": back.answer._asdict()})
+            return
+        told = f"the model is that of version {to}: {back.left_out:,} of the feedback left out"
+        told += f", {back.restored:,} count again" if back.restored else ""
+        told += f"; model version {back.answer.version}"
+        screen = console()
+        screen.print(told, markup=False, soft_wrap=True)
+        if back.forgotten:
+            gone = "somebody was" if back.forgotten == 1 else f"{back.forgotten:,} people were"
+            screen.print(f"Not bit for bit: {gone} forgotten since, and stay so.", markup=False, soft_wrap=True)
+        before = (back.answer.seq or 1) - 1
+        screen.print(f"To go back on this: heedful rollback {name} {before}", markup=False, soft_wrap=True)
+
+
+def forget(
+    name: Name,
+    person: Annotated[str, typer.Argument(metavar="PERSON", help="The name that decisions were made for.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Erase a person: every decision made for them and every answer to it. This cannot be undone.
+
+    The model becomes the one that never saw them, bit for bit. Files that `heedful export` wrote are out of reach; they
+    are named.
+
+    Exit codes: 0 erased, or nothing was there; 1 the loop cannot be read or written; 2 bad input; 130 not agreed to.
+    """
+    with open_loop(name, own) as loop, asking():
+        if not yes:
+            if not sys.stdin.isatty():
+                raise BadInput("--yes: expected, as there is nobody to ask")
+            typer.confirm(f"Erase all that was decided for and learned from {person!r}?", abort=True, err=True)
+        gone = loop.forget(person)
+        if json:
+            print_json({"person": person} | gone._asdict() | {"exports": list(gone.exports)})
+            return
+        screen = console()
+        if not gone.events:
+            screen.print(f"{person}: nothing in the log was about this person", markup=False, soft_wrap=True)
+            return
+        told = f"{person}: {gone.events:,} events erased, from the log, the model and the snapshots"
+        screen.print(f"{told}; model version {gone.version}", markup=False, soft_wrap=True)
+        for path in gone.exports:
+            where = "what was printed by an export to stdout" if path == "-" else path
+            screen.print(f"Out of reach, and may still hold them: {where}", markup=False, soft_wrap=True)
+        screen.print("Back-ups of the folder are out of reach, and may still hold them.")
