@@ -85,7 +85,7 @@ class Authenticator:
         self._entries: dict[bytes, _Entry] = {}
         self._by_prefix: dict[str, _Entry] = {}
         self._anybody = _Entry(Caller("main", frozenset(SCOPES), ""), b"", self._rate, clock())
-        self._ever = False  # whether a key was ever made: once it was, the gate stays shut to all others
+        self._ever = False  # whether a key was ever made: from then on one is needed, whatever happens to the file
         self._broken = ""  # the kind of problem that everybody gets
         self._keyed = False  # whether keys are what decides
         self._stamp: Stamp | None = None
@@ -188,7 +188,7 @@ class Authenticator:
 
     @property
     def takes_keys(self) -> bool:
-        """Return whether requests need a key, by what the database says now."""
+        """whether requests need a key, by what the database says now"""
         self._refreshed_time()
         return self._keyed
 

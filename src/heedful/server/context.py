@@ -69,7 +69,7 @@ class ServerContext:
         self.keys = Keys(folder)
         self.sessions = Sessions(folder)
         self.links = Links(folder)
-        self.gate = Authenticator(self.keys, rate=options.rate)
+        self.authenticator = Authenticator(self.keys, rate=options.rate)
         self.metrics = Metrics()
         self.pool = ThreadPoolExecutor(options.threads, thread_name_prefix="heedful")
         self.signing = ThreadPoolExecutor(2, thread_name_prefix="heedful-sessions")

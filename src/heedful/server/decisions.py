@@ -79,7 +79,7 @@ async def take_feedback(request: ApiRequest) -> dict[str, Any] | list[dict[str, 
         answer = await worker.feedback(given, request.large)
         request.note("feedback", outcome(answer))
         return accepted(answer)
-    request.service.gate.spend(request.caller, len(given))
+    request.service.authenticator.spend(request.caller, len(given))
     if request.large or len(given) <= FEW:  # a large body has the turn of its tenant already
         answers = await worker.feedback_many(given, request.large)
     else:

@@ -61,7 +61,7 @@ def stream(
         raise ValueError(f"follow: expected true or false, got {describe(follow)}")
 
     async def goes_on() -> bool:
-        return not service.stopping.is_set() and service.gate.holds(caller, "read") and await holds()
+        return not service.stopping.is_set() and service.authenticator.holds(caller, "read") and await holds()
 
     parts = _parts(service, caller.tenant, worker, after, kinds, follow == "true", goes_on)
     return Stream(parts, worker)
@@ -118,7 +118,7 @@ async def _parts(
         except (OSError, ValueError) as error:  # the answer has begun: who reads can only be left to come again
             log.warning("%s: a stream of events ended: %s", worker.path, error)
             return
-        while (found := new.told(after, kinds)) is not None:  # otherwise some were missed, which the log has
+        while (found := new.select(after, kinds)) is not None:  # otherwise some were missed, which the log has
             told, after = found
             if told or aio.time() - said >= SILENCE:
                 said = aio.time()
@@ -147,7 +147,7 @@ class Round(NamedTuple):
     events: Sequence[tuple[int, str, bytes]]
     """(sequence number, kind, text) of each"""
 
-    def told(self, after: int, kinds: tuple[str, ...]) -> tuple[bytes, int] | None:
+    def select(self, after: int, kinds: tuple[str, ...]) -> tuple[bytes, int] | None:
         """Return (the events of these kinds after a sequence number as text, the last sequence number); None if some
         before these are missing here."""
         if after < self.since:

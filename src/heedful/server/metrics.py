@@ -103,7 +103,7 @@ class _Collector:
     def __init__(
         self, metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Path, tenant: str | None
     ) -> None:
-        self._meters, self._desks, self._folder, self._tenant = metrics, workers, folder, tenant
+        self._metrics, self._workers, self._folder, self._tenant = metrics, workers, folder, tenant
 
     def _mine(self, tenant: str) -> bool:
         return self._tenant is None or tenant == self._tenant
@@ -113,21 +113,21 @@ class _Collector:
 
         requests = CounterMetricFamily("heedful_requests", "Requests answered.", labels=("tenant", "route", "status"))
         # What is counted goes on being counted by the event loop's thread: a copy is made in one go, a look is not.
-        for (tenant, route, status), n in sorted(dict(self._meters.requests).items()):
+        for (tenant, route, status), n in sorted(dict(self._metrics.requests).items()):
             if self._mine(tenant):
                 requests.add_metric((tenant, route, str(status)), n)
         yield requests
         seconds = HistogramMetricFamily(
             "heedful_request_seconds", "From the whole request to the answer.", labels=("tenant", "route")
         )
-        for (tenant, route), durations in sorted(dict(self._meters.durations).items()):
+        for (tenant, route), durations in sorted(dict(self._metrics.durations).items()):
             if self._mine(tenant):
                 seconds.add_metric((tenant, route), durations.buckets(), durations.total)
         yield seconds
         events = CounterMetricFamily(
             "heedful_events", "What became of events.", labels=("tenant", "loop", "kind", "outcome")
         )
-        for (tenant, loop, kind, outcome), n in sorted(dict(self._meters.events).items()):
+        for (tenant, loop, kind, outcome), n in sorted(dict(self._metrics.events).items()):
             if self._mine(tenant):
                 events.add_metric((tenant, loop, kind, outcome), n)
         yield events
@@ -140,7 +140,7 @@ class _Collector:
         groups = counter("heedful_commits", "Of loops that are open: groups of events written.", labels=labels)
         written = counter("heedful_committed_events", "Of loops that are open: events in them.", labels=labels)
         notes = gauge("heedful_notes", "Of loops that are open: what a person should look at.", labels=labels)
-        for (tenant, name), worker in sorted(dict(self._desks).items()):
+        for (tenant, name), worker in sorted(dict(self._workers).items()):
             if self._mine(tenant):
                 version.add_metric((tenant, name), worker.loop.version)
                 items.add_metric((tenant, name), len(worker.projection.catalogue.current))
@@ -153,5 +153,5 @@ class _Collector:
             free.add_metric((), shutil.disk_usage(self._folder).free)
             yield free
             opened = gauge("heedful_open_loops", "Loops that are open.")
-            opened.add_metric((), len(self._desks))
+            opened.add_metric((), len(self._workers))
             yield opened

@@ -197,11 +197,11 @@ class Protocol(HttpToolsProtocol):
         if authority is not None:
             self.headers[:] = [(b"host", authority), *[each for each in self.headers if each[0] != b"host"]]
         super().on_headers_complete()
-        self._cycles = (*self._unanswered(), self.cycle)
+        self._cycles = (*self._unanswered_cycles(), self.cycle)
         if not self.expect_100_continue and self.scope["method"] != "HEAD":  # else a head is followed by nothing
             self.cycle.transport = HeadBuffer(self.transport)  # type: ignore[assignment]
 
-    def _unanswered(self) -> list[RequestResponseCycle]:
+    def _unanswered_cycles(self) -> list[RequestResponseCycle]:
         return [each for each in self._cycles if not each.response_complete]
 
     def on_body(self, body: bytes) -> None:
@@ -237,7 +237,7 @@ class Protocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Begin the next request once one is answered, or say what is wrong with the next one."""
         super().on_response_complete()
-        if self._refusal is not None and not self._unanswered() and not self.transport.is_closing():
+        if self._refusal is not None and not self._unanswered_cycles() and not self.transport.is_closing():
             self._say(self._refusal)
 
     def send_400_response(self, msg: str) -> None:
@@ -273,7 +273,7 @@ class Protocol(HttpToolsProtocol):
         elif (service := self._service) is not None:
             seconds = 0.0 if began is None else self.loop.time() - began
             service.metrics.request("", ELSEWHERE, problem.status, seconds)
-        if self._unanswered():
+        if self._unanswered_cycles():
             self._refusal = problem
         else:
             self._say(problem)

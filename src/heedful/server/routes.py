@@ -242,4 +242,4 @@ def mount(service: ServerContext) -> Starlette:
 
 def check_caller(service: ServerContext, headers: codecs.Headers, scope: str | None) -> Caller:
     """Return who sent a request with these `headers`; raise Problem unless they have a key with `scope` (None: any)."""
-    return service.gate.admit(headers.get(b"authorization"), headers.get(b"host"), source(headers), scope)
+    return service.authenticator.admit(headers.get(b"authorization"), headers.get(b"host"), source(headers), scope)

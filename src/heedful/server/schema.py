@@ -122,7 +122,7 @@ class Decision(msgspec.Struct, kw_only=True):
     unknown: Unknown | UnsetType = UNSET
 
 
-def _taken() -> str:
+def _forms_by_kind() -> str:
     """Return which forms each kind of loop takes, in words."""
     *most, last = FORMS
     told = f"in one form: {', '.join(most)} or {last}. docs/feedback.md says what each means."
@@ -145,7 +145,7 @@ _Forms: Any = msgspec.defstruct("_Forms", _fields(), bases=(_Body,), kw_only=Tru
 
 
 class Feedback(_Forms):
-    __doc__ = _taken()
+    __doc__ = _forms_by_kind()
 
     decision: Id
     id: Annotated[Id | UnsetType, Meta(description="yours: sent again it counts once")] = UNSET

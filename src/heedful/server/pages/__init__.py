@@ -93,8 +93,8 @@ async def page_caller(service: ServerContext, request: Request) -> Caller:
     in, or if a page of another site sent the request."""
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
     session.same_origin(request)
-    prefix = await session.prefix_of(service, request) if service.gate.takes_keys else None
-    return service.gate.visit(prefix, headers.get(b"host"), headers.get(b"origin"))
+    prefix = await session.prefix_of(service, request) if service.authenticator.takes_keys else None
+    return service.authenticator.visit(prefix, headers.get(b"host"), headers.get(b"origin"))
 
 
 def _check_scopes(service: ServerContext, request: Request, caller: Caller, scopes: Sequence[str]) -> None:

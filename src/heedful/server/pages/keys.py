@@ -113,7 +113,7 @@ async def revoke(visit: Visit) -> Response:
         keys.revoke(prefix if prefix in mine else "")
 
     await in_thread(visit.service.pool, end)
-    visit.service.gate.refresh()  # so that the key is refused from the next request on
+    visit.service.authenticator.refresh()  # so that the key is refused from the next request on
     return await session.end(visit.service, visit.request) if prefix == visit.caller.prefix else back("/keys")
 
 

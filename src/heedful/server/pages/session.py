@@ -76,7 +76,7 @@ async def sign_in(service: ServerContext, request: Request) -> Response:
         return _form(service, request, to, "This is no key: a key begins with hk_ and has 55 characters.", 422)
     try:
         host, origin = headers.get(b"host"), headers.get(b"origin")
-        caller = service.gate.admit(b"Bearer " + key.encode(), host, origin, None)
+        caller = service.authenticator.admit(b"Bearer " + key.encode(), host, origin, None)
     except Problem as problem:
         if problem.kind != "no-key":
             raise
@@ -117,7 +117,9 @@ async def end(service: ServerContext, request: Request) -> Response:
 def _form(service: ServerContext, request: Request, to: str, wrong: str | None = None, status: int = 200) -> Response:
     """Render the form for signing in, which leads to the path `to`, with the message `wrong`."""
     folder = folder_for(service, request)
-    return page("sign_in.html", status, next=_local(to), wrong=wrong, keyed=service.gate.takes_keys, folder=folder)
+    return page(
+        "sign_in.html", status, next=_local(to), wrong=wrong, keyed=service.authenticator.takes_keys, folder=folder
+    )
 
 
 def _local(to: str) -> str:
