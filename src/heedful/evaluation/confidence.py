@@ -1,0 +1,311 @@
+"""Confidence sequences: intervals that hold at all times at once, so anyone may look at them whenever they like.
+
+An interval for a fixed sample size misses far more often than it states when it is looked at again and again. Each of
+these misses the truth at any time at all with probability at most `alpha`.
+
+| sequence | of what | holds |
+|---|---|---|
+| `Betting` | the mean of values in [0, 1] | always (Waudby-Smith & Ramdas, JRSS B 2024) |
+| `OffPolicy` | the mean of weight times reward, E weight = 1, rewards in [0, 1] | always (arXiv 2210.10768) |
+| `BetaBinomial` | the share of wins | always (Robbins 1970) |
+| `EmpiricalBernstein` | the mean of values in [0, 1] | always (JRSS B 2024, Theorem 2) |
+| `asymptotic` | any mean | for large samples alone (arXiv 2103.06476): not for rare clicks |
+
+Each is a fold: `init`, `update` with one value, `interval`. States have a leading shape, so that many sequences are
+followed at once: values then come as arrays of that shape. An observation may be predicted by nothing but what came
+before it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+HEADROOM = 0.5
+"""The share of its capital that a bet may lose at most (c)."""
+
+
+class Running(NamedTuple):
+    """Mean and variance of the values so far, with one value of 1/2 and variance 1/4 before the first."""
+
+    n: int
+    mean: Array
+    squares: Array
+    """sum of squared deviations"""
+
+    @property
+    def variance(self) -> Array:
+        """Of the values so far, (...)."""
+        return self.squares / self.n
+
+    def add(self, x: Array) -> Running:
+        """With one value more."""
+        n = self.n + 1
+        gap = x - self.mean
+        mean = self.mean + gap / n
+        return Running(n, mean, self.squares + gap * (x - mean))
+
+
+def _start(shape: tuple[int, ...]) -> Running:
+    return Running(1, np.full(shape, 0.5), np.full(shape, 0.25))
+
+
+# ---------------------------------------------------------------------------- betting
+
+
+class BettingState(NamedTuple):
+    """Log capital of the bets that the mean is higher and lower than each of the candidates (..., M), the values so
+    far, and the widest candidates that were never rejected (...)."""
+
+    higher: Array
+    lower: Array
+    running: Running
+    low: Array
+    high: Array
+
+
+class Betting(NamedTuple):
+    """The mean of values in [0, 1] by betting against every candidate: the hedged capital process.
+
+    K(m) = (K+(m) + K-(m)) / 2, where K+ multiplies by 1 + l (x - m) and K- by 1 - l (x - m); the bet l depends on what
+    came before alone. A candidate m is rejected once K(m) >= 1 / alpha; Ville's inequality says that the true mean ever
+    is with probability at most alpha.
+    """
+
+    alpha: float = 0.05
+    candidates: int = 1001
+    """odd, so that one of them is 1/2"""
+
+    @property
+    def grid(self) -> Array:
+        """The candidate means (M,), in the middle of M equal cells of [0, 1]."""
+        return (np.arange(self.candidates) + 0.5) / self.candidates
+
+    def init(self, shape: tuple[int, ...] = ()) -> BettingState:
+        """Nothing seen. ValueError unless 0 < alpha < 1."""
+        _check_alpha(self.alpha)
+        flat = np.zeros((*shape, self.candidates))
+        return BettingState(flat, flat.copy(), _start(shape), np.zeros(shape), np.ones(shape))
+
+    def update(self, state: BettingState, x: Array | float) -> BettingState:
+        """One more value of each sequence (...), in [0, 1]."""
+        x, m = np.asarray(x, float), self.grid
+        gap = state.running.mean[..., None] - m
+        bet = gap / (state.running.variance[..., None] + gap * gap)
+        up = np.minimum(np.maximum(bet, 0.0), HEADROOM / m)
+        down = np.minimum(np.maximum(-bet, 0.0), HEADROOM / (1.0 - m))
+        moved = x[..., None] - m
+        higher = state.higher + np.log1p(up * moved)
+        lower = state.lower + np.log1p(-down * moved)
+        left = np.logaddexp(higher, lower) < math.log(2.0 / self.alpha)
+        low, high = _hull(left, state.low, state.high, self.candidates)
+        return BettingState(higher, lower, state.running.add(x), low, high)
+
+    def interval(self, state: BettingState) -> tuple[Array, Array]:
+        """(low, high), each (...): the mean is between them."""
+        return state.low, state.high
+
+    def log_evidence(self, state: BettingState, m: float) -> Array:
+        """The log of the capital against the mean being `m` (...), of the nearest candidate: reject at log(1/alpha)."""
+        j = min(int(m * self.candidates), self.candidates - 1)
+        evidence: Array = np.logaddexp(state.higher[..., j], state.lower[..., j]) - math.log(2.0)
+        return evidence
+
+
+def _hull(left: npt.NDArray[np.bool_], low: Array, high: Array, n: int) -> tuple[Array, Array]:
+    """From the last candidate below that was rejected to the first above, within what was left before; where all were
+    rejected, the middle of what was left before."""
+    some = left.any(axis=-1)
+    first = np.maximum((left.argmax(axis=-1) - 0.5) / n, 0.0)
+    last = np.minimum(1.0 - (left[..., ::-1].argmax(axis=-1) - 0.5) / n, 1.0)
+    low, high = np.where(some, np.maximum(low, first), low), np.where(some, np.minimum(high, last), high)
+    middle, crossed = (low + high) / 2.0, low > high
+    return np.where(crossed, middle, low), np.where(crossed, middle, high)
+
+
+# ---------------------------------------------------------------------------- rewards with weights
+
+
+class OffPolicyState(NamedTuple):
+    """Log capital against candidates for E[w r] and for E[w (1 - r)] (..., M), the values of both so far, and the
+    limits (...)."""
+
+    gain: Array
+    loss: Array
+    gains: Running
+    losses: Running
+    low: Array
+    high: Array
+
+
+class OffPolicy(NamedTuple):
+    """The mean of w r, where w >= 0 has mean 1 and no bound, and 0 <= r <= 1: the value of a ranker by a log whose own
+    ranker may learn meanwhile.
+
+    A bet of at most c / m against E[w r] <= m cannot lose more than its headroom, however large the weights; so there
+    is a lower limit, at alpha / 2, and because E[w] = 1, one minus that of E[w (1 - r)] is an upper limit.
+    """
+
+    alpha: float = 0.05
+    candidates: int = 1001
+
+    @property
+    def grid(self) -> Array:
+        """The candidate means (M,)."""
+        return (np.arange(self.candidates) + 0.5) / self.candidates
+
+    def init(self, shape: tuple[int, ...] = ()) -> OffPolicyState:
+        """Nothing seen. ValueError unless 0 < alpha < 1."""
+        _check_alpha(self.alpha)
+        flat = np.zeros((*shape, self.candidates))
+        start = _start(shape)
+        return OffPolicyState(flat, flat.copy(), start, start, np.zeros(shape), np.ones(shape))
+
+    def update(self, state: OffPolicyState, weight: Array | float, reward: Array | float) -> OffPolicyState:
+        """One more decision of each sequence: weight and reward (...)."""
+        w, r = np.asarray(weight, float), np.asarray(reward, float)
+        gain, low = self._bet(state.gain, state.gains, w * r, state.low)
+        loss, least = self._bet(state.loss, state.losses, w * (1.0 - r), 1.0 - state.high)
+        high = np.maximum(1.0 - least, low)
+        return OffPolicyState(gain, loss, state.gains.add(w * r), state.losses.add(w * (1.0 - r)), low, high)
+
+    def _bet(self, capital: Array, running: Running, x: Array, low: Array) -> tuple[Array, Array]:
+        """(the capital, the lower limit) after one more value of at least 0."""
+        m = self.grid
+        gap = np.maximum(running.mean[..., None] - m, 0.0)
+        bet = np.minimum(gap / (running.variance[..., None] + gap * gap), HEADROOM / m)
+        capital = capital + np.log1p(bet * (x[..., None] - m))
+        left = capital < math.log(2.0 / self.alpha)
+        first = np.where(left.any(axis=-1), np.maximum((left.argmax(axis=-1) - 0.5) / self.candidates, 0.0), 1.0)
+        return capital, np.maximum(low, first)
+
+    def interval(self, state: OffPolicyState) -> tuple[Array, Array]:
+        """(low, high), each (...): the value is between them."""
+        return state.low, state.high
+
+
+# ---------------------------------------------------------------------------- wins and losses
+
+
+class BetaBinomialState(NamedTuple):
+    """Wins and losses so far (...), and the limits (...)."""
+
+    wins: Array
+    losses: Array
+    low: Array
+    high: Array
+
+
+class BetaBinomial(NamedTuple):
+    """The share of wins, with a uniform prior on it: E(p) = B(1 + W, 1 + L) / (p^W (1 - p)^L) is at least 1 / alpha,
+    for the true share p, with probability at most alpha ever."""
+
+    alpha: float = 0.05
+
+    def init(self, shape: tuple[int, ...] = ()) -> BetaBinomialState:
+        """Nothing seen. ValueError unless 0 < alpha < 1."""
+        _check_alpha(self.alpha)
+        return BetaBinomialState(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.ones(shape))
+
+    def update(self, state: BetaBinomialState, x: Array | float) -> BetaBinomialState:
+        """One more comparison of each sequence (...): 1 a win, 0 a loss; anything else is none of either."""
+        x = np.asarray(x, float)
+        wins, losses = state.wins + (x == 1.0), state.losses + (x == 0.0)
+        low, high = self._limits(wins, losses)
+        return BetaBinomialState(wins, losses, np.maximum(low, state.low), np.minimum(high, state.high))
+
+    def log_evidence(self, state: BetaBinomialState, p: float = 0.5) -> Array:
+        """log E(p) (...): reject the share p at log(1/alpha)."""
+        return _log_evidence(state.wins, state.losses, np.asarray(p))
+
+    def interval(self, state: BetaBinomialState) -> tuple[Array, Array]:
+        """(low, high), each (...): the share of wins is between them."""
+        return state.low, state.high
+
+    def _limits(self, wins: Array, losses: Array) -> tuple[Array, Array]:
+        """The shares on both sides of W / (W + L) whose evidence is 1 / alpha: E is convex in log p on each side."""
+        n = np.maximum(wins + losses, 1.0)
+        middle = wins / n
+        limits = []
+        for end in (0.0, 1.0):
+            outside, inside = np.full_like(middle, end), middle.copy()
+            for _ in range(50):
+                p = (outside + inside) / 2.0
+                rejected = _log_evidence(wins, losses, p) >= -math.log(self.alpha)
+                outside, inside = np.where(rejected, p, outside), np.where(rejected, inside, p)
+            limits.append(outside)
+        return limits[0], limits[1]
+
+
+def _log_evidence(wins: Array, losses: Array, p: Array) -> Array:
+    from scipy.special import betaln, xlog1py, xlogy
+
+    with np.errstate(divide="ignore"):
+        evidence: Array = betaln(1.0 + wins, 1.0 + losses) - xlogy(wins, p) - xlog1py(losses, -p)
+    return evidence
+
+
+# ---------------------------------------------------------------------------- others
+
+
+class BernsteinState(NamedTuple):
+    """Sums of bets, bets times values, and what the bets may have gained by chance (...); the values so far, and the
+    limits (...)."""
+
+    bets: Array
+    gains: Array
+    chance: Array
+    running: Running
+    low: Array
+    high: Array
+
+
+class EmpiricalBernstein(NamedTuple):
+    """The mean of values in [0, 1]: predictable plug-in empirical Bernstein. Wider than `Betting`, and 100 times
+    cheaper: no candidates."""
+
+    alpha: float = 0.05
+
+    def init(self, shape: tuple[int, ...] = ()) -> BernsteinState:
+        """Nothing seen. ValueError unless 0 < alpha < 1."""
+        _check_alpha(self.alpha)
+        zero = np.zeros(shape)
+        return BernsteinState(zero, zero, zero, _start(shape), zero, np.ones(shape))
+
+    def update(self, state: BernsteinState, x: Array | float) -> BernsteinState:
+        """One more value of each sequence (...), in [0, 1]."""
+        x, t, each = np.asarray(x, float), state.running.n, math.log(2.0 / self.alpha)
+        bet = np.minimum(np.sqrt(2.0 * each / (state.running.variance * t * math.log1p(t))), HEADROOM)
+        bets, gains = state.bets + bet, state.gains + bet * x
+        chance = state.chance + (x - state.running.mean) ** 2 * (-np.log1p(-bet) - bet)
+        mean, margin = gains / bets, (each + chance) / bets
+        low, high = np.maximum(state.low, mean - margin), np.minimum(state.high, mean + margin)
+        return BernsteinState(bets, gains, chance, state.running.add(x), low, high)
+
+    def interval(self, state: BernsteinState) -> tuple[Array, Array]:
+        """(low, high), each (...): the mean is between them."""
+        return state.low, state.high
+
+
+def asymptotic(mean: Array, sd: Array, n: int, alpha: float = 0.05, best_at: int = 1000) -> tuple[Array, Array]:
+    """(low, high) for the mean of n values by Robbins' normal mixture, narrowest at `best_at` values.
+
+    Holds only where n is large and what is observed is not rare: with clicks on 2 % of what is shown it misses in 41 %
+    of the times where 5 % are stated. To be shown next to another, not to decide by.
+    """
+    from scipy.special import lambertw
+
+    _check_alpha(alpha)
+    rho = float((-lambertw(-(alpha**2) / math.e, -1).real - 1.0) / best_at)
+    margin = sd * math.sqrt(2.0 * (n * rho + 1.0) / (n**2 * rho) * math.log(math.sqrt(n * rho + 1.0) / alpha))
+    return mean - margin, mean + margin
+
+
+def _check_alpha(alpha: float) -> None:
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha: wanted a number between 0 and 1, got {alpha}")
