@@ -143,7 +143,8 @@ def _value(field: Field, names: Sequence[str], given: Mapping[str, str]) -> obje
         return _number(field.name, text)
     if field.kind == "json":
         try:
-            return msgspec.json.decode(text, type=object)
+            value: object = msgspec.json.decode(text)
+            return value
         except (msgspec.MsgspecError, RecursionError):
             raise ValueError(f"{field.name}: expected JSON, got {describe(text)}") from None
     return text
