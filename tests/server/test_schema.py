@@ -71,7 +71,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def proposal_fields(url: str) -> Any:
+def described_api(url: str) -> Any:
     return schemathesis.openapi.from_url(f"{url}/openapi.json", config=bare())
 
 
@@ -82,10 +82,10 @@ KNOWN = {"loop": ["cars"], "item": ["i0", "i1"], "id": ["d0", "d1", "nobody"], "
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 @pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=lambda each: each)
 def test_a_route_is_as_it_is_described(
-    url: str, described: Any, method: str, path: str, mode: Any, caplog: pytest.LogCaptureFixture
+    url: str, described_api: Any, method: str, path: str, mode: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever is sent, by the description or against it: the status, form and fields of the answer are there."""
-    operation = described[path][method]
+    operation = described_api[path][method]
     takes = bool(operation.body) or any(parameter for parameter in operation.iter_parameters())
     if mode is schemathesis.GenerationMode.NEGATIVE and not takes:
         pytest.skip("it takes nothing that could be wrong")
