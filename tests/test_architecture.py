@@ -28,6 +28,7 @@ MAY = {
     "worlds": "core jit spaces",
     "inference": "core jit data features",
     "learners": "core jit spaces worlds inference",
+    "evaluation": "core",
     "diagnostics": "core jit spaces learners",
     "experiments": "core jit data spaces worlds learners",
     "papers": "core jit data spaces worlds inference learners diagnostics experiments",

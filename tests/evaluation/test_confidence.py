@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heedful.evaluation.confidence import BetaBinomial, Betting, EmpiricalBernstein, OffPolicy, asymptotic
+from heedful.evaluation.confidence import BetaBinomial, Betting, EmpiricalBernstein, asymptotic
 
 RUNS = 400
 
@@ -43,3 +43,23 @@ def test_the_asymptotic_sequence_misses_rare_clicks_far_too_often() -> None:
         low, high = asymptotic(mean[n - 1], sd, n, 0.05, 1000)
         missed |= (low > 0.02) | (high < 0.02)
     assert 0.3 < missed.mean() < 0.5
+
+
+def test_empirical_bernstein_is_the_sum_of_theorem_2() -> None:
+    """Waudby-Smith & Ramdas (JRSS B 2024), Theorem 2, each sum taken from all values again at every look."""
+    x, alpha = np.random.default_rng(9).beta(2.0, 5.0, 60), 0.1
+    each, ends, best = math.log(2.0 / alpha), [], (0.0, 1.0)
+    sequence = EmpiricalBernstein(alpha)
+    state = sequence.init()
+    for t in range(1, len(x) + 1):
+        means = [(0.5 + x[:i].sum()) / (i + 1) for i in range(t + 1)]
+        variances = [(0.25 + sum((x[j] - means[j + 1]) ** 2 for j in range(i))) / (i + 1) for i in range(t + 1)]
+        bets = [min(math.sqrt(2.0 * each / (variances[i] * (i + 1) * math.log(i + 2))), 0.5) for i in range(t)]
+        cost = sum((x[i] - means[i]) ** 2 * (-math.log(1.0 - bets[i]) - bets[i]) for i in range(t))
+        mean, margin = float(np.dot(bets, x[:t])) / sum(bets), (each + cost) / sum(bets)
+        best = (max(best[0], mean - margin), min(best[1], mean + margin))
+        state = sequence.update(state, x[t - 1])
+        ends.append((np.array(sequence.interval(state)), np.array(best)))
+    for found, expected in ends:
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
+    assert best[1] - best[0] < 0.9

@@ -1,7 +1,7 @@
-"""Confidence sequences: intervals that hold at all times at once, so anyone may look at them whenever they like.
+"""Confidence sequences: intervals that hold at all times at once, so that anybody may look at them whenever they like.
 
-An interval for a fixed sample size misses far more often than it states when it is looked at again and again. Each of
-these misses the truth at any time at all with probability at most `alpha`.
+An interval for a fixed sample size misses the truth far more often than stated if it is looked at again and again. Each
+sequence here misses it, at any time at all, with probability at most `alpha`.
 
 | sequence | of what | holds |
 |---|---|---|
@@ -11,9 +11,8 @@ these misses the truth at any time at all with probability at most `alpha`.
 | `EmpiricalBernstein` | the mean of values in [0, 1] | always (JRSS B 2024, Theorem 2) |
 | `asymptotic` | any mean | for large samples alone (arXiv 2103.06476): not for rare clicks |
 
-Each is a fold: `init`, `update` with one value, `interval`. States have a leading shape, so that many sequences are
-followed at once: values then come as arrays of that shape. An observation may be predicted by nothing but what came
-before it.
+Each is a fold: `init`, `update` with one value, `interval`. A state has a leading shape, so that many sequences are
+followed at once; values then are arrays of that shape. The next value must not depend on the bets.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ HEADROOM = 0.5
 
 
 class Running(NamedTuple):
-    """Mean and variance of the values so far, with one value of 1/2 and variance 1/4 before the first."""
+    """The running mean and variance of values, which start with one value of 1/2 and variance 1/4."""
 
     n: int
     mean: Array
@@ -40,11 +39,11 @@ class Running(NamedTuple):
 
     @property
     def variance(self) -> Array:
-        """Of the values so far, (...)."""
+        """the variance of the values so far (...)"""
         return self.squares / self.n
 
     def add(self, x: Array) -> Running:
-        """With one value more."""
+        """Return the mean and variance with one value more (...)."""
         n = self.n + 1
         gap = x - self.mean
         mean = self.mean + gap / n
@@ -59,8 +58,8 @@ def _start(shape: tuple[int, ...]) -> Running:
 
 
 class BettingState(NamedTuple):
-    """Log capital of the bets that the mean is higher and lower than each of the candidates (..., M), the values so
-    far, and the widest candidates that were never rejected (...)."""
+    """The state of `Betting`: the log capital of bets that the mean is higher, and lower, than each candidate (..., M),
+    the values so far, and the candidates not rejected, from `low` to `high` (...)."""
 
     higher: Array
     lower: Array
@@ -79,7 +78,7 @@ class Betting(NamedTuple):
 
     alpha: float = 0.05
     candidates: int = 1001
-    """odd, so that one of them is 1/2"""
+    """the number M of candidate means; odd, so that one of them is 1/2"""
 
     @property
     def grid(self) -> Array:
@@ -87,13 +86,13 @@ class Betting(NamedTuple):
         return (np.arange(self.candidates) + 0.5) / self.candidates
 
     def init(self, shape: tuple[int, ...] = ()) -> BettingState:
-        """Nothing seen. ValueError unless 0 < alpha < 1."""
+        """Return the state before any value. Raise ValueError unless 0 < alpha < 1."""
         _check_alpha(self.alpha)
         flat = np.zeros((*shape, self.candidates))
         return BettingState(flat, flat.copy(), _start(shape), np.zeros(shape), np.ones(shape))
 
     def update(self, state: BettingState, x: Array | float) -> BettingState:
-        """One more value of each sequence (...), in [0, 1]."""
+        """Return the state after one more value of each sequence (...), in [0, 1]."""
         x, m = np.asarray(x, float), self.grid
         gap = state.running.mean[..., None] - m
         bet = gap / (state.running.variance[..., None] + gap * gap)
@@ -107,19 +106,20 @@ class Betting(NamedTuple):
         return BettingState(higher, lower, state.running.add(x), low, high)
 
     def interval(self, state: BettingState) -> tuple[Array, Array]:
-        """(low, high), each (...): the mean is between them."""
+        """Return (low, high), each (...), between which the mean lies."""
         return state.low, state.high
 
     def log_evidence(self, state: BettingState, m: float) -> Array:
-        """The log of the capital against the mean being `m` (...), of the nearest candidate: reject at log(1/alpha)."""
+        """Return the log of the capital against the mean being `m` (...), for the nearest candidate. The mean is
+        rejected at log(1/alpha)."""
         j = min(int(m * self.candidates), self.candidates - 1)
         evidence: Array = np.logaddexp(state.higher[..., j], state.lower[..., j]) - math.log(2.0)
         return evidence
 
 
 def _hull(left: npt.NDArray[np.bool_], low: Array, high: Array, n: int) -> tuple[Array, Array]:
-    """From the last candidate below that was rejected to the first above, within what was left before; where all were
-    rejected, the middle of what was left before."""
+    """Return the ends of the candidates that are `left`, within the earlier ends; if all are rejected, the middle of
+    the earlier ends."""
     some = left.any(axis=-1)
     first = np.maximum((left.argmax(axis=-1) - 0.5) / n, 0.0)
     last = np.minimum(1.0 - (left[..., ::-1].argmax(axis=-1) - 0.5) / n, 1.0)
@@ -132,8 +132,8 @@ def _hull(left: npt.NDArray[np.bool_], low: Array, high: Array, n: int) -> tuple
 
 
 class OffPolicyState(NamedTuple):
-    """Log capital against candidates for E[w r] and for E[w (1 - r)] (..., M), the values of both so far, and the
-    limits (...)."""
+    """The state of `OffPolicy`: the log capital against candidates for E[w r] and for E[w (1 - r)] (..., M), the values
+    of both so far, and the limits (...)."""
 
     gain: Array
     loss: Array
@@ -144,11 +144,11 @@ class OffPolicyState(NamedTuple):
 
 
 class OffPolicy(NamedTuple):
-    """The mean of w r, where w >= 0 has mean 1 and no bound, and 0 <= r <= 1: the value of a ranker by a log whose own
-    ranker may learn meanwhile.
+    """The mean of w r, where w >= 0 has mean 1 and no bound, and 0 <= r <= 1: the value of a ranker, from the log of
+    another one, which may learn meanwhile.
 
-    A bet of at most c / m against E[w r] <= m cannot lose more than its headroom, however large the weights; so there
-    is a lower limit, at alpha / 2, and because E[w] = 1, one minus that of E[w (1 - r)] is an upper limit.
+    A bet of at most c / m against E[w r] <= m cannot lose more than its headroom, however large the weights. That gives
+    a lower limit, at alpha / 2; since E[w] = 1, one minus the lower limit of E[w (1 - r)] is an upper limit.
     """
 
     alpha: float = 0.05
@@ -160,14 +160,14 @@ class OffPolicy(NamedTuple):
         return (np.arange(self.candidates) + 0.5) / self.candidates
 
     def init(self, shape: tuple[int, ...] = ()) -> OffPolicyState:
-        """Nothing seen. ValueError unless 0 < alpha < 1."""
+        """Return the state before any decision. Raise ValueError unless 0 < alpha < 1."""
         _check_alpha(self.alpha)
         flat = np.zeros((*shape, self.candidates))
         start = _start(shape)
         return OffPolicyState(flat, flat.copy(), start, start, np.zeros(shape), np.ones(shape))
 
     def update(self, state: OffPolicyState, weight: Array | float, reward: Array | float) -> OffPolicyState:
-        """One more decision of each sequence: weight and reward (...)."""
+        """Return the state after one more decision of each sequence, with its weight and reward (...)."""
         w, r = np.asarray(weight, float), np.asarray(reward, float)
         gain, low = self._bet(state.gain, state.gains, w * r, state.low)
         loss, least = self._bet(state.loss, state.losses, w * (1.0 - r), 1.0 - state.high)
@@ -175,7 +175,7 @@ class OffPolicy(NamedTuple):
         return OffPolicyState(gain, loss, state.gains.add(w * r), state.losses.add(w * (1.0 - r)), low, high)
 
     def _bet(self, capital: Array, running: Running, x: Array, low: Array) -> tuple[Array, Array]:
-        """(the capital, the lower limit) after one more value of at least 0."""
+        """Return (the capital, the lower limit) after one more value x >= 0 (...)."""
         m = self.grid
         gap = np.maximum(running.mean[..., None] - m, 0.0)
         bet = np.minimum(gap / (running.variance[..., None] + gap * gap), HEADROOM / m)
@@ -185,7 +185,7 @@ class OffPolicy(NamedTuple):
         return capital, np.maximum(low, first)
 
     def interval(self, state: OffPolicyState) -> tuple[Array, Array]:
-        """(low, high), each (...): the value is between them."""
+        """Return (low, high), each (...), between which the value lies."""
         return state.low, state.high
 
 
@@ -193,7 +193,7 @@ class OffPolicy(NamedTuple):
 
 
 class BetaBinomialState(NamedTuple):
-    """Wins and losses so far (...), and the limits (...)."""
+    """The state of `BetaBinomial`: wins and losses so far (...), and the limits (...)."""
 
     wins: Array
     losses: Array
@@ -202,33 +202,34 @@ class BetaBinomialState(NamedTuple):
 
 
 class BetaBinomial(NamedTuple):
-    """The share of wins, with a uniform prior on it: E(p) = B(1 + W, 1 + L) / (p^W (1 - p)^L) is at least 1 / alpha,
-    for the true share p, with probability at most alpha ever."""
+    """The share of wins, under a uniform prior: E(p) = B(1 + W, 1 + L) / (p^W (1 - p)^L) reaches 1 / alpha for the true
+    share p, at any time, with probability at most alpha."""
 
     alpha: float = 0.05
 
     def init(self, shape: tuple[int, ...] = ()) -> BetaBinomialState:
-        """Nothing seen. ValueError unless 0 < alpha < 1."""
+        """Return the state before any comparison. Raise ValueError unless 0 < alpha < 1."""
         _check_alpha(self.alpha)
         return BetaBinomialState(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.ones(shape))
 
     def update(self, state: BetaBinomialState, x: Array | float) -> BetaBinomialState:
-        """One more comparison of each sequence (...): 1 a win, 0 a loss; anything else is none of either."""
+        """Return the state after one more comparison of each sequence (...): 1 for a win, 0 for a loss; other values
+        are ignored."""
         x = np.asarray(x, float)
         wins, losses = state.wins + (x == 1.0), state.losses + (x == 0.0)
         low, high = self._limits(wins, losses)
         return BetaBinomialState(wins, losses, np.maximum(low, state.low), np.minimum(high, state.high))
 
     def log_evidence(self, state: BetaBinomialState, p: float = 0.5) -> Array:
-        """log E(p) (...): reject the share p at log(1/alpha)."""
+        """Return log E(p) (...). The share p is rejected at log(1/alpha)."""
         return _log_evidence(state.wins, state.losses, np.asarray(p))
 
     def interval(self, state: BetaBinomialState) -> tuple[Array, Array]:
-        """(low, high), each (...): the share of wins is between them."""
+        """Return (low, high), each (...), between which the share of wins lies."""
         return state.low, state.high
 
     def _limits(self, wins: Array, losses: Array) -> tuple[Array, Array]:
-        """The shares on both sides of W / (W + L) whose evidence is 1 / alpha: E is convex in log p on each side."""
+        """Return the shares on both sides of W / (W + L) at which the evidence is 1 / alpha, by bisection."""
         n = np.maximum(wins + losses, 1.0)
         middle = wins / n
         limits = []
@@ -254,8 +255,8 @@ def _log_evidence(wins: Array, losses: Array, p: Array) -> Array:
 
 
 class BernsteinState(NamedTuple):
-    """Sums of bets, bets times values, and what the bets may have gained by chance (...); the values so far, and the
-    limits (...)."""
+    """The state of `EmpiricalBernstein`: sums of bets, of bets times values, and of what bets may gain by chance (...);
+    the values so far, and the limits (...)."""
 
     bets: Array
     gains: Array
@@ -266,19 +267,19 @@ class BernsteinState(NamedTuple):
 
 
 class EmpiricalBernstein(NamedTuple):
-    """The mean of values in [0, 1]: predictable plug-in empirical Bernstein. Wider than `Betting`, and 100 times
-    cheaper: no candidates."""
+    """The mean of values in [0, 1] by the predictable plug-in empirical Bernstein bound. It is wider than `Betting` and
+    100 times cheaper, as it has no candidates."""
 
     alpha: float = 0.05
 
     def init(self, shape: tuple[int, ...] = ()) -> BernsteinState:
-        """Nothing seen. ValueError unless 0 < alpha < 1."""
+        """Return the state before any value. Raise ValueError unless 0 < alpha < 1."""
         _check_alpha(self.alpha)
         zero = np.zeros(shape)
         return BernsteinState(zero, zero, zero, _start(shape), zero, np.ones(shape))
 
     def update(self, state: BernsteinState, x: Array | float) -> BernsteinState:
-        """One more value of each sequence (...), in [0, 1]."""
+        """Return the state after one more value of each sequence (...), in [0, 1]."""
         x, t, each = np.asarray(x, float), state.running.n, math.log(2.0 / self.alpha)
         bet = np.minimum(np.sqrt(2.0 * each / (state.running.variance * t * math.log1p(t))), HEADROOM)
         bets, gains = state.bets + bet, state.gains + bet * x
@@ -288,15 +289,15 @@ class EmpiricalBernstein(NamedTuple):
         return BernsteinState(bets, gains, chance, state.running.add(x), low, high)
 
     def interval(self, state: BernsteinState) -> tuple[Array, Array]:
-        """(low, high), each (...): the mean is between them."""
+        """Return (low, high), each (...), between which the mean lies."""
         return state.low, state.high
 
 
 def asymptotic(mean: Array, sd: Array, n: int, alpha: float = 0.05, best_at: int = 1000) -> tuple[Array, Array]:
-    """(low, high) for the mean of n values by Robbins' normal mixture, narrowest at `best_at` values.
+    """Return (low, high) for the mean of n values by Robbins' normal mixture, which is narrowest at `best_at` values.
 
-    Holds only where n is large and what is observed is not rare: with clicks on 2 % of what is shown it misses in 41 %
-    of the times where 5 % are stated. To be shown next to another, not to decide by.
+    It holds only if n is large and the values are not rare: for clicks on 2 % of what is shown it misses in 41 % of the
+    runs where 5 % is stated. Show it beside another sequence; do not decide by it.
     """
     from scipy.special import lambertw
 
@@ -308,4 +309,4 @@ def asymptotic(mean: Array, sd: Array, n: int, alpha: float = 0.05, best_at: int
 
 def _check_alpha(alpha: float) -> None:
     if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha: wanted a number between 0 and 1, got {alpha}")
+        raise ValueError(f"alpha: expected a number between 0 and 1, got {alpha}")

@@ -163,6 +163,7 @@
     unheard(!trouble);
     if (!trouble) toSaid();
     trouble = true;
+    if (waiting) look(); // what others taught while this was on its way
   }
 
   function unheard(aloud = false) {
@@ -318,7 +319,8 @@
       const now = new URLSearchParams(graded() ? lie() : { ...lie(), placed: given("placed") });
       const answer = await fetch(`${base}/hand?${now}${where()}`, { headers: { "HX-Request": "true" } });
       if (answer.status === 401) { location.assign(answer.headers.get("HX-Redirect") ?? "/sign-in"); return; }
-      if (answer.ok && !dragging && !held && !sending) show(await answer.text(), { aloud: false });
+      if (dragging || held || sending) waiting = true;
+      else if (answer.ok) show(await answer.text(), { aloud: false });
     } catch { /* it is told when something is sent, and looked at again when the stream is back */ }
   }
 
