@@ -189,10 +189,12 @@
     correct("pick", { item: button.value }, shown);
   }
 
-  /** The last lesson of this window; not a grade that another one of the same card stands in place of. */
+  /** The last lesson of this window, on its way or there; not one that is being taken back, nor a grade that another
+      one of the same card stands in place of. */
   function latest() {
-    const gone = (event) => graded() && document.querySelector(`.lessons .undone[data-key="${CSS.escape(event)}"]`);
-    return mine.filter((event) => !gone(event)).pop();
+    const sent = (path) => queue.filter((each) => each.path === path).map(({ fields: { event } }) => event), back = sent("/undo");
+    const gone = (event) => back.includes(event) || graded() && document.querySelector(`.lessons .undone[data-key="${CSS.escape(event)}"]`);
+    return [...mine, ...sent("/teach")].filter((event) => !gone(event)).pop();
   }
 
   function undo(event = latest()) {
