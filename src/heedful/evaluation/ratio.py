@@ -1,0 +1,72 @@
+"""The ratio of two means with an interval that may be looked at at any time: a weighted share over people.
+
+A person i has a sum of weights w_i >= 0, at most `most`, and a part a_i <= w_i of it: the share of the weight with the
+answer that is counted. The ratio is E a / E w. It is at m where the mean of a_i - m w_i is 0, so it is found by betting
+against every candidate m as `heedful.evaluation.confidence.Betting` does, on m + (a_i - m w_i) / most in [0, 1].
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.evaluation.confidence import HEADROOM
+
+Array = npt.NDArray[np.float64]
+
+CANDIDATES = 1000
+STRIDE = 20
+"""Every so many candidates are bet against first; those in between only where an end of the interval lies."""
+ROWS = 4096
+"""how many people are looked at in one go: what they take stays in the processor's cache"""
+
+
+def ratio(part: Array, whole: Array, most: float = 1.0, alpha: float = 0.05) -> tuple[float, float, float]:
+    """Return (value, low, high) of E part / E whole, from people in the order in which they came, (n,) each.
+
+    The interval contains the ratio at all numbers of people at once with probability 1 - `alpha`, if people come
+    independently of each other; with all weights 0 it is (1/2, 0, 1). Raise ValueError unless 0 < alpha < 1 and
+    0 <= part <= whole <= most."""
+    a, w = np.asarray(part, float) / most, np.asarray(whole, float) / most
+    if a.ndim != 1 or a.shape != w.shape:
+        raise ValueError(f"part: expected one number for each of whole {w.shape}, got shape {a.shape}")
+    if not ((a >= 0.0) & (a <= w + 1e-12) & (w <= 1.0 + 1e-12)).all():
+        raise ValueError(f"part: expected 0 <= part <= whole <= {most:g}, got others")
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha: expected a number between 0 and 1, got {alpha!r}")
+    total = float(w.sum())
+    if total == 0.0:
+        return 0.5, 0.0, 1.0
+    value, limit = float(a.sum()) / total, math.log(2.0 / alpha)
+    coarse = np.arange(STRIDE // 2, CANDIDATES, STRIDE)
+    left = coarse[_peaks(a, w, (coarse + 0.5) / CANDIDATES) < limit]
+    inside = left if left.size else np.array([min(int(value * CANDIDATES), CANDIDATES - 1)])
+    fine = np.unique(np.concatenate([inside[0] - np.arange(STRIDE), inside[-1] + np.arange(STRIDE)]))
+    fine = fine[(fine >= 0) & (fine < CANDIDATES)]
+    left = np.union1d(inside, fine[_peaks(a, w, (fine + 0.5) / CANDIDATES) < limit])
+    low, high = max((float(left[0]) - 0.5) / CANDIDATES, 0.0), min((float(left[-1]) + 1.5) / CANDIDATES, 1.0)
+    return value, min(low, value), max(high, value)
+
+
+def _peaks(a: Array, w: Array, m: Array) -> Array:
+    """Return the greatest log capital, plus log 2, that bets against each candidate m (M,) ever had (M,)."""
+    # What a bet knows: one person of (1/2, 1) with variance 1/4, and all who came before.
+    start = np.array([[0.5, 1.0, 0.25, 0.5, 1.0]])
+    known = np.cumsum(np.vstack([start, np.stack([a, w, a * a, a * w, w * w], axis=1)]), axis=0)
+    capital, peak = np.zeros((2, m.size)), np.full(m.size, -np.inf)
+    for first in range(0, a.size, ROWS):
+        rows = slice(first, min(first + ROWS, a.size))
+        n = np.arange(rows.start + 1, rows.stop + 1)[:, None]
+        sa, sw, saa, saw, sww = (known[rows, j, None] for j in range(5))
+        mean = (sa - m * sw) / n
+        squares = np.maximum(0.25 + saa - 2.0 * m * saw + m * m * sww - n * mean * mean, 1e-9)
+        bet = mean / (squares / n + mean * mean)
+        moved = a[rows, None] - m * w[rows, None]
+        higher = np.log1p(np.clip(bet, 0.0, HEADROOM / m) * moved)
+        lower = np.log1p(-np.clip(-bet, 0.0, HEADROOM / (1.0 - m)) * moved)
+        higher, lower = capital[0] + np.cumsum(higher, axis=0), capital[1] + np.cumsum(lower, axis=0)
+        peak = np.maximum(peak, np.logaddexp(higher, lower).max(axis=0))
+        capital[0], capital[1] = higher[-1], lower[-1]
+    return peak
