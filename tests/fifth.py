@@ -15,10 +15,10 @@ import numpy as np
 from heedful.core.fold import copy_arrays, generators
 from heedful.core.validation import check_count, check_positive, finite_array, indices
 from heedful.learners.registry import make_learner
-from heedful.loop.counterfactual import Replayed
 from heedful.loop.explain import Explanation, Part
 from heedful.loop.interactions.card import Card, Prediction
 from heedful.loop.interactions.forms import ITEM, NONE, AnsweredDecision, Form, by_name
+from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.protocol import Interaction, Past, Proposal, Question, Step
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import LoggedDecision
@@ -236,11 +236,25 @@ class BestWorstScaling(Interaction[Folding]):
             tuple(moved),
         )
 
-    def counterfactual(self, spec: str) -> _Counterfactual:
+    def candidate(self, spec: str) -> Folding:
         learner = make_learner(spec, n_features=len(self.names), space=None)
         if not isinstance(getattr(type(learner), "interaction", None), type):
             raise ValueError(f"learner: expected one of the best and the worst, got {spec}")
-        return _Counterfactual(Folding(learner))
+        return Folding(learner)
+
+    def measures(self) -> tuple[Measure, ...]:
+        about = "Expected is the share of the others that were liked less than the best."
+        return (Measure("expected", about, "no best was named so far", "More answers."),)
+
+    def compare(self, models: Sequence[Folding], step: Step) -> Sequence[Compared | None]:
+        """Of the others, those that are liked less than the best, and half of those that are liked as much."""
+        lesson = models[0].lesson(step.context, step.feedback, step.extra)
+        if lesson is None:
+            return (None,)
+        shown, (best, _) = lesson
+        u = np.array([step.context.x @ model.shared.w for model in models])
+        gaps = u[:, [best]] - u[:, shown[shown != best]]
+        return (Compared((np.sign(gaps) + 1.0) / 2.0, np.ones(gaps.shape[1])),)
 
     # ------------------------------------------------------------------------ reporting
 
@@ -311,30 +325,7 @@ class BestWorst(NamedTuple):
         return state.w
 
 
-# ---------------------------------------------------------------------------- what another would say, what is reported
-
-
-class _Counterfactual:
-    """Of how many of the others the best was liked more than they."""
-
-    def __init__(self, model: Folding) -> None:
-        self.model = model
-        self._right = self._compared = 0.0
-
-    def score(self, step: Step) -> None:
-        lesson = self.model.lesson(step.context, step.feedback, step.extra)
-        if lesson is None:
-            return
-        u = step.context.x @ self.model.shared.w
-        best = lesson[1][0]
-        for j in lesson[0]:
-            if j != best:
-                self._right += float(u[best] > u[j]) + 0.5 * float(u[best] == u[j])
-                self._compared += 1.0
-
-    def result(self, spec: str, lessons: int) -> Replayed:
-        share = self._right / self._compared if self._compared else None
-        return Replayed(spec, lessons, {}, share, self._compared)
+# ---------------------------------------------------------------------------- what is reported
 
 
 class _Tally:

@@ -32,7 +32,7 @@ class Kind(NamedTuple):
     answer: Callable[[int, tuple[str, ...]], dict[str, Any]]
     """a form of feedback to what is shown"""
     other: str
-    """a learner that its log can be replayed with"""
+    """a learner that its log can be evaluated with"""
     reference: type[Reference]
     """what any loop of it must do"""
     own: str | None = None

@@ -256,7 +256,7 @@ def test_the_page_names_every_field_and_scope() -> None:
         schema.Feedback,
         schema.Activate,
         schema.Undo,
-        schema.Replay,
+        schema.Evaluate,
         schema.NewLoop,
     )
     for body in bodies:

@@ -25,7 +25,7 @@ COMMANDS = [
     "explain",
     "standing",
     "report",
-    "replay",
+    "evaluate",
     "import",
 ]
 COMMANDS += ["export", "validate", "doctor", "serve", "keys create", "keys list", "keys revoke", "keys scopes"]

@@ -107,8 +107,8 @@ def test_what_was_learned_in_words(covers: str) -> None:
     got = done("report covers").out
     assert "how often what was likeliest was chosen" in got
     assert "over 40 answers: predictions" in " ".join(got.split())
-    got = done("replay covers --learner preference-gp").out
-    assert "Agreement is over 40 comparisons" in got
+    got = done("evaluate covers --learner preference-gp").out
+    assert "By 40 comparisons of" in " ".join(got.split())
     assert done("report covers --json").json["prediction"]["answers"] == 40
     assert done("explain covers d39 --json").json["prediction"]["rule"] == "eubo"
 

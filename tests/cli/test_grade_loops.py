@@ -131,27 +131,28 @@ def test_weights_that_overflow_are_a_problem_and_said(folder: Path) -> None:
     assert "no number" in said
     assert "nan" not in said
     assert "as its score is" not in said
-    assert max(map(len, done("replay films").out.splitlines())) <= 160
-    assert None in done("replay films --json").json[0]["weights"].values()
+    assert max(map(len, done("evaluate films").out.splitlines())) <= 160
+    assert None in done("evaluate films --json").json["learners"][0]["weights"].values()
     assert "settings" not in [each["check"] for each in got.json]  # what is frozen is another matter
 
 
-def test_a_loop_of_orders_says_why_it_is_not_replayed_by_grades(films: str) -> None:
+def test_a_loop_of_orders_says_why_it_is_not_evaluated_by_grades(films: str) -> None:
     done("init orders films.csv")
-    got = heedful("replay orders --learner prank:n_ranks=5")
+    got = heedful("evaluate orders --learner prank:n_ranks=5")
     assert (got.code, got.out) == (2, "")
     assert "this loop learns orders, and does not fix how many grades there are" in " ".join(got.err.split())
 
 
-def test_replay_compares_mean_errors(films: str) -> None:
+def test_an_evaluation_compares_mean_errors(films: str) -> None:
     taught(12)
-    folds = done("replay films --learner prank --learner constant-rank --json").json
-    assert [fold["learner"] for fold in folds] == ["averaged-prank:n_ranks=5", "prank", "constant-rank"]
-    assert all(fold["predicted"] == 48 and fold["error"] >= 0.0 for fold in folds)
-    said = done("replay films --learner prank").out
+    found = done("evaluate films --learner prank --learner constant-rank --json").json["learners"]
+    assert [each["learner"] for each in found] == ["averaged-prank:n_ranks=5", "prank", "constant-rank"]
+    values = [value for each in found for value in each["values"]]
+    assert all(value["comparisons"] == 48 and value["low"] <= value["value"] <= value["high"] for value in values)
+    said = done("evaluate films --learner prank").out
     assert "mean error" in said
-    assert "over 48 grades" in said
-    got = heedful("replay films --learner perceptron")
+    assert "By 48 comparisons of" in " ".join(said.split())
+    got = heedful("evaluate films --learner perceptron")
     assert (got.code, got.out) == (2, "")
     assert "expected one that predicts grades" in got.err
 

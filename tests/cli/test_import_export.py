@@ -506,7 +506,7 @@ def test_a_round_trip_in_processes_of_their_own(folder: Path) -> None:
     process("import", "twin", "bikes.jsonl")
     with Loop.open("bikes.heedful") as one, Loop.open("twin.heedful") as two:
         assert bits(one) == bits(two)
-    assert json.loads(process("replay", "bikes", "--json")) == json.loads(process("replay", "twin", "--json"))
+    assert json.loads(process("evaluate", "bikes", "--json")) == json.loads(process("evaluate", "twin", "--json"))
     assert {found["status"] for found in json.loads(process("doctor", "twin", "--json"))} <= {"ok", "warning"}
     gone = json.loads(process("forget", "bikes", "ann", "--yes", "--json"))
     assert gone["exports"] == [str(folder / "bikes.jsonl"), "-"]

@@ -1,4 +1,4 @@
-"""`heedful init`, `decide`, `feedback`, `undo`, `forget`, `explain`, `replay`: answers, exit codes, every refusal."""
+"""`heedful init`, `decide`, `feedback`, `undo`, `forget`, `explain`, `evaluate`: answers, exit codes, every refusal."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ COMMANDS = [
     "rollback {} 2",
     "forget {} p --yes",
     "explain {} d",
-    "replay {}",
+    "evaluate {}",
 ]
 COMMANDS += ["import {} cars.csv", "export {} out.jsonl", "validate {} cars.csv", "doctor {}"]
 
@@ -648,7 +648,7 @@ def test_forget_as_json(cars: str, folder: Path) -> None:
     bad(heedful("forget cars {} --yes", ""), "person: expected a text of 1 to 200 printable characters, got ''")
 
 
-# ---------------------------------------------------------------------------- explain, replay
+# ---------------------------------------------------------------------------- explain, evaluate
 
 
 @pytest.fixture
@@ -690,31 +690,31 @@ def test_explain_of_the_control() -> None:
     assert "This decision showed your order, for comparison" in heedful("explain cars d1").out
 
 
-def test_replay(taught: Any) -> None:
-    got = heedful("replay cars --learner second-order:epsilon=0.1 --learner perceptron --json")
+def test_evaluate(taught: Any) -> None:
+    got = heedful("evaluate cars --learner second-order:epsilon=0.1 --learner perceptron --json")
     assert (got.code, got.err) == (0, "")
-    assert [fold["learner"] for fold in got.json] == ["perceptron", "second-order:epsilon=0.1"]
-    mine, other = got.json
+    assert [each["learner"] for each in got.json["learners"]] == ["perceptron", "second-order:epsilon=0.1"]
+    mine, other = got.json["learners"]
     with Loop.open("cars.heedful") as loop:
         assert mine["weights"] == loop.weights
-        assert other["weights"] == loop.replay("second-order:epsilon=0.1").weights
+        assert other["weights"] == loop.evaluate("second-order:epsilon=0.1").learners[1].weights
     assert (mine["lessons"], other["lessons"]) == (1, 1)
-    table = heedful("replay cars --learner pairwise-logistic", width=200)
-    rows = [line.split() for line in table.out.splitlines() if line.strip()]
-    assert [row[:2] for row in rows[3:5]] == [["perceptron", "1"], ["pairwise-logistic", "1"]]
-    assert "hp +" in table.out
-    assert heedful("replay cars --json").json == [mine]
+    said = heedful("evaluate cars --learner pairwise-logistic", width=200).out
+    assert "the log cannot tell, because no answer prefers one of two neighbours" in said
+    assert "heedful init --learner fair-pairs" in said
+    assert "hp +" in said
+    assert heedful("evaluate cars --json").json["learners"] == [mine]
 
 
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("replay cars --learner nobody", "learner: expected "),
-        ("replay cars --learner perceptron:rate=1", "perceptron"),
-        ("replay cars -l second-order -l second-order", "--learner: expected each once, got second-order 2 times"),
+        ("evaluate cars --learner nobody", "learner: expected "),
+        ("evaluate cars --learner perceptron:rate=1", "perceptron"),
+        ("evaluate cars -l second-order -l second-order", "--learner: expected each once, got second-order 2 times"),
     ],
 )
-def test_replay_refuses(taught: Any, line: str, told: str) -> None:
+def test_evaluate_refuses(taught: Any, line: str, told: str) -> None:
     got = heedful(line)
     assert (got.code, got.out) == (2, "")
     assert got.err.startswith(f"heedful: {told}")
@@ -742,7 +742,7 @@ def test_json_of_an_answer_is_one_document(cars: str) -> None:
 
 # ---------------------------------------------------------------------------- help, and the page about all this
 
-NEW = ["init", "decide", "feedback", "undo", "forget", "explain", "report", "replay"]
+NEW = ["init", "decide", "feedback", "undo", "forget", "explain", "report", "evaluate"]
 NEW += ["import", "export", "validate", "doctor"]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "commands.md"
 

@@ -123,7 +123,7 @@ def test_what_was_done_is_feedback_too(films: str) -> None:
         assert (told.chosen, told.text) == (("film 0", "film 1"), "view, buy; hide")
 
 
-def test_explain_replay_and_report_speak_of_ratings(films: str) -> None:
+def test_explain_evaluate_and_report_speak_of_ratings(films: str) -> None:
     taught(12)
     told: Any = done("explain films d11 --json").json
     assert told["prediction"]["expected"] == told["margin"]
@@ -131,13 +131,13 @@ def test_explain_replay_and_report_speak_of_ratings(films: str) -> None:
     assert f"{told['first']}: a rating of {told['margin']:.2f} was expected" in said
     assert "of this item, by all" in said
     assert "What it comes from" in said
-    said = done("replay films --learner item-mean --learner random-item").out
+    said = " ".join(done("evaluate films --learner item-mean --learner random-item").out.split())
     assert "Mean error is that of |predicted - given|" in said
-    assert "24 ratings" in said
+    assert "By 24 comparisons of" in said
     assert "unknown" in said
-    folds: Any = done("replay films --learner item-mean --json").json
-    assert [fold["learner"] for fold in folds] == ["bmf", "item-mean"]
-    assert all(fold["predicted"] == 24 for fold in folds)
+    found: Any = done("evaluate films --learner item-mean --json").json["learners"]
+    assert [each["learner"] for each in found] == ["bmf", "item-mean"]
+    assert all(each["values"][0]["comparisons"] == 24 for each in found)
     said = done("report films").out
     assert "the mean rating of what was shown" in said
     assert "How well does it predict? Mean |predicted − given|, over 24 answers: predictions" in said

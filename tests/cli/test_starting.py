@@ -99,7 +99,7 @@ def test_deciding_imports_what_decides(tmp_path: Path) -> None:
         "papers",
         "loop.report",
         "loop.explain",
-        "loop.counterfactual",
+        "loop.evaluate",
     }
     assert not {f"heedful.{name}" for name in unused} & loaded
 

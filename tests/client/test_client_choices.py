@@ -50,7 +50,7 @@ def test_choices_from_question_to_standing(client: Any) -> None:
     report = loop.report().prediction
     assert (report.answers, report.baseline, report.series[-1].answers) == (30, 0.5, 10)
     assert client.loop("cars").report().prediction is None
-    assert loop.replay("preference-gp").comparisons == 30
+    assert loop.evaluate("preference-gp").learners[1].values[0].comparisons == 30
     with pytest.raises(ValueError, match="standing: expected a loop of choices"):
         client.loop("cars").standing()
     assert "send choice" in loop.feedback(d, thumb="up").reason

@@ -55,7 +55,7 @@ def test_what_is_known_of_a_loop_of_grades(films: Any) -> None:
     assert found is not None
     assert (found.answers, found.series[-1].answers) == (36, 12)
     assert films.loop("cars").report().prediction is None
-    assert loop.replay("prank").predicted == 36
+    assert loop.evaluate("prank").learners[-1].values[0].comparisons == 36
 
 
 def test_a_fallback_predicts_nothing(tmp_path: Path) -> None:

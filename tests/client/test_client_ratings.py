@@ -75,7 +75,7 @@ def test_what_is_known_of_a_loop_of_ratings(films: Any) -> None:
     assert found is not None
     assert (found.answers, found.series[-1].answers) == (36, 12)
     assert films.loop("cars").report().prediction is None
-    assert loop.replay("item-mean").predicted == 36
+    assert loop.evaluate("item-mean").learners[-1].values[0].comparisons == 36
     assert loop.weights() == {}
 
 

@@ -90,7 +90,7 @@ def exported(loop: Loop) -> str:
 def commands(kind: str, folder: Path) -> str:
     """What commands print, in words and as JSON; `folder`, with the loop in it, is the working directory."""
     spec = {"ranking": "perceptron", "grades": "prank:n_ranks=5", "ratings": "item-mean", "choices": "gp"}[kind]
-    lines = ["report", f"explain {{}} {LAST[kind]}", "explain {} d0", f"replay {{}} --learner {spec}", "doctor"]
+    lines = ["report", f"explain {{}} {LAST[kind]}", "explain {} d0", f"evaluate {{}} --learner {spec}", "doctor"]
     lines += ["decide {} --person p0 --id cli", *(["standing"] if kind == "choices" else []), "undo {} e3"]
     lines += ["forget {} p0 --yes"]
     told = []

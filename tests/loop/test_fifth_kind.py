@@ -227,7 +227,7 @@ def test_a_snapshot_and_a_restart_change_nothing(tmp_path: Path) -> None:
         assert (loop.weights, loop.rank(), loop.notes) == (weights, shown, [])
 
 
-def test_explained_replayed_reported(loop: Loop) -> None:
+def test_explained_evaluated_reported(loop: Loop) -> None:
     taught(loop, 20)
     decision = loop.decide(id="last")
     why = loop.explain("last")
@@ -238,14 +238,13 @@ def test_explained_replayed_reported(loop: Loop) -> None:
     assert sum(moved.by for moved in why.lessons) == pytest.approx(why.margin)
     x = encoded(loop, "last")
     assert why.first == max(decision.shown, key=lambda name: float(x[name] @ list(w.values())))
-    again = loop.replay(FIFTH)
-    assert (again.lessons, again.comparisons) == (20, 60.0)
-    assert again.agreement is not None
-    assert 0.5 < again.agreement < 1.0
-    slow = loop.replay(f"{FIFTH}:rate=1e-9")
+    again, slow = loop.evaluate(f"{FIFTH}:rate=1e-9").learners
+    assert (again.lessons, again.values[0].comparisons) == (20, 60)
+    assert again.values[0].value is not None
+    assert 0.5 < again.values[0].value < 1.0
     assert slow.lessons == 20
     with pytest.raises(ValueError, match="expected one of the best and the worst"):
-        loop.replay("fair-pairs")
+        loop.evaluate("fair-pairs")
     found = loop.report()
     assert (found.decisions, found.feedback.given, found.learned.answered + found.control.answered) == (21, 20, 20)
     assert found.difference is None
@@ -387,9 +386,9 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     got = heedful("explain best d1 {} {}", *own)
     assert got.code == 0
     assert "the margin is to the mean of the others" in got.out
-    got = heedful("replay best --json {} {}", *own)
-    assert [fold["comparisons"] for fold in got.json] == [6.0]
-    assert heedful("replay best {} {}", *own).code == 0
+    got = heedful("evaluate best --json {} {}", *own)
+    assert [each["values"][0]["comparisons"] for each in got.json["learners"]] == [6]
+    assert heedful("evaluate best {} {}", *own).code == 0
     got = heedful("report best {} {}", *own)
     assert got.code == 0
     assert "The best of four says nothing of how good the four were" in got.out

@@ -821,7 +821,7 @@ def test_an_explanation_adds_up(folder: Path, learner: str) -> None:
             loop.explain("nobody")
 
 
-def test_a_replay_is_the_loop_that_another_learner_would_have_been(folder: Path) -> None:
+def test_an_evaluation_folds_the_loop_that_another_learner_would_have_been(folder: Path) -> None:
     """Of the same decisions and answers; with its own learner it is the loop itself. It changes nothing."""
     loops = {spec: small_loop(folder / spec[:4], spec, shrink=2.0) for spec in ("perceptron", "second-order")}
     for loop in loops.values():
@@ -833,25 +833,25 @@ def test_a_replay_is_the_loop_that_another_learner_would_have_been(folder: Path)
     for spec, loop in loops.items():
         for other, made in loops.items():
             before = bits(loop), counts(loop), loop.version
-            replayed = loop.replay(other)
+            replayed = loop.evaluate(other).learners[-1]
             assert replayed.weights == made.weights
             assert (replayed.learner, replayed.lessons) == (other, 8)
             assert (bits(loop), counts(loop), loop.version) == before
         for nonsense in ("nobody", "convex", "convex:radius=-1"):
             with pytest.raises(ValueError, match=r"learner|radius"):
-                loop.replay(nonsense)
+                loop.evaluate(nonsense)
         assert loop.verify() == [], spec
         loop.close()
 
 
-def test_a_learner_of_its_own_proposals_alone_replays_what_another_swapped(folder: Path) -> None:
+def test_a_learner_of_its_own_proposals_alone_folds_what_another_swapped(folder: Path) -> None:
     """A list in which another learner swapped neighbours is none of its own: corrections of it say nothing to it."""
     with small_loop(folder / "swapped", control=0.0) as loop:
         for t in range(12):
             d = loop.decide(id=f"d{t}")
             loop.feedback(d.id, clicks=[d.shown[1]], id=f"e{t}")
             loop.feedback(d.id, better=[d.shown[2]], id=f"b{t}")
-        replayed = loop.replay("dueling-bandit")
+        replayed = loop.evaluate("dueling-bandit").learners[-1]
         assert replayed.lessons == 0
         assert set(replayed.weights.values()) <= {0.0, 1.0}
 
@@ -966,4 +966,4 @@ def test_what_is_for_simulations_alone_is_no_learner_of_a_loop(tmp_path: Path) -
         with pytest.raises(ValueError, match=f"^learner: expected one for loops, got {name}, .* simulations alone: "):
             small_loop(tmp_path / name, name)
     with small_loop(tmp_path / "loop") as loop, pytest.raises(ValueError, match=r"^learner: expected one for loops"):
-        loop.replay("random-order")
+        loop.evaluate("random-order")

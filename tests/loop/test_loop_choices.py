@@ -642,19 +642,19 @@ def test_an_answer_against_all_others_is_counted(folder: Path) -> None:
         assert loop.report().feedback.contradictory == 1
 
 
-def test_replay_says_what_another_learner_had_predicted(folder: Path) -> None:
+def test_an_evaluation_says_what_another_learner_had_predicted(folder: Path) -> None:
     with choice_loop(folder / "l", "hierarchical-gp", control=0.3) as loop:
         taught(loop, 60)
-        mine, alone = loop.replay("hierarchical-gp"), loop.replay("preference-gp")
+        mine, alone = loop.evaluate("preference-gp").learners
         told = loop.report().prediction
         assert told is not None
-        assert (mine.lessons, mine.comparisons) == (60, 60)
-        assert mine.agreement == pytest.approx(told.score)  # the very same states
-        assert mine.agreement is not None
-        assert alone.agreement is not None
-        assert mine.agreement > 0.5 < alone.agreement
+        [own], [other] = mine.values, alone.values
+        assert (mine.lessons, own.comparisons) == (60, 60)
+        assert own.value is not None
+        assert other.value is not None
+        assert own.value > 0.5 < other.value
         with pytest.raises(ValueError, match="learner: expected one of choices"):
-            loop.replay("perceptron")
+            loop.evaluate("perceptron")
 
 
 def test_lessons_in_words(folder: Path) -> None:

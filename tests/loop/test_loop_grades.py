@@ -138,7 +138,7 @@ def test_only_grading_loops_speak_of_grades(folder: Path) -> None:
         assert "grades" not in plain(loop.report())
         assert plain(loop.explain(d.id)).keys().isdisjoint({"grade", "between"})
         loop.feedback(d.id, grade={"i0": 1, "i1": 7})
-        assert plain(loop.replay("perceptron")).keys().isdisjoint({"error", "predicted"})
+        assert [each.name for each in loop.evaluate("perceptron").measures] == ["swapped pairs"]
         with pytest.raises(
             ValueError, match="predict: expected a loop that predicts something, got one of pairwise-logistic"
         ):
@@ -370,25 +370,25 @@ def test_a_learner_without_a_direction_has_nothing_to_take_apart(folder: Path) -
         assert "has no one direction" in told.because
 
 
-def test_replay_says_how_far_another_learner_would_have_been_off(folder: Path) -> None:
+def test_an_evaluation_says_how_far_another_learner_would_have_been_off(folder: Path) -> None:
     """Each grade is predicted before it is learned; the loop's own learner is off as its report says, where what was
     told was all there was to predict."""
     with small_loop(folder / "l", "averaged-prank:n_ranks=5", control=0.0, shrink=2.0) as loop:
         taught(loop, 60)
         before = bits(loop)
-        own = loop.replay("averaged-prank:n_ranks=5")
+        [own] = loop.evaluate("averaged-prank:n_ranks=5").learners
         measured = loop.report().prediction
         assert measured is not None
-        assert (own.predicted, own.lessons, own.agreement, own.comparisons) == (180, 60, None, 0.0)
-        assert own.error == measured.score
+        assert (own.values[0].comparisons, own.values[0].people, own.lessons) == (180, 5, 60)
+        assert own.values[0].value == pytest.approx(measured.score)  # as all answered as often
         assert own.weights == loop.weights
         assert measured.difference is not None
         assert measured.difference.people == 5
-        constant = loop.replay("constant-rank")
-        assert (constant.predicted, constant.weights) == (180, {})
-        assert constant.error == measured.baseline
+        constant = loop.evaluate("constant-rank").learners[-1]
+        assert (constant.values[0].comparisons, constant.weights) == (180, {})
+        assert constant.values[0].value == pytest.approx(measured.baseline)
         for spec in ("prank", "multiclass", "widrow-hoff:eta=0.1"):
-            assert loop.replay(spec).error is not None
+            assert loop.evaluate(spec).learners[-1].values[0].value is not None
         assert bits(loop) == before
 
 
@@ -402,7 +402,7 @@ def test_replay_says_how_far_another_learner_would_have_been_off(folder: Path) -
 )
 def test_a_learner_of_another_interaction_is_refused_by_name(folder: Path, made: str, asked: str, told: str) -> None:
     with small_loop(folder / "l", made) as loop, pytest.raises(ValueError, match="learner") as refused:
-        loop.replay(asked)
+        loop.evaluate(asked)
     assert told in str(refused.value)
 
 
@@ -410,7 +410,7 @@ def test_a_log_that_holds_grades_is_not_said_to_hold_none(folder: Path) -> None:
     with small_loop(folder / "l", "perceptron") as loop:
         loop.feedback(loop.decide(id="d").id, grade={"i1": 2, "i2": 3})
         with pytest.raises(ValueError, match="this loop learns orders, and does not fix how many grades there are"):
-            loop.replay("prank:n_ranks=5")
+            loop.evaluate("prank:n_ranks=5")
 
 
 def test_lessons_say_what_was_graded(folder: Path) -> None:
@@ -589,7 +589,7 @@ def test_weights_that_overflow_are_a_caveat(folder: Path) -> None:
         assert early.prediction["between"] is not None
         assert early.because != told
         json.dumps(plain(late), allow_nan=False)
-        said = plain(loop.replay(loop.manifest.learner))
+        said = plain(loop.evaluate())["learners"][0]
         assert None in said["weights"].values()
         assert said["lessons"] == 30
         assert loop.verify() == []

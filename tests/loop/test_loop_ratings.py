@@ -161,7 +161,7 @@ def test_only_loops_of_ratings_speak_of_them(folder: Path) -> None:
         assert "prediction" not in plain(loop.report())
         assert "rating" not in plain(loop.explain(d.id))
         loop.feedback(d.id, rating={"i0": 1, "i1": 7})
-        assert plain(loop.replay("perceptron")).keys().isdisjoint({"error", "predicted"})
+        assert [each.name for each in loop.evaluate("perceptron").measures] == ["swapped pairs"]
         assert all(
             b"redicted" not in event.payload.encode() for event in loop.projection.log.events(kinds=["decision"])
         )
@@ -745,11 +745,12 @@ def test_another_learner_is_asked_before_it_learns(folder: Path, spec: str) -> N
             expected = learner.ratings(state, SlateContext(t % 5, items[order]))
             off += np.abs((np.clip(expected, 1, 5) if t else 3.0) - ratings[order]).tolist()
             state = learner.update(state, SlateContext(t % 5, np.sort(items)), items, SlateRatings(items, ratings))
-        found = loop.replay(spec)
-        assert (found.lessons, found.predicted) == (30, 90)
-        assert found.error == pytest.approx(np.mean(off))
-        assert found.agreement is not None
-        assert 0.0 <= found.agreement <= 1.0
+        found = loop.evaluate(spec).learners[-1]
+        error, pairs = found.values
+        assert (found.lessons, error.comparisons) == (30, 90)
+        assert error.value == pytest.approx(np.mean(off))  # as all answered as often
+        assert pairs.value is not None
+        assert 0.0 <= pairs.value <= 1.0
 
 
 def test_another_learner_is_a_name(folder: Path) -> None:
@@ -757,29 +758,29 @@ def test_another_learner_is_a_name(folder: Path) -> None:
         rating_loop(folder / "l") as loop,
         pytest.raises(ValueError, match="learner: expected its name, such as bmf, got 5"),
     ):
-        loop.replay(5)  # type: ignore[arg-type]
+        loop.evaluate(5)  # type: ignore[arg-type]
 
 
-def test_agreement_counts_pairs_that_one_answer_rates_differently(folder: Path) -> None:
+def test_pairs_in_order_are_those_that_one_answer_rates_differently(folder: Path) -> None:
     with rating_loop(folder / "l", "item-mean", n_items=3, control=0.0) as loop:
         for t, ratings in enumerate(({"i0": 5, "i1": 1, "i2": 1}, {"i0": 4, "i1": 2, "i2": 3})):
             loop.record(["i0", "i1", "i2"], ["i0", "i1", "i2"], id=f"d{t}", person=f"p{t}")
             loop.feedback(f"d{t}", rating=ratings)
-        found = loop.replay("item-mean")
+        found, random = loop.evaluate("random-item").learners
         # At first all are alike: two pairs count half. Then 0 before 1 and 2 is right twice, 1 and 2 are alike.
-        assert (found.comparisons, found.agreement) == (5.0, (1.0 + 2.0 + 0.5) / 5.0)
-        assert loop.replay("random-item")._replace(learner="") == found._replace(
-            learner="", agreement=None, comparisons=0.0, error=None, predicted=0
-        )
+        assert (found.values[1].comparisons, found.values[1].people) == (5, 2)
+        assert found.values[1].value == pytest.approx((1.0 / 2.0 + 2.5 / 3.0) / 2.0)  # each of two people counts alike
+        assert [value.value for value in random.values] == [None, None]
+        assert random.values[0].refused == "it predicts nothing of the sort"
 
 
 def test_other_learners_do_not_fit(folder: Path) -> None:
     with rating_loop(folder / "l") as loop:
         for spec in ("perceptron", "prank:n_ranks=5"):
             with pytest.raises(ValueError, match="learner: expected one of ratings, such as bmf, got"):
-                loop.replay(spec)
+                loop.evaluate(spec)
     with small_loop(folder / "other") as loop, pytest.raises(ValueError, match="what is better, got bmf"):
-        loop.replay("bmf")
+        loop.evaluate("bmf")
 
 
 def test_the_report_by_hand(folder: Path) -> None:

@@ -99,7 +99,7 @@ def test_what_decides_learns_and_explains_is_the_same_as_of_whole_objects(tmp_pa
         assert [moved._replace(seq=0) for moved in ours.lessons] == [moved._replace(seq=0) for moved in theirs.lessons]
         assert ours._replace(lessons=()) == theirs._replace(lessons=())
         assert {part.name for part in ours.features} & {"bm25", "clicks_7d"}
-        assert loop.replay("perceptron").agreement == other.replay("perceptron").agreement
+        assert loop.evaluate("perceptron") == other.evaluate("perceptron")
         assert loop.rank(said(1), person="p1") == other.rank(
             [{"id": e["id"], "features": x} for e, x in zip(said(1), by_hand(said(1), there).tolist())], person="p1"
         )

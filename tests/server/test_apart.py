@@ -56,7 +56,7 @@ ROUTES = [
     Route("POST", f"{LOOP}/undo", "feedback", {"event": "e"}),
     Route("POST", f"{LOOP}/rollback", "admin", {"to": 3, "id": "back"}),
     Route("POST", f"{LOOP}/rank", "read", {"person": "p"}),
-    Route("POST", f"{LOOP}/replays", "read", {"learner": "perceptron"}),
+    Route("POST", f"{LOOP}/evaluations", "read", {"learners": ["perceptron"]}),
     Route("GET", f"{LOOP}/weights", "read"),
     Route("GET", f"{LOOP}/report", "read"),
     Route("GET", f"{LOOP}/standing", "read", status=422),  # of loops of choices alone

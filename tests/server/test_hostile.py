@@ -232,7 +232,7 @@ def test_no_json(ask: Caller, body: bytes) -> None:
         f"{CARS}/undo",
         f"{CARS}/rollback",
         f"{CARS}/activate",
-        f"{CARS}/replays",
+        f"{CARS}/evaluations",
         "/v1/loops",
     ):
         if body or target != DECIDE:  # without a body all are asked for
@@ -299,7 +299,7 @@ def test_odd_values_in_every_field(ask: Caller, odd: Any) -> None:
         "feedback": ({"decision": "nobody"}, schema.Feedback.__struct_fields__),
         "activate": ({"decision": "nobody"}, schema.Activate.__struct_fields__),
         "undo": ({"event": "nobody"}, schema.Undo.__struct_fields__),
-        "replays": ({"learner": "nobody"}, schema.Replay.__struct_fields__),
+        "evaluations": ({"learners": ["nobody"]}, schema.Evaluate.__struct_fields__),
     }
     for route, (body, fields) in base.items():
         bodies = [odd, [odd] if route != "feedback" else {"decision": "D", "x": odd}, body | {"log is closed": odd}]
@@ -307,7 +307,7 @@ def test_odd_values_in_every_field(ask: Caller, odd: Any) -> None:
         for each in bodies:
             answer = ask.send("POST", f"{CARS}/{route}", msgspec.msgpack.encode(each), content_type=MSGPACK)
             if answer.status == 200:
-                assert route in ("decisions", "records", "feedback", "activate"), (route, each, answer)
+                assert route in ("decisions", "records", "feedback", "activate", "evaluations"), (route, each, answer)
                 assert route != "feedback" or {each["status"] for each in answer.value} <= {"rejected"}, answer
                 continue
             assert answer.kind in ("bad-input", "malformed", "rejected"), (route, each, answer)
@@ -363,7 +363,7 @@ BODIES = (
 )
 
 
-@given(st.sampled_from(["decisions", "records", "activate", "undo", "replays", "feedback"]), BODIES)
+@given(st.sampled_from(["decisions", "records", "activate", "undo", "evaluations", "feedback"]), BODIES)
 @examples(150)
 def test_anything_at_all(url: str, route: str, body: Any) -> None:
     if route == "feedback" and isinstance(body, dict):
@@ -443,7 +443,7 @@ def test_control_characters_in_ids(ask: Caller, control: str) -> None:
 
 def test_unknown_fields_by_the_thousand(ask: Caller) -> None:
     many = {f"field{i}": i for i in range(50_000)}
-    for target in (DECIDE, f"{CARS}/records", f"{CARS}/undo", f"{CARS}/rollback", f"{CARS}/replays", "/v1/loops"):
+    for target in (DECIDE, f"{CARS}/records", f"{CARS}/undo", f"{CARS}/rollback", f"{CARS}/evaluations", "/v1/loops"):
         found = refused(ask.post(target, many), "bad-input")
         assert len(found["detail"]) < 500
     found = refused(ask.post(FEEDBACK, {"decision": "D", **many}), "bad-input", field="feedback")

@@ -399,8 +399,8 @@ def test_a_loop_over_http_is_the_loop(ask: Caller, folder: Path) -> None:
         assert ok(ask.get(f"{cars}/weights?person=p1"))["weights"] == loop.weights_of("p1")
         explained = ok(ask.get(f"{cars}/decisions/d19/explanation"))
         assert explained == json.loads(json.dumps(_plain(loop.explain("d19"))))
-        replayed = ok(ask.post(f"{cars}/replays", {"learner": "second-order:epsilon=0.1"}))
-        assert replayed == json.loads(json.dumps(_plain(loop.replay("second-order:epsilon=0.1"))))
+        evaluated = ok(ask.post(f"{cars}/evaluations", {"learners": ["second-order:epsilon=0.1"]}))
+        assert evaluated == json.loads(json.dumps(_plain(loop.evaluate("second-order:epsilon=0.1"))))
         forgotten = ok(ask("DELETE", f"{cars}/people/p1"))
         assert forgotten == {**loop.forget("p1")._asdict(), "exports": [], "erased": True}
         assert ok(ask("DELETE", f"{cars}/people/p1"))["events"] == 0
@@ -615,10 +615,13 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
     ("undo", {}, "event"),
     ("undo", {"event": "a\0"}, "event"),
     ("undo", {"event": "E", "time": 1}, "body"),
-    ("replays", {}, "learner"),
-    ("replays", {"learner": "os:system"}, "learner"),
-    ("replays", {"learner": "second-order:epsilon=x"}, "learner"),
-    ("replays", {"learner": "perceptron", "x": 1}, "body"),
+    ("evaluations", {"learners": "perceptron"}, "learners"),
+    ("evaluations", {"learners": ["os:system"]}, "learner"),
+    ("evaluations", {"learners": ["second-order:epsilon=x"]}, "learner"),
+    ("evaluations", {"learners": ["perceptron@x"]}, "learner"),
+    ("evaluations", {"learners": ["perceptron"] * 11}, "learners"),
+    ("evaluations", {"alpha": 2}, "alpha"),
+    ("evaluations", {"learners": ["perceptron"], "x": 1}, "body"),
 ]
 
 
@@ -786,7 +789,7 @@ PATHS = {
     "/v1/loops/{loop}/undo": {"POST"},
     "/v1/loops/{loop}/rollback": {"POST"},
     "/v1/loops/{loop}/rank": {"POST"},
-    "/v1/loops/{loop}/replays": {"POST"},
+    "/v1/loops/{loop}/evaluations": {"POST"},
     "/v1/loops/{loop}/weights": {"GET", "HEAD"},
     "/v1/loops/{loop}/report": {"GET", "HEAD"},
     "/v1/loops/{loop}/standing": {"GET", "HEAD"},
@@ -1074,7 +1077,7 @@ UNREADABLE = [
 ]
 
 
-@pytest.mark.parametrize("route", ["decisions", "feedback", "records", "activate", "undo", "replays"])
+@pytest.mark.parametrize("route", ["decisions", "feedback", "records", "activate", "undo", "evaluations"])
 @pytest.mark.parametrize(("headers", "body", "kind", "field"), UNREADABLE)
 def test_what_cannot_be_read(
     plain: Caller, folder: Path, route: str, headers: dict[str, str], body: bytes, kind: str, field: str

@@ -50,7 +50,6 @@ def test_every_field_of_a_loop_of_choices_is_described(url: str, folder: Path) -
     """What only such loops say, too; and they say all that is described but what is of others."""
     choice_loop(folder / "described.heedful").close()
     path, others = "/v1/loops/described", {"grades", "ratings", "thumbs", "query_features"}
-    no_number = {"error": None, "predicted": None}  # only a replay of numbers says these
     with closing(Caller(url)) as ask:
         decision = ok(ask.post(f"{path}/decisions", {"candidates": [*NAMES[:3], "x"], "id": "d", "person": "p"}))
         ok(ask.post(f"{path}/feedback", {"decision": "d", "choice": "first"}))
@@ -60,7 +59,7 @@ def test_every_field_of_a_loop_of_choices_is_described(url: str, folder: Path) -
             (ok(ask.get(path)), schema.Loop),
             (decision, schema.Decision),
             (explanation, schema.Explanation),
-            (ok(ask.post(f"{path}/replays", {"learner": "hierarchical-gp"})) | no_number, schema.Replayed),
+            (ok(ask.post(f"{path}/evaluations", {"learners": ["hierarchical-gp"]})), schema.Evaluation),
             (report, schema.Report),
             (report["prediction"], schema.PredictionReport),
             (report["prediction"]["series"][0], schema.PredictionWindow),
@@ -90,7 +89,7 @@ def test_what_is_no_choice_is_a_problem_by_name(ask: Caller, folder: Path) -> No
     is_problem(ask.post(f"{path}/decisions", {"show": 1}), "bad-input", "show")
     is_problem(ask.post(f"{path}/decisions", {"prior": {"i0": 1}}), "bad-input", "prior")
     is_problem(ask.send("POST", f"{path}/decisions", raw_numbers([[1.0]]), content_type=FLOAT32), "bad-input", "body")
-    is_problem(ask.post(f"{path}/replays", {"learner": "perceptron"}), "bad-input", "learner")
+    is_problem(ask.post(f"{path}/evaluations", {"learners": ["perceptron"]}), "bad-input", "learner")
     is_problem(ask.get(f"{path}/standing?who=p"), "bad-input", "query")
 
 

@@ -61,7 +61,7 @@ def test_every_field_of_a_grading_loop_is_described(url: str, folder: Path) -> N
             (ok(ask.get(path)), schema.Loop),
             (decision, schema.Decision),
             (ok(ask.get(f"{path}/decisions/d/explanation")), schema.Explanation),
-            (ok(ask.post(f"{path}/replays", {"learner": "prank"})), schema.Replayed),
+            (ok(ask.post(f"{path}/evaluations", {"learners": ["prank"]})), schema.Evaluation),
             (report, schema.Report),
             (report["prediction"], schema.PredictionReport),
             (report["prediction"]["series"][0], schema.PredictionWindow),
@@ -82,7 +82,7 @@ def test_what_is_no_grade_is_a_problem_by_name(ask: Caller, folder: Path) -> Non
     assert "send them as grade" in said.value["detail"]
     answers = ok(ask.post(f"{path}/feedback", [{"decision": "d", "clicks": []}, {"decision": "d", "grade": {"i0": 1}}]))
     assert [answer["status"] for answer in answers] == ["rejected", "applied"]
-    said = ask.post(f"{path}/replays", {"learner": "perceptron"})
+    said = ask.post(f"{path}/evaluations", {"learners": ["perceptron"]})
     is_problem(said, "bad-input", "learner")
 
 
@@ -121,13 +121,13 @@ def test_what_is_no_number_any_more_is_null_and_described_so(ask: Caller, folder
     path = f"/v1/loops/{name}"
     assert ok(ask.get(path))["caveats"] == [caveat]
     explained = ok(ask.get(f"{path}/decisions/d29/explanation"))
-    replayed = ok(ask.post(f"{path}/replays", {"learner": "widrow-hoff:eta=1e20"}))
+    evaluated = ok(ask.post(f"{path}/evaluations", {"learners": ["widrow-hoff:eta=1e20"]}))
     weights = ok(ask.get(f"{path}/weights"))
     assert explained["margin"] is None
     assert None in [part["counts"] for part in explained["features"]]
-    for value, struct in ((explained, schema.Explanation), (replayed, schema.Replayed), (weights, schema.Weights)):
+    for value, struct in ((explained, schema.Explanation), (evaluated, schema.Evaluation), (weights, schema.Weights)):
         assert msgspec.to_builtins(msgspec.convert(value, struct)) == value
-    for value in (replayed, weights):
+    for value in (evaluated["learners"][1], weights):
         assert None in value["weights"].values()
     described = json.loads(description())["components"]["schemas"]
     assert {"type": "null"} in described["Explanation"]["properties"]["margin"]["anyOf"]

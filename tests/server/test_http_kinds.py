@@ -72,11 +72,11 @@ def test_a_loop_over_http_is_the_loop(ask: Caller, kind: Kind, folder: Path, tmp
                 assert ok(ask("DELETE", f"{path}/items/i7"))["withdrawn"] == loop.withdraw("i7")
         for what in ("d0", "d22", "d23"):
             assert ok(ask.get(f"{path}/decisions/{what}/explanation")) == as_json(loop.explain(what))
-        again = ask.post(f"{path}/replays", {"learner": kind.other})
+        again = ask.post(f"{path}/evaluations", {"learners": [kind.other]})
         if kind.own:
             assert again.status == 422  # nobody names code over the network
         else:
-            assert ok(again) == as_json(loop.replay(kind.other))
+            assert ok(again) == as_json(loop.evaluate(kind.other))
         assert ok(ask.get(f"{path}/weights?person=p1"))["weights"] == loop.weights_of("p1")
         assert ok(ask.get(f"{path}/weights"))["weights"] == loop.weights
         assert ok(ask.post(f"{path}/rank", {}))["ranking"] == list(loop.rank())

@@ -58,7 +58,7 @@ def test_every_field_of_a_loop_of_ratings_is_described(url: str, folder: Path) -
             (ok(ask.get(path)), schema.Loop),
             (decision, schema.Decision),
             (explanation, schema.Explanation),
-            (ok(ask.post(f"{path}/replays", {"learner": "bmf"})), schema.Replayed),
+            (ok(ask.post(f"{path}/evaluations", {"learners": ["bmf"]})), schema.Evaluation),
             (report, schema.Report),
             (report["prediction"], schema.PredictionReport),
             (report["prediction"]["series"][0], schema.PredictionWindow),
@@ -91,7 +91,7 @@ def test_what_is_no_rating_is_a_problem_by_name(ask: Caller, folder: Path) -> No
     is_problem(ask.post(f"{path}/decisions", {"candidates": [{"id": "i0"}]}), "bad-input", "candidates")
     is_problem(ask.post(f"{path}/decisions", {"repeats": "yes"}), "bad-input", "repeats")
     is_problem(ask.send("POST", f"{path}/decisions", raw_numbers([[1.0]]), content_type=FLOAT32), "bad-input", "body")
-    is_problem(ask.post(f"{path}/replays", {"learner": "perceptron"}), "bad-input", "learner")
+    is_problem(ask.post(f"{path}/evaluations", {"learners": ["perceptron"]}), "bad-input", "learner")
 
 
 def test_a_number_that_is_none_is_refused_in_msgpack(url: str, folder: Path) -> None:

@@ -503,7 +503,7 @@ def test_who_follows_is_told_what_the_log_says(url: str) -> None:
 def test_those_who_follow_are_told_a_few_at_a_time(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a thousand are told takes a tenth of a second: others have a turn between them."""
     turns, told = [0], list[int]()
-    was = Round.told
+    was = Round.select
 
     def noted(self: Round, *rest: Any) -> Any:
         if self.events:
@@ -518,7 +518,7 @@ def test_those_who_follow_are_told_a_few_at_a_time(url: str, monkeypatch: pytest
     monkeypatch.setattr("heedful.server.events.LOOK", 60.0)
     with closing(Caller(url)) as ask, following(url, 60, "?kinds=decision") as streams:
         for n in range(2):
-            monkeypatch.setattr(Round, "told", was if n == 0 else noted)
+            monkeypatch.setattr(Round, "select", was if n == 0 else noted)
             assert ask.post(DECIDE, {"id": f"d{n}", "candidates": ["i1", "i2"]}).status == 200
             for stream in streams:
                 assert next(stream).data["id"] == f"d{n}"

@@ -132,7 +132,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("POST", "/v1/loops/{loop}/rollback", {"to": 5, "id": "back", "reason": "it was better"}),
     ("POST", "/v1/loops/{loop}/activate", {"decision": "d2", "time": "2026-01-31T12:00:00Z"}),
     ("POST", "/v1/loops/{loop}/undo", {"event": "e0"}),
-    ("POST", "/v1/loops/{loop}/replays", {"learner": "second-order:epsilon=0.1"}),
+    ("POST", "/v1/loops/{loop}/evaluations", {"learners": ["second-order:epsilon=0.1"]}),
     ("PUT", "/v1/loops/{loop}/items", [{"id": "fresh", "f0": 1.0}]),
     ("DELETE", "/v1/loops/{loop}/items/{item}", None),
     ("GET", "/v1/loops/{loop}/decisions/{id}/explanation", None),

@@ -282,7 +282,7 @@ def test_a_learner_of_ones_own_is_named_by_who_starts_the_server(tmp_path: Path)
             new = {"name": "new", "items": [{"id": "a", "f": 1.0}, {"id": "b", "f": 2.0}], "learner": learner}
             problem_ = client.post("/v1/loops", json=new)
             assert problem_.status_code == 422, problem_.text
-            assert client.post("/v1/loops/a/replays", json={"learner": learner}).status_code == 422
+            assert client.post("/v1/loops/a/evaluations", json={"learners": [learner]}).status_code == 422
     check(folder / "b.heedful", told, 4)
 
 

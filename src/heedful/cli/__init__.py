@@ -82,10 +82,10 @@ COMMANDS = {
         "Say what a loop learned, how well answers were predicted, and what feedback was worth.",
         "heedful report cars --last 1000",
     ),
-    "replay": CommandEntry(
-        "explain:replay",
-        "Say what other learners would have made of the same log; nothing is changed.",
-        "heedful replay cars --learner second-order:epsilon=0.1",
+    "evaluate": CommandEntry(
+        "evaluate:evaluate",
+        "Say whether other learners would have been better, by the log, and how sure that is; nothing is changed.",
+        "heedful evaluate cars --learner second-order:epsilon=0.1 --learner pairwise-logistic",
     ),
     "import": CommandEntry(
         "exchange:import_",

@@ -111,7 +111,7 @@ class Client(_Client, Blocking):
     ) -> None:
         """`timeout`: seconds after which `decide` shows the caller's own order. `patience`: seconds for which
         everything else is asked again; what may have to go through a whole log may take ten minutes once connected,
-        `create`, `put_items`, `forget`, `explain`, `standing`, `report` and `replay`. After `failures` decisions in a
+        `create`, `put_items`, `forget`, `explain`, `standing`, `report` and `evaluate`. After `failures` decisions in a
         row without an answer nobody waits for the server for `pause` seconds. `insecure` sends a key over plain http to
         another machine. `transport`: httpx's, for certificates or a proxy of one's own."""
         self._set(timeout, patience, failures, pause)

@@ -20,7 +20,7 @@ from heedful.client.messages import MSGPACK, Call, answer_of
 from heedful.client.operations import MOST, SIZE, About, id_of, list_of
 from heedful.client.sync_async import Steps, either
 from heedful.data.frames import Frame, rows_in
-from heedful.loop.counterfactual import Replayed
+from heedful.loop.evaluate import Evaluation
 from heedful.loop.explain import Explanation
 from heedful.loop.interactions.comparison.standing import Standings
 from heedful.loop.loop import Forgotten, RolledBack
@@ -213,10 +213,11 @@ class LoopOperations(FeedbackOperations):
         return messages.read_as(reply, Report)
 
     @either
-    def replay(self, learner: str) -> Steps[Replayed]:
-        """Return what another learner, such as "second-order:epsilon=0.1", makes of the same log."""
-        call = Call("POST", self._path("replays"), messages.body({"learner": learner}))
-        return messages.read_as((yield from self._ask(call, long=True)), Replayed)
+    def evaluate(self, *learners: str, alpha: float = 0.05) -> Steps[Evaluation]:
+        """Return what the log says about the loop's own learner and others, such as "second-order:epsilon=0.1"."""
+        given = {"learners": list(learners), "alpha": alpha}
+        reply = yield from self._ask(Call("POST", self._path("evaluations"), messages.body(given)), long=True)
+        return messages.read_as(reply, Evaluation)
 
 
 class _PutReply(msgspec.Struct):

@@ -8,6 +8,7 @@ against every candidate m as `heedful.evaluation.confidence.Betting` does, on m 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +18,17 @@ from heedful.evaluation.confidence import HEADROOM
 Array = npt.NDArray[np.float64]
 
 CANDIDATES = 1000
+ROUNDING = 1e-9
+"""how far sums may be off"""
 STRIDE = 20
 """Every so many candidates are bet against first; those in between only where an end of the interval lies."""
 ROWS = 4096
 """how many people are looked at in one go: what they take stays in the processor's cache"""
 
 
-def ratio(part: Array, whole: Array, most: float = 1.0, alpha: float = 0.05) -> tuple[float, float, float]:
+def ratio(
+    part: npt.NDArray[np.floating[Any]], whole: npt.NDArray[np.floating[Any]], most: float = 1.0, alpha: float = 0.05
+) -> tuple[float, float, float]:
     """Return (value, low, high) of E part / E whole, from people in the order in which they came, (n,) each.
 
     The interval contains the ratio at all numbers of people at once with probability 1 - `alpha`, if people come
@@ -32,11 +37,11 @@ def ratio(part: Array, whole: Array, most: float = 1.0, alpha: float = 0.05) -> 
     a, w = np.asarray(part, float) / most, np.asarray(whole, float) / most
     if a.ndim != 1 or a.shape != w.shape:
         raise ValueError(f"part: expected one number for each of whole {w.shape}, got shape {a.shape}")
-    if not ((a >= 0.0) & (a <= w + 1e-12) & (w <= 1.0 + 1e-12)).all():
+    if not ((a >= -ROUNDING) & (a <= w + ROUNDING) & (w <= 1.0 + ROUNDING)).all():
         raise ValueError(f"part: expected 0 <= part <= whole <= {most:g}, got others")
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha: expected a number between 0 and 1, got {alpha!r}")
-    total = float(w.sum())
+    a, total = a.clip(0.0, w), float(w.sum())
     if total == 0.0:
         return 0.5, 0.0, 1.0
     value, limit = float(a.sum()) / total, math.log(2.0 / alpha)

@@ -1,6 +1,6 @@
 """One thing being taught in production: a log, its fold, the doors. `heedful.Loop` is all that most people need.
 
-loop       Loop: create, decide, feedback, undo, forget, replay, explain
+loop       Loop: create, decide, feedback, undo, forget, evaluate, explain
 records       the JSON door: what feedback may look like, what the log keeps of it, what is answered
 request    from names and attributes to indices and arrays
 settings   what a loop is founded on
@@ -11,7 +11,7 @@ projection     the fold as the log grows: one writer, immutable states for reade
 keeping    snapshots
 interactions  what differs from one kind of feedback to another, its model too: one instance a loop, which all ask
 explain    why a decision was made: fold again, look, change nothing
-counterfactual  replay: what another learner would have made of the log
+evaluate   what the log says about other learners, and how sure that is
 lessons    what was said, by name, the newest first
 report     what was learned, measured: learned lists against those left alone (comparison), what was predicted against
            what was answered (the interaction says), what feedback was worth

@@ -97,7 +97,7 @@ class _Past:
         """Return the model as it was: folded on from the newest state before it that was kept."""
         projection, model = self._ledger, self._ledger.fresh()
         for event, decision, feedback in projection.steps(
-            model, projection.before(model, self._version), self._version
+            [model], projection.before(model, self._version), self._version
         ):
             if event.seq not in projection.failed:
                 projection.teach(model, event, decision, feedback)
@@ -108,7 +108,7 @@ class _Past:
         projection, moved = self._ledger, list[Moved]()
         model = projection.fresh()
         before = margin(model)
-        for event, decision, feedback in projection.steps(model, 0, self._version):
+        for event, decision, feedback in projection.steps([model], 0, self._version):
             if event.seq in projection.failed or not projection.teach(model, event, decision, feedback):
                 continue
             after = margin(model)

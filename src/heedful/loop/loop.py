@@ -1,6 +1,6 @@
 """A loop: a learner that is taught in production, its log, and the fold between them.
 
-    decide -> show -> feedback -> decide better; undo, roll back, forget, replay, explain
+    decide -> show -> feedback -> decide better; undo, roll back, forget, evaluate, explain
 
 The log is the truth (`heedful.loop.log`). The model is the fold of its feedback, in the log's order and without what
 was undone. Every change is written first: a group of events is committed, then folded, then answered. Readers decide
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count, describe
+from heedful.core.validation import check_count
 from heedful.data.frames import Frame
 from heedful.features.encoding import UNSEEN, Encoding
 from heedful.loop import records, snapshots
@@ -35,7 +35,7 @@ from heedful.loop.request import Request, check_rows, encode_rows
 from heedful.loop.settings import Manifest, Settings, built_learner
 
 if TYPE_CHECKING:
-    from heedful.loop.counterfactual import Replayed
+    from heedful.loop.evaluate import Evaluation
     from heedful.loop.explain import Explanation
     from heedful.loop.history import LessonTold
     from heedful.loop.interactions.comparison.standing import Standings
@@ -616,14 +616,15 @@ class Loop:
 
         return explain(self.projection, records.check_id("decision", decision))
 
-    def replay(self, learner: str) -> Replayed:
-        """Return what another learner, such as "second-order:epsilon=0.1", makes of the same log. Raise ValueError if
-        there is no such learner."""
-        if not isinstance(learner, str):
-            raise ValueError(f"learner: expected its name, such as {self.manifest.learner}, got {describe(learner)}")
-        from heedful.loop.counterfactual import replay
+    def evaluate(self, *learners: str, alpha: float = 0.05) -> Evaluation:
+        """Return what the log says about the loop's own learner and others, such as "second-order:epsilon=0.1", and how
+        sure that is: each predicts every answer before it learns from it. "NAME@VERSION" is frozen at that version.
 
-        return replay(self.projection, learner)
+        Each interval misses with probability `alpha` at most. Raise ValueError if there is no such learner, if it does
+        not fit the loop, or if it fails on the log."""
+        from heedful.loop.evaluate import evaluate
+
+        return evaluate(self.projection, learners, alpha)
 
     def report(self, last: int = 10_000) -> Report:
         """Return what the loop learned, measured over its newest `last` decisions: learned lists against control lists,

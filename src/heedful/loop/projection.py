@@ -522,7 +522,7 @@ class Projection:
             if not from_scratch:
                 position = self._start(model, head)
             failed = len(self.failed)
-            for event, decision, feedback in self.steps(model, position, head):
+            for event, decision, feedback in self.steps([model], position, head):
                 self._teach(model, event, decision, feedback)
                 if len(self.failed) > failed:
                     break  # it may have stopped half-way: once more, without that lesson
@@ -582,9 +582,9 @@ class Projection:
                 yield event, self.decision(decided), records.decode_feedback(event.payload)
 
     def steps(
-        self, model: LoopModel, after: int = 0, up_to: int | None = None
+        self, models: Sequence[LoopModel], after: int = 0, up_to: int | None = None
     ) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
-        """Yield the same as `lessons`; a model that is made of items, too, takes in the events of items on the way."""
+        """Yield the same as `lessons`; models that are made of items, too, take in the events of items on the way."""
         if not self.interaction.folds_items:
             yield from self.lessons(after, up_to)
             return
@@ -595,7 +595,8 @@ class Projection:
             elif up_to is not None and event.seq > up_to:
                 return
             else:
-                self.offer(model, event)
+                for model in models:
+                    self.offer(model, event)
 
     def rebuild(self) -> None:
         """Fold the log again and publish the model."""

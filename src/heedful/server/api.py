@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from heedful.core.validation import describe
+from heedful.core.validation import check_between, describe
 from heedful.learners.registry import is_packaged
 from heedful.loop import Loop
 from heedful.loop.loop import Unerased
@@ -168,10 +168,18 @@ async def standing(request: ApiRequest) -> Any:
     return plain(await request.worker.read(partial(request.loop.standing, request.query.get("person"))))
 
 
-async def replay(request: ApiRequest) -> Any:
-    learner = check_packaged(request.given.get("learner"))
+MOST_LEARNERS = 10
+
+
+async def evaluation(request: ApiRequest) -> Any:
+    learners, alpha = request.given.get("learners", []), request.given.get("alpha", 0.05)
+    if not isinstance(learners, list) or len(learners) > MOST_LEARNERS:
+        raise ValueError(f"learners: expected a list of at most {MOST_LEARNERS} names, got {describe(learners)}")
+    check_between("alpha", alpha, 1e-6, 0.5)
+    for name in learners:
+        check_packaged(name.partition("@")[0] if isinstance(name, str) else name)
     with about_learner():
-        return plain(await request.worker.run(partial(request.loop.replay, learner)))
+        return plain(await request.worker.run(partial(request.loop.evaluate, *learners, alpha=alpha)))
 
 
 @contextmanager

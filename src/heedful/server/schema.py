@@ -174,10 +174,24 @@ class Rollback(_Body):
     reason: Annotated[str, Meta(max_length=1000)] | UnsetType = UNSET
 
 
-class Replay(_Body):
-    """Fold the log with another learner."""
+class Evaluate(_Body):
+    """Fold the log with the loop's own learner and others."""
 
-    learner: Annotated[str, Meta(examples=["second-order:epsilon=0.1"])]
+    learners: (
+        Annotated[
+            list[Annotated[str, Meta(max_length=500)]],
+            Meta(
+                max_length=10,
+                description="beside the loop's own; NAME@VERSION is frozen at that version",
+                examples=[["second-order:epsilon=0.1"]],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    alpha: (
+        Annotated[float, Meta(ge=1e-6, le=0.5, description="the probability with which an interval may miss; 0.05")]
+        | UnsetType
+    ) = UNSET
 
 
 class Answer(msgspec.Struct, kw_only=True):
@@ -320,18 +334,54 @@ class Explanation(msgspec.Struct, kw_only=True):
     ] = UNSET
 
 
-class Replayed(msgspec.Struct, kw_only=True):
-    """What another learner makes of the log."""
+class Measure(msgspec.Struct, kw_only=True):
+    """What learners are measured by."""
+
+    name: str
+    about: Annotated[str, Meta(description="what it is the mean of")]
+    missing: Annotated[str, Meta(description="why a log may not tell it")]
+    remedy: str
+    low: float
+    high: float
+    more_is_better: bool
+    most_weight: float
+    once: Annotated[bool, Meta(description="whether a decision counts with its first answer alone")]
+
+
+class Value(msgspec.Struct, kw_only=True):
+    """The value of a learner by one measure."""
+
+    measure: str
+    value: Annotated[float | None, Meta(description="null if the log cannot tell")]
+    low: Annotated[float | None, Meta(description="the ends of an interval that may be looked at at any time")]
+    high: float | None
+    comparisons: int
+    people: int
+    effective: Annotated[float, Meta(description="the effective sample size of the comparisons")]
+    difference: Annotated[float | None, Meta(description="to the loop's own learner; null for that one itself")]
+    difference_low: float | None
+    difference_high: float | None
+    verdict: Literal["better", "worse", "cannot be told", ""]
+    refused: Annotated[str, Meta(description='why the log cannot tell; "" if it can')]
+    remedy: str
+
+
+class LearnerEvaluation(msgspec.Struct, kw_only=True):
+    """What one learner would have made of the log."""
 
     learner: str
     lessons: int
     weights: dict[str, Learned]
-    agreement: float | None
-    comparisons: float
-    error: Annotated[
-        float | UnsetType, Meta(description="the mean of |predicted - given|, where numbers are predicted")
-    ] = UNSET
-    predicted: Annotated[int | UnsetType, Meta(description="how many answers that is over")] = UNSET
+    values: list[Value]
+
+
+class Evaluation(msgspec.Struct, kw_only=True):
+    """What the log says about learners, the loop's own first."""
+
+    learners: list[LearnerEvaluation]
+    measures: list[Measure]
+    alpha: float
+    after: Annotated[int, Meta(description="answers are compared from this version on")]
 
 
 class Arm(msgspec.Struct):

@@ -21,6 +21,7 @@ from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
 from heedful.loop.interactions.forms import Form
+from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.named import loop_learner
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.telling import Part
@@ -33,7 +34,7 @@ from heedful.loop.settings import Manifest, Settings
 from heedful.spaces.ranking import Ranking, WithBaseScore
 
 if TYPE_CHECKING:
-    from heedful.loop.counterfactual import Replayed
+    from heedful.loop.evaluate import Evaluation
     from heedful.loop.explain import Explanation, Moved
     from heedful.loop.interactions.coactive.model import Model
     from heedful.loop.interactions.comparison.standing import Standings
@@ -150,19 +151,6 @@ class Past(Protocol[M_co]):
 
     def context(self, decision: LoggedDecision) -> Context:
         """Return a decision with its arrays."""
-
-
-class Counterfactual(Protocol[M]):
-    """A replay of a log with another learner, which predicts each answer before it learns from it."""
-
-    model: M
-    """the model of that learner, before any lesson"""
-
-    def score(self, step: Step) -> None:
-        """Compare the model's prediction with an answer that it is about to learn."""
-
-    def result(self, spec: str, lessons: int) -> Replayed:
-        """Return what was found about the learner that `spec` names, after `lessons` lessons."""
 
 
 class Tally(Protocol):
@@ -346,9 +334,9 @@ class Interaction(Protocol[M]):
         """Return an explanation as lines and tables."""
         return telling.explanation(told)
 
-    def tell_replays(self, folds: Sequence[Replayed]) -> list[Part]:
-        """Return a replay of some learners as lines and tables, the loop's own learner first."""
-        return telling.agreements(folds, "nothing was answered so far that it can be compared with")
+    def tell_evaluation(self, found: Evaluation) -> list[Part]:
+        """Return what a log says about some learners as lines and tables, the loop's own learner first."""
+        return telling.evaluation(found)
 
     def findings(self, found: Report) -> Findings:
         """Return a report in words and pictures, for pages and commands: both arms, and predictions if any."""
@@ -488,8 +476,17 @@ class Interaction(Protocol[M]):
     def explain(self, decision: LoggedDecision, context: Context, past: Past[M]) -> Explanation:
         """Return why a decision was made. Raise LookupError if there was nothing to decide."""
 
-    def counterfactual(self, spec: str) -> Counterfactual[M]:
-        """Return a replay with the learner that `spec` names. Raise ValueError if there is none, or it does not fit."""
+    def candidate(self, spec: str) -> M:
+        """Return a model of the learner that `spec` names, which has learned nothing.
+
+        Raise ValueError if there is no such learner, or it does not fit."""
+
+    def measures(self) -> tuple[Measure, ...]:
+        """Return what learners are measured by on a log of this kind; the first leads."""
+
+    def compare(self, models: Sequence[M], step: Step) -> Sequence[Compared | None]:
+        """Return, by each measure, how the predictions of `models` compare with an answer that they have not learned
+        yet; None where it says nothing."""
 
     # ------------------------------------------------------------------------ reporting
 

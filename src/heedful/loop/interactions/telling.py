@@ -1,4 +1,4 @@
-"""What an interaction says of an explanation, a replay or a report: lines and tables, for commands and pages.
+"""What an interaction says of an explanation, an evaluation or a report: lines and tables, for commands and pages.
 
 Numbers are texts already. The command or page cuts long tables, and knows colours, widths and fonts.
 """
@@ -6,7 +6,7 @@ Numbers are texts already. The command or page cuts long tables, and knows colou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.core.formatting import brief, signed
@@ -14,13 +14,13 @@ from heedful.loop.interactions.findings import number
 from heedful.loop.interactions.findings import sentence as as_sentence
 
 if TYPE_CHECKING:
-    from heedful.loop.counterfactual import Replayed
+    from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.card import Card
     from heedful.loop.interactions.findings import Findings, Picture
 
 WEIGHTS = 5
-"""How many weights of a replayed learner are shown: the greatest."""
+"""How many weights of a learner are shown: the greatest."""
 
 
 class Line(NamedTuple):
@@ -79,31 +79,66 @@ def explanation(told: Explanation) -> list[Part]:
     return there([head, sentence(told.because), features_table(told), lessons_table(told)])
 
 
-# ---------------------------------------------------------------------------- a replay
+# ---------------------------------------------------------------------------- an evaluation
 
 
-def greatest(fold: Replayed) -> str:
-    """Return the greatest weights that a replayed learner ends with, as one text."""
-    found = sorted(fold.weights.items(), key=lambda each: (math.isfinite(each[1]), -abs(each[1])))[:WEIGHTS]
-    return ", ".join(f"{name} {signed(weight)}" for name, weight in found if weight)
+def greatest(found: LearnerEvaluation) -> str:
+    """Return the greatest weights that a learner ends with, as one text."""
+    weights = sorted(found.weights.items(), key=lambda each: (math.isfinite(each[1]), -abs(each[1])))[:WEIGHTS]
+    return ", ".join(f"{name} {signed(weight)}" for name, weight in weights if weight)
 
 
-def agreements(folds: Sequence[Replayed], unknown: str) -> list[Part]:
-    """Return how far each learner agrees with what people said; `unknown` says why that may be unknown."""
-    rows = []
-    for fold in folds:
-        share = "unknown" if fold.agreement is None else f"{fold.agreement:.1%}"
-        rows.append((fold.learner, f"{fold.lessons:,}", share, greatest(fold)))
-    parts: list[Part] = [replay_table(rows, ("agreement", "greatest weights"))]
-    if folds[0].agreement is None:
-        return [*parts, Line(f"Agreement is unknown: {unknown}.")]
-    told = f"Agreement is over {folds[0].comparisons:,.0f} comparisons; the first learner is the loop's own."
-    return [*parts, Line(told)]
+def evaluation(found: Evaluation) -> list[Part]:
+    """Return what a log says about learners: a table for each measure, what it is a mean of, and what may be said."""
+    parts: list[Part] = []
+    sure = f"{1.0 - found.alpha:.0%}"
+    for j, measure in enumerate(found.measures):
+        values = [each.values[j] for each in found.learners]
+        if not any(value.comparisons for value in values):
+            told = f"{measure.name.capitalize()}: the log cannot tell, because {values[0].refused}. {values[0].remedy}"
+            parts.append(Line(told))
+            continue
+        share = measure.low == 0.0 and measure.high == 1.0
+        rows = [
+            (each.learner, f"{each.lessons:,}", *_value(value, share), value.verdict)
+            for each, value in zip(found.learners, values)
+        ]
+        columns = ("learner", "lessons", measure.name, f"{sure} interval", "to the loop's own", "which is")
+        parts.append(Table("What the log says", columns, tuple(rows), (0, 3, 4, 5)))
+        known = next(value for value in values if value.comparisons)
+        by = f"By {known.comparisons:,} comparisons of {known.people:,} people, each of whom counts alike"
+        weighed = f" (as many as {known.effective:,.0f} of equal weight)" if _weighted(known) else ""
+        parts += [Line(measure.about), Line(f"{by}{weighed}.")]
+    told = "The first learner is the loop's own. Intervals may be looked at whenever you like"
+    parts.append(Line(f"{told}: each misses at any time with at most {found.alpha:.2g}."))
+    learned = [(each.learner, greatest(each)) for each in found.learners if greatest(each)]
+    weights = Table("What they learned", ("learner", "greatest weights"), tuple(learned), (0, 1))
+    return there([*parts, weights])
 
 
-def replay_table(rows: Sequence[tuple[str, ...]], columns: tuple[str, str], texts: tuple[int, ...] = (0, 3)) -> Table:
-    """Return a table of replayed learners: name, lessons, and two `columns` more; `texts` are the columns of text."""
-    return Table("The same log, by other learners", ("learner", "lessons", *columns), tuple(rows), texts)
+def _weighted(value: Value) -> bool:
+    return abs(value.effective - value.comparisons) > 0.5
+
+
+def _value(value: Value, share: bool) -> tuple[str, str, str]:
+    """Return a value, its interval, and its difference with its interval, as texts."""
+
+    def text(number: float | None, sign: bool = False) -> str:
+        if number is None:
+            return ""
+        if share:
+            return f"{number:+.1%}" if sign else f"{number:.1%}"
+        return signed(number) if sign else f"{number:.3f}"
+
+    if value.value is None:
+        return "unknown", "", ""
+    between = f"{text(value.low)} to {text(value.high)}"
+    if value.difference is None:
+        return text(value.value), between, ""
+    apart = (
+        f"{text(value.difference, True)} ({text(value.difference_low, True)} to {text(value.difference_high, True)})"
+    )
+    return text(value.value), between, apart
 
 
 # ---------------------------------------------------------------------------- a report

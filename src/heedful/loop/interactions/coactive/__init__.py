@@ -3,6 +3,7 @@ model (`model.Model`) has feature weights shared by all, and a state for each pe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,7 @@ from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
 from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
 from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
+from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step
 from heedful.loop.log import Event
@@ -27,7 +29,6 @@ from heedful.loop.settings import Manifest
 from heedful.spaces.ranking import difference
 
 if TYPE_CHECKING:
-    from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.findings import Findings
     from heedful.loop.report import Arm, Report
@@ -120,10 +121,6 @@ class Coactive(Interaction[Model]):
         """Return the features of the first and second item, and the feedback that moved them, as text."""
         return texts.explanation(told)
 
-    def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
-        """Return, for each replayed learner, the share of comparisons that it ranks as people did."""
-        return telling.agreements(folds, texts.UNKNOWN)
-
     def findings(self, found: Report) -> Findings:
         """Return the reciprocal ranks of what people picked, in words and pictures."""
         return texts.findings(found, self.describe(), self.manifest.settings.control)
@@ -211,13 +208,33 @@ class Coactive(Interaction[Model]):
             tuple(moved),
         )
 
-    def counterfactual(self, spec: str) -> _Counterfactual:
-        """Return a replay that counts how often another learner ranks as people did."""
+    def candidate(self, spec: str) -> Model:
+        """Return a model of another learner of orders."""
         if (other := named_interaction(learner_class(spec))) != self.name:
             and_no = ", and does not fix how many grades there are" if other == "ordinal" else ""
             expected = "expected one that is taught what is better"
             raise ValueError(f"learner: {expected}, got {spec}: this loop learns orders{and_no}")
-        return _Counterfactual(self, Model(self.make_learner(spec, self.manifest), self._shrink))
+        return Model(self.make_learner(spec, self.manifest), self._shrink)
+
+    def measures(self) -> tuple[Measure, ...]:
+        """Return the share of swapped pairs that are ranked as people answered."""
+        swap = getattr(self.learner, "swap", 0.0)
+        most = 0.5 / swap if swap > 0.0 else 1.0
+        return (Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, most_weight=most, once=True),)
+
+    def compare(self, models: Sequence[Model], step: Step) -> Sequence[Compared | None]:
+        """Return which pairs of neighbours, swapped at random, the models rank as the answer does, where it prefers one
+        of the two; ties count half.
+
+        An answer contradicts what was shown far more often than it confirms it, and people click more at the top. Both
+        cancel, where either order of two neighbours was shown with a known probability P, by weights .5 / P."""
+        found = swapped_pairs(step.context, step.feedback, getattr(self.learner, "swap", 0.0))
+        if found is None:
+            return (None,)
+        better, worse, weights = found
+        gaps = step.context.x[better] - step.context.x[worse]
+        ahead = np.array([gaps @ _weights(model, step.decision.person) for model in models])
+        return (Compared((np.sign(ahead) + 1.0) / 2.0, weights),)
 
     # ------------------------------------------------------------------------ reporting
 
@@ -273,61 +290,27 @@ def _weights(model: Model, person: str | None) -> Array:
     return model.effective(model.shared, own_state(model.people, person))
 
 
-# ---------------------------------------------------------------------------- what another would say
+def swapped_pairs(context: Context, feedback: FeedbackRecord, swap: float) -> tuple[Ints, Ints, Array] | None:
+    """Return the winners, losers and weights .5 / P of the neighbours that were swapped with probability `swap` or left
+    as they were, and of which an answer prefers one; None if there are none."""
+    from heedful.learners.coactive.fair_pairs import fair_pairs
 
-
-class _Counterfactual:
-    """The share of comparisons that another learner ranks as people did.
-
-    Corrections of a learner's own order say where it was wrong, and would count against whichever learner made it. So
-    only comparisons count that neither learner chose.
-    """
-
-    def __init__(self, interaction: Coactive, model: Model) -> None:
-        self.model = model
-        self._interaction = interaction
-        self._reader = order_reader(model.learner)
-        self._right = self._compared = 0.0
-
-    def score(self, step: Step) -> None:
-        """Add how many comparisons of a step the model ranks as the person did, and how many there are."""
-        agreed, weight = self._agreed(step)
-        self._right, self._compared = self._right + agreed, self._compared + weight
-
-    def _agreed(self, step: Step) -> tuple[float, float]:
-        record, x, _ = step.context
-        feedback, weights = step.feedback, _weights(self.model, step.decision.person)
-        if record.arm == "learned":
-            from heedful.learners.coactive.fair_pairs import fair_pairs
-
-            if feedback.form != "clicks" or record.proposal.get("start", -1) < 0:
-                return 0.0, 0.0
-            clicked = np.zeros(len(x), np.bool_)
-            clicked[[j for j in feedback.chosen if j >= 0]] = True
-            swapped = np.array(record.proposal["swapped"], np.bool_)
-            start, shown = int(record.proposal["start"]), np.array(record.shown, np.int64)
-            swapped = swapped[: max((shown.size - start) // 2, 0)]
-            better, worse, weight = fair_pairs(shown, start, swapped, clicked, self._interaction.learner.swap)
-            utilities = scores(x, weights)
-            gaps = utilities[better] - utilities[worse]
-            return float(((gaps > 0.0) + 0.5 * (gaps == 0.0)) @ weight), float(weight.sum())
-        lesson = self._reader.lesson(step.context, feedback, step.extra)
-        if lesson is None:
-            return 0.0, 0.0
-        D = direction(self._reader, lesson)
-        if not D.any():
-            return 0.0, 0.0  # the person agreed with what was shown, or nothing tells the two apart
-        gap = float(scores(D[None, :], weights)[0])
-        return float(gap > 0.0) + 0.5 * float(gap == 0.0), 1.0
-
-    def result(self, spec: str, lessons: int) -> Replayed:
-        """Return the final weights and the share."""
-        from heedful.loop.counterfactual import Replayed
-
-        weights = map(float, self.model.effective(self.model.shared, None))
-        shared = dict(zip(self._interaction.names, weights))
-        share = self._right / self._compared if self._compared else None
-        return Replayed(spec, lessons, shared, share, self._compared)
+    record, x, _ = context
+    start = record.proposal.get("start", -1)
+    if record.arm != "learned" or start < 0 or feedback.form not in ("clicks", "better"):
+        return None
+    shown = np.array(record.shown, np.int64)
+    swapped = np.array(record.proposal["swapped"], np.bool_)[: max((shown.size - start) // 2, 0)]
+    preferred = np.zeros(len(x), np.bool_)
+    preferred[[j for j in feedback.chosen if 0 <= j < len(x)]] = True
+    if feedback.form == "better":  # an order: the lower of two neighbours is preferred where it was put first
+        place = {j: i for i, j in enumerate(feedback.chosen)}
+        preferred[:] = False
+        for p in range(swapped.size):
+            upper, lower = record.shown[start + 2 * p : start + 2 * p + 2]
+            preferred[lower] = place.get(lower, math.inf) < place.get(upper, math.inf)
+    better, worse, weights = fair_pairs(shown, start, swapped, preferred, swap)
+    return (better, worse, weights) if better.size else None
 
 
 # ---------------------------------------------------------------------------- what is reported

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.card import Card
     from heedful.loop.report import Report
 
-UNKNOWN = "it takes answers to orders that no learner chose: of the control, imported ones, or swapped neighbours"
-"""Why the agreement of a replay is unknown."""
+PAIRS = (
+    "Swapped pairs is the share of neighbours, shown in either order at random, that are ranked as people answered, "
+    "each before it was learned from; 50 % is a guess. Where something stands draws clicks, and here cancels out."
+)
+NO_PAIRS = "no answer prefers one of two neighbours that were shown in either order at random"
+SWAP = "A loop of fair-pairs with exploration above 0 swaps neighbours at random: heedful init --learner fair-pairs."
 
 
 def explanation(told: Explanation) -> list[Part]:

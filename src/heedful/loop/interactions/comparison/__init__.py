@@ -6,7 +6,7 @@ Learners name it `pairwise`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose
 from heedful.loop.interactions.comparison.model import ChoiceAnswer, ChoiceModel, why_unfit
 from heedful.loop.interactions.comparison.question import check_two, propose_question
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
+from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
 from heedful.loop.log import Event
@@ -31,7 +32,6 @@ from heedful.spaces.comparison import EQUAL
 
 if TYPE_CHECKING:
     from heedful.inference.gp.posterior import Posterior
-    from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.comparison.standing import Standings
     from heedful.loop.interactions.findings import Findings
@@ -158,10 +158,6 @@ class Comparison(Interaction[ChoiceModel]):
             return super().tell_explanation(told)
         return texts.explanation(told, ChoicePrediction(**told.prediction))
 
-    def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
-        """Return, for each replayed learner, how often it expected what was chosen."""
-        return telling.agreements(folds, "nothing was chosen so far")
-
     def findings(self, found: Report) -> Findings:
         """Return a report in words: how often the likeliest item was chosen, and how many answers chose nothing."""
         told = super().findings(found)
@@ -286,10 +282,25 @@ class Comparison(Interaction[ChoiceModel]):
             weighed._asdict(),
         )
 
-    def counterfactual(self, spec: str) -> _Counterfactual:
-        """Return a replay that counts how often another learner expects what was chosen."""
+    def candidate(self, spec: str) -> ChoiceModel:
+        """Return a model of another learner of choices."""
         size = self.manifest.encoding.size
-        return _Counterfactual(ChoiceModel(chooser(spec, self.manifest.settings.choices, size), size))
+        return ChoiceModel(chooser(spec, self.manifest.settings.choices, size), size)
+
+    def measures(self) -> tuple[Measure, ...]:
+        """Return the share of items that were expected to lose against what was chosen."""
+        return (Measure("expected", texts.EXPECTED, "nothing was chosen", "More answers."),)
+
+    def compare(self, models: Sequence[ChoiceModel], step: Step) -> Sequence[Compared | None]:
+        """Return, for each item that was not chosen, 1 if it was expected to lose, 0 if to win, 1/2 if neither."""
+        heard = models[0].lesson(step.context, step.feedback, step.extra)
+        best = None if heard is None else chosen_place(heard)
+        if heard is None or best is None:
+            return (None,)
+        means = np.array([_of(model, step.decision.person, heard.items).mean for model in models])
+        others = np.delete(means, best, axis=1)
+        values = (np.sign(means[:, best, None] - others) + 1.0) / 2.0
+        return (Compared(values, np.ones(others.shape[1])),)
 
     # ------------------------------------------------------------------------ reporting
 
@@ -354,40 +365,6 @@ def _because(arm: str, weighed: ChoicePrediction) -> str:
 
 def _of(model: ChoiceModel, person: str | None, items: Ints) -> Posterior:
     return model.posterior(model.shared, model.people.get(person or ""), items)
-
-
-# ---------------------------------------------------------------------------- what another would say
-
-
-class _Counterfactual:
-    """The share of other items that another learner expects to lose against what was chosen."""
-
-    def __init__(self, model: ChoiceModel) -> None:
-        self.model = model
-        self._right = self._compared = 0.0
-
-    def score(self, step: Step) -> None:
-        """Add how many of the others the model expects to lose against what was chosen."""
-        for share in self._ahead(step):
-            self._right, self._compared = self._right + share, self._compared + 1.0
-
-    def _ahead(self, step: Step) -> Iterator[float]:
-        """Yield, for each of the others, 1 if what was chosen was expected to win, 0 if to lose, 1/2 if neither;
-        nothing if nothing was chosen."""
-        heard = self.model.lesson(step.context, step.feedback, step.extra)
-        best = None if heard is None else chosen_place(heard)
-        if heard is None or best is None:
-            return
-        mean = _of(self.model, step.decision.person, heard.items).mean
-        for i in range(heard.items.size):
-            if i != best:
-                yield (float(np.sign(mean[best] - mean[i])) + 1.0) / 2.0
-
-    def result(self, spec: str, lessons: int) -> Replayed:
-        """Return the share."""
-        from heedful.loop.counterfactual import Replayed
-
-        return Replayed(spec, lessons, {}, self._right / self._compared if self._compared else None, self._compared)
 
 
 def chosen_place(heard: ChoiceAnswer) -> int | None:

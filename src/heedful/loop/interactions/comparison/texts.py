@@ -1,4 +1,4 @@
-"""Texts of a loop of choices: an explanation, and the predictions of a report."""
+"""Texts of a loop of choices: an explanation, the measure, and the predictions of a report."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.comparison import ChoicePrediction
     from heedful.loop.prediction_report import PredictionReport
+
+
+EXPECTED = (
+    "Expected is the share of the items that were not chosen which were expected to lose against the one that was, "
+    "each before the answer was learned from; a guess has 50 %."
+)
 
 
 def explanation(told: Explanation, choice: ChoicePrediction) -> list[Part]:

@@ -15,6 +15,7 @@ from heedful.learners.registry import learner_class
 from heedful.loop.interactions.card import Card, Prediction, Scale, Widget
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
+from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.ordinal import texts
 from heedful.loop.interactions.ordinal.learners import grader, is_grading, spec_with_grades
@@ -29,7 +30,6 @@ from heedful.loop.settings import Manifest
 from heedful.spaces.ordinal import MOST_RANKS
 
 if TYPE_CHECKING:
-    from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
     from heedful.loop.explain import Part as Counts
     from heedful.loop.interactions.findings import Findings
@@ -127,10 +127,6 @@ class Ordinal(Interaction[GradingModel]):
     def tell_explanation(self, told: Explanation) -> list[Part]:
         """Return the parts of a score and the thresholds around it as text."""
         return texts.explanation(told)
-
-    def tell_replays(self, folds: Sequence[Replayed]) -> list[Part]:
-        """Return, for each replayed learner, the mean error |predicted - given|."""
-        return texts.replays(folds)
 
     def findings(self, found: Report) -> Findings:
         """Return how far predicted grades lay from those given, next to the median so far."""
@@ -255,8 +251,8 @@ class Ordinal(Interaction[GradingModel]):
             names, weights, values = [*names[:-1], LEVEL], [*weights, -model.level(own)], [*x[0].tolist(), 1.0]
         return [Counts(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
 
-    def counterfactual(self, spec: str) -> _Counterfactual:
-        """Return a replay that measures how far another learner's grades lie from those given."""
+    def candidate(self, spec: str) -> GradingModel:
+        """Return a model of another learner of the same grades."""
         if not is_grading(learner_class(spec)):
             raise ValueError(
                 f"learner: expected one that predicts grades, such as averaged-prank, got {spec}: this log holds "
@@ -267,7 +263,20 @@ class Ordinal(Interaction[GradingModel]):
             raise ValueError(f"learner: expected n_ranks={self._k}, the grades of this log, got {spec}")
         shared_only = not (hasattr(learner, "weights") and hasattr(learner, "thresholds"))  # nobody has an offset there
         shrink = 0.0 if shared_only else self.manifest.settings.shrink
-        return _Counterfactual(GradingModel(learner, shrink), self.names)
+        return GradingModel(learner, shrink)
+
+    def measures(self) -> tuple[Measure, ...]:
+        """Return the mean error of predicted grades."""
+        return (Measure("mean error", texts.ERROR, "nothing was graded", "More grades.", 0.0, self._k - 1.0, False),)
+
+    def compare(self, models: Sequence[GradingModel], step: Step) -> Sequence[Compared | None]:
+        """Return the errors of the predictions for all that an answer grades."""
+        lesson = models[0].lesson(step.context, step.feedback, step.extra)
+        if lesson is None:
+            return (None,)
+        person, given = step.decision.person, np.array(lesson.grades)
+        predicted = [model.grades(model.shared, own_state(model.people, person), lesson.x) for model in models]
+        return (Compared(np.abs(np.array(predicted) - given).astype(np.float64), np.ones(given.size)),)
 
     # ------------------------------------------------------------------------ reporting
 
@@ -282,31 +291,6 @@ class Ordinal(Interaction[GradingModel]):
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Return why learned lists and lists in the caller's order cannot be compared."""
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
-
-
-class _Counterfactual:
-    """The mean of |predicted - given| of another learner."""
-
-    def __init__(self, model: GradingModel, names: list[str]) -> None:
-        self.model = model
-        self._names = names
-        self._off = self._graded = 0
-
-    def score(self, step: Step) -> None:
-        """Add the errors of the model's predictions for all that a step grades."""
-        model, lesson = self.model, self.model.lesson(step.context, step.feedback, step.extra)
-        if lesson is not None:
-            predicted = model.grades(model.shared, own_state(model.people, step.decision.person), lesson.x)
-            self._off += int(np.abs(predicted - np.array(lesson.grades)).sum())
-            self._graded += len(lesson.grades)
-
-    def result(self, spec: str, lessons: int) -> Replayed:
-        """Return the final weights and the mean error."""
-        from heedful.loop.counterfactual import Replayed
-
-        shared = dict(zip(self._names, self.model.effective(self.model.shared, None).tolist()))
-        loss = self._off / self._graded if self._graded else None
-        return Replayed(spec, lessons, shared, None, 0.0, loss, self._graded)
 
 
 class _Tally:

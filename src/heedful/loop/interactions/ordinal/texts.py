@@ -1,8 +1,7 @@
-"""Texts of a loop of grades: an explanation, a replay and a report."""
+"""Texts of a loop of grades: an explanation, the measure and a report."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from heedful.core.formatting import brief, short, signed
@@ -18,13 +17,15 @@ from heedful.loop.interactions.findings import (
     prediction_picture,
     prediction_sentences,
 )
-from heedful.loop.interactions.telling import Line, Part, Table, greatest, replay_table
+from heedful.loop.interactions.telling import Part, Table
 
 if TYPE_CHECKING:
-    from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
     from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.report import Report
+
+
+ERROR = "Mean error is that of |predicted - given|, each before it was learned from, over the grades of what was shown."
 
 
 def explanation(told: Explanation) -> list[Part]:
@@ -44,19 +45,6 @@ def _grade(told: Explanation) -> str:
     ends = [f"from {short(low)} on" if low is not None else "", f"below {short(high)}" if high is not None else ""]
     where = " and ".join(end for end in ends if end)
     return f"{told.first}: grade {grade}, as its score is {signed(told.margin)}: {where} it is that"
-
-
-def replays(folds: Sequence[Replayed]) -> list[Part]:
-    """Return a replay as text: the mean error of the grades that each learner would have predicted."""
-    rows = []
-    for fold in folds:
-        loss = "unknown" if fold.error is None else f"{fold.error:.3f}"
-        rows.append((fold.learner, f"{fold.lessons:,}", loss, greatest(fold)))
-    told = "Mean error is that of |predicted - given|, each before it was learned from, over"
-    return [
-        replay_table(rows, ("mean error", "greatest weights")),
-        Line(f"{told} {folds[0].predicted:,} grades; the first learner is the loop's own."),
-    ]
 
 
 def findings(report: Report, found: PredictionReport) -> Findings:

@@ -19,6 +19,7 @@ from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Scale, Setting, Widget
 from heedful.loop.interactions.findings import count
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
+from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
 from heedful.loop.interactions.rating import texts
@@ -35,7 +36,6 @@ from heedful.loop.settings import Manifest, Settings
 from heedful.spaces.slate import WeightedRatings
 
 if TYPE_CHECKING:
-    from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.findings import Findings
     from heedful.loop.prediction_report import PredictionReport
@@ -175,10 +175,6 @@ class Rating(Interaction[RatingModel]):
             else texts.explanation(told, RatingPrediction(**told.prediction))
         )
 
-    def tell_replays(self, folds: Sequence[Replayed]) -> list[telling.Part]:
-        """Return, for each replayed learner, its mean error and the share of pairs in order."""
-        return texts.replays(folds)
-
     def findings(self, found: Report) -> Findings:
         """Return how what was shown was rated, and how well that was predicted."""
         if found.prediction is None:
@@ -301,10 +297,34 @@ class Rating(Interaction[RatingModel]):
         from."""
         return explain_rating(type(self.learner).__name__, decision, context, past)
 
-    def counterfactual(self, spec: str) -> _Counterfactual:
-        """Return a replay that measures how far another learner's predictions lie from the ratings given."""
+    def candidate(self, spec: str) -> RatingModel:
+        """Return a model of another learner on the same scale."""
         settings = self.manifest.settings
-        return _Counterfactual(RatingModel(rater(spec, settings.k, settings.ratings), settings.actions))
+        return RatingModel(rater(spec, settings.k, settings.ratings), settings.actions)
+
+    def measures(self) -> tuple[Measure, ...]:
+        """Return the mean error of predicted ratings, and the share of pairs in order."""
+        low, high = self.span()
+        return (
+            Measure("mean error", texts.ERROR, "nothing was rated", texts.MORE, 0.0, high - low, False),
+            Measure("pairs in order", texts.PAIRS, "no answer rates two items differently", texts.MORE),
+        )
+
+    def compare(self, models: Sequence[RatingModel], step: Step) -> Sequence[Compared | None]:
+        """Return the errors of all predicted ratings, and which of the differently rated pairs are in order; ties count
+        half."""
+        lesson: WeightedRatings | None = models[0].lesson(step.context, step.feedback, step.extra)
+        if step.feedback.form != "rating" or lesson is None:
+            return None, None
+        predicted = np.empty((len(models), lesson.ratings.size))
+        for row, model in zip(predicted, models):
+            found = model.ratings(model.shared, own_state(model.people, step.decision.person), lesson.items)
+            row[:] = np.nan if found is None else found
+        given, (low, high) = lesson.ratings, self.span()
+        errors = np.minimum(np.abs(predicted - given), high - low)
+        first, second = np.nonzero(np.triu(given[:, None] != given[None, :]))
+        signs = np.sign(given[first] - given[second]) * np.sign(predicted[:, first] - predicted[:, second])
+        return Compared(errors, np.ones(given.size)), Compared((signs + 1.0) / 2.0, np.ones(first.size))
 
     # ------------------------------------------------------------------------ reporting
 
@@ -336,48 +356,6 @@ class Rating(Interaction[RatingModel]):
 def _in_full(value: float) -> str:
     """A number that lies beyond a bound, with as many digits as it takes to see it: "6", "5.0000001"."""
     return short if float(short := f"{value:g}") == value else repr(value)
-
-
-# ---------------------------------------------------------------------------- what another would say
-
-
-class _Counterfactual:
-    """The mean of |predicted - given| of another learner, and the share of differently rated pairs that it has in
-    order."""
-
-    def __init__(self, model: RatingModel) -> None:
-        self.model = model
-        self._off, self._rated, self._right, self._compared = 0.0, 0, 0.0, 0.0
-
-    def score(self, step: Step) -> None:
-        """Add the errors of the model's predictions for all that a step rates, and the pairs in order."""
-        if step.feedback.form != "rating":
-            return
-        model = self.model
-        lesson: WeightedRatings | None = model.lesson(step.context, step.feedback, step.extra)
-        person = own_state(model.people, step.decision.person)
-        predicted = None if lesson is None else model.ratings(model.shared, person, lesson.items)
-        if lesson is None or predicted is None:
-            return
-        given = lesson.ratings
-        self._off, self._rated = self._off + float(np.abs(predicted - given).sum()), self._rated + given.size
-        self._right += _in_order(given, predicted)
-        self._compared += _in_order(given, given)
-
-    def result(self, spec: str, lessons: int) -> Replayed:
-        """Return the mean error and the share of pairs."""
-        from heedful.loop.counterfactual import Replayed
-
-        agreement = self._right / self._compared if self._compared else None
-        error = self._off / self._rated if self._rated else None
-        return Replayed(spec, lessons, {}, agreement, self._compared, error, self._rated)
-
-
-def _in_order(given: Any, predicted: Any) -> float:
-    """Return how many of the differently rated pairs are predicted in that order; ties count half."""
-    signs = np.sign(given[:, None] - given[None, :]) * np.sign(predicted[:, None] - predicted[None, :])
-    apart = np.triu(given[:, None] != given[None, :])
-    return float(((signs[apart] + 1.0) / 2.0).sum())
 
 
 # ---------------------------------------------------------------------------- what is reported

@@ -1,22 +1,27 @@
-"""Texts of a loop of ratings: an explanation, a replay and a report."""
+"""Texts of a loop of ratings: an explanation, measures and a report."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from heedful.core.formatting import short, signed
 from heedful.loop.cluster_robust import Difference
 from heedful.loop.interactions.findings import Findings, compare_arms, count, interval, number, prediction_section
-from heedful.loop.interactions.telling import Line, Part, Table, lessons_table, replay_table, sentence, there
+from heedful.loop.interactions.telling import Line, Part, Table, lessons_table, sentence, there
 
 if TYPE_CHECKING:
-    from heedful.loop.counterfactual import Replayed
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.card import Card
     from heedful.loop.interactions.rating.explanation import RatingPrediction
     from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.report import Report
+
+
+ERROR = (
+    "Mean error is that of |predicted - given|, each before it was learned from, over the ratings of what was shown."
+)
+PAIRS = "Pairs in order is the share of the pairs that one answer rates differently which were predicted in that order."
+MORE = "More ratings."
 
 
 def explanation(told: Explanation, rating: RatingPrediction) -> list[Part]:
@@ -41,23 +46,6 @@ def explanation(told: Explanation, rating: RatingPrediction) -> list[Part]:
             lessons_table(told, "What it comes from: without it, so much lower"),
         ]
     )
-
-
-def replays(folds: Sequence[Replayed]) -> list[Part]:
-    """Return a replay as text: for each learner the mean error of its ratings, and the share of pairs in order."""
-    rows = []
-    for fold in folds:
-        error = "unknown" if fold.error is None else f"{fold.error:.3f}"
-        agreement = "unknown" if fold.agreement is None else f"{fold.agreement:.1%}"
-        rows.append((fold.learner, f"{fold.lessons:,}", error, agreement))
-    most = max(fold.predicted or 0 for fold in folds)
-    told = "Mean error is that of |predicted - given|, each before it was learned from, over"
-    pairs = "Agreement is the share of pairs that one answer rates differently which were predicted in that order"
-    return [
-        replay_table(rows, ("mean error", "agreement"), (0,)),
-        Line(f"{told} {most:,} ratings; the first learner is the loop's own."),
-        Line(f"{pairs}."),
-    ]
 
 
 def _picked(picked: dict[str, Any]) -> str:

@@ -1,0 +1,102 @@
+"""What a log says about four learners, and what the labels say: MQ2008, with clicks that favour the top.
+
+`python bench/evaluate.py FOLDER [--runs 20]` (FOLDER holds S1.txt.gz to S5.txt.gz of LETOR 4.0's MQ2008) writes
+bench/results/evaluate.json. In each run a loop of fair pairs answers 5,000 searches, drawn from the queries of S1 to
+S4, for 500 people who look at position i with probability 1/i; the caller's order is by BM25. The log is evaluated for
+four learners (`Loop.evaluate`); what each of them ends with is scored by NDCG@10 on the queries of S5, by their labels.
+
+Told are how often the order of two learners by the log's value is the order by labels, and how often an interval
+contains the mean value over all other runs, which stands for the truth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from machine import record
+from rich.console import Console
+from rich.table import Table
+
+from heedful.data.letor import Queries, load_letor
+from heedful import infer
+from heedful.loop import Loop
+from heedful.loop.settings import Settings
+from heedful.worlds.clicks import PositionBiased
+
+SEARCHES, PEOPLE, K, BM25 = 5_000, 500, 10, 24
+LEARNERS = ("fair-pairs", "pairwise-logistic", "perceptron", "second-order")
+CLICKS = PositionBiased(1.0, 0.1, clicks_only=True, highest=2.0)
+
+
+def searches(data: Queries, n: int, seed: int, folder: Path) -> Loop:
+    """Return a loop of fair pairs that `n` searches were answered by, with what people clicked."""
+    rng = np.random.default_rng(seed)
+    numbers = np.random.default_rng(0).standard_normal((100, data.X.shape[1])).tolist()
+    named = infer([{"id": f"{i}", **{f"f{j}": z for j, z in enumerate(row)}} for i, row in enumerate(numbers)])
+    loop = Loop.create(folder, encoding=named, learner="fair-pairs", settings=Settings(k=K))
+    useful = [q for q in range(len(data.qids)) if data.labels[slice(*data.offsets[q : q + 2])].any()]
+    for t in range(n):
+        rows = slice(*data.offsets[(q := int(rng.choice(useful))) : q + 2])
+        x, labels = data.X[rows], data.labels[rows].astype(float)
+        d = loop.decide(x, prior=x[:, BM25].tolist(), id=f"s{t}", person=f"p{rng.integers(PEOPLE)}")
+        shown = np.array([int(name) for name in d.shown])
+        clicked = CLICKS.rank(K, labels, labels, 0.0, shown[:K], rng)
+        loop.feedback(d.id, id=f"c{t}", clicks=[str(j) for j in clicked])
+    return loop
+
+
+def ndcg(data: Queries, weights: np.ndarray[Any, Any]) -> float:
+    """Return the mean NDCG@10 of the queries with a relevant document, by x @ weights (caller's score last)."""
+    found = []
+    for a, b in zip(data.offsets, data.offsets[1:]):
+        x, gains = data.X[a:b], 2.0 ** data.labels[a:b] - 1.0
+        if gains.any():
+            prior = x[:, BM25]
+            spread = float(prior.std())
+            prior = (prior - prior.mean()) / (spread if spread > 0.0 else 1.0)
+            order = np.argsort(-(np.column_stack([x, prior]) @ weights), kind="stable")[:K]
+            discounts = 1.0 / np.log2(np.arange(K) + 2.0)
+            best = np.sort(gains)[::-1][:K]
+            found.append(gains[order] @ discounts[: order.size] / (best @ discounts[: best.size]))
+    return float(np.mean(found))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--searches", type=int, default=SEARCHES)
+    asked = parser.parse_args()
+    console = Console()
+    train = load_letor(*(asked.folder / f"S{i}.txt.gz" for i in range(1, 5)))
+    held = load_letor(asked.folder / "S5.txt.gz", n_features=46)
+    console.print(f"the caller's order: NDCG@10 {ndcg(held, np.array([0.0] * 46 + [1.0])):.3f}")
+    values, ends, quality, seconds = [], [], [], []
+    for seed in range(asked.runs):
+        with tempfile.TemporaryDirectory() as folder, searches(train, asked.searches, seed, Path(folder) / "l") as loop:
+            before = time.process_time()
+            found = loop.evaluate(*LEARNERS)
+            seconds.append(time.process_time() - before)
+        values.append([each.values[0].value for each in found.learners])
+        ends.append([(each.values[0].low, each.values[0].high) for each in found.learners])
+        quality.append([ndcg(held, np.array(list(each.weights.values()))) for each in found.learners])
+        console.print(seed, np.round(values[-1], 3), np.round(quality[-1], 3), f"{seconds[-1]:.1f} s")
+    v, q, e = np.array(values), np.array(quality), np.array(ends)
+    table = Table("learner", "value", "NDCG@10", "interval holds")
+    rows = []
+    for j, name in enumerate(LEARNERS):
+        others = (v[:, j].sum() - v[:, j]) / max(asked.runs - 1, 1)
+        holds = float(np.mean((e[:, j, 0] <= others) & (others <= e[:, j, 1])))
+        rows.append({"learner": name, "value": v[:, j].mean(), "ndcg": q[:, j].mean(), "holds": holds})
+        table.add_row(name, f"{v[:, j].mean():.3f}", f"{q[:, j].mean():.3f}", f"{holds:.2f}")
+    console.print(table)
+    record("evaluate", {"searches": asked.searches, "runs": asked.runs, "learners": rows, "seconds": seconds})
+
+
+if __name__ == "__main__":
+    main()

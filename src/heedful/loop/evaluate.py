@@ -1,0 +1,197 @@
+"""What would other learners have made of the same log, and how sure is that? One procedure for all kinds.
+
+The log is folded once, by all learners side by side. Each predicts an answer before it learns from it, or does not
+learn at all (frozen). What is compared, and with which weights, the loop's interaction says by its measures; see
+`heedful.loop.interactions.measure`. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from heedful.core.notebooks import table
+from heedful.core.validation import check_between, describe
+from heedful.data.frames import frame_of
+from heedful.evaluation.ratio import ratio
+from heedful.jit.kernel import Floats
+from heedful.loop.interactions.measure import Compared, Measure
+
+if TYPE_CHECKING:
+    from heedful.loop.projection import Projection
+
+Verdict = Literal["better", "worse", "cannot be told", ""]
+BETTER_WORSE: tuple[Verdict, Verdict] = ("better", "worse")
+
+
+class Value(NamedTuple):
+    """The value of a learner by one measure, with what it rests on."""
+
+    measure: str
+    value: float | None
+    """None if the log cannot tell"""
+    low: float | None
+    """the ends of an interval that may be looked at whenever one likes"""
+    high: float | None
+    comparisons: int
+    people: int
+    """among whom each counts alike; a decision for nobody in particular counts as one"""
+    effective: float
+    """the effective sample size (sum w)^2 / sum w^2 of the comparisons' weights w"""
+    difference: float | None
+    """to the value of the loop's own learner, on the same answers; None for that learner itself"""
+    difference_low: float | None
+    difference_high: float | None
+    verdict: Verdict
+    """on the loop's own learner: whether this one is better; "" where there is no difference"""
+    refused: str
+    """why the log cannot tell; "" if it can"""
+    remedy: str
+    """what would make it tell"""
+
+
+class LearnerEvaluation(NamedTuple):
+    """What one learner would have made of the log."""
+
+    learner: str
+    """as it was named: "prank", "pairwise-logistic:rate=0.2"; "NAME@VERSION" is frozen at that version"""
+    lessons: int
+    weights: dict[str, float]
+    """what it ended with, by feature, the caller's score last (1 more than what was learned of it)"""
+    values: tuple[Value, ...]
+    """by the measures of the loop's kind, the first leads"""
+
+
+class Evaluation(NamedTuple):
+    """What a log says about learners, the loop's own first."""
+
+    learners: tuple[LearnerEvaluation, ...]
+    measures: tuple[Measure, ...]
+    alpha: float
+    """each interval misses with at most this probability, at any time"""
+    after: int
+    """answers are compared from this version on: the last at which a learner is frozen"""
+
+    def to_frame(self, package: str = "pandas") -> Any:
+        """Return one row for each learner and measure, as a data frame of `package` (pandas, polars, or pyarrow).
+
+        Raise ModuleNotFoundError if it is not installed."""
+        rows = [(each, value) for each in self.learners for value in each.values]
+        columns: dict[str, list[Any]] = {"learner": [each.learner for each, _ in rows]}
+        columns |= {name: [getattr(value, name) for _, value in rows] for name in Value._fields}
+        return frame_of(columns, package)
+
+    def _repr_html_(self) -> str:
+        rows = [(each.learner, value.measure, value.value, value.low, value.high, value.verdict)
+                for each in self.learners for value in each.values]  # fmt: skip
+        return table("What the log says", ["learner", "measure", "value", "low", "high", "than the loop's own"], rows)
+
+
+def evaluate(projection: Projection, specs: Sequence[str], alpha: float = 0.05) -> Evaluation:
+    """Fold the log with the loop's own learner and those that `specs` name, and compare their predictions with answers.
+
+    Raise ValueError if there is no such learner, if it does not fit the loop, or if it fails on the log."""
+    check_between("alpha", alpha, 1e-6, 0.5)
+    own = projection.manifest.learner
+    named = [own, *dict.fromkeys(spec for spec in specs if spec != own)]
+    folds = [_Fold(projection, spec) for spec in named]
+    measures, after = projection.interaction.measures(), max(fold.frozen or 0 for fold in folds)
+    sums = [_Sums(measure, len(folds)) for measure in measures]
+    models = [fold.model for fold in folds]
+    for event, decision, feedback in projection.steps(models):
+        step = projection.step(event, decision, feedback)
+        try:
+            if event.seq > after:
+                who = decision.seq if decision.person is None else decision.person
+                for sum_, compared in zip(sums, projection.interaction.compare(models, step)):
+                    sum_.add(who, decision.seq, compared)
+            for fold in folds:
+                fold.learn(step)
+        except Exception as error:  # whatever a learner of somebody's own raises
+            raise ValueError(f"learner: {' or '.join(named)} failed on feedback {event.id}: {error}") from error
+    values = [each.values(alpha) for each in sums]
+    found = [
+        LearnerEvaluation(fold.spec, fold.lessons, fold.weights(), tuple(value[j] for value in values))
+        for j, fold in enumerate(folds)
+    ]
+    return Evaluation(tuple(found), measures, alpha, after)
+
+
+class _Fold:
+    """The fold of one learner: frozen once its version is reached, otherwise learning to the end."""
+
+    def __init__(self, projection: Projection, spec: str) -> None:
+        if not isinstance(spec, str) or not spec:
+            raise ValueError(f"learner: expected its name, such as {projection.manifest.learner}, got {describe(spec)}")
+        name, at, version = spec.partition("@")
+        if at and not version.isdecimal():
+            raise ValueError(f"learner: expected NAME@VERSION, with the number of an event, got {spec}")
+        self.spec, self.frozen = spec, int(version) if at else None
+        self._interaction = projection.interaction
+        self.model = projection.interaction.candidate(name)
+        self.lessons = 0
+
+    def learn(self, step: Any) -> None:
+        if self.frozen is None or step.event.seq <= self.frozen:
+            self.lessons += self.model.teach(step.context, step.feedback, step.extra, step.event.seq)
+
+    def weights(self) -> dict[str, float]:
+        found = np.asarray(self.model.effective(self.model.shared, None), float)
+        return dict(zip(self._interaction.names, found.tolist())) if found.ndim == 1 else {}
+
+
+class _Sums:
+    """The comparisons of all learners by one measure, of each person."""
+
+    def __init__(self, measure: Measure, learners: int) -> None:
+        self.measure, self._learners = measure, learners
+        self._people: dict[Any, int] = {}
+        self._counted: set[int] = set()
+        self._who: list[int] = []
+        self._rows: list[Floats] = []
+        """for each answer: comparisons, sum of weights, sum of squared weights, sums of weighted values"""
+
+    def add(self, who: Any, decision: int, compared: Compared | None) -> None:
+        if compared is None or (self.measure.once and decision in self._counted):
+            return
+        w = compared.weights
+        if not w.size:
+            return
+        if self.measure.once:
+            self._counted.add(decision)
+        self._who.append(self._people.setdefault(who, len(self._people)))
+        row = np.empty(3 + self._learners)
+        row[0], row[1], row[2] = w.size, w.sum(), w @ w
+        row[3:] = (compared.values - self.measure.low) / (self.measure.high - self.measure.low) @ w
+        self._rows.append(row)
+
+    def values(self, alpha: float) -> list[Value]:
+        """Return the value of each learner."""
+        if not self._rows:
+            told = self.measure.missing, self.measure.remedy
+            none = Value(self.measure.name, None, None, None, 0, 0, 0.0, None, None, None, "", *told)
+            return [none] * self._learners
+        rows, who = np.array(self._rows), np.array(self._who)
+        size = np.bincount(who, rows[:, 0])
+        columns = (rows[:, j] for j in (1, *range(3, rows.shape[1])))
+        whole, *parts = (np.asarray(np.bincount(who, each) / size, np.float64) for each in columns)
+        total = rows.sum(axis=0)
+        return [self._value(total, whole, part, None if j == 0 else parts[0], alpha) for j, part in enumerate(parts)]
+
+    def _value(self, total: Floats, whole: Floats, part: Floats, own: Floats | None, alpha: float) -> Value:
+        name, least, bound = self.measure.name, self.measure.low, self.measure.most_weight
+        span, more_is_better = self.measure.high - least, self.measure.more_is_better
+        if np.isnan(part).any():
+            return Value(name, None, None, None, 0, 0, 0.0, None, None, None, "", "it predicts nothing of the sort", "")
+        value, low, high = (least + span * each for each in ratio(part, whole, bound, alpha))
+        n, effective = int(total[0]), float(total[1] ** 2 / total[2])
+        found = Value(name, value, low, high, n, whole.size, effective, None, None, None, "", "", "")
+        if own is None or np.isnan(own).any():
+            return found
+        by = ratio((whole + part - own) / 2.0, whole, bound, alpha)
+        gap, low, high = (span * (2.0 * each - 1.0) for each in by)
+        above, below = BETTER_WORSE if more_is_better else BETTER_WORSE[::-1]
+        verdict: Verdict = above if low > 0.0 else below if high < 0.0 else "cannot be told"
+        return found._replace(difference=gap, difference_low=low, difference_high=high, verdict=verdict)
