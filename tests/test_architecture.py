@@ -33,7 +33,7 @@ MAY = {
     "experiments": "core jit data spaces worlds learners",
     "papers": "core jit data spaces worlds inference learners diagnostics experiments",
     "estimators": "core jit spaces worlds inference learners",
-    "loop": "core jit storage data features spaces worlds inference learners",
+    "loop": "evaluation core jit storage data features spaces worlds inference learners",
     "studies": "core data features inference loop",
     "io": "core data spaces loop",
     "client": "core data loop",
