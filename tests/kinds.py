@@ -107,3 +107,10 @@ KINDS = (
     ),
 )
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+
+
+def teach(kind: Kind, loop: Loop, rounds: range) -> None:
+    """Let three people answer a decision in each of these rounds."""
+    for i in rounds:
+        shown = loop.decide(person=f"p{i % 3}", id=f"d{i}", **kind.ask(i)).shown
+        assert loop.feedback({**kind.answer(i, shown), "decision": f"d{i}", "id": f"e{i}"}).status == "applied"

@@ -15,14 +15,8 @@ from heedful.data.jsonl import Line
 from heedful.io import Outcome, check_form, export_lines, import_lines
 from heedful.loop.log.retractions import find_retractions
 from heedful.loop.records import plain
-from kinds import KINDS, Kind, each_kind
+from kinds import KINDS, Kind, each_kind, teach
 from loops import bits, bits_from_scratch
-
-
-def teach(kind: Kind, loop: Loop, rounds: range) -> None:
-    for i in rounds:
-        shown = loop.decide(person=f"p{i % 3}", id=f"d{i}", **kind.ask(i)).shown
-        assert loop.feedback({**kind.answer(i, shown), "decision": f"d{i}", "id": f"e{i}"}).status == "applied"
 
 
 @each_kind

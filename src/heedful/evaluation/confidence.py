@@ -6,7 +6,6 @@ sequence here misses it, at any time at all, with probability at most `alpha`.
 | sequence | of what | holds |
 |---|---|---|
 | `Betting` | the mean of values in [0, 1] | always (Waudby-Smith & Ramdas, JRSS B 2024) |
-| `OffPolicy` | the mean of weight times reward, E weight = 1, rewards in [0, 1] | always (arXiv 2210.10768) |
 | `BetaBinomial` | the share of wins | always (Robbins 1970) |
 | `EmpiricalBernstein` | the mean of values in [0, 1] | always (JRSS B 2024, Theorem 2) |
 | `asymptotic` | any mean | for large samples alone (arXiv 2103.06476): not for rare clicks |
@@ -126,67 +125,6 @@ def _hull(left: npt.NDArray[np.bool_], low: Array, high: Array, n: int) -> tuple
     low, high = np.where(some, np.maximum(low, first), low), np.where(some, np.minimum(high, last), high)
     middle, crossed = (low + high) / 2.0, low > high
     return np.where(crossed, middle, low), np.where(crossed, middle, high)
-
-
-# ---------------------------------------------------------------------------- rewards with weights
-
-
-class OffPolicyState(NamedTuple):
-    """The state of `OffPolicy`: the log capital against candidates for E[w r] and for E[w (1 - r)] (..., M), the values
-    of both so far, and the limits (...)."""
-
-    gain: Array
-    loss: Array
-    gains: Running
-    losses: Running
-    low: Array
-    high: Array
-
-
-class OffPolicy(NamedTuple):
-    """The mean of w r, where w >= 0 has mean 1 and no bound, and 0 <= r <= 1: the value of a ranker, from the log of
-    another one, which may learn meanwhile.
-
-    A bet of at most c / m against E[w r] <= m cannot lose more than its headroom, however large the weights. That gives
-    a lower limit, at alpha / 2; since E[w] = 1, one minus the lower limit of E[w (1 - r)] is an upper limit.
-    """
-
-    alpha: float = 0.05
-    candidates: int = 1001
-
-    @property
-    def grid(self) -> Array:
-        """The candidate means (M,)."""
-        return (np.arange(self.candidates) + 0.5) / self.candidates
-
-    def init(self, shape: tuple[int, ...] = ()) -> OffPolicyState:
-        """Return the state before any decision. Raise ValueError unless 0 < alpha < 1."""
-        _check_alpha(self.alpha)
-        flat = np.zeros((*shape, self.candidates))
-        start = _start(shape)
-        return OffPolicyState(flat, flat.copy(), start, start, np.zeros(shape), np.ones(shape))
-
-    def update(self, state: OffPolicyState, weight: Array | float, reward: Array | float) -> OffPolicyState:
-        """Return the state after one more decision of each sequence, with its weight and reward (...)."""
-        w, r = np.asarray(weight, float), np.asarray(reward, float)
-        gain, low = self._bet(state.gain, state.gains, w * r, state.low)
-        loss, least = self._bet(state.loss, state.losses, w * (1.0 - r), 1.0 - state.high)
-        high = np.maximum(1.0 - least, low)
-        return OffPolicyState(gain, loss, state.gains.add(w * r), state.losses.add(w * (1.0 - r)), low, high)
-
-    def _bet(self, capital: Array, running: Running, x: Array, low: Array) -> tuple[Array, Array]:
-        """Return (the capital, the lower limit) after one more value x >= 0 (...)."""
-        m = self.grid
-        gap = np.maximum(running.mean[..., None] - m, 0.0)
-        bet = np.minimum(gap / (running.variance[..., None] + gap * gap), HEADROOM / m)
-        capital = capital + np.log1p(bet * (x[..., None] - m))
-        left = capital < math.log(2.0 / self.alpha)
-        first = np.where(left.any(axis=-1), np.maximum((left.argmax(axis=-1) - 0.5) / self.candidates, 0.0), 1.0)
-        return capital, np.maximum(low, first)
-
-    def interval(self, state: OffPolicyState) -> tuple[Array, Array]:
-        """Return (low, high), each (...), between which the value lies."""
-        return state.low, state.high
 
 
 # ---------------------------------------------------------------------------- wins and losses

@@ -7,22 +7,32 @@ learn at all (frozen). What is compared, and with which weights, the loop's inte
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from heedful.core.notebooks import table
 from heedful.core.validation import check_between, describe
 from heedful.data.frames import frame_of
+from heedful.evaluation.off_policy import Refusal, estimate
 from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats
 from heedful.loop.interactions.measure import Compared, Measure
+from heedful.loop.interactions.protocol import Step
 
 if TYPE_CHECKING:
     from heedful.loop.projection import Projection
 
 Verdict = Literal["better", "worse", "cannot be told", ""]
+LISTS = (
+    "List value is the mean score of the lists that a learner would have shown: that of the lists that were shown, "
+    "each weighted by the probability with which the learner would have shown it over that with which it was shown."
+)
+NO_LISTS = "no list with a known probability was answered"
+EXPLORE = "A share of lists drawn at random, with their probabilities."
 BETTER_WORSE: tuple[Verdict, Verdict] = ("better", "worse")
 
 
@@ -50,6 +60,13 @@ class Value(NamedTuple):
     """why the log cannot tell; "" if it can"""
     remedy: str
     """what would make it tell"""
+    mean_weight: float | None = None
+    """of lists, weighted by the probability with which the learner would show them over that with which the log did: 1
+    if the log supports all that it would show; None for other measures"""
+    unsupported: float | None = None
+    """the share of what it would show that cannot be in the log"""
+    warning: str = ""
+    """why the value should not be trusted; "" if nothing speaks against it"""
 
 
 class LearnerEvaluation(NamedTuple):
@@ -97,26 +114,29 @@ def evaluate(projection: Projection, specs: Sequence[str], alpha: float = 0.05) 
     own = projection.manifest.learner
     named = [own, *dict.fromkeys(spec for spec in specs if spec != own)]
     folds = [_Fold(projection, spec) for spec in named]
-    measures, after = projection.interaction.measures(), max(fold.frozen or 0 for fold in folds)
-    sums = [_Sums(measure, len(folds)) for measure in measures]
+    interaction, after = projection.interaction, max(fold.frozen or 0 for fold in folds)
+    sums = [_Sums(measure, len(folds)) for measure in interaction.measures()]
+    lists = _Lists(interaction, len(folds))
     models = [fold.model for fold in folds]
     for event, decision, feedback in projection.steps(models):
         step = projection.step(event, decision, feedback)
         try:
             if event.seq > after:
                 who = decision.seq if decision.person is None else decision.person
-                for sum_, compared in zip(sums, projection.interaction.compare(models, step)):
+                for sum_, compared in zip(sums, interaction.compare(models, step)):
                     sum_.add(who, decision.seq, compared)
+                lists.add(who, models, step)
             for fold in folds:
                 fold.learn(step)
         except Exception as error:  # whatever a learner of somebody's own raises
             raise ValueError(f"learner: {' or '.join(named)} failed on feedback {event.id}: {error}") from error
-    values = [each.values(alpha) for each in sums]
+    known: list[_Sums | _Lists] = [*sums, lists] if lists.told else [*sums]
+    values = [each.values(alpha) for each in known]
     found = [
         LearnerEvaluation(fold.spec, fold.lessons, fold.weights(), tuple(value[j] for value in values))
         for j, fold in enumerate(folds)
     ]
-    return Evaluation(tuple(found), measures, alpha, after)
+    return Evaluation(tuple(found), tuple(each.measure for each in known), alpha, after)
 
 
 class _Fold:
@@ -195,3 +215,89 @@ class _Sums:
         above, below = BETTER_WORSE if more_is_better else BETTER_WORSE[::-1]
         verdict: Verdict = above if low > 0.0 else below if high < 0.0 else "cannot be told"
         return found._replace(difference=gap, difference_low=low, difference_high=high, verdict=verdict)
+
+
+class _Lists:
+    """What the lists of all learners would have earned: the scores of logged lists by weights pi / mu, where pi is the
+    probability with which a learner would show a list and mu that with which the log did."""
+
+    def __init__(self, interaction: Any, learners: int) -> None:
+        low, high = interaction.span()
+        self.measure = Measure("list value", LISTS, NO_LISTS, EXPLORE, low, high, once=True)
+        self.told = False
+        """whether this kind of feedback says how likely a learner would show a list"""
+        self._interaction, self._learners = interaction, learners
+        self._counted: set[int] = set()
+        self._who: list[Any] = []
+        self._rows: list[Floats] = []
+        """for each decision: its score from 0 to 1, the weight of each learner"""
+        self._least = 1.0
+        """the least probability of a list"""
+        self._claimed = True
+        """whether all lists were logged by others, who said with which probability each was shown"""
+
+    def add(self, who: Any, models: Sequence[Any], step: Step) -> None:
+        decision = step.decision
+        mu = decision.record.probability
+        if mu is None or decision.seq in self._counted:
+            return
+        score = self._interaction.score(decision, [step.feedback])
+        pi = None if score is None else self._interaction.chances(models, step)
+        if score is None or pi is None:
+            return
+        self.told = True
+        self._counted.add(decision.seq)
+        self._who.append(who)
+        low, high = self.measure.low, self.measure.high
+        self._rows.append(np.array([(score - low) / (high - low), *(pi / mu)]))
+        self._least = min(self._least, mu)
+        self._claimed = self._claimed and decision.record.arm == "imported"
+
+    def values(self, alpha: float) -> list[Value]:
+        """Return the value of each learner."""
+        rows = np.array(self._rows)
+        found = [self._value(rows[:, j], rows[:, 0], alpha / 2.0) for j in range(1, self._learners + 1)]
+        return [found[0], *(_judged(each, found[0]) for each in found[1:])]
+
+    def _value(self, weights: Floats, scores: Floats, alpha: float) -> Value:
+        name, n = self.measure.name, len(self._rows)
+        nothing = Value(name, None, None, None, 0, 0, 0.0, None, None, None, "", "", "")
+        if np.isnan(weights).any():
+            return nothing._replace(refused="it draws what it shows and does not say how likely", remedy="")
+        mean, error = float(weights.mean()), float(weights.std()) / math.sqrt(n)
+        mass = 1.0 - mean if mean < 1.0 - 4.0 * error - 1e-9 else 0.0
+        most = 1.0 / self._least if self._claimed else None
+        found = estimate(
+            _column(weights),
+            _column(scores),
+            unsupported=np.full(n, mass),
+            people=self._who,
+            most=most,
+            alpha=alpha,
+        )
+        if isinstance(found, Refusal):
+            return nothing._replace(refused=found.reason, remedy=found.remedy)
+        value, low, high = (
+            self.measure.low + (self.measure.high - self.measure.low) * each
+            for each in (found.value, found.low, found.high)
+        )
+        return nothing._replace(
+            value=value, low=low, high=high, comparisons=n, people=len(set(self._who)), effective=found.effective,
+            mean_weight=found.mean_weight, unsupported=mass, warning=found.warning,
+        )  # fmt: skip
+
+
+def _column(values: Floats) -> npt.NDArray[np.float64]:
+    return np.asarray(values, np.float64)[:, None]
+
+
+def _judged(value: Value, own: Value) -> Value:
+    """Return a value with a verdict: better or worse where its interval lies apart from that of the loop's own."""
+    ends = value.value, value.low, value.high, own.value, own.low, own.high
+    if None in ends:
+        return value
+    mine, low, high, theirs, least, most = (float(each or 0.0) for each in ends)
+    verdict: Verdict = "better" if low > most else "worse" if high < least else "cannot be told"
+    return value._replace(
+        difference=mine - theirs, difference_low=low - most, difference_high=high - least, verdict=verdict
+    )

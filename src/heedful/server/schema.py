@@ -364,6 +364,16 @@ class Value(msgspec.Struct, kw_only=True):
     verdict: Literal["better", "worse", "cannot be told", ""]
     refused: Annotated[str, Meta(description='why the log cannot tell; "" if it can')]
     remedy: str
+    mean_weight: Annotated[
+        float | UnsetType,
+        Meta(
+            description="of lists, weighted by how likely the learner was to show them; 1 if the log supports them all"
+        ),
+    ] = UNSET
+    unsupported: Annotated[
+        float | UnsetType, Meta(description="the share of what it would show that cannot be in the log")
+    ] = UNSET
+    warning: Annotated[str, Meta(description='why it should not be trusted; "" if nothing speaks against it')]
 
 
 class LearnerEvaluation(msgspec.Struct, kw_only=True):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from heedful.core.validation import describe
-from heedful.jit.kernel import Ints, visible
+from heedful.jit.kernel import Floats, Ints, visible
 from heedful.loop.interactions.forms import CHOICES
-from heedful.loop.interactions.protocol import Proposal, Question
-from heedful.loop.model import Person
+from heedful.loop.interactions.protocol import Interaction, Proposal, Question, Step
+from heedful.loop.model import Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 from heedful.loop.settings import Settings
@@ -117,6 +117,28 @@ def _probability(
         return None
     same = alike and (shown is order or shown.tolist() == order.tolist())
     return control * float(same) + (1.0 - control) * chance
+
+
+def list_chances(
+    interaction: Interaction[Any], models: Sequence[Any], step: Step, draws: Sequence[bool]
+) -> Floats | None:
+    """Return the probability with which each of `models` would show just the list of a decision (L,), without a control
+    arm; nan for one that draws its lists and does not say. `draws` says which of them draw. None if the log kept too
+    little of the decision."""
+    record, x, _ = step.context
+    if record.unknown or record.of or not record.shown:
+        return None
+    shown = np.array(record.shown, np.int64)
+    found = np.empty(len(models))
+    for j, (model, drawn) in enumerate(zip(models, draws)):
+        own = own_state(model.people, interaction.person(step.decision.person))
+        order = interaction.order(model, model.shared, own, x)
+        chance_of = draws_of(model.learner)[1]
+        if chance_of is not None:
+            found[j] = chance_of(order, shown)
+        else:
+            found[j] = np.nan if drawn else float(np.array_equal(order[: shown.size], shown))
+    return found
 
 
 # ---------------------------------------------------------------------------- how good a list was

@@ -488,6 +488,11 @@ class Interaction(Protocol[M]):
         """Return, by each measure, how the predictions of `models` compare with an answer that they have not learned
         yet; None where it says nothing."""
 
+    def chances(self, models: Sequence[M], step: Step) -> Floats | None:
+        """Return the probability with which each of `models` would show just the list of a decision that was answered
+        (L,), nan for one that does not say; None if this kind of feedback cannot say."""
+        return None
+
     # ------------------------------------------------------------------------ reporting
 
     def tally(self, model: M, shared: Any, people: dict[str, Person]) -> Tally:

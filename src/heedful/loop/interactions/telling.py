@@ -6,7 +6,7 @@ Numbers are texts already. The command or page cuts long tables, and knows colou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.core.formatting import brief, signed
@@ -94,9 +94,9 @@ def evaluation(found: Evaluation) -> list[Part]:
     sure = f"{1.0 - found.alpha:.0%}"
     for j, measure in enumerate(found.measures):
         values = [each.values[j] for each in found.learners]
+        untold = _refusals(found, j)
         if not any(value.comparisons for value in values):
-            told = f"{measure.name.capitalize()}: the log cannot tell, because {values[0].refused}. {values[0].remedy}"
-            parts.append(Line(told))
+            parts += untold
             continue
         share = measure.low == 0.0 and measure.high == 1.0
         rows = [
@@ -108,12 +108,42 @@ def evaluation(found: Evaluation) -> list[Part]:
         known = next(value for value in values if value.comparisons)
         by = f"By {known.comparisons:,} comparisons of {known.people:,} people, each of whom counts alike"
         weighed = f" (as many as {known.effective:,.0f} of equal weight)" if _weighted(known) else ""
-        parts += [Line(measure.about), Line(f"{by}{weighed}.")]
+        parts += [Line(measure.about), Line(f"{by}{weighed}."), *untold, *_weights(found.learners, values)]
     told = "The first learner is the loop's own. Intervals may be looked at whenever you like"
     parts.append(Line(f"{told}: each misses at any time with at most {found.alpha:.2g}."))
     learned = [(each.learner, greatest(each)) for each in found.learners if greatest(each)]
     weights = Table("What they learned", ("learner", "greatest weights"), tuple(learned), (0, 1))
     return there([*parts, weights])
+
+
+def _refusals(found: Evaluation, j: int) -> list[Line]:
+    """Return why the log cannot tell a measure of some learners, a line for each reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for each in found.learners:
+        value = each.values[j]
+        if value.refused:
+            reasons.setdefault((value.refused, value.remedy), []).append(each.learner)
+    measure = found.measures[j].name.capitalize()
+    return [
+        Line(f"{measure}{_of(names, found)}: the log cannot tell, because {why}. {remedy}".rstrip())
+        for (why, remedy), names in reasons.items()
+    ]
+
+
+def _of(names: Sequence[str], found: Evaluation) -> str:
+    return "" if len(names) == len(found.learners) else f" of {', '.join(names)}"
+
+
+def _weights(learners: Sequence[LearnerEvaluation], values: Sequence[Value]) -> list[Part]:
+    """Return what weighted values rest on, and why any of them should not be trusted."""
+    rows = [
+        (each.learner, f"{value.effective:,.0f}", f"{value.mean_weight:.2f}", f"{value.unsupported or 0.0:.0%}")
+        for each, value in zip(learners, values)
+        if value.mean_weight is not None
+    ]
+    columns = ("learner", "effective sample size", "mean weight", "not in the log")
+    warnings = [Line(f"{each.learner}: {value.warning}.") for each, value in zip(learners, values) if value.warning]
+    return [*there([Table("What the weights rest on", columns, tuple(rows))]), *warnings]
 
 
 def _weighted(value: Value) -> bool:

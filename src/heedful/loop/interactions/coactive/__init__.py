@@ -17,7 +17,7 @@ from heedful.loop.interactions.card import Card, Setting, Widget
 from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
 from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
-from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
+from heedful.loop.interactions.lists import check_show, draws_of, list_chances, propose_list, score_list, why_unsaid
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step
@@ -221,6 +221,10 @@ class Coactive(Interaction[Model]):
         swap = getattr(self.learner, "swap", 0.0)
         most = 0.5 / swap if swap > 0.0 else 1.0
         return (Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, most_weight=most, once=True),)
+
+    def chances(self, models: Sequence[Model], step: Step) -> Floats | None:
+        """Return the probability with which each model would show the list of an answered decision (L,)."""
+        return list_chances(self, models, step, [model.draws for model in models])
 
     def compare(self, models: Sequence[Model], step: Step) -> Sequence[Compared | None]:
         """Return which pairs of neighbours, swapped at random, the models rank as the answer does, where it prefers one

@@ -69,6 +69,11 @@ class Model:
 
     # ------------------------------------------------------------------------ proposing
 
+    @property
+    def draws(self) -> bool:
+        """Whether the learner draws what it shows at random."""
+        return self._proposal is not None
+
     def propose(self, shared: Any, person: Person | None, x: Floats, rng: Any) -> Any:
         """Return what the learner would show of the candidates x (m, N) to this person."""
         if person is None:

@@ -14,7 +14,7 @@ from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.card import Card, Prediction, Scale, Widget
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
-from heedful.loop.interactions.lists import check_show, draws_of, propose_list, score_list, why_unsaid
+from heedful.loop.interactions.lists import check_show, draws_of, list_chances, propose_list, score_list, why_unsaid
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.ordinal import texts
@@ -268,6 +268,10 @@ class Ordinal(Interaction[GradingModel]):
     def measures(self) -> tuple[Measure, ...]:
         """Return the mean error of predicted grades."""
         return (Measure("mean error", texts.ERROR, "nothing was graded", "More grades.", 0.0, self._k - 1.0, False),)
+
+    def chances(self, models: Sequence[GradingModel], step: Step) -> Floats | None:
+        """Return the probability with which each model would show the list of an answered decision (L,)."""
+        return list_chances(self, models, step, [False] * len(models))
 
     def compare(self, models: Sequence[GradingModel], step: Step) -> Sequence[Compared | None]:
         """Return the errors of the predictions for all that an answer grades."""

@@ -1,0 +1,210 @@
+"""What a log says about learners: values by hand, orders that are turned around win nothing, refusals in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heedful import Loop
+from heedful.loop.evaluate import Value
+from kinds import Kind, each_kind, teach
+from loops import small_loop
+
+NAMES = [f"i{j}" for j in range(12)]
+
+
+def value(loop: Loop, learner: str = "", measure: int = 0) -> Value:
+    """Of a learner, the loop's own without one."""
+    return loop.evaluate(*([learner] if learner else [])).learners[-1].values[measure]
+
+
+def search(loop: Loop, t: int, click: Callable[[int, int], bool], people: int = 20) -> list[str]:
+    """One decision of the loop, answered by clicks on what `click(place, item)` says; what was clicked."""
+    prior = [float((7 * j + 3 * t) % 12) for j in range(12)]
+    shown = loop.decide(NAMES, id=f"d{t}", person=f"p{t % people}", prior=prior).shown
+    clicked = [name for place, name in enumerate(shown) if click(place, int(name[1:]))]
+    loop.feedback(f"d{t}", id=f"e{t}", clicks=clicked)
+    return clicked
+
+
+# ---------------------------------------------------------------------------- swapped pairs
+
+
+def test_swapped_pairs_by_hand(tmp_path: Path) -> None:
+    """Neighbours that might have changed places, one clicked and the other not, weigh .5 / P each; every person counts
+    alike. The ranker is frozen before the first answer: it has the caller's order."""
+    rng = np.random.default_rng(0)
+    with small_loop(tmp_path / "l", "fair-pairs:swap=0.2", k=4, control=0.2) as loop:
+        start, right, whole, n = loop.version, *np.zeros((3, 7))
+        for t in range(150):
+            clicked = search(loop, t, lambda place, item: rng.random() < 0.6 / (1 + place), 7)
+            known = loop.projection.find_decision(f"d{t}")
+            assert known is not None
+            record = known.record
+            first = record.proposal.get("start", -1) if record.arm == "learned" else -1
+            if first < 0:
+                continue
+            for pair, swapped in enumerate(record.proposal["swapped"]):
+                upper, lower = (known.names[j] for j in record.shown[first + 2 * pair : first + 2 * pair + 2])
+                if (upper in clicked) != (lower in clicked):
+                    winner, loser = (upper, lower) if upper in clicked else (lower, upper)
+                    weight = 0.5 / (0.2 if swapped else 0.8)
+                    asked = [(7 * int(name[1:]) + 3 * t) % 12 for name in (winner, loser)]
+                    right[t % 7] += weight * (asked[0] > asked[1])
+                    whole[t % 7] += weight
+                    n[t % 7] += 1
+        found = value(loop, f"perceptron@{start}")
+        assert (found.comparisons, found.people) == (n.sum(), 7)
+        assert found.value == pytest.approx((right / n).sum() / (whole / n).sum())
+        assert found.low is not None
+        assert found.high is not None
+        assert found.value is not None
+        assert found.low <= found.value <= found.high
+
+
+def test_clicks_by_place_alone_say_nothing_of_any_learner(tmp_path: Path) -> None:
+    """Whatever stands at the top is clicked more often. A learner that turns the shown order around wins nothing."""
+    rng = np.random.default_rng(1)
+    with small_loop(tmp_path / "l", "fair-pairs", k=5, control=0.0) as loop:
+        for t in range(600):
+            search(loop, t, lambda place, item: rng.random() < 0.7 / (1 + place), 100)
+        for each in loop.evaluate("perceptron", "second-order").learners:
+            found = each.values[0]
+            assert found.low is not None
+            assert found.high is not None
+            assert found.low < 0.5 < found.high
+            assert found.verdict in ("", "cannot be told")
+
+
+def test_a_better_learner_is_found_to_be_better(tmp_path: Path) -> None:
+    """People like items by a rule of their features; one that never learns keeps the caller's order."""
+    rng = np.random.default_rng(2)
+    with small_loop(tmp_path / "l", "fair-pairs:swap=0.5", k=6, control=0.0) as loop:
+        start = loop.version
+        for t in range(900):
+            search(loop, t, lambda place, item: rng.random() < (0.9 if item < 4 else 0.05) / (1 + place) ** 0.5, 300)
+        own, frozen = (each.values[0] for each in loop.evaluate(f"perceptron@{start}").learners)
+        assert own.value is not None
+        assert frozen.value is not None
+        assert own.low is not None
+        assert own.low > 0.5
+        assert frozen.verdict == "worse"
+        assert frozen.difference == pytest.approx(frozen.value - own.value)
+
+
+def test_a_log_without_swaps_cannot_tell_and_says_what_would(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "l", "perceptron", control=0.0) as loop:
+        for t in range(40):
+            search(loop, t, lambda place, item: place == 2)
+        mine, other = loop.evaluate("pairwise-logistic").learners
+        assert [each.values[0].value for each in (mine, other)] == [None, None]
+        assert "shown in either order at random" in mine.values[0].refused
+        assert "heedful init --learner fair-pairs" in mine.values[0].remedy
+        # The lists of another learner are not in a log that shows one list of each kind, with certainty.
+        assert mine.values[1].mean_weight == pytest.approx(1.0)
+        assert other.values[1].value is None
+        assert "cannot be in the log" in other.values[1].refused
+        assert "exploration" in other.values[1].remedy
+
+
+# ---------------------------------------------------------------------------- lists
+
+
+def test_a_table_of_single_items_with_propensities_is_worth_what_weights_say(tmp_path: Path) -> None:
+    """One of twelve items, drawn with unequal chances by others; the target always shows i3."""
+    rng = np.random.default_rng(3)
+    chances = np.arange(1.0, 13.0) / 78.0
+    with small_loop(tmp_path / "l", "perceptron", k=1) as loop:
+        start, gained = loop.version, 0.0
+        for t in range(1500):
+            item = int(rng.choice(12, p=chances))
+            clicked = bool(rng.random() < (0.3 if item == 3 else 0.1))
+            gained += (clicked and item == 3) / chances[3]
+            prior = [1.0 if j == 3 else 0.0 for j in range(12)]
+            loop.record(NAMES, [f"i{item}"], id=f"d{t}", prior=prior, probability=float(chances[item]))
+            loop.feedback(f"d{t}", id=f"e{t}", clicks=[f"i{item}"] if clicked else [])
+        found = value(loop, f"perceptron@{start}", 1)
+        assert found.value == pytest.approx(gained / 1500)
+        assert found.low is not None
+        assert found.high is not None
+        assert found.low < 0.3 < found.high < 0.6
+        assert found.effective == pytest.approx(
+            (1500 * (found.mean_weight or 0.0)) ** 2 / (1500 * (found.mean_weight or 0.0) / chances[3])
+        )
+        assert found.mean_weight == pytest.approx(1.0, abs=0.5)
+        assert (found.unsupported, found.warning) == (0.0, "")
+
+
+def test_the_loops_own_lists_are_worth_what_they_were(tmp_path: Path) -> None:
+    """With swaps and a control arm: weights have mean 1, and the value lies where lists of the learned arm scored."""
+    rng = np.random.default_rng(4)
+    with small_loop(tmp_path / "l", "fair-pairs", k=3, control=0.3) as loop:
+        for t in range(800):
+            search(loop, t, lambda place, item: rng.random() < (0.8 if item < 4 else 0.2), 200)
+        found = value(loop, "", 1)
+        learned = loop.report().learned.mean
+        assert found.value is not None
+        assert found.value == pytest.approx(learned, abs=0.06)
+        assert found.mean_weight == pytest.approx(1.0, abs=0.1)
+        assert found.unsupported == 0.0
+
+
+# ---------------------------------------------------------------------------- all kinds
+
+
+@each_kind
+def test_an_evaluation_is_of_the_answers_that_count(kind: Kind, tmp_path: Path) -> None:
+    """What was undone or forgotten is not in it, and nothing is changed by it."""
+    with kind.make(tmp_path / "loop") as loop:
+        teach(kind, loop, range(14))
+        before = loop.version
+        found = loop.evaluate(*([] if kind.own else [kind.other]))
+        own = found.learners[0]
+        assert (own.learner, own.lessons, own.weights) == (loop.manifest.learner, 14, loop.weights)
+        assert {len(each.values) for each in found.learners} == {len(found.measures)}
+        for one in [one for each in found.learners for one in each.values]:
+            assert (one.value is None) == bool(one.refused)
+            if one.value is not None and one.low is not None and one.high is not None:
+                assert one.low <= one.value <= one.high
+        assert loop.version == before
+        loop.undo("e3")
+        loop.forget("p1")
+        less = loop.evaluate().learners[0]
+        assert less.weights == loop.weights
+        assert less.lessons == 14 - 1 - 5
+        assert less.values[0].comparisons <= own.values[0].comparisons
+        assert less.values[0].people <= 2
+
+
+@each_kind
+def test_a_frozen_learner_is_the_model_of_its_version(kind: Kind, tmp_path: Path) -> None:
+    with kind.make(tmp_path / "loop") as loop:
+        teach(kind, loop, range(6))
+        version, weights = loop.version, loop.weights
+        teach(kind, loop, range(6, 12))
+        found = loop.evaluate(f"{kind.own or loop.manifest.learner}@{version}")
+        assert found.learners[1].weights == weights
+        assert found.after == version
+        assert found.learners[1].lessons == 6
+        assert all(one.comparisons <= 6 * 4 for each in found.learners for one in each.values)
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("nobody", "learner: expected"),
+        ("perceptron@soon", "learner: expected NAME@VERSION, with the number of an event, got perceptron@soon"),
+        ("", "learner: expected its name, such as pairwise-logistic"),
+    ],
+)
+def test_a_wrong_learner_is_refused_by_name(tmp_path: Path, spec: str, told: str) -> None:
+    with small_loop(tmp_path / "l") as loop, pytest.raises(ValueError, match=told):
+        loop.evaluate(spec)
+
+
+def test_a_wrong_alpha_is_refused_by_name(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "l") as loop, pytest.raises(ValueError, match=r"alpha: expected"):
+        loop.evaluate(alpha=1.5)
