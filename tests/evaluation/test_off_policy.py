@@ -159,7 +159,7 @@ def test_a_log_that_cannot_tell_says_why_and_what_would_help() -> None:
     assert other.reason == "60% of what this ranker would show cannot be in the log"
     deterministic = estimate(np.zeros((500, K)), rewards, unsupported=np.ones(500))
     assert isinstance(deterministic, Refusal)
-    assert "exploration" in deterministic.remedy
+    assert "Exploration" in deterministic.remedy
 
 
 @pytest.mark.parametrize(

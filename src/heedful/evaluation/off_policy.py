@@ -55,7 +55,7 @@ class Refusal(NamedTuple):
 
     reason: str
     remedy: str
-    """the setting that would make it possible"""
+    """the setting that would make it possible, as a sentence"""
 
 
 # ---------------------------------------------------------------------------- weights
@@ -140,12 +140,12 @@ def estimate(
     mass = 0.0 if unsupported is None else float(np.mean(unsupported))
     if mass > MOST_UNSUPPORTED:
         told = f"{mass:.0%} of what this ranker would show cannot be in the log"
-        return Refusal(told, "exploration: show a share of lists drawn at random, with their probabilities")
+        return Refusal(told, "Exploration: a share of lists drawn at random, with their probabilities.")
     total = (weights**2).sum(axis=0)
     effective = float((weights.sum(axis=0) ** 2 / np.where(total > 0.0, total, 1.0)).min())
     if effective < LEAST:
-        told = f"the log weighs as much as {effective:.0f} decisions of this ranker, and it takes {LEAST:.0f}"
-        return Refusal(told, "more decisions, or a larger share of lists drawn at random")
+        told = f"the effective sample size is {effective:.0f}, and it takes {LEAST:.0f}"
+        return Refusal(told, "More decisions, or a larger share of lists drawn at random.")
     who = np.arange(n) if people is None else _numbers(people)
     size, k = np.bincount(who), rewards.shape[1]
     gains = np.bincount(who, (weights * rewards).sum(axis=1)) / (size * k)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from heedful.core.notebooks import table
 from heedful.core.validation import check_between, describe
 from heedful.data.frames import frame_of
-from heedful.evaluation.off_policy import Refusal, estimate
+from heedful.evaluation.off_policy import LEAST, Refusal, estimate
 from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats
 from heedful.loop.interactions.measure import Compared, Measure
@@ -265,7 +265,7 @@ class _Lists:
         if np.isnan(weights).any():
             return nothing._replace(refused="it draws what it shows and does not say how likely", remedy="")
         mean, error = float(weights.mean()), float(weights.std()) / math.sqrt(n)
-        mass = 1.0 - mean if mean < 1.0 - 4.0 * error - 1e-9 else 0.0
+        mass = 1.0 - mean if n >= LEAST and mean < 1.0 - 4.0 * error - 1e-9 else 0.0
         most = 1.0 / self._least if self._claimed else None
         found = estimate(
             _column(weights),
