@@ -706,6 +706,29 @@ def test_evaluate(taught: Any) -> None:
     assert heedful("evaluate cars --json").json["learners"] == [mine]
 
 
+def test_evaluate_a_table(folder: Path) -> None:
+    lines = ["action,probability,reward,target"]
+    lines += [f"{'ab'[i % 2]},0.5,{int(i % 6 == 1)},{float(i % 2)}" for i in range(120)]
+    (folder / "clicks.csv").write_text("\n".join(lines))
+    got = heedful("evaluate clicks.csv --target target --always a --json")
+    assert (got.code, got.err) == (0, "")
+    assert {each["learner"]: each["values"][0]["value"] for each in got.json["learners"]} == {
+        "as logged": pytest.approx(1 / 6), "target": pytest.approx(1 / 3), "always a": 0.0,
+    }  # fmt: skip
+    said = " ".join(heedful("evaluate clicks.csv", width=160).out.split())
+    assert "always b" in said
+    assert "The first is the log as it is" in said
+    got = heedful("evaluate clicks.csv --always c")
+    assert (got.code, got.out) == (2, "")
+    assert "always: expected an action of the table, got 'c'" in got.err
+
+
+def test_evaluate_takes_targets_of_tables_alone(taught: Any) -> None:
+    got = heedful("evaluate cars --target column")
+    assert (got.code, got.out) == (2, "")
+    assert "--target: expected a table, got the loop cars" in got.err
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.common import Json, Name, Own, asking, open_loop
-from heedful.cli.console import BadInput, print_json
+from heedful.cli.common import Json, Own, asking, open_loop
+from heedful.cli.console import BadInput, print_json, reading_input
 from heedful.cli.parts import print_parts
+
+if TYPE_CHECKING:
+    from heedful.loop.evaluate import Evaluation
+    from heedful.loop.interactions.telling import Part
 
 
 def evaluate(
-    name: Name,
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME|TABLE", help="A loop, or a table of single items: CSV, JSON lines or Parquet."),
+    ],
     learner: Annotated[
         list[str] | None,
         typer.Option(
@@ -21,6 +30,13 @@ def evaluate(
             metavar="NAME[:A=1,...][@VERSION]",
             help="May be repeated; `heedful learners` lists them. With @VERSION it learns up to that event alone.",
         ),
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Of a table: the probability of each action in another way to choose."),
+    ] = None,
+    always: Annotated[
+        list[str] | None, typer.Option(metavar="ACTION", help="Of a table: what if this action were always shown?")
     ] = None,
     alpha: Annotated[
         float, typer.Option(min=1e-6, max=0.5, help="The probability with which an interval may miss.")
@@ -34,17 +50,47 @@ def evaluate(
     and is told below the table. The loop's own learner comes first. Where the log cannot tell, it says why, and what
     would make it tell.
 
+    A TABLE has one impression a row, with the columns action, probability (that of showing it) and reward, perhaps
+    person; all others are the context. Without options it says what always showing each action would have earned.
+
     Exit codes: 0 evaluated; 1 the loop cannot be read; 2 bad input, such as a learner that does not fit the loop.
     """
     for spec in learner or ():
         if (learner or []).count(spec) > 1:
             raise BadInput(f"--learner: expected each once, got {spec} {(learner or []).count(spec)} times")
+    if Path(name).is_file():
+        told = _of_table(Path(name), learner or (), target or (), always or (), alpha, json)
+    elif target or always:
+        raise BadInput(f"{'--target' if target else '--always'}: expected a table, got the loop {name}")
+    else:
+        told = _of_loop(name, own, learner or (), alpha, json)
+    print_parts(told)
+
+
+def _of_loop(name: str, own: Own, learners: Sequence[str], alpha: float, json: bool) -> list[Part]:
+    """Return what the log of a loop says, as lines and tables; [] if it was printed as JSON."""
     with open_loop(name, own) as loop:
         with asking():
-            found = loop.evaluate(*(learner or ()), alpha=alpha)
-        if json:
-            from heedful.loop.records import plain
+            found = loop.evaluate(*learners, alpha=alpha)
+        return _printed(found) if json else loop.projection.interaction.tell_evaluation(found)
 
-            print_json(plain(found))
-        else:
-            print_parts(loop.projection.interaction.tell_evaluation(found))
+
+def _of_table(
+    path: Path, learners: Sequence[str], targets: Sequence[str], always: Sequence[str], alpha: float, json: bool
+) -> list[Part]:
+    """Return what a table says, as lines and tables; [] if it was printed as JSON."""
+    from heedful.data.table import read_table
+    from heedful.io.bandit_log import evaluate_table
+    from heedful.loop.interactions import telling
+
+    with reading_input(), asking():
+        found = evaluate_table(read_table(path), learners=learners, targets=targets, always=always, alpha=alpha)
+    return _printed(found) if json else telling.evaluation(found)
+
+
+def _printed(found: Evaluation) -> list[Part]:
+    """Print an evaluation as JSON, after which nothing is left to print."""
+    from heedful.loop.records import plain
+
+    print_json(plain(found))
+    return []

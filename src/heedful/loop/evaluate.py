@@ -17,7 +17,7 @@ import numpy.typing as npt
 from heedful.core.notebooks import table
 from heedful.core.validation import check_between, describe
 from heedful.data.frames import frame_of
-from heedful.evaluation.off_policy import LEAST, Refusal, estimate
+from heedful.evaluation.off_policy import LEAST, Estimate, Refusal, estimate
 from heedful.evaluation.ratio import ratio
 from heedful.jit.kernel import Floats
 from heedful.loop.interactions.measure import Compared, Measure
@@ -90,6 +90,8 @@ class Evaluation(NamedTuple):
     """each interval misses with at most this probability, at any time"""
     after: int
     """answers are compared from this version on: the last at which a learner is frozen"""
+    first: str = "the loop's own learner"
+    """what the first is, with which the others are compared"""
 
     def to_frame(self, package: str = "pandas") -> Any:
         """Return one row for each learner and measure, as a data frame of `package` (pandas, polars, or pyarrow).
@@ -190,9 +192,7 @@ class _Sums:
     def values(self, alpha: float) -> list[Value]:
         """Return the value of each learner."""
         if not self._rows:
-            told = self.measure.missing, self.measure.remedy
-            none = Value(self.measure.name, None, None, None, 0, 0, 0.0, None, None, None, "", *told)
-            return [none] * self._learners
+            return [refused(self.measure, self.measure.missing, self.measure.remedy)] * self._learners
         rows, who = np.array(self._rows), np.array(self._who)
         size = np.bincount(who, rows[:, 0])
         columns = (rows[:, j] for j in (1, *range(3, rows.shape[1])))
@@ -204,7 +204,7 @@ class _Sums:
         name, least, bound = self.measure.name, self.measure.low, self.measure.most_weight
         span, more_is_better = self.measure.high - least, self.measure.more_is_better
         if np.isnan(part).any():
-            return Value(name, None, None, None, 0, 0, 0.0, None, None, None, "", "it predicts nothing of the sort", "")
+            return refused(self.measure, "it predicts nothing of the sort", "")
         value, low, high = (least + span * each for each in ratio(part, whole, bound, alpha))
         n, effective = int(total[0]), float(total[1] ** 2 / total[2])
         found = Value(name, value, low, high, n, whole.size, effective, None, None, None, "", "", "")
@@ -257,41 +257,47 @@ class _Lists:
         """Return the value of each learner."""
         rows = np.array(self._rows)
         found = [self._value(rows[:, j], rows[:, 0], alpha / 2.0) for j in range(1, self._learners + 1)]
-        return [found[0], *(_judged(each, found[0]) for each in found[1:])]
+        return [found[0], *(judge(each, found[0]) for each in found[1:])]
 
     def _value(self, weights: Floats, scores: Floats, alpha: float) -> Value:
-        name, n = self.measure.name, len(self._rows)
-        nothing = Value(name, None, None, None, 0, 0, 0.0, None, None, None, "", "", "")
+        n = len(self._rows)
         if np.isnan(weights).any():
-            return nothing._replace(refused="it draws what it shows and does not say how likely", remedy="")
+            return refused(self.measure, "it draws what it shows and does not say how likely", "")
         mean, error = float(weights.mean()), float(weights.std()) / math.sqrt(n)
         mass = 1.0 - mean if n >= LEAST and mean < 1.0 - 4.0 * error - 1e-9 else 0.0
-        most = 1.0 / self._least if self._claimed else None
         found = estimate(
             _column(weights),
             _column(scores),
             unsupported=np.full(n, mass),
             people=self._who,
-            most=most,
+            most=1.0 / self._least if self._claimed else None,
             alpha=alpha,
         )
-        if isinstance(found, Refusal):
-            return nothing._replace(refused=found.reason, remedy=found.remedy)
-        value, low, high = (
-            self.measure.low + (self.measure.high - self.measure.low) * each
-            for each in (found.value, found.low, found.high)
-        )
-        return nothing._replace(
-            value=value, low=low, high=high, comparisons=n, people=len(set(self._who)), effective=found.effective,
-            mean_weight=found.mean_weight, unsupported=mass, warning=found.warning,
-        )  # fmt: skip
+        return weighted(self.measure, found, n, len(set(self._who)))
+
+
+def refused(measure: Measure, reason: str, remedy: str) -> Value:
+    """Return a value that a log cannot tell, with the reason and what would make it tell."""
+    return Value(measure.name, None, None, None, 0, 0, 0.0, None, None, None, "", reason, remedy)
+
+
+def weighted(measure: Measure, found: Estimate | Refusal, comparisons: int, people: int) -> Value:
+    """Return a weighted mean of scores from 0 to 1 as a value between the ends of `measure`."""
+    if isinstance(found, Refusal):
+        return refused(measure, found.reason, found.remedy)
+    span = measure.high - measure.low
+    value, low, high = (measure.low + span * each for each in (found.value, found.low, found.high))
+    return Value(
+        measure.name, value, low, high, comparisons, people, found.effective, None, None, None, "", "", "",
+        found.mean_weight, found.unsupported, found.warning,
+    )  # fmt: skip
 
 
 def _column(values: Floats) -> npt.NDArray[np.float64]:
     return np.asarray(values, np.float64)[:, None]
 
 
-def _judged(value: Value, own: Value) -> Value:
+def judge(value: Value, own: Value) -> Value:
     """Return a value with a verdict: better or worse where its interval lies apart from that of the loop's own."""
     ends = value.value, value.low, value.high, own.value, own.low, own.high
     if None in ends:

@@ -392,6 +392,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
     measures: list[Measure]
     alpha: float
     after: Annotated[int, Meta(description="answers are compared from this version on")]
+    first: Annotated[str, Meta(description="what the first is, with which the others are compared")]
 
 
 class Arm(msgspec.Struct):

@@ -103,14 +103,14 @@ def evaluation(found: Evaluation) -> list[Part]:
             (each.learner, f"{each.lessons:,}", *_value(value, share), value.verdict)
             for each, value in zip(found.learners, values)
         ]
-        columns = ("learner", "lessons", measure.name, f"{sure} interval", "to the loop's own", "which is")
+        columns = ("learner", "lessons", measure.name, f"{sure} interval", "to the first", "which is")
         parts.append(Table("What the log says", columns, tuple(rows), (0, 3, 4, 5)))
         known = next(value for value in values if value.comparisons)
         by = f"By {known.comparisons:,} comparisons of {known.people:,} people, each of whom counts alike"
         weighed = f" (as many as {known.effective:,.0f} of equal weight)" if _weighted(known) else ""
         parts += [Line(measure.about), Line(f"{by}{weighed}."), *untold, *_weights(found.learners, values)]
-    told = "The first learner is the loop's own. Intervals may be looked at whenever you like"
-    parts.append(Line(f"{told}: each misses at any time with at most {found.alpha:.2g}."))
+    told = f"The first is {found.first}. Intervals may be looked at whenever you like"
+    parts.append(Line(f"{told}: each misses, at any time, with probability {found.alpha:.2g} at most."))
     learned = [(each.learner, greatest(each)) for each in found.learners if greatest(each)]
     weights = Table("What they learned", ("learner", "greatest weights"), tuple(learned), (0, 1))
     return there([*parts, weights])
@@ -157,7 +157,7 @@ def _value(value: Value, share: bool) -> tuple[str, str, str]:
         if number is None:
             return ""
         if share:
-            return f"{number:+.1%}" if sign else f"{number:.1%}"
+            return f"{100.0 * number:+.3g}%" if sign else f"{100.0 * number:.3g}%"
         return signed(number) if sign else f"{number:.3f}"
 
     if value.value is None:

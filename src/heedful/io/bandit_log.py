@@ -1,0 +1,195 @@
+"""Logs of single items with propensities, as tables: what other ways to choose would have earned.
+
+A row is one impression: `action`, the item that was shown; `probability`, that of showing it, in (0, 1]; `reward`. A
+column `person` says to whom. All others are the context, but for targets: columns with the probability with which
+another way to choose would have shown this action. All actions of a table are taken to be on offer in every row.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.validation import check_between, describe
+from heedful.data.jsonl import Line
+from heedful.evaluation.off_policy import estimate
+from heedful.features import infer
+from heedful.io import import_lines
+from heedful.loop import Loop
+from heedful.loop.evaluate import Evaluation, LearnerEvaluation, Value, judge, weighted
+from heedful.loop.interactions.measure import Measure
+from heedful.loop.settings import Settings
+
+Array = npt.NDArray[np.float64]
+
+REQUIRED = ("action", "probability", "reward")
+MOST_ACTIONS = 1000
+MEASURE = "reward"
+ABOUT = (
+    "Reward is the mean of what was earned, each row weighted by the probability of its action in the way to choose "
+    "that is looked at, over that in the log."
+)
+
+
+class BanditLog(NamedTuple):
+    """A log of impressions of one item each, n rows."""
+
+    actions: list[str]
+    probability: Array
+    """of each action, by what made the log (n,)"""
+    reward: Array
+    """(n,)"""
+    people: list[str] | None
+    targets: dict[str, Array]
+    """by column, the probability of each action in another way to choose (n,)"""
+    context: list[dict[str, Any]]
+
+
+def read_bandit_log(rows: Sequence[Mapping[str, Any]], targets: Sequence[str] = ()) -> BanditLog:
+    """Return the rows of a table as a log; numbers may be texts, as in CSV.
+
+    Raise ValueError, naming the row and the column, if one makes no sense."""
+    if not rows:
+        raise ValueError("table: expected rows, got none")
+    for name in (*REQUIRED, *targets):
+        if name not in rows[0]:
+            raise ValueError(f"{name}: expected a column of that name, got {', '.join(map(str, rows[0]))}")
+    actions = [_text(row, i, "action") for i, row in enumerate(rows)]
+    if len(set(actions)) > MOST_ACTIONS:
+        raise ValueError(f"action: expected at most {MOST_ACTIONS} different ones, got {len(set(actions)):,}")
+    probability = _numbers(rows, "probability")
+    if (bad := np.flatnonzero(~((probability > 0.0) & (probability <= 1.0)))).size:
+        raise ValueError(
+            f"probability, row {bad[0] + 1}: expected a number above 0, up to 1, got {probability[bad[0]]:g}"
+        )
+    columns = {name: _numbers(rows, name) for name in targets}
+    for name, values in columns.items():
+        if (bad := np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))).size:
+            raise ValueError(f"{name}, row {bad[0] + 1}: expected a probability, got {values[bad[0]]:g}")
+    people = [_text(row, i, "person") for i, row in enumerate(rows)] if "person" in rows[0] else None
+    known = {*REQUIRED, *targets, "person"}
+    context = [{name: _cell(value) for name, value in row.items() if name not in known} for row in rows]
+    return BanditLog(actions, probability, _numbers(rows, "reward"), people, columns, context)
+
+
+def evaluate_table(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    learners: Sequence[str] = (),
+    targets: Sequence[str] = (),
+    always: Sequence[str] = (),
+    alpha: float = 0.05,
+) -> Evaluation:
+    """Return the mean reward of a log, and what others would have earned in its place.
+
+    `learners` name learners of orders, which learn along the log and show the action that they rank first; `targets`
+    are columns with probabilities; `always` are actions that are always shown (if none of the three is given, each
+    action of the table). Raise ValueError, naming the row and the column, if the table makes no sense."""
+    check_between("alpha", alpha, 1e-6, 0.5)
+    log = read_bandit_log(rows, targets)
+    counts = Counter(log.actions)
+    for name in always:
+        if name not in counts:
+            raise ValueError(f"always: expected an action of the table, got {describe(name)}")
+    if not (learners or targets or always):
+        always = [name for name, _ in counts.most_common()]
+    low, high = min(0.0, float(log.reward.min())), max(1.0, float(log.reward.max()))
+    measure = Measure(MEASURE, ABOUT, "there are no rows", "", low, high, once=True)
+    shown = np.array(log.actions)
+    weights = {"as logged": np.ones(len(rows))} | {name: log.targets[name] / log.probability for name in targets}
+    weights |= {f"always {name}": (shown == name) / log.probability for name in always}
+    found = [LearnerEvaluation(name, 0, {}, (_value(w, log, measure, alpha),)) for name, w in weights.items()]
+    found += _taught(log, measure, learners, alpha)
+    own = found[0].values[0]
+    judged = [each._replace(values=(judge(each.values[0], own),)) for each in found[1:]]
+    return Evaluation((found[0], *judged), (measure,), alpha, 0, "the log as it is")
+
+
+def _value(weights: Array, log: BanditLog, measure: Measure, alpha: float) -> Value:
+    scores = (log.reward - measure.low) / (measure.high - measure.low)
+    most = 1.0 / float(log.probability.min())
+    found = estimate(weights[:, None], scores[:, None], people=log.people, most=most, alpha=alpha / 2.0)
+    people = len(set(log.people)) if log.people is not None else len(log.actions)
+    return weighted(measure, found, len(log.actions), people)
+
+
+def _taught(log: BanditLog, measure: Measure, learners: Sequence[str], alpha: float) -> Iterator[LearnerEvaluation]:
+    """Yield what learners would have earned that learn along the log, in a loop of its own."""
+    if not learners:
+        return
+    if (bad := np.flatnonzero(~np.isin(log.reward, (0.0, 1.0)))).size:
+        told = f"reward, row {bad[0] + 1}: expected 0 or 1, from which learners learn, got {log.reward[bad[0]]:g}"
+        raise ValueError(told)
+    names = sorted(set(log.actions))  # by name: the order of their first rows would tell what comes
+    items = [{"id": f"a{j}", "action": name} for j, name in enumerate(names)]
+    varied = [name for name in log.context[0] if len({row[name] for row in log.context}) > 1]
+    context = infer(log.context, identifier="", keep=varied) if varied else None
+    with tempfile.TemporaryDirectory(prefix="heedful-") as folder:
+        loop = Loop.create(
+            Path(folder) / "log",
+            encoding=infer(items, identifier="id", kinds={"action": "category"}, max_levels=MOST_ACTIONS),
+            items=items,
+            learner=learners[0],
+            settings=Settings(k=1, control=0.0),
+            context=context,
+            crosses=[(name, "action") for name in varied],
+        )
+        with loop:
+            for outcome in import_lines(loop, _lines(log, names)):
+                if outcome.status == "rejected":
+                    raise ValueError(f"row {(outcome.line + 2) // 3}: {outcome.reason}")
+            found = loop.evaluate(*learners[1:], alpha=alpha)
+    at = [each.name for each in found.measures].index("list value")
+    for each in found.learners:
+        yield each._replace(values=(each.values[at]._replace(measure=measure.name),))
+
+
+def _lines(log: BanditLog, names: Sequence[str]) -> Iterator[Line]:
+    """Yield each row as a decision, with what it earned, and with a thumb up or down, from which a learner learns of a
+    single item."""
+    ids = {name: f"a{j}" for j, name in enumerate(names)}
+    for i, (action, probability, reward) in enumerate(zip(log.actions, log.probability, log.reward)):
+        shown = ids[action]
+        decision = {"kind": "decision", "id": f"d{i}", "candidates": list(ids.values()), "shown": [shown],
+                    "probability": float(probability), "context": log.context[i]}  # fmt: skip
+        if log.people is not None:
+            decision["person"] = log.people[i]
+        yield Line(3 * i + 1, {name: value for name, value in decision.items() if value != {}}, None)
+        about = {"kind": "feedback", "decision": f"d{i}"}
+        yield Line(3 * i + 2, {**about, "id": f"e{i}", "clicks": [shown] if reward else []}, None)
+        yield Line(3 * i + 3, {**about, "id": f"t{i}", "thumb": "up" if reward else "down"}, None)
+
+
+def _text(row: Mapping[str, Any], i: int, name: str) -> str:
+    value = row.get(name)
+    if value is None or str(value) == "":
+        raise ValueError(f"{name}, row {i + 1}: expected a name, got none")
+    return str(value)
+
+
+def _numbers(rows: Sequence[Mapping[str, Any]], name: str) -> Array:
+    found = np.empty(len(rows))
+    for i, row in enumerate(rows):
+        try:
+            found[i] = float(row[name])
+        except (KeyError, TypeError, ValueError):
+            raise ValueError(f"{name}, row {i + 1}: expected a number, got {describe(row.get(name))}") from None
+    if (bad := np.flatnonzero(~np.isfinite(found))).size:
+        raise ValueError(f"{name}, row {bad[0] + 1}: expected a finite number, got {found[bad[0]]}")
+    return found
+
+
+def _cell(value: Any) -> Any:
+    """Return a number that is written as a text, as in CSV, as a number."""
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value

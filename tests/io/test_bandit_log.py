@@ -1,0 +1,154 @@
+"""Tables of single items with propensities: values by hand, honest intervals, and what is wrong is named."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful.io.bandit_log import evaluate_table, read_bandit_log
+
+CHANCES = np.array([0.5, 0.3, 0.15, 0.05])
+RATES = {"morning": np.array([0.1, 0.2, 0.3, 0.05]), "night": np.array([0.4, 0.1, 0.1, 0.05])}
+
+
+def table(n: int, seed: int = 0, people: int = 0) -> list[dict[str, Any]]:
+    """Rows of four actions, whose worth depends on the time of the day; texts, as in CSV."""
+    rng, rows = np.random.default_rng(seed), []
+    for i in range(n):
+        hour = "morning" if rng.random() < 0.5 else "night"
+        a = int(rng.choice(4, p=CHANCES))
+        reward = int(rng.random() < RATES[hour][a])
+        row: dict[str, Any] = {"action": "abcd"[a], "probability": str(CHANCES[a]), "reward": str(reward), "hour": hour}
+        best = int(a == int(RATES[hour].argmax()))
+        rows.append(row | {"best": str(best)} | ({"person": f"p{i % people}"} if people else {}))
+    return rows
+
+
+def test_values_are_the_weighted_means() -> None:
+    rows = table(3000)
+    found = {
+        each.learner: each.values[0] for each in evaluate_table(rows, targets=["best"], always=["a", "d"]).learners
+    }
+    reward = np.array([float(row["reward"]) for row in rows])
+    mu = np.array([float(row["probability"]) for row in rows])
+    best = np.array([float(row["best"]) for row in rows])
+    shown = np.array([row["action"] for row in rows])
+    assert found["as logged"].value == pytest.approx(reward.mean())
+    assert found["best"].value == pytest.approx((best / mu * reward).mean())
+    assert found["always a"].value == pytest.approx(((shown == "a") / mu * reward).mean())
+    truth = {"best": 0.35, "always a": 0.25, "always d": 0.05}
+    for name, value in truth.items():
+        low, high = found[name].low, found[name].high
+        assert low is not None
+        assert high is not None
+        assert low < value < high < 1.0
+    assert found["best"].verdict == "better"
+    assert found["always d"].verdict in ("worse", "cannot be told")
+    assert all(each.mean_weight == pytest.approx(1.0, abs=0.4) for each in found.values())
+
+
+def test_without_options_each_action_is_told() -> None:
+    found = evaluate_table(table(400))
+    assert found.learners[0].learner == "as logged"
+    assert {each.learner for each in found.learners[1:]} == {f"always {name}" for name in "abcd"}
+    assert found.first == "the log as it is"
+
+
+def test_each_person_counts_once() -> None:
+    rows = table(600, people=30)
+    loud = [row | {"person": "loud", "reward": "1"} for row in table(2000, 1)]
+    [alone] = evaluate_table(rows, always=["a"]).learners[0].values
+    [both] = evaluate_table(rows + loud, always=["a"]).learners[0].values
+    assert alone.value is not None
+    assert both.value == pytest.approx((30 * alone.value + 1.0) / 31)
+
+
+def test_a_learner_learns_along_the_log() -> None:
+    """It finds what is best at which time of the day; its weights have mean 1, as it knows nothing of a row before."""
+    rows = [{name: row[name] for name in ("action", "probability", "reward", "hour")} for row in table(3000, 2)]
+    found = evaluate_table(rows, learners=["pairwise-logistic:rate=0.3"])
+    logged, learner = (each.values[0] for each in found.learners)
+    assert found.learners[1].lessons >= 3000
+    assert any("×" in name for name in found.learners[1].weights)
+    assert learner.mean_weight == pytest.approx(1.0, abs=0.3)
+    assert logged.value is not None
+    assert learner.value is not None
+    assert learner.value > logged.value
+    with pytest.raises(ValueError, match=r"reward, row 1: expected 0 or 1, from which learners learn, got 0.5"):
+        evaluate_table([rows[0] | {"reward": 0.5}, *rows[1:]], learners=["perceptron"])
+
+
+def test_a_context_that_knows_the_action_is_found_out() -> None:
+    """A learner is told in the context what was shown, and prefers what was not: no weight is left."""
+    rows = [row | {"hour": row["action"]} for row in table(800, 3)]
+    for row in rows:
+        del row["best"]
+        row["reward"] = "0"
+    learner = evaluate_table(rows, learners=["pairwise-logistic"]).learners[1].values[0]
+    assert learner.value is None
+    assert "cannot be in the log" in learner.refused
+
+
+def test_rare_clicks_have_an_honest_interval() -> None:
+    """10,000 impressions of one item among 30, with 46 clicks."""
+    rng = np.random.default_rng(4)
+    clicked = {*rng.permutation(10_000)[:46].tolist()}
+    rows = [
+        {"action": f"item {a}", "probability": 1 / 30, "reward": int(i in clicked)}
+        for i, a in enumerate(rng.integers(30, size=10_000))
+    ]
+    logged, *always = (each.values[0] for each in evaluate_table(rows).learners)
+    assert logged.low is not None
+    assert logged.high is not None
+    assert 0.002 < logged.low < 0.0046 < logged.high < 0.009
+    assert len(always) == 30
+    for each in always:
+        assert each.low is not None
+        assert each.high is not None
+        assert each.low < 0.0046 < each.high < 0.06
+        assert each.verdict == "cannot be told"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"probability": "0"}, "probability, row 2: expected a number above 0, up to 1, got 0"),
+        ({"probability": "much"}, "probability, row 2: expected a number, got 'much'"),
+        ({"reward": "nan"}, "reward, row 2: expected a finite number, got nan"),
+        ({"action": ""}, "action, row 2: expected a name, got none"),
+        ({"best": "2"}, "best, row 2: expected a probability, got 2"),
+    ],
+)
+def test_what_is_wrong_is_named_by_row_and_column(change: dict[str, str], told: str) -> None:
+    rows = table(3)
+    rows[1] |= change
+    with pytest.raises(ValueError, match=told):
+        read_bandit_log(rows, ["best"])
+
+
+def test_a_table_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="table: expected rows, got none"):
+        read_bandit_log([])
+    with pytest.raises(ValueError, match="reward: expected a column of that name, got action, probability"):
+        read_bandit_log([{"action": "a", "probability": 1}])
+    with pytest.raises(ValueError, match="always: expected an action of the table, got 'z'"):
+        evaluate_table(table(3), always=["z"])
+
+
+def test_a_parquet_table_is_read_as_well(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    from heedful.data.table import read_table
+
+    rows = [row | {"probability": float(row["probability"]), "reward": int(row["reward"])} for row in table(50)]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "log.parquet")
+    with (tmp_path / "log.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    both = [evaluate_table(read_table(tmp_path / name), targets=["best"]) for name in ("log.parquet", "log.csv")]
+    assert both[0] == both[1]
