@@ -718,6 +718,8 @@ def test_evaluate_a_table(folder: Path) -> None:
     said = " ".join(heedful("evaluate clicks.csv", width=160).out.split())
     assert "always b" in said
     assert "The first is the log as it is" in said
+    got = heedful("evaluate nowhere.csv")
+    assert (got.code, got.out, got.err) == (2, "", "heedful: nowhere.csv: there is no such file\n")
     got = heedful("evaluate clicks.csv --always c")
     assert (got.code, got.out) == (2, "")
     assert "always: expected an action of the table, got 'c'" in got.err
@@ -781,7 +783,9 @@ def test_every_help_has_an_example_exit_codes_and_json(command: str) -> None:
 
 def test_the_examples_of_the_page_are_a_session() -> None:
     text = PAGE.read_text()
-    Path("cars.csv").write_text(re.findall(r"```csv\n(.*?)```", text, re.S)[0])
+    tables = re.findall(r"```csv\n(.*?)```", text, re.S)
+    Path("cars.csv").write_text(tables[0])
+    Path("clicks.csv").write_text(next(each for each in tables if each.startswith("action,")))
     lines = [line for line in text.splitlines() if line.startswith("heedful ") and line.split()[1] in NEW]
     assert {line.split()[1] for line in lines} == set(NEW)
     for line in lines:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from heedful.loop.evaluate import Evaluation
     from heedful.loop.interactions.telling import Part
 
+TABLES = (".csv", ".json", ".jsonl", ".parquet", ".gz")
+
 
 def evaluate(
     name: Annotated[
@@ -60,6 +62,8 @@ def evaluate(
             raise BadInput(f"--learner: expected each once, got {spec} {(learner or []).count(spec)} times")
     if Path(name).is_file():
         told = _of_table(Path(name), learner or (), target or (), always or (), alpha, json)
+    elif Path(name).suffix in TABLES:
+        raise BadInput(f"{name}: there is no such file")
     elif target or always:
         raise BadInput(f"{'--target' if target else '--always'}: expected a table, got the loop {name}")
     else:
