@@ -148,7 +148,7 @@ def test_the_grid_of_the_page_is_one(tmp_path: Path) -> None:
 
 
 def test_what_the_pages_show_of_the_examples_is_what_they_are() -> None:
-    assert blocks(ROOT / "docs" / "commands.md", "csv") == [(ROOT / "examples" / "cars.csv").read_text()]
+    assert blocks(ROOT / "docs" / "commands.md", "csv")[0] == (ROOT / "examples" / "cars.csv").read_text()
     [log] = blocks(ROOT / "README.md", "json")
     assert (ROOT / "examples" / "clicks.jsonl").read_text().startswith(log)
 
