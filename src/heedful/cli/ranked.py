@@ -119,7 +119,7 @@ def _bar(standing: Standing, i: int, low: float, high: float, room: int) -> str:
 
 
 def share(p: float) -> str:
-    """A probability in per cent, never rounded to what is certain."""
+    """Return a probability as a percentage, as text; one that is not certain is never rounded to 0 % or 100 %."""
     percent = 100.0 * float(p)
     if percent >= 99.5:
         return "> 99 %" if percent < 100.0 - 1e-9 else "100 %"

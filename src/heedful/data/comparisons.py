@@ -95,7 +95,8 @@ class ComparisonColumns(NamedTuple):
 
 
 def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Sequence[str]) -> ComparisonTable:
-    """Return the table that `tabulate` would make, from columns of comparisons; those given 0 times are left out."""
+    """Return the table that `tabulate` would make of the same comparisons, from columns of numbers: of items and people
+    by their places in `items` and `people`, which name them. Comparisons with `times` 0 are left out."""
     kept: Any = (column[pairs.times > 0] for column in pairs)
     person, better, worse, tied, judged, side, times = ComparisonColumns(*kept)
     both, pair = np.unique(better * len(items) + worse, return_inverse=True)

@@ -117,7 +117,8 @@ def is_index(column: object) -> bool:
 
 
 def warn_index(name: str, columns: Iterable[str]) -> None:
-    """Warn that these columns are left out."""
+    """Warn, for each of `columns`, that the table called `name` has it as an index of its rows, as pandas writes one,
+    and that it is not read."""
     for column in columns:
         called = repr(column) if column else "that has no name"
         warn(f"{name}: the column {called} numbers the rows, as pandas writes an index: it is left out", stacklevel=5)

@@ -37,10 +37,11 @@ class DecisionRequest(NamedTuple):
 
 
 class Decider:
-    """The part of a loop that makes decisions."""
+    """Reads requests for decisions, has the interaction choose what to show by the published model, and drafts the
+    records that the log keeps."""
 
     def __init__(self, projection: Projection) -> None:
-        """Make decisions from what `projection` publishes."""
+        """Make decisions by the model that `projection` published last."""
         self.projection = projection
         self.settings = projection.settings
         self.interaction = projection.interaction

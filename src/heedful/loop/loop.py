@@ -522,7 +522,9 @@ class Loop:
     # ------------------------------------------------------------------------ undoing, forgetting
 
     def undo(self, event: str, *, id: str | None = None) -> Answer:
-        """Take one piece of feedback back: the model becomes the one that never saw it, bit for bit."""
+        """Take the feedback with the id `event` back: the model becomes the one that never saw it, bit for bit. `id` is
+        the id of the undo itself: sent again it counts once. Return what became of it; feedback that is not in the log
+        is rejected, with the reason."""
         event = records.check_id("event", event)
         undo_id = f"undo-{event}" if id is None else records.check_id("id", id)
         if len(undo_id) > records.LONGEST_ID:

@@ -176,7 +176,8 @@ class Truth:
         return Measured(len(rounds), float(average[-1]), limits[-1], unbound, curve)
 
     def _unbound(self, rounds: list[_Round], whole: bool) -> str:
-        """Return which hypothesis of the theorems fails; "" if none does ([J15] Theorems 1, 5 and 6)."""
+        """Return, in words, the first hypothesis of [J15] Theorems 1, 5 and 6 that `rounds` do not satisfy, so that no
+        bound holds for them; "" if all hold. `whole` says whether the rounds begin with the loop's first."""
         alpha = self.simulation.alpha
         if not hasattr(self._learner, "regret_bound"):
             return f"there is no theorem for {type(self._learner).__name__}"

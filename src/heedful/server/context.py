@@ -62,7 +62,8 @@ class ServerContext:
     """The state of a server: a folder of loops, served by one event loop."""
 
     def __init__(self, folder: Path, options: Options | None = None) -> None:
-        """Serve `folder`. Raise ValueError if its keys cannot be read."""
+        """Prepare to serve the loops in `folder`, without opening a socket. Raise ValueError if the file of its API
+        keys cannot be read."""
         self.folder = folder
         self.options = options = Options() if options is None else options
         self.limits = options.limits

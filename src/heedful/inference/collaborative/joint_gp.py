@@ -64,7 +64,7 @@ class JointGPFit(NamedTuple):
 
     @property
     def moved(self) -> float:
-        """By how much the last sweep moved a site, as a share."""
+        """The greatest relative change of a site of EP in its last sweep; below the tolerance the fit has converged."""
         return self.sites.moved
 
 

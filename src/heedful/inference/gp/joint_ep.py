@@ -163,7 +163,9 @@ def user_batches(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
 
 
 def message_of(own: Array, parts: tuple[UserBatch, ...], tau: Array, nu: Array) -> Message:
-    """Return the sum of the messages about m of all people in `parts`: A (n x n), b (n,), for sites tau, nu (p,)."""
+    """Return the sum of the Gaussian messages that all people in `parts` send about the mean m of their utilities:
+    precision A (n x n) and precision times mean b (n,). `own` (n x n) is the covariance of a person around m; tau, nu
+    (p,) are the precisions, and precisions times means, of the sites."""
     return _sum_messages(len(own), parts, (_messages(few, own, tau, nu) for few in parts))
 
 

@@ -146,9 +146,9 @@ def improve_noise(
 
 
 def _lapses(rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, prior: NoisePrior) -> Array:
-    """Return the most probable lapse rates (U,): the roots of the derivative of sum log((1 - l) z + l / kinds) +
-    log Beta.
-    """
+    """Return the most probable lapse rate l of each user (U,): where the derivative of sum log((1 - l) z + l / kinds) +
+    log Beta(l; prior) is 0. z is the probability of an answer without a lapse, by the cavity means and variances; kinds
+    is how many answers there are to choose from."""
     alone = rows.group < 0
     log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
     user, times, z = rows.user[alone], rows.times[alone], np.exp(log_z[alone])

@@ -24,7 +24,7 @@ class Numbered(Generic[S]):
     (m,)."""
 
     def __init__(self, learner: Any, shared: S) -> None:
-        """Begin with `learner` and the state before anything was learned."""
+        """Begin with `shared`, the state of `learner` before anything was learned."""
         self.learner, self.shared = learner, shared
         self.people: dict[str, Person] = {}
         self._lent = False  # somebody decides from these arrays: they are not written to

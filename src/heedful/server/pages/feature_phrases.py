@@ -93,8 +93,8 @@ class Phrases:
         return [Bar(name, self.of(name, w), w, abs(w) / most) for name, w in ordered]
 
     def describe_changes(self, before: Mapping[str, float], after: Mapping[str, float], most: int = 2) -> list[str]:
-        """Return phrases for the `most` greatest changes between two sets of weights, and for how many others changed
-        about as much."""
+        """Return phrases for the `most` features whose weights changed most from `before` to `after`. A last phrase
+        says how many others changed about as much, if any did."""
         change = {name: after[name] - before.get(name, 0.0) for name in after}
         greatest = max(map(abs, change.values()), default=0.0)
         told = [name for name, by in change.items() if by != 0.0 and abs(by) >= MOVED * greatest]

@@ -63,7 +63,9 @@ class Coactive(Interaction[Model]):
         return learner
 
     def caveats(self) -> list[str]:
-        """Return sentences on lists that keep the caller's order, and on swapped neighbours."""
+        """Return what the settings make impossible to tell, a sentence each: that the loop got better, without a
+        control arm (lists that keep the caller's order); what was clicked for its place alone, without swapped
+        neighbours."""
         told = []
         if self.manifest.settings.control == 0.0:
             told.append("control 0: nothing keeps the caller's order, so that it got better cannot be shown")
@@ -77,7 +79,8 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def describe(self) -> Card:
-        """Return the description of a kind that corrects an order and predicts nothing."""
+        """Return how pages and commands speak of a loop of rankings: people correct an order, and no number is
+        predicted of an item."""
         return (
             super()
             .describe()

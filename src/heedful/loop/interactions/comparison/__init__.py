@@ -64,12 +64,14 @@ class Comparison(Interaction[ChoiceModel]):
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        """Return the settings for the purpose of the choices."""
+        """Return the learner that a command was given, with the setting `choices` by its option --goal ("best" without
+        one)."""
         return KindChoice(learner, {"choices": given["goal"] or "best"})
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
-        """Return the checked purpose of the choices."""
+        """Check the settings of a loop of choices, of which `choices` says the goal: to find the best item, or the
+        ranking. Return those that are kept in a form of their own. Raise ValueError, naming the setting."""
         check_purpose(settings.choices)
         return super().check_settings(settings)
 
@@ -85,7 +87,8 @@ class Comparison(Interaction[ChoiceModel]):
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """Return the learner; its space has to be a `Choice`."""
+        """Return the learner of choices that `spec` names, for the goal, features and shrinkage in `manifest`. Raise
+        ValueError if it is not one of choices, or a parameter is wrong."""
         settings = manifest.settings
         return chooser(spec, settings.choices, manifest.encoding.size, settings.shrink)
 
