@@ -155,7 +155,7 @@ class BetaBinomial(NamedTuple):
         are ignored."""
         x = np.asarray(x, float)
         wins, losses = state.wins + (x == 1.0), state.losses + (x == 0.0)
-        low, high = self._limits(wins, losses)
+        low, high = self.limits(wins, losses)
         return BetaBinomialState(wins, losses, np.maximum(low, state.low), np.minimum(high, state.high))
 
     def log_evidence(self, state: BetaBinomialState, p: float = 0.5) -> Array:
@@ -166,7 +166,7 @@ class BetaBinomial(NamedTuple):
         """Return (low, high), each (...), between which the share of wins lies."""
         return state.low, state.high
 
-    def _limits(self, wins: Array, losses: Array) -> tuple[Array, Array]:
+    def limits(self, wins: Array, losses: Array) -> tuple[Array, Array]:
         """Return the shares on both sides of W / (W + L) at which the evidence is 1 / alpha, by bisection."""
         n = np.maximum(wins + losses, 1.0)
         middle = wins / n

@@ -1,0 +1,322 @@
+"""Comparing two rankers in the same lists: team drafts, credits for clicks, and verdicts at any time.
+
+Two rankers, A and B, draft one list together, as two captains pick their teams (Radlinski, Kurup & Joachims, CIKM
+2008). People see the list and click. The side whose items get more clicks wins the session: X = 1 if B wins, 0 if A
+does, 1/2 for a tie or no click. `Match` collects sessions and says which side people prefer; `plan` says beforehand how
+long that takes. Either side stays as it is, or is a learner that is compared as such: a new version is a new match.
+
+**What a team draft cannot see.** For A = abcd and B = bcda and people who click on c alone, either side has c in its
+team half of the time, so the draft does not prefer B, which ranks c higher. `position_credit` does; show it as well.
+
+Items are numbers; sides and teams are 0 (A) and 1 (B); slots count from 0 and ranks from 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.evaluation.confidence import BetaBinomial, BetaBinomialState
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Pick = tuple[int, int]
+"""an item, and the side that picks it"""
+Gain = Callable[[int], float]
+"""what a rank is worth"""
+
+
+# ---------------------------------------------------------------------------- the list
+
+
+class Draft(NamedTuple):
+    """A list that two rankings drafted together, with what is needed to credit clicks on it."""
+
+    items: tuple[int, ...]
+    teams: tuple[int, ...]
+    """the side that picked each item"""
+    coins: tuple[int, ...]
+    """the side that picked first, for each round"""
+    probability: float
+    """the probability that a draft of these rankings shows exactly this list, whatever the teams"""
+
+
+def interleave(a: Sequence[int], b: Sequence[int], size: int, rng: np.random.Generator) -> Draft:
+    """Draft a list of `size` items from rankings `a` and `b`, or of all their items if these are fewer.
+
+    In each round a coin says who picks first. Each side then picks its best item that is not in the list yet; for one
+    that has none left the other side picks. Each round takes one number from `rng`, so that with a generator in the
+    same state a longer draft continues a shorter one: page 2 is the rest of the draft of both pages. Raise ValueError
+    if an item is twice in a ranking.
+    """
+    for name, ranking in (("a", a), ("b", b)):
+        if len(set(ranking)) < len(ranking):
+            raise ValueError(f"{name}: expected each item once, got one twice")
+    picks: list[Pick] = []
+    coins: list[int] = []
+    probability = 1.0
+    while orders := _round(a, b, frozenset(item for item, _ in picks), size - len(picks)):
+        coins.append(int(rng.random() < 0.5))
+        picks += orders[coins[-1]]
+        # After a round the list is equally long whatever the coin, so lists of different rounds differ.
+        probability *= 1.0 if _items(orders[0]) == _items(orders[1]) else 0.5
+    return Draft(_items(picks), tuple(team for _, team in picks), tuple(coins), probability)
+
+
+def slot_probabilities(a: Sequence[int], b: Sequence[int], size: int) -> dict[tuple[int, int], float]:
+    """Return the probability of each (item, slot) that a draft of `size` items can have.
+
+    What comes after a round depends on the set of items in the list alone. Such a set is the top of `a` and the top of
+    `b`, so that there are at most `size` + 1 of each size, and the sum over all coins takes polynomial time.
+    """
+    found: dict[tuple[int, int], float] = {}
+    lists: dict[frozenset[int], float] = {frozenset(): 1.0}
+    while lists:
+        longer: dict[frozenset[int], float] = {}
+        for taken, probability in lists.items():
+            for picks in _round(a, b, taken, size - len(taken)):
+                for slot, item in enumerate(_items(picks), len(taken)):
+                    found[item, slot] = found.get((item, slot), 0.0) + probability / 2.0
+                after = taken | set(_items(picks))
+                longer[after] = longer.get(after, 0.0) + probability / 2.0
+        lists = longer
+    return found
+
+
+def _round(a: Sequence[int], b: Sequence[int], taken: frozenset[int], room: int) -> list[list[Pick]]:
+    """Return what a round adds to a list of the items `taken`, at most `room` picks: if A picks first, and if B does.
+    Return nothing if there is no room or no item."""
+    found = []
+    for order in ((0, 1), (1, 0)):
+        picks: list[Pick] = []
+        for side in order:
+            gone = taken.union(_items(picks))
+            left = ((item, team) for team in (side, 1 - side) for item in (a, b)[team] if item not in gone)
+            picks += [pick for pick in (next(left, None),) if pick]
+        found.append(picks[:room])
+    return found if found[0] else []
+
+
+def _items(picks: Sequence[Pick]) -> tuple[int, ...]:
+    return tuple(item for item, _ in picks)
+
+
+# ---------------------------------------------------------------------------- credits
+
+
+def session_outcome(draft: Draft, clicked: Collection[int]) -> float:
+    """Return X of a session: 1 if more of the `clicked` items are of team B than of team A, 0 if fewer, otherwise 1/2.
+    Raise ValueError if a clicked item is not in the draft."""
+    clicks = [draft.teams[_slot(draft, item)] for item in set(clicked)]
+    won = 2 * sum(clicks) - len(clicks)
+    return 1.0 if won > 0 else 0.0 if won < 0 else 0.5
+
+
+def position_credit(
+    a: Sequence[int], b: Sequence[int], draft: Draft, clicked: Collection[int], gain: Gain = lambda rank: 1.0 / rank
+) -> float:
+    """Return how much better B ranks the `clicked` items than A: the sum of (gain(rank in B) - gain(rank in A)) / P.
+
+    P is the probability that a draft of `a` and `b` shows the item in the slot where it stood; an item that a ranking
+    does not have gains nothing there. The mean over sessions weighs clicks as if every item had been in each slot that
+    a draft can show it in. Raise ValueError if a clicked item is not in the draft.
+    """
+    shown = slot_probabilities(a, b, len(draft.items))
+    gains = [{item: gain(rank) for rank, item in enumerate(ranking, 1)} for ranking in (a, b)]
+    return sum(
+        (gains[1].get(item, 0.0) - gains[0].get(item, 0.0)) / shown[item, _slot(draft, item)] for item in set(clicked)
+    )
+
+
+def _slot(draft: Draft, item: int) -> int:
+    if item not in draft.items:
+        raise ValueError(f"clicked: expected items of the list, got {item}")
+    return draft.items.index(item)
+
+
+# ---------------------------------------------------------------------------- the verdict
+
+LIMITS: Ints = np.array([2, 4, 8, 16])
+"""The net wins (J,) at which a person's answers stop counting, one for each bet: small ones find large differences."""
+
+
+class Person(NamedTuple):
+    """What a match remembers of one person."""
+
+    sessions: int
+    wins: int
+    """sessions that B won"""
+    losses: int
+    net: Ints
+    """wins less losses (J,), each stopped for good once it reaches plus or minus its limit"""
+
+
+MatchState = dict[Hashable, Person]
+"""The state of a `Match`: what it remembers of each person."""
+
+
+class Verdict(NamedTuple):
+    """What a match says so far."""
+
+    verdict: Literal["a", "b", "undecided"]
+    e_value: float
+    """the evidence that people prefer one side; the match is decided from 1 / alpha on"""
+    share: float
+    """the share of B among sessions that one side won; 1/2 if there are none"""
+    low: float
+    """the ends of a confidence sequence for that share, if it is the same in all sessions"""
+    high: float
+    sessions: int
+    people: int
+    largest: float
+    """the largest share of the sessions that one person has"""
+
+
+class Match(NamedTuple):
+    """Which of two rankers people prefer; wrong with probability at most `alpha`, however often one looks.
+
+    A person counts as one bounded bet. Let N be their wins less their losses, stopped at plus or minus j. The capital
+    of a bet on B is multiplied by 1 + N / (2 j), between 1/2 and 3/2; that of a bet on A by 1 - N / (2 j). Capitals are
+    products over people, and means over the j of `LIMITS`. The verdict is "b" or "a" once the capital of that bet is
+    2 / alpha; the e-value is half of the larger capital.
+
+    *Validity.* Suppose that, given all sessions before it, no session is won by B more often than by A. Then N, stopped
+    or not, has no upward drift. A session changes one factor of each product, so the products, and their mean, are
+    supermartingales from 1. By Ville's inequality that capital ever reaches 2 / alpha with probability alpha / 2 at
+    most. So a worse B ever gets the verdict "b" with alpha / 2 at most, and equal sides get any verdict with alpha.
+
+    *No one decides alone.* n people multiply a capital by (3/2)^n at most. A verdict takes log(2 / alpha) / log(3/2)
+    people, which is 10 at alpha = .05, however many sessions each of them has.
+
+    *Why not the mean of one e-process for each person?* One person with enough sessions decides it, as e-values have
+    no bound; people with few sessions each do not, as a mean does not multiply their evidence (`bench/proof.py`).
+
+    *Different tastes.* Where tastes differ, a session is not fair given the person's earlier ones, and the guarantee
+    does not cover tastes that balance. Factors still have mean 1 if tastes are symmetric about 1/2, and verdicts were
+    no more frequent in simulations. If tastes are not symmetric, many mild ones outweigh few strong ones.
+    """
+
+    alpha: float = 0.05
+
+    @property
+    def least_people(self) -> int:
+        """the number of people below whom there is no verdict"""
+        return math.ceil(math.log(2.0 / self.alpha) / math.log(1.5))
+
+    def init(self) -> MatchState:
+        """Return the state before any session."""
+        return {}
+
+    def update(self, state: MatchState, person: Hashable, x: float) -> MatchState:
+        """Return `state`, changed in place, after a session of `person` with outcome `x`. Raise ValueError, with the
+        state unchanged, unless `x` is 0, 1/2 or 1."""
+        if x not in (0.0, 0.5, 1.0):
+            raise ValueError(f"x: expected 0, 1/2 or 1, got {x}")
+        old = state.get(person, Person(0, 0, 0, np.zeros_like(LIMITS)))
+        net = _moved(old.net, np.sign(x - 0.5))
+        state[person] = Person(old.sessions + 1, old.wins + (x == 1.0), old.losses + (x == 0.0), net)
+        return state
+
+    def remove(self, state: MatchState, person: Hashable) -> MatchState:
+        """Return `state`, changed in place, as if `person` had never had a session."""
+        state.pop(person, None)
+        return state
+
+    def verdict(self, state: MatchState) -> Verdict:
+        """Return what the sessions say. The guarantee is for the first verdict; later sessions may undo it."""
+        everybody = list(state.values())
+        sessions, wins, losses = (sum(column) for column in list(zip(*everybody))[:3]) if everybody else (0, 0, 0)
+        capital = _log_capital(sum((_log_factors(each.net) for each in everybody), np.zeros((2, LIMITS.size))))
+        evidence, side = float(capital.max()) - math.log(2.0), int(capital.argmax())
+        low, high = BetaBinomial(self.alpha).limits(np.array(float(wins)), np.array(float(losses)))
+        return Verdict(
+            ("a", "b")[side] if evidence >= -math.log(self.alpha) else "undecided",
+            math.exp(evidence),
+            wins / (wins + losses) if wins + losses else 0.5,
+            float(low),
+            float(high),
+            sessions,
+            len(everybody),
+            max((each.sessions for each in everybody), default=0) / max(sessions, 1),
+        )
+
+
+def _moved(net: Ints, step: Array | float) -> Ints:
+    """Return stopped net wins (..., J) after a session: `step` is 1 if B won, -1 if A won, 0 for a tie (..., 1)."""
+    moved: Ints = net + np.where(np.abs(net) < LIMITS, step, 0).astype(np.int64)
+    return moved
+
+
+def _log_factors(net: Ints) -> Array:
+    """Return the log of what people with stopped net wins (..., J) multiply the capitals by (2, ..., J): the bets on A
+    and on B."""
+    share = net / (2.0 * LIMITS)
+    return np.stack([np.log1p(-share), np.log1p(share)])
+
+
+def _log_capital(logs: Array) -> Array:
+    """Return the log of the mean over limits of capitals whose logs are (..., J)."""
+    capital: Array = np.logaddexp.reduce(logs, axis=-1) - math.log(LIMITS.size)
+    return capital
+
+
+# ---------------------------------------------------------------------------- before and beside the match
+
+
+class Plan(NamedTuple):
+    """How simulated matches went."""
+
+    a: float
+    """the share of the runs with the verdict "a" """
+    b: float
+    sessions: int | None
+    """the median number of sessions until a verdict; None if fewer than half of the runs had one"""
+
+
+def plan(
+    match: Match,
+    rng: np.random.Generator,
+    *,
+    people: int,
+    sessions: int = 3000,
+    share: float = 0.6,
+    ties: float = 0.6,
+    spread: float = 0.0,
+    runs: int = 1000,
+) -> Plan:
+    """Simulate `runs` matches of `sessions` sessions by `people` people, and return how many are decided, and when.
+
+    A session is a tie with probability `ties`, and otherwise won by B with probability `share`, for half of the people
+    (drawn at random) higher by `spread`, for the others lower. Each session is of a person drawn uniformly.
+    """
+    rates = share + spread * rng.choice([-1.0, 1.0], (runs, people))
+    net = np.zeros((runs, people, LIMITS.size), np.int64)
+    logs = np.zeros((2, runs, LIMITS.size))
+    ended, won, each = np.zeros(runs, np.int64), np.zeros(runs, np.int64), np.arange(runs)
+    for t in range(1, sessions + 1):
+        who = rng.integers(people, size=runs)
+        step = np.where(rng.random(runs) < rates[each, who], 1, -1) * (rng.random(runs) >= ties)
+        before = net[each, who]
+        net[each, who] = after = _moved(before, step[:, None])
+        logs += _log_factors(after) - _log_factors(before)
+        capital = _log_capital(logs)
+        now = (ended == 0) & (capital.max(axis=0) >= math.log(2.0 / match.alpha))
+        ended[now], won[now] = t, capital.argmax(axis=0)[now]
+    decided = ended > 0
+    median = float(np.median(np.where(decided, ended, np.inf)))
+    shares = [float((decided & (won == side)).mean()) for side in (0, 1)]
+    return Plan(shares[0], shares[1], int(median) if median < math.inf else None)
+
+
+def split_evidence(a: int, b: int, expected: float = 0.5) -> float:
+    """Return the e-value against a split in which B has the share `expected`, for counts `a` and `b` of the two sides.
+
+    The counts are of what chance splits: coins of drafts, or people assigned to sides. With a split as stated the
+    e-value ever reaches 1 / alpha with probability at most alpha. If it does, do not believe any verdict: drafts or
+    logs are wrong."""
+    counts = BetaBinomialState(np.array(float(b)), np.array(float(a)), np.zeros(()), np.ones(()))
+    return float(np.exp(BetaBinomial().log_evidence(counts, expected)))

@@ -1,0 +1,346 @@
+"""Drafts have the distribution that all coins give, credits see what they say they see, and verdicts err no more often
+than stated, however often one looks, and are nobody's alone."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heedful.evaluation.interleaving import (
+    LIMITS,
+    Draft,
+    Match,
+    MatchState,
+    interleave,
+    plan,
+    position_credit,
+    session_outcome,
+    slot_probabilities,
+    split_evidence,
+)
+
+ABCD, BCDA = (0, 1, 2, 3), (1, 2, 3, 0)
+C = 2
+
+
+class Coins:
+    """A generator whose coins are given."""
+
+    def __init__(self, coins: Sequence[int]) -> None:
+        self.left = list(coins)
+
+    def random(self) -> float:
+        return 0.25 if self.left.pop(0) else 0.75
+
+
+def drafts(a: Sequence[int], b: Sequence[int], size: int) -> Iterator[Draft]:
+    """Those of all coins, each as likely as any other."""
+    for coins in itertools.product((0, 1), repeat=size):
+        given_coins: Any = Coins(coins)
+        yield interleave(a, b, size, given_coins)
+
+
+def rankings(m: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Pairs of rankings of up to m items: the same items, some items of their own, different lengths."""
+    for b in itertools.permutations(range(m)):
+        yield tuple(range(m)), b
+        yield tuple(range(m)), tuple(j + 1 for j in b)
+        yield tuple(range(m)), b[: m // 2]
+
+
+def mean(credit: Callable[[Draft], float], a: Sequence[int], b: Sequence[int], size: int) -> float:
+    return float(np.mean([credit(draft) for draft in drafts(a, b, size)]))
+
+
+# ---------------------------------------------------------------------------- drafts
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5])
+def test_probabilities_are_the_share_of_the_coins(m: int) -> None:
+    for a, b in rankings(m):
+        for size in (1, m // 2 + 1, m + 1):
+            all_drafts = list(drafts(a, b, size))
+            lists: dict[tuple[int, ...], float] = defaultdict(float)
+            slots: dict[tuple[int, int], float] = defaultdict(float)
+            for draft in all_drafts:
+                lists[draft.items] += 1.0 / len(all_drafts)
+                for slot, item in enumerate(draft.items):
+                    slots[item, slot] += 1.0 / len(all_drafts)
+            assert all(draft.probability == lists[draft.items] for draft in all_drafts)
+            assert slot_probabilities(a, b, size) == dict(slots)
+
+
+def test_each_round_has_a_pick_of_either_side_and_each_pick_is_the_best_left() -> None:
+    a, b = (4, 0, 3, 1, 2), (3, 4, 5, 0, 6)
+    for draft in drafts(a, b, 7):
+        assert len(set(draft.items)) == len(draft.items) == 7
+        for i, (item, team) in enumerate(zip(draft.items, draft.teams)):
+            before = set(draft.items[:i])
+            assert item == next(j for j in (a, b)[team] if j not in before)
+        assert [set(draft.teams[i : i + 2]) for i in (0, 2)] == [{0, 1}, {0, 1}]
+        assert draft.teams[::2][:2] == draft.coins[:2]
+
+
+@given(st.permutations(range(8)), st.permutations(range(8)), st.integers(0, 8), st.integers(0, 2**32))
+def test_a_longer_draft_continues_a_shorter_one(a: list[int], b: list[int], size: int, seed: int) -> None:
+    short, long = (interleave(a, b, n, np.random.default_rng(seed)) for n in (size, 8))
+    assert (short.items, short.teams) == (long.items[:size], long.teams[:size])
+    assert short.coins == long.coins[: len(short.coins)]
+    assert sorted(long.items) == list(range(8))
+
+
+def test_marginals_of_a_long_list_take_no_enumeration() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.permutation(60).tolist(), rng.permutation(60).tolist()
+    found = slot_probabilities(a, b, 40)
+    per_slot: dict[int, float] = defaultdict(float)
+    for (_, slot), p in found.items():
+        per_slot[slot] += p
+    assert per_slot == pytest.approx(dict.fromkeys(range(40), 1.0), abs=1e-12)
+
+
+def test_an_item_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="b: expected each item once"):
+        interleave((1, 2), (3, 3), 2, np.random.default_rng(0))
+
+
+# ---------------------------------------------------------------------------- credits
+
+
+def balanced_prefers_b(a: Sequence[int], b: Sequence[int], click: int) -> float:
+    """Balanced interleaving (Joachims 2003) with one click: the side that ranks it higher wins."""
+    return 0.5 + 0.5 * float(np.sign(a.index(click) - b.index(click)))
+
+
+def test_one_click_at_random_is_75_to_25_if_balanced_and_50_to_50_by_team_draft() -> None:
+    assert np.mean([balanced_prefers_b(ABCD, BCDA, j) for j in ABCD]) == 0.75
+    assert np.mean([mean(lambda d, j=j: session_outcome(d, [j]), ABCD, BCDA, 4) for j in ABCD]) == 0.5  # type: ignore[misc]
+
+
+def test_clicks_on_c_alone_are_seen_by_the_position_credit_and_not_by_the_draft() -> None:
+    assert mean(lambda d: session_outcome(d, [C]), ABCD, BCDA, 4) == 0.5
+    # whoever picks first, c is the best that is left after a and b: third, with probability 1
+    assert mean(lambda d: position_credit(ABCD, BCDA, d, [C]), ABCD, BCDA, 4) == pytest.approx(1.0 / 2.0 - 1.0 / 3.0)
+
+
+CLICKS: dict[str, Callable[[Draft], list[int]]] = {
+    "nobody clicks": lambda d: [],
+    "the first": lambda d: [d.items[0]],
+    "the first two and the last": lambda d: [d.items[0], d.items[1], d.items[-1]],
+    "some items wherever they are": lambda d: [j for j in d.items if j in (1, 3)],
+    "whatever the list as a whole suggests": lambda d: [j for i, j in enumerate(d.items) if (hash(d.items) >> i) % 2],
+}
+
+
+@pytest.mark.parametrize("clicks", CLICKS)
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_a_ranking_against_itself_gives_nothing(clicks: str, size: int) -> None:
+    a, click = (3, 1, 0, 4, 2), CLICKS[clicks]
+    assert mean(lambda d: session_outcome(d, click(d)), a, a, size) == 0.5
+    assert all(position_credit(a, a, d, click(d)) == 0.0 for d in drafts(a, a, size))
+
+
+@pytest.mark.parametrize("clicks", CLICKS)
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_swapping_the_sides_negates(clicks: str, size: int) -> None:
+    a, b, click = (0, 1, 2, 3, 4), (1, 5, 2, 0, 3), CLICKS[clicks]
+    for draft in drafts(a, b, size):
+        flipped: Any = Coins([1 - coin for coin in draft.coins])
+        other = interleave(b, a, size, flipped)
+        assert (other.items, other.probability) == (draft.items, draft.probability)
+        assert session_outcome(other, click(other)) == 1.0 - session_outcome(draft, click(draft))
+        assert position_credit(b, a, other, click(other)) == pytest.approx(-position_credit(a, b, draft, click(draft)))
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_the_mean_position_credit_is_that_of_clicks_in_every_slot_there_is(size: int) -> None:
+    """With clicks that depend on the item and its slot alone: the sum over cells of the gains times the clicks."""
+    rate, gain = np.random.default_rng(2).random((4, 4)), [1.0, 0.7, 0.2, 0.1]
+    found = mean(
+        lambda d: sum(
+            rate[j, d.items.index(j)] * position_credit(ABCD, BCDA, d, [j], lambda rank: gain[rank - 1])
+            for j in d.items
+        ),
+        ABCD,
+        BCDA,
+        size,
+    )
+    cells = slot_probabilities(ABCD, BCDA, size)
+    assert found == pytest.approx(sum(rate[j, i] * (gain[BCDA.index(j)] - gain[ABCD.index(j)]) for j, i in cells))
+
+
+def test_a_click_on_what_was_not_shown_is_refused() -> None:
+    draft = interleave(ABCD, BCDA, 2, np.random.default_rng(0))
+    for credit in (session_outcome, lambda d, j: position_credit(ABCD, BCDA, d, j)):
+        with pytest.raises(ValueError, match="clicked: expected items of the list, got 3"):
+            credit(draft, [3])
+
+
+# ---------------------------------------------------------------------------- verdicts
+
+SESSIONS = st.lists(st.tuples(st.integers(0, 6), st.sampled_from([0.0, 0.5, 1.0])), max_size=60)
+
+
+def fold(sessions: Sequence[tuple[int, float]], match: Match | None = None) -> MatchState:
+    match = match or Match()
+    state = match.init()
+    for person, x in sessions:
+        state = match.update(state, person, x)
+    return state
+
+
+def capital(sessions: Sequence[tuple[int, float]], side: int) -> Fraction:
+    """That of the bets on one side, from the definition, in exact arithmetic."""
+    total = Fraction(0)
+    for j in LIMITS.tolist():
+        product = Fraction(1)
+        for person in {person for person, _ in sessions}:
+            n = 0
+            for x in (x for p, x in sessions if p == person):
+                if abs(n) == j:
+                    break
+                n += round(2.0 * x - 1.0)
+            product *= 1 + Fraction(n if side else -n, 2 * j)
+        total += product
+    return total / len(LIMITS)
+
+
+@given(SESSIONS)
+def test_the_e_value_is_half_of_the_larger_product(sessions: list[tuple[int, float]]) -> None:
+    verdict = Match().verdict(fold(sessions))
+    assert verdict.e_value == pytest.approx(float(max(capital(sessions, 0), capital(sessions, 1))) / 2.0, rel=1e-12)
+    assert (verdict.sessions, verdict.people) == (len(sessions), len({p for p, _ in sessions}))
+    assert verdict.largest == max((sum(p == q for q, _ in sessions) for p, _ in sessions), default=0) / max(
+        len(sessions), 1
+    )
+    assert verdict.low <= verdict.share <= verdict.high
+
+
+@given(SESSIONS)
+def test_bets_are_fair_and_those_on_b_lose_if_a_is_better(sessions: list[tuple[int, float]]) -> None:
+    """The next session, of whichever person, leaves the capital as it is on average, which Ville's inequality needs."""
+    for person in range(7):
+        for side in (0, 1):
+            now = capital(sessions, side)
+            won, lost = (capital([*sessions, (person, x)], side) for x in (1.0, 0.0))
+            assert (won + lost) / 2 == now == capital([*sessions, (person, 0.5)], side)
+            assert (won >= lost) if side else (won <= lost)
+
+
+@given(SESSIONS, st.integers(0, 6))
+def test_a_person_who_is_removed_was_never_there(sessions: list[tuple[int, float]], person: int) -> None:
+    match = Match()
+    found = match.verdict(match.remove(fold(sessions), person))
+    assert found == match.verdict(fold([(p, x) for p, x in sessions if p != person]))
+
+
+@given(SESSIONS)
+def test_swapping_the_outcomes_swaps_the_verdict(sessions: list[tuple[int, float]]) -> None:
+    one, other = (Match(0.5).verdict(fold(each)) for each in (sessions, [(p, 1.0 - x) for p, x in sessions]))
+    assert {"a": "b", "b": "a"}.get(one.verdict, one.verdict) == other.verdict
+    assert one.e_value == pytest.approx(other.e_value)
+    assert (one.low, one.high) == pytest.approx((1.0 - other.high, 1.0 - other.low))
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+def test_nobody_decides_alone_and_enough_people_do(alpha: float) -> None:
+    match = Match(alpha)
+    least = match.least_people
+    assert 1.5 ** (least - 1) < 2.0 / alpha <= 1.5**least
+    for people, expected in ((1, "undecided"), (least - 1, "undecided"), (least + 5, "b")):
+        found = match.verdict(fold([(i % people, 1.0) for i in range(50 * people)], match))
+        assert found.verdict == expected
+        assert found.largest == 1.0 / people
+
+
+def test_one_person_with_most_of_the_sessions_moves_the_evidence_by_half_at_most() -> None:
+    others = [(i, float(i % 3 > 0)) for i in range(1, 40)]
+    without, with_them = (Match().verdict(fold(each)) for each in (others, [*others, *[(0, 0.0)] * 5000]))
+    assert without.verdict == with_them.verdict == "undecided"
+    assert 0.5 - 1e-12 <= with_them.e_value / without.e_value <= 1.5 + 1e-12
+    assert with_them.largest > 0.99
+
+
+def test_an_outcome_that_is_none_is_refused_and_changes_nothing() -> None:
+    match, state = Match(), fold([(1, 1.0)])
+    with pytest.raises(ValueError, match=r"x: expected 0, 1/2 or 1, got 0\.7"):
+        match.update(state, 1, 0.7)
+    assert match.verdict(state) == match.verdict(fold([(1, 1.0)]))
+
+
+# ---------------------------------------------------------------------------- plans
+
+RUNS = 300
+
+
+def at_most(p: float) -> float:
+    return p + 3.0 * math.sqrt(p * (1.0 - p) / RUNS)
+
+
+def simulate(people: int, share: float, **other: Any) -> Any:
+    return plan(Match(), np.random.default_rng(3), people=people, share=share, runs=RUNS, **other)
+
+
+@pytest.mark.parametrize("people", [30, 1000])
+def test_equal_sides_are_decided_no_more_often_than_stated(people: int) -> None:
+    found = simulate(people, 0.5)
+    assert found.a + found.b <= at_most(0.05)
+    assert found.sessions is None
+
+
+def test_a_worse_side_is_preferred_no_more_often_than_half_of_that() -> None:
+    assert simulate(100, 0.48, sessions=1500).b <= at_most(0.025)
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.5])
+def test_tastes_that_balance_are_no_preference(spread: float) -> None:
+    found = simulate(100, 0.5, spread=spread)
+    assert found.a + found.b <= at_most(0.05)
+
+
+def test_wins_are_found_with_few_sessions_of_many_people() -> None:
+    found = simulate(1000, 0.6)
+    assert found.b > 0.95
+    assert found.sessions is not None
+    assert 350 < found.sessions < 650
+
+
+def test_a_plan_knows_that_too_few_people_decide_nothing() -> None:
+    assert simulate(9, 1.0, sessions=500) == (0.0, 0.0, None)
+
+
+def test_a_plan_is_what_the_match_says() -> None:
+    """All sessions won, almost all by different people: the number of sessions is that of the fold."""
+    match, state = Match(), Match().init()
+    n = next(n for n in itertools.count(1) if match.verdict(match.update(state, n, 1.0)).verdict == "b")
+    found = plan(match, np.random.default_rng(0), people=100_000, sessions=60, share=1.0, ties=0.0, runs=5)
+    assert found == (0.0, 1.0, n)
+
+
+# ---------------------------------------------------------------------------- splits
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 30), st.integers(0, 30), st.sampled_from([0.1, 0.5, 0.9]))
+def test_split_evidence_is_a_mean_over_all_splits(a: int, b: int, expected: float) -> None:
+    p = (np.arange(20_000) + 0.5) / 20_000
+    ratio = np.exp(b * (np.log(p) - math.log(expected)) + a * (np.log1p(-p) - math.log1p(-expected)))
+    assert split_evidence(a, b, expected) == pytest.approx(float(ratio.mean()), rel=1e-3)
+
+
+def test_a_fair_split_is_suspected_no_more_often_than_stated_and_a_wrong_one_is() -> None:
+    rng = np.random.default_rng(4)
+    for share, low, high in ((0.5, 0.0, at_most(0.05)), (0.6, 0.95, 1.0)):
+        b = (rng.random((RUNS, 1000)) < share).cumsum(axis=1)
+        looks = range(9, 1000, 30)
+        suspected = [any(split_evidence(n + 1 - int(run[n]), int(run[n])) >= 20.0 for n in looks) for run in b]
+        assert low <= np.mean(suspected) <= high
