@@ -49,7 +49,7 @@ def test_by_hand() -> None:
                 np.array([item]),
                 SlateRatings(np.array([item]), np.array([rating])),
             )
-        expected[type(learner).__name__] = learner.scores(state, x).tolist()
+        expected[type(learner).__name__] = learner.ratings(state, x).tolist()
     assert expected == {
         "UserGreedy": [4.0, 3.25, 1.0],
         "ItemMean": [(4.0 + 3.25) / 2, 3.25, (9.0 + 3.25) / 4],
@@ -72,7 +72,7 @@ def test_taken_out_is_as_if_never_rated(learner: Any) -> None:
         return state
 
     def scores(state: Any, user: int) -> Any:
-        return learner.scores(state, everything._replace(user=user)).tolist()
+        return learner.ratings(state, everything._replace(user=user)).tolist()
 
     x, _, feedback = rounds[50]
     once = (x.user, int(feedback.items[0]), float(feedback.ratings[0]))

@@ -33,6 +33,10 @@ class Finding(NamedTuple):
     detail: str
 
 
+_HOULSBY = "Houlsby, Huszár, Ghahramani & Hernández-Lobato, Collaborative Gaussian Processes, NIPS 2012"
+_TREC = "NIST / TREC research data; titles and snippets are of web pages: do not redistribute the texts"
+_GROUPLENS = "GroupLens: research use with acknowledgement, do not redistribute"
+
 KNOWN = (
     DatasetInfo(
         key="letor4-mq2008",
@@ -80,7 +84,7 @@ KNOWN = (
         key="trec-session-2012",
         title="TREC Session Track 2012, query chains with clicks, and judgments",
         format="trec",
-        licence="NIST / TREC research data; titles and snippets are of web pages: do not redistribute the texts",
+        licence=_TREC,
         home="https://trec.nist.gov/data/session2012.html",
         cite="Kanoulas, Carterette, Hall, Clough & Sanderson, Overview of the TREC 2012 Session Track, 2012",
         files={
@@ -92,7 +96,7 @@ KNOWN = (
         key="trec-session-2013",
         title="TREC Session Track 2013, query chains with clicks, and judgments",
         format="trec",
-        licence="NIST / TREC research data; titles and snippets are of web pages: do not redistribute the texts",
+        licence=_TREC,
         home="https://trec.nist.gov/data/session2013.html",
         cite="Carterette, Bah, Kanoulas, Hall & Clough, Overview of the TREC 2013 Session Track, 2013",
         files={"sessiontrack2013.xml": "", "qrels.2013.txt": ""},
@@ -101,7 +105,7 @@ KNOWN = (
         key="movielens-1m",
         title="MovieLens 1M, a million ratings of 3,900 movies by 6,040 people",
         format="movielens",
-        licence="GroupLens: research use with acknowledgement, do not redistribute",
+        licence=_GROUPLENS,
         home="https://grouplens.org/datasets/movielens/1m/",
         cite="Harper & Konstan, The MovieLens Datasets: History and Context, ACM TiiS 5(4), 2015",
         files={
@@ -114,7 +118,7 @@ KNOWN = (
         key="movielens-100k",
         title="MovieLens 100K, 100,000 ratings of 1,682 movies by 943 people",
         format="movielens",
-        licence="GroupLens: research use with acknowledgement, do not redistribute",
+        licence=_GROUPLENS,
         home="https://grouplens.org/datasets/movielens/100k/",
         cite="Harper & Konstan, The MovieLens Datasets: History and Context, ACM TiiS 5(4), 2015",
         files={
@@ -161,7 +165,7 @@ KNOWN = (
         format="election",
         licence="figures: Electoral Commission, Crown / OGL type terms; this compilation has no licence text with it",
         home="https://www.electoralcommission.org.uk/",
-        cite="Houlsby, Huszár, Ghahramani & Hernández-Lobato, Collaborative Gaussian Processes, NIPS 2012",
+        cite=_HOULSBY,
         files={"all_polling_data.dat": "5687269a27561446c7746056c2c775031e219e086fa3794c89f9768e5d4644b2"},
     ),
     DatasetInfo(
@@ -179,7 +183,7 @@ KNOWN = (
         format="collaborative",
         licence="no licence text with it",
         home="https://github.com/neilhoulsby/pref_learning",
-        cite="Houlsby, Huszár, Ghahramani & Hernández-Lobato, Collaborative Gaussian Processes, NIPS 2012",
+        cite=_HOULSBY,
         files={
             "itemFeatures.txt": "95b2f9aa576b6e0a29503fbc7c0c9283115e308a78ee51a92d59f12b31d12ffb",
             "userFeatures.txt": "3414fbda678d4713bbc4f27bb00c83979185a43f228ff1b2cb93ea984fc72423",

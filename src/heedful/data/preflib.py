@@ -141,9 +141,9 @@ def _read_orders(
 def write_preflib(path: str | PathLike[str], choices: ComparisonTable, *, title: str = "") -> None:
     """Write the orders, with the header of lines that begin with #, into a file whose name ends as its kind does.
 
-    Who gave an answer, and which item stood first, has no place in it; nor have those who could not judge. ValueError
-    for another ending, where the kind does not hold an order (.soc and .toc: all items; .soc and .soi: no ties), where
-    a name has a line break in it, and where there is no order to write.
+    The format has no place for who gave an answer, for which item stood first, or for those who could not judge. Raise
+    ValueError for another ending, for an order that the kind cannot hold (.soc and .toc: all items; .soc and .soi: no
+    ties), for a name with a line break, and if there is no order to write.
     """
     path = Path(path)
     kind = path.suffix.removeprefix(".")

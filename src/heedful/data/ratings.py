@@ -64,8 +64,8 @@ def load_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice
 def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> RatingTable:
     """Load BX-Book-Ratings (Ziegler et al., WWW 2005): users, ISBNs, ratings from 1 to 10; 0 for an implicit one.
 
-    In the original form (";", quoted, Latin-1) or as CSV, plain or gzip. Implicit ratings are left out unless expected.
-    Errors as `load_ratings`; ValueError, too, for a rating that is no whole number from 0 to 10.
+    The file has the original form (";", quoted, Latin-1) or is CSV, plain or gzip. Implicit ratings are left out unless
+    `implicit`. Raise as `load_ratings`, and ValueError for a rating that is no whole number from 0 to 10.
     """
     path = Path(path)
 
@@ -86,8 +86,8 @@ def load_jester(path: str | PathLike[str], *, users: int | None = None) -> Ratin
     """Load a part of Jester (Goldberg et al., 2001) as CSV, plain or gzip: the first `users`, or all.
 
     A line is a user: how many jokes were rated, then the rating of each, -10 to 10, 99 if there is none. Users are
-    named by their lines, jokes by their columns, from 1. Errors as `load_ratings`; ValueError, too, where the first
-    number is not the count of the ratings, or a line is not as long as the first.
+    named by their lines, jokes by their columns, from 1. Raise as `load_ratings`, and ValueError if the first number is
+    not the count of the ratings, or a line is not as long as the first.
     """
     path = Path(path)
     if users is not None and (isinstance(users, bool) or not isinstance(users, int) or users < 1):

@@ -73,7 +73,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from the rows of X (n x N) with their labels y (n,), `epochs` times, starting from nothing.
 
-        ValueError, naming the argument, where they do not fit; then the estimator stays as it is.
+        Raise ValueError, naming the argument, if they do not fit; the estimator is then unchanged.
         """
         return self._fit(X, y, None)
 
@@ -82,7 +82,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         rows.
 
         The first call names all possible labels in `classes`, in any order, unless `order` or an ordered Categorical
-        gives them. ValueError, naming the argument, where they do not fit; then the estimator stays as it is.
+        gives them. Raise ValueError, naming the argument, if they do not fit; the estimator is then unchanged.
         """
         return self._go_on(X, y, classes, None)
 
@@ -119,8 +119,8 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def _previous_labels(self, told: Any, afresh: bool) -> Labels | None:
-        """The labels known before, from the lowest on; None for a new fit. ValueError where y orders them
-        differently."""
+        """Return the labels of earlier calls, from the lowest on; None if `afresh` or if there was no call. Raise
+        ValueError if `told`, the order that y itself has, is another one."""
         if afresh:
             return None
         known = self.classes_.tolist()
@@ -129,7 +129,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self.classes_
 
     def _take(self, X: Floats, ranks: Ints, weights: Array | None, epochs: int, shuffle: bool, afresh: bool) -> None:
-        """Fold the rows into the state, or into a new one with `afresh`. ValueError where weights overflow."""
+        """Fold the rows into the state, or into a new state if `afresh`. Raise ValueError if the weights overflow."""
         one = bool(self.fit_intercept) if afresh else self._one
         learner = coerce(self._rule(self.n_features_in_ + one, self.classes_.size))
         state = learner.init(np.random.default_rng(0))  # checks the hyperparameters, too
@@ -151,29 +151,29 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         return learner, X, one
 
     def _instances(self, X: Any) -> Floats:
-        """X, checked."""
+        """Return X as a checked array (n x N)."""
         check_is_fitted(self)
         return finite_array(
             "X", validate_data(self, X, dtype=(np.float64, np.float32), reset=False), 2, self.n_features_in_
         )
 
     def decision_function(self, X: Any) -> Array:
-        """How far inside each rank's interval the score of every row lies (n x k), negative outside; the predicted rank
-        has the greatest. With two labels (n,): above 0 for the higher."""
+        """Return how far inside each rank's interval the score of every row lies (n x k), negative outside; the
+        predicted rank has the greatest value. With two labels (n,): above 0 for the higher label."""
         return self._decisions(self._instances(X))
 
     def predict(self, X: Any) -> Labels:
-        """The predicted label of each row of X (n x N): that of the rank that the learner proposes, (n,)."""
+        """Return the predicted label of each row of X (n x N), that of the rank that the learner proposes (n,)."""
         places = self._places(X)
         return self.classes_[places]
 
     def _places(self, X: Any) -> Ints:
-        """The index of each row's predicted label in `classes_` (n,)."""
+        """Return the index of each row's predicted label in `classes_` (n,)."""
         decisions = self.decision_function(X)
         return decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0.0).astype(np.int64)
 
     def rank_loss(self, X: Any, y: Any) -> float:
-        """The mean of |predicted rank - true rank| over the rows of X (n x N) with their labels y (n,)."""
+        """Return the mean of |predicted rank - true rank| over the rows of X (n x N) with their labels y (n,)."""
         shown = self._places(X) + 1
         labels, at = distinct(y)
         if at.shape != shown.shape:
@@ -206,8 +206,8 @@ class OrdinalEstimatorWithIntercept(OrdinalEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the rows of X (n x N) with their labels y (n,), `epochs` times, starting from nothing.
 
-        `sample_weight` (n,), 0 or more, multiplies the step of each row; rows with weight 0 are left out. ValueError,
-        naming the argument, where they do not fit; then the estimator stays as it is.
+        `sample_weight` (n,), 0 or more, multiplies the step of each row; rows with weight 0 are left out. Raise
+        ValueError, naming the argument, if they do not fit; the estimator is then unchanged.
         """
         return self._fit(X, y, sample_weight)
 

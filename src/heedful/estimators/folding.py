@@ -67,10 +67,10 @@ def fold_rows(
     fast: bool,
     verbose: bool = False,
 ) -> Any:
-    """The state after learning from each row of X (n x N) with its rank (n,), in this `order` where given.
+    """Return the state after learning from each row of X (n x N) with its rank (n,), in this `order` where given.
 
-    With `fast` it is compiled, with the same result bit for bit. A first compilation is reported on stderr in an
-    interactive session, or with `verbose`. It may overwrite the arrays of `state`.
+    With `fast` the loop is compiled, with the same result bit for bit. A first compilation is reported on stderr in an
+    interactive session, or with `verbose`. The arrays of `state` may be overwritten.
     """
     draws = generators(0)  # none of these learners draws from them
     for rows, piece in blocks(X, one, order):
@@ -94,7 +94,7 @@ def is_interactive() -> bool:
 
 
 def project(X: Floats, W: Array, one: bool) -> Array:
-    """X W' (n x k) for directions W (k x N), every row summed as a learner sums it."""
+    """Return X W' (n x k) for directions W (k x N), with every row summed as a learner sums it."""
     out = np.empty((len(X), len(W)))
     for rows, piece in blocks(X, one):
         for r, w in enumerate(W):

@@ -18,9 +18,9 @@ Labels = npt.NDArray[Any]
 
 
 def distinct(y: Any, name: str = "y") -> tuple[Labels, Ints]:
-    """The distinct labels of y (n,), sorted, and the index of each row's label among them (n,).
+    """Return the distinct labels of y (n,), sorted, and the index of each row's label among them (n,).
 
-    ValueError, beginning with `name`, where they are not labels of classes.
+    Raise ValueError, beginning with `name`, if y does not hold labels of classes.
     """
     try:
         y = np.asarray(y)
@@ -36,8 +36,8 @@ def distinct(y: Any, name: str = "y") -> tuple[Labels, Ints]:
 
 
 def category_order(y: Any) -> list[Any] | None:
-    """The categories of an ordered Categorical of pandas, or an Enum of polars, from the lowest on; None for other
-    labels, which have no order of their own."""
+    """Return the categories of an ordered Categorical of pandas, or of an Enum of polars, from the lowest on; None for
+    other labels, which have no order of their own."""
     dtype = getattr(y, "dtype", None)
     if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
         return list(getattr(dtype, "categories", ())) or None
@@ -86,7 +86,7 @@ def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:
 
 
 def ranks_of(labels: Labels, classes: Labels) -> Ints:
-    """The rank of each label (n,), from 1 on. ValueError where a label is not one of the classes."""
+    """Return the rank of each label (n,), from 1 on. Raise ValueError if a label is not one of the classes."""
     ranks = {label: r for r, label in enumerate(classes.tolist(), 1)}
     for label in labels.tolist():
         if label not in ranks:
@@ -96,7 +96,7 @@ def ranks_of(labels: Labels, classes: Labels) -> Ints:
 
 @contextmanager
 def all_or_nothing(estimator: object) -> Iterator[None]:
-    """A context manager that restores the estimator's attributes if the block raises or is interrupted.
+    """Restore the estimator's attributes if the block of this context manager raises or is interrupted.
 
     That includes the attributes that scikit-learn's own checks set first.
     """

@@ -67,8 +67,8 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         return tags
 
     def _rows(self, D: Array, y: Any, sample_weight: Any, told: Any) -> tuple[_Rows, npt.NDArray[np.bool_]]:
-        """The choices made at least once, and a mask of these rows. `told`: the labels from the lowest on, where they
-        do not sort this way."""
+        """Return the choices that were made at least once, and a mask of these rows. `told`: the labels from the lowest
+        on, where they do not sort this way."""
         self._check_parameters()
         times = _times(sample_weight, len(D))
         kept = times > 0.0
@@ -95,7 +95,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(f"learn_noise: expected True or False, got {describe(self.learn_noise)}")
 
     def _kernel(self, n: int) -> tuple[Kernel, Array]:
-        """The kernel of the columns, and their features."""
+        """Return the kernel of the n columns, and their features."""
         X = np.empty((n, 0))
         if self.features is not None:
             X = numbers("features", self.features, "2-dimensional numbers")
@@ -106,7 +106,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         return kernel_for(X, scale, float(self.amplitude)), X
 
     def _proba(self, m: Array, v: Array, width: Any) -> Array:
-        """The probabilities of the classes (n x classes), from the mean and variance of the difference (n,)."""
+        """Return the probabilities of the classes (n x classes), from the mean and variance of the difference (n,)."""
         from scipy.special import ndtr
 
         s = np.sqrt(1.0 + v)
@@ -120,7 +120,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         return out
 
     def predict(self, X: Any) -> Labels:
-        """The most probable label of each row (n,), ties to the lowest."""
+        """Return the most probable label of each row (n,), ties to the lowest."""
         check_is_fitted(self)
         labels: Labels = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return labels
@@ -173,8 +173,8 @@ class PreferenceGPClassifier(_Choices):
         self.learn_noise = learn_noise
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from choices X (n x columns) with labels y (n,). ValueError, naming what is wrong, where they do not
-        fit; then nothing is changed."""
+        """Learn from choices X (n x columns) with labels y (n,). Raise ValueError, naming what is wrong, if they do not
+        fit; the estimator is then unchanged."""
         told = category_order(y)
         with all_or_nothing(self):
             X, y = validate_data(self, X, y, dtype=np.float64)
@@ -205,23 +205,25 @@ class PreferenceGPClassifier(_Choices):
         return self
 
     def posterior(self) -> Posterior:
-        """The posterior of the utilities (or weights) of the columns: its `mean` and `sd`, the order of the means
-        (`ranking`), the `best`, and how likely one is better than another (`beats`)."""
+        """Return the posterior of the utilities (or weights) of the columns: its `mean` and `sd`, the order of the
+        means (`ranking`), the `best`, and how likely one is better than another (`beats`)."""
         check_is_fitted(self)
         return Posterior(self.coef_, self.covariance_)
 
     def rank(self) -> Ints:
-        """The columns from the best on, by posterior mean."""
+        """Return the columns by posterior mean, best first."""
         return self.posterior().ranking()
 
     def decision_function(self, X: Any) -> Array:
-        """m / sqrt(1 + v) of each row (n,), above 0 where the first is more likely to win. Without "equally good", Phi
-        of it is that probability."""
+        """Return m / sqrt(1 + v) of each row (n,), above 0 where the first thing is more likely to win; m and v are the
+        mean and the variance of the difference in utility. Without "equally good", Phi of it is the probability that
+        the first wins."""
         m, v = self._gap(X)
         return m / np.sqrt(1.0 + v)
 
     def predict_proba(self, X: Any) -> Array:
-        """P(the second wins) and P(the first wins) for each row (n x 2); with `equal`, those of `classes_` (n x 3)."""
+        """Return P(the second wins) and P(the first wins) for each row (n x 2); with `equal`, the probabilities of
+        `classes_` (n x 3)."""
         m, v = self._gap(X)
         return self._proba(m, v, self.noise_.width)
 
@@ -284,8 +286,8 @@ class HierarchicalGPClassifier(_Choices):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from choices X (n x (1 + columns)) with labels y (n,). ValueError, naming what is wrong, where they do
-        not fit; then nothing is changed."""
+        """Learn from choices X (n x (1 + columns)) with labels y (n,). Raise ValueError, naming what is wrong, if they
+        do not fit; the estimator is then unchanged."""
         self._check_population()
         told = category_order(y)
         with all_or_nothing(self):
@@ -326,10 +328,10 @@ class HierarchicalGPClassifier(_Choices):
         check_positive("tol", self.tol)
 
     def posterior(self, person: float | None = None, new: Any = None) -> Posterior:
-        """The posterior of a person's utilities of the columns; for None or an unknown person, the population's.
+        """Return the posterior of a person's utilities of the columns; for None or an unknown person, the population's.
 
-        `new` are the features (q x d) of new items, which come after the others. ValueError where the estimator has no
-        `features` or they do not fit.
+        `new` are the features (q x d) of new items, which come after the others. Raise ValueError if the estimator has
+        no `features` or `new` does not fit them.
         """
         check_is_fitted(self)
         at = -1 if person is None else self._of(np.array([person], np.float64))[0]
@@ -344,21 +346,22 @@ class HierarchicalGPClassifier(_Choices):
         return Posterior(*add_items(Population(*known), kernel.over(X), kernel.between(X, Z), kernel.over(Z)))
 
     def rank(self, person: float | None = None, new: Any = None) -> Ints:
-        """The columns, and the new items with the next indices, from the best on; arguments as in `posterior`."""
+        """Return the columns, and the new items with the next indices, best first; arguments as in `posterior`."""
         return self.posterior(person, new).ranking()
 
     def _of(self, who: Array) -> Ints:
-        """The index of each person in `people_`; -1 for unknown people."""
+        """Return the index of each person in `people_`; -1 for unknown people."""
         at = np.minimum(np.searchsorted(self.people_, who), self.people_.size - 1)
         return np.where(self.people_[at] == who, at, -1)
 
     def decision_function(self, X: Any) -> Array:
-        """m / sqrt(1 + v) of each row (n,), as in `PreferenceGPClassifier`."""
+        """Return m / sqrt(1 + v) of each row (n,), as in `PreferenceGPClassifier`."""
         m, v, _ = self._gap(X)
         return m / np.sqrt(1.0 + v)
 
     def predict_proba(self, X: Any) -> Array:
-        """P(the second wins) and P(the first wins) for each row (n x 2); with `equal`, those of `classes_` (n x 3)."""
+        """Return P(the second wins) and P(the first wins) for each row (n x 2); with `equal`, the probabilities of
+        `classes_` (n x 3)."""
         m, v, _ = self._gap(X)
         return self._proba(m, v, self.noise_.width[0])
 

@@ -67,7 +67,7 @@ class CoactiveRanker(BaseEstimator):
         """Learn from rows X (n x N) with their relevance y (n,), more is better, in `groups` (n,), starting from
         nothing.
 
-        ValueError, naming the argument, where they do not fit; then the estimator stays as it is.
+        Raise ValueError, naming the argument, if they do not fit; the estimator is then unchanged.
         """
         check_count("epochs", self.epochs)
         if not isinstance(self.shuffle, bool | np.bool_):
@@ -77,8 +77,8 @@ class CoactiveRanker(BaseEstimator):
     def partial_fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn from rows X (n x N) with their relevance y (n,), once, in addition to earlier rows.
 
-        Groups are learned in the order of their first rows; a group must be complete in one call. ValueError, naming
-        the argument, where they do not fit; then the estimator stays as it is.
+        Groups are learned in the order of their first rows; a group must be complete in one call. Raise ValueError,
+        naming the argument, if they do not fit; the estimator is then unchanged.
         """
         return self._learn(X, y, groups, 1, False, not hasattr(self, "_session"))
 
@@ -115,16 +115,16 @@ class CoactiveRanker(BaseEstimator):
         return make_learner(self.learner, n_features=self.n_features_in_, space=Ranking(int(self.k)))
 
     def predict(self, X: Any) -> Array:
-        """The score of every row of X (n x N), more is better (n,): it orders the rows of a group."""
+        """Return the score of every row of X (n x N), more is better (n,); it orders the rows of a group."""
         check_is_fitted(self, "_session")
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         found: Array = finite_array("X", X, 2, self.n_features_in_).astype(np.float64) @ self._session.weights
         return found
 
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
-        """NDCG@k of the order by score, averaged over the groups that have two rows and something relevant.
+        """Return NDCG@k of the order by score, averaged over the groups that have two rows and something relevant.
 
-        ValueError where there is none, and for a relevance below 0.
+        Raise ValueError if there is no such group, or if a relevance is below 0.
         """
         scores, relevance = self.predict(X), numbers("y", y, "numbers, how relevant each row is")
         if relevance.shape != scores.shape or not (np.isfinite(relevance) & (relevance >= 0)).all():
@@ -150,7 +150,7 @@ class CoactiveRanker(BaseEstimator):
 
 
 def _lists(groups: Any, n: int) -> Iterator[Ints]:
-    """The rows of each group, in the order of their first rows."""
+    """Yield the rows of each group, in the order of their first rows."""
     if groups is None:
         groups = np.zeros(n, np.int64)
     of = np.asarray(groups)

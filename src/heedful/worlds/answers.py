@@ -1,4 +1,4 @@
-"""Kernels from which the simulated people in `users` make their answers: sort, promote, draw, measure gains."""
+"""Kernels of simulated worlds: sort, promote, draw, measure gains, and forget who has nothing left to answer."""
 
 from __future__ import annotations
 
@@ -112,3 +112,13 @@ def draw_to_front(shown: Ints, size: int, rng: np.random.Generator) -> Ints:
         j = rng.integers(i, out.size)
         out[i], out[j] = out[j], out[i]
     return out
+
+
+@kernel
+def without_user(users: Ints, n: int, user: int) -> int:
+    """Remove `user` from users[:n], in place; the last of these takes the free place. Return the new n."""
+    for i in range(n):
+        if users[i] == user:
+            users[i] = users[n - 1]
+            return n - 1
+    return n

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from heedful.core.validation import check_between, check_count, check_flag, describe, finite_table, numbers
 from heedful.jit.kernel import Ints, kernel
 from heedful.spaces.comparison import EQUAL, UNSURE, ComparisonPool
+from heedful.worlds.answers import without_user
 
 Array = npt.NDArray[np.float64]
 
@@ -100,13 +101,7 @@ class Choosers(NamedTuple):
                 state.pairs[user, kept] = state.pairs[user, i]
                 kept += 1
         state.left[user] = kept
-        n = state.n
-        if kept == 0:
-            for i in range(n):
-                if state.users[i] == user:
-                    state.users[i] = state.users[n - 1]
-                    n -= 1
-                    break
+        n = without_user(state.users, state.n, user) if kept == 0 else state.n
         return ChooserState(state.pairs, state.left, state.users, n)
 
 

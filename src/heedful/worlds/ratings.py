@@ -11,6 +11,7 @@ from heedful.core.validation import MOST, check_between, check_count, check_flag
 from heedful.jit.kernel import Ints, kernel
 from heedful.spaces.slate import MOST as MOST_ITEMS
 from heedful.spaces.slate import SlateContext, SlateRatings
+from heedful.worlds.answers import without_user
 
 Array = npt.NDArray[np.float64]
 
@@ -199,13 +200,7 @@ class Replay(NamedTuple):
                 state.items[start + kept] = j
                 kept += 1
         state.left[user] = kept
-        n = state.n
-        if kept == 0:
-            for i in range(n):
-                if state.users[i] == user:
-                    state.users[i] = state.users[n - 1]
-                    n -= 1
-                    break
+        n = without_user(state.users, state.n, user) if kept == 0 else state.n
         return ReplayState(state.items, state.left, state.users, n)
 
     def value(self, user: int, item: int) -> float:

@@ -82,8 +82,8 @@ def synthetic_assignments(
 def synthetic_paths(
     rounds: int, rows: int, columns: int, n_features: int, user: CorrectingUser, seed: int = 0
 ) -> tuple[StructuredStream, Array]:
-    """Make a stream of paths from corner to corner of a grid, and its w* (N,): normal features, |w*| = 1. ValueError,
-    naming the argument, where one makes no sense."""
+    """Make a stream of paths from corner to corner of a grid, and its w* (N,): normal features, |w*| = 1. Raise
+    ValueError, naming the argument, if one makes no sense."""
     space = grid(rows, columns)
     return _exact(space, rounds, space.tails.shape, n_features, user, seed)
 

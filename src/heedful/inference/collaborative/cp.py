@@ -12,13 +12,11 @@ number of answers and of people.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_count
-from heedful.inference.collaborative.cp_fit import CPFit, functions_of_items, functions_of_pairs
+from heedful.inference.collaborative.cp_fit import CPFit, Messages, functions_of_items, functions_of_pairs
 from heedful.inference.collaborative.fitc import PairKernel, pseudo_pairs_of
 from heedful.inference.collaborative.priors import Items, Shared
 from heedful.inference.collaborative.sparse_cells import Cells, cells
@@ -38,21 +36,6 @@ FIRST, PASSES = 50, 2
 """The number of passes of variational Bayes in the first cycle, and in each later one. With few passes in the first
 cycle, the singular vectors that they start from still show in the variances, and questions are asked where little can
 be learned."""
-
-
-class Messages(NamedTuple):
-    """The messages of the factors to g by row (R,), to W (U x D) and to H (D x P), as natural parameters: precision,
-    precision times mean.
-    """
-
-    to_g1: tuple[Array, Array]
-    """of f1, the answers"""
-    to_g2: tuple[Array, Array]
-    """of f2, the product"""
-    to_w2: tuple[Array, Array]
-    to_h2: tuple[Array, Array]
-    to_w3: tuple[Array, Array]
-    to_h4: tuple[Array, Array]
 
 
 def fit(

@@ -1,8 +1,9 @@
-"""The result of fitting CP: posteriors of the shared functions and of the weights, and the predictions they give."""
+"""The result of fitting CP: posteriors of the shared functions and of the weights, and the predictions that follow."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,23 +44,28 @@ class Functions(NamedTuple):
         return (self.mean[:, a] - self.mean[:, b]).T, np.maximum(v, 0.0).T
 
 
-class CPFit(NamedTuple):
-    """A fit of CP or CPU. `mw` and `vw` (U x D) are the means and variances of the weights W; the other fields allow a
-    later fit to continue from here.
+class Messages(NamedTuple):
+    """The messages of the factors to g by row (R,), to W (U x D) and to H (D x P), as natural parameters: precision,
+    precision times mean.
     """
+
+    to_g1: tuple[Array, Array]
+    """of f1, the answers"""
+    to_g2: tuple[Array, Array]
+    """of f2, the product"""
+    to_w2: tuple[Array, Array]
+    to_h2: tuple[Array, Array]
+    to_w3: tuple[Array, Array]
+    to_h4: tuple[Array, Array]
+
+
+@dataclass(frozen=True)
+class CollaborativeFit:
+    """The shared functions of a fit, and the means `mw` and variances `vw` (U x D) of each person's weights W."""
 
     functions: Functions
     mw: Array
     vw: Array
-    cells: Cells
-    items: Items | Shared
-    people: Shared | None
-    likelihood: Likelihood
-    messages: Any
-    factors: Factors
-    cycles: int
-    moved: float
-    """by how much the last cycle moved the means of g, root of the mean square"""
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
         """Return mean and variance of g_u(a, b), Eq. 7. `user`, `a`, `b`: numbers, or arrays of one shape."""
@@ -72,6 +78,22 @@ class CPFit(NamedTuple):
     def posterior(self, user: int) -> Posterior:
         """Return the posterior over one user's utilities of all items (n,): mean and covariance of sum_d w_d f_d."""
         return utilities(self.functions, self.mw[user], self.vw[user])
+
+
+@dataclass(frozen=True)
+class CPFit(CollaborativeFit):
+    """A fit of CP or CPU. The fields from `cells` to `factors` allow a later fit to continue from this one."""
+
+    cells: Cells
+    items: Items | Shared
+    people: Shared | None
+    likelihood: Likelihood
+    messages: Messages
+    factors: Factors
+    cycles: int
+    """the number of cycles that this fit took"""
+    moved: float
+    """by how much the last cycle moved the means of g, root of the mean square"""
 
     @property
     def log_evidence(self) -> float:

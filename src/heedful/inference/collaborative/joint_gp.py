@@ -73,10 +73,11 @@ def fit_joint(
 ) -> JointGPFit:
     """Fit BO by EP, with covariances K_items (n x n) and K_users (U x U), from all answers jointly.
 
-    Cubic in U n, so ValueError above MOST of them. People with the same features have the same utilities, but for the
-    diagonal of K_users. `sites`: where an earlier fit of the first rows ended. Sweeps end when no site moves by more
-    than `tolerance`, as a share. Each site concerns one person, so only the diagonal blocks of the posterior are
-    needed: a sweep costs one Cholesky factor and its inverse, and ends where `infer` over people times items would.
+    The cost is cubic in U n: raise ValueError if that is above MOST. People with the same features have the same
+    utilities, but for the diagonal of K_users. `sites`: where an earlier fit of the first rows ended. Sweeps end when
+    no site moves by more than `tolerance`, as a share. Each site concerns one person, so only the diagonal blocks of
+    the posterior are needed: a sweep costs one Cholesky factor and its inverse, and ends where `infer` over people
+    times items would.
     """
     n, U = len(K_items), len(K_users)
     check_count("people times items", U * n, most=MOST)

@@ -10,21 +10,20 @@ x D weights.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_count, describe, is_number
 from heedful.inference.collaborative.cp import fit
-from heedful.inference.collaborative.cp_fit import Functions, functions_of_items, gap, utilities
+from heedful.inference.collaborative.cp_fit import CollaborativeFit, functions_of_items
 from heedful.inference.collaborative.priors import Items, gaps
 from heedful.inference.collaborative.sparse_cells import Cells, SiteSums, cells, group_lists
 from heedful.inference.collaborative.vb_product import coordinate_ascent
 from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
-from heedful.inference.gp.posterior import Posterior, choice_probability
 from heedful.inference.gp.sites import root
-from heedful.inference.pairwise import Index, PairRows, take_rows
+from heedful.inference.pairwise import PairRows, take_rows
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -36,28 +35,16 @@ FIRST = 1000
 """The greatest number of people to whom the first functions are fitted."""
 
 
-class StreamingFit(NamedTuple):
-    """The shared functions, each person's weights (U x D), and the sites (D x P) of pairs that define the functions."""
+@dataclass(frozen=True)
+class StreamingFit(CollaborativeFit):
+    """A fit of CP in batches, with all that a later call of `fit_streaming` needs to continue from it."""
 
-    functions: Functions
-    mw: Array
-    vw: Array
     items: Items
+    """the P pairs of items that were answered, with the prior of the functions"""
     sites: tuple[Array, Array]
+    """the precisions, and the precisions times means, of the sites of each pair that define the functions (D x P)"""
     steps: int
-    """natural-gradient steps so far"""
-
-    def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of g_u(a, b). `user`, `a`, `b`: numbers, or arrays of one shape."""
-        return gap(self.functions, self.mw, self.vw, user, a, b)
-
-    def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """Return P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
-        return choice_probability(*self.gap(user, a, b))
-
-    def posterior(self, user: int) -> Posterior:
-        """Return the posterior over the utilities (n,) of one user, with its covariance."""
-        return utilities(self.functions, self.mw[user], self.vw[user])
+    """the number of natural-gradient steps so far"""
 
 
 def fit_streaming(

@@ -117,10 +117,7 @@ def infer_joint(
         for k, few in enumerate(parts):
             message = messages[k] if messages else _messages(few, own, tau, nu)
             mean, cov = _cavity_priors(few, m, V, own, message)
-            many = infer_users(
-                cov, mean, few.who.size, few.table, Sites(tau[few.at], nu[few.at]),
-                width=width[few.who], lapse=lapse[few.who], tolerance=0.0, sweeps=1,
-            )  # fmt: skip
+            many = few.infer(mean, cov, (tau, nu), width, lapse, tolerance=0.0, sweeps=1)
             new_tau[few.at], new_nu[few.at] = many.sites.tau, many.sites.nu
         to_tau, to_nu = new_tau - tau, new_nu - nu
         moved = float(site_changes(to_tau, to_nu, tau, nu).max(initial=0.0))

@@ -97,7 +97,7 @@ def kernel_for(X: Array, lengthscale: Any = "median", amplitude: float = 1.0) ->
 
 
 def _median(Z: Array) -> float:
-    """`median_distance` with a small cache: refits concern the same items."""
+    """Return `median_distance`, with a small cache: refits concern the same items."""
     key = Z.shape, hashlib.blake2b(Z.tobytes(), digest_size=16).digest()
     if (found := _medians.get(key)) is None:
         if len(_medians) >= _FEW:

@@ -42,6 +42,27 @@ class UserBatch(NamedTuple):
         both = self.there[:, :, None] & self.there[:, None, :]
         return np.where(self.there, mean[self.items], 0.0), np.where(both, own, np.eye(self.items.shape[1]))
 
+    def infer(
+        self,
+        mean: Array,
+        cov: Array,
+        sites: tuple[Array, Array],
+        width: Array,
+        lapse: Array,
+        tolerance: float,
+        sweeps: int,
+    ) -> UserPosteriors:
+        """Run `infer_users` for the people of the batch, with the prior means (u x q) and covariances (u x q x q) of
+        their own items.
+
+        `sites`: tau and nu of all rows (p,), of which the batch's are the start; `width`, `lapse`: of all people (U,).
+        """
+        (tau, nu), who = sites, self.who
+        return infer_users(
+            cov, mean, who.size, self.table, Sites(tau[self.at], nu[self.at]),
+            width=width[who], lapse=lapse[who], tolerance=tolerance, sweeps=sweeps,
+        )  # fmt: skip
+
     def split(self, most: int) -> list[UserBatch]:
         """Return the batch in parts of at most `most` people."""
         if self.who.size <= most:
@@ -138,11 +159,7 @@ def infer_per_user(
     evidence, place, done, moved = np.zeros(users), np.full((users, 2), -1), 0, 0.0
     inferred = []
     for k, few in enumerate(parts):
-        own_mean, own_cov = few.prior(mean, cov)
-        many = infer_users(
-            own_cov, own_mean, few.who.size, few.table, Sites(tau[few.at], nu[few.at]),
-            width=width[few.who], lapse=lapse[few.who], tolerance=tolerance, sweeps=sweeps,
-        )  # fmt: skip
+        many = few.infer(*few.prior(mean, cov), (tau, nu), width, lapse, tolerance, sweeps)
         tau[few.at], nu[few.at] = many.sites.tau, many.sites.nu
         m[few.at], v[few.at] = many.cavities
         evidence[few.who] = many.log_evidence

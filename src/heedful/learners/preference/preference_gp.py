@@ -132,8 +132,8 @@ class PreferenceGP(NamedTuple):
         """Return the state with q more items, whose indices are n, n + 1, ..., by their features (q x d); d = 0 where
         items have none.
 
-        K is computed for all items; a person's sites stay as they are until that person's next answer. ValueError,
-        naming what is wrong, where the features do not fit.
+        K is computed for all items; a person's sites stay unchanged until that person's next answer. Raise ValueError,
+        naming what is wrong, if the features do not fit.
         """
         K, X = with_new_items(self, state.X, features)
         return state._replace(mean=np.zeros(len(K)), cov=K, X=X)

@@ -241,18 +241,14 @@ class UserGreedy(NamedTuple):
         check_slate(self.space)
         return empty_tally()
 
-    def scores(self, state: Tally, x: SlateContext) -> Array:
+    def ratings(self, state: Tally, x: SlateContext) -> Array:
         """Return the predicted rating of each item on offer (c,)."""
         out = np.full(x.items.size, overall(state))
         put_own_means(out, state.pairs, x.user, x.items)
         return out
 
-    def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """Return the predicted rating of each item on offer (c,)."""
-        return self.scores(state, x)
-
     def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:
-        return best_items(self.scores(state, x), x.items, self.space.size)
+        return best_items(self.ratings(state, x), x.items, self.space.size)
 
     def update(self, state: Tally, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> Tally:
         return update_tally(state, x, feedback)
@@ -282,16 +278,12 @@ class ItemMean(NamedTuple):
         check_between("prior", self.prior, 0.0, 1e50)
         return empty_tally()
 
-    def scores(self, state: Tally, x: SlateContext) -> Array:
+    def ratings(self, state: Tally, x: SlateContext) -> Array:
         """Return the predicted rating of each item on offer (c,)."""
         return item_means(state.counts, state.totals, x.items, overall(state), self.prior)
 
-    def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """Return the predicted rating of each item on offer (c,)."""
-        return self.scores(state, x)
-
     def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:
-        return best_items(self.scores(state, x), x.items, self.space.size)
+        return best_items(self.ratings(state, x), x.items, self.space.size)
 
     def update(self, state: Tally, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> Tally:
         return update_tally(state, x, feedback)
@@ -321,18 +313,14 @@ class PairMean(NamedTuple):
         check_between("prior", self.prior, 0.0, 1e50)
         return empty_tally()
 
-    def scores(self, state: Tally, x: SlateContext) -> Array:
+    def ratings(self, state: Tally, x: SlateContext) -> Array:
         """Return the predicted rating of each item on offer (c,)."""
         out = item_means(state.counts, state.totals, x.items, overall(state), self.prior)
         put_own_means(out, state.pairs, x.user, x.items)
         return out
 
-    def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """Return the predicted rating of each item on offer (c,)."""
-        return self.scores(state, x)
-
     def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:
-        return best_items(self.scores(state, x), x.items, self.space.size)
+        return best_items(self.ratings(state, x), x.items, self.space.size)
 
     def update(self, state: Tally, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> Tally:
         return update_tally(state, x, feedback)

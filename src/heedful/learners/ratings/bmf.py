@@ -259,7 +259,7 @@ def record_rating(
     state: BMFState, user: int, item: int, rating: float, weight: float
 ) -> tuple[InteractionMatrix, Array]:
     """Record one rating in the matrix, in `told` and in `facts`, in place where there is room; the models stay as they
-    are. Returns (pairs, told)."""
+    are. Return (pairs, told)."""
     facts, pairs, told = state.facts, state.pairs, state.told
     if facts[RATINGS] == 0.0:
         facts[ORIGIN] = facts[HIGHEST] = rating
