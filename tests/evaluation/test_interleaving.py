@@ -270,6 +270,27 @@ def test_one_person_with_most_of_the_sessions_moves_the_evidence_by_half_at_most
     assert with_them.largest > 0.99
 
 
+def test_many_mild_preferences_outweigh_few_strong_ones() -> None:
+    """10 people always want B, 90 want A in 11 of 20 sessions: B has more of the sessions, A of the people."""
+    rng = np.random.default_rng(6)
+    rows = [(i, x) for i in range(100) for x in (rng.permutation([1.0] * 9 + [0.0] * 11) if i >= 10 else [1.0] * 20)]
+    found = Match().verdict(fold([rows[i] for i in rng.permutation(len(rows))]))
+    assert found.share == 0.505
+    assert found.verdict == "a"
+
+
+def test_evidence_beyond_all_numbers_is_a_number() -> None:
+    found = Match().verdict(fold([(i, 1.0) for i in range(5000)]))
+    assert (found.verdict, math.isfinite(found.e_value), found.e_value > 1e300) == ("b", True, True)
+    assert math.isfinite(split_evidence(0, 5000))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, math.nan])
+def test_an_error_that_is_no_probability_is_refused(alpha: float) -> None:
+    with pytest.raises(ValueError, match="alpha: expected a number between 0 and 1"):
+        Match(alpha).init()
+
+
 def test_an_outcome_that_is_none_is_refused_and_changes_nothing() -> None:
     match, state = Match(), fold([(1, 1.0)])
     with pytest.raises(ValueError, match=r"x: expected 0, 1/2 or 1, got 0\.7"):

@@ -86,7 +86,7 @@ class Betting(NamedTuple):
 
     def init(self, shape: tuple[int, ...] = ()) -> BettingState:
         """Return the state before any value. Raise ValueError unless 0 < alpha < 1."""
-        _check_alpha(self.alpha)
+        check_alpha(self.alpha)
         flat = np.zeros((*shape, self.candidates))
         return BettingState(flat, flat.copy(), _start(shape), np.zeros(shape), np.ones(shape))
 
@@ -147,7 +147,7 @@ class BetaBinomial(NamedTuple):
 
     def init(self, shape: tuple[int, ...] = ()) -> BetaBinomialState:
         """Return the state before any comparison. Raise ValueError unless 0 < alpha < 1."""
-        _check_alpha(self.alpha)
+        check_alpha(self.alpha)
         return BetaBinomialState(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.ones(shape))
 
     def update(self, state: BetaBinomialState, x: Array | float) -> BetaBinomialState:
@@ -167,7 +167,8 @@ class BetaBinomial(NamedTuple):
         return state.low, state.high
 
     def limits(self, wins: Array, losses: Array) -> tuple[Array, Array]:
-        """Return the shares on both sides of W / (W + L) at which the evidence is 1 / alpha, by bisection."""
+        """Return (low, high), each (...), for counts W and L: the shares on both sides of W / (W + L) at which the
+        evidence is 1 / alpha, by bisection."""
         n = np.maximum(wins + losses, 1.0)
         middle = wins / n
         limits = []
@@ -212,7 +213,7 @@ class EmpiricalBernstein(NamedTuple):
 
     def init(self, shape: tuple[int, ...] = ()) -> BernsteinState:
         """Return the state before any value. Raise ValueError unless 0 < alpha < 1."""
-        _check_alpha(self.alpha)
+        check_alpha(self.alpha)
         zero = np.zeros(shape)
         return BernsteinState(zero, zero, zero, _start(shape), zero, np.ones(shape))
 
@@ -239,12 +240,13 @@ def asymptotic(mean: Array, sd: Array, n: int, alpha: float = 0.05, best_at: int
     """
     from scipy.special import lambertw
 
-    _check_alpha(alpha)
+    check_alpha(alpha)
     rho = float((-lambertw(-(alpha**2) / math.e, -1).real - 1.0) / best_at)
     margin = sd * math.sqrt(2.0 * (n * rho + 1.0) / (n**2 * rho) * math.log(math.sqrt(n * rho + 1.0) / alpha))
     return mean - margin, mean + margin
 
 
-def _check_alpha(alpha: float) -> None:
+def check_alpha(alpha: float) -> None:
+    """Raise ValueError unless 0 < `alpha` < 1."""
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha: expected a number between 0 and 1, got {alpha}")

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heedful.evaluation.confidence import BetaBinomial, BetaBinomialState
+from heedful.evaluation.confidence import BetaBinomial, BetaBinomialState, check_alpha
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -142,6 +142,8 @@ def _slot(draft: Draft, item: int) -> int:
 
 LIMITS: Ints = np.array([2, 4, 8, 16])
 """The net wins (J,) at which a person's answers stop counting, one for each bet: small ones find large differences."""
+MOST = 700.0
+"""the log of the largest e-value that is stated"""
 
 
 class Person(NamedTuple):
@@ -208,7 +210,8 @@ class Match(NamedTuple):
         return math.ceil(math.log(2.0 / self.alpha) / math.log(1.5))
 
     def init(self) -> MatchState:
-        """Return the state before any session."""
+        """Return the state before any session. Raise ValueError unless 0 < alpha < 1."""
+        check_alpha(self.alpha)
         return {}
 
     def update(self, state: MatchState, person: Hashable, x: float) -> MatchState:
@@ -218,7 +221,7 @@ class Match(NamedTuple):
             raise ValueError(f"x: expected 0, 1/2 or 1, got {x}")
         old = state.get(person, Person(0, 0, 0, np.zeros_like(LIMITS)))
         net = _moved(old.net, np.sign(x - 0.5))
-        state[person] = Person(old.sessions + 1, old.wins + (x == 1.0), old.losses + (x == 0.0), net)
+        state[person] = Person(old.sessions + 1, old.wins + int(x == 1.0), old.losses + int(x == 0.0), net)
         return state
 
     def remove(self, state: MatchState, person: Hashable) -> MatchState:
@@ -229,19 +232,21 @@ class Match(NamedTuple):
     def verdict(self, state: MatchState) -> Verdict:
         """Return what the sessions say. The guarantee is for the first verdict; later sessions may undo it."""
         everybody = list(state.values())
-        sessions, wins, losses = (sum(column) for column in list(zip(*everybody))[:3]) if everybody else (0, 0, 0)
-        capital = _log_capital(sum((_log_factors(each.net) for each in everybody), np.zeros((2, LIMITS.size))))
+        sessions = [each.sessions for each in everybody]
+        wins, losses = sum(each.wins for each in everybody), sum(each.losses for each in everybody)
+        nets = np.array([each.net for each in everybody], np.int64).reshape(-1, LIMITS.size)
+        capital = _log_capital(_log_factors(nets).sum(axis=1))
         evidence, side = float(capital.max()) - math.log(2.0), int(capital.argmax())
         low, high = BetaBinomial(self.alpha).limits(np.array(float(wins)), np.array(float(losses)))
         return Verdict(
             ("a", "b")[side] if evidence >= -math.log(self.alpha) else "undecided",
-            math.exp(evidence),
+            math.exp(min(evidence, MOST)),
             wins / (wins + losses) if wins + losses else 0.5,
             float(low),
             float(high),
-            sessions,
-            len(everybody),
-            max((each.sessions for each in everybody), default=0) / max(sessions, 1),
+            sum(sessions),
+            len(sessions),
+            max(sessions, default=0) / max(sum(sessions), 1),
         )
 
 
@@ -319,4 +324,4 @@ def split_evidence(a: int, b: int, expected: float = 0.5) -> float:
     e-value ever reaches 1 / alpha with probability at most alpha. If it does, do not believe any verdict: drafts or
     logs are wrong."""
     counts = BetaBinomialState(np.array(float(b)), np.array(float(a)), np.zeros(()), np.ones(()))
-    return float(np.exp(BetaBinomial().log_evidence(counts, expected)))
+    return math.exp(min(float(BetaBinomial().log_evidence(counts, expected)), MOST))
