@@ -107,6 +107,10 @@ def init(
         float | None,
         typer.Option(help="How often two neighbours are swapped, 0 to 0.5.", show_default="the learner's own"),
     ] = None,
+    sampled: Annotated[
+        float, typer.Option(help="The share of lists drawn at random around the ranking, with known probabilities.")
+    ] = 0.0,
+    temperature: Annotated[float, typer.Option(help="Of lists drawn at random: the higher, the more random.")] = 1.0,
     people: Annotated[
         float, typer.Option(metavar="SHRINK", help="Above 0: an offset for each person, half after so many lessons.")
     ] = 0.0,
@@ -175,7 +179,7 @@ def init(
         else read_json("--query-features", read_text("--query-features", query_features)),
         {"k": k, "control": control, "exploration": exploration, "shrink": people, "store_text": not no_text}
         | {"keep_unshown": not only_shown, "strict": strict, "durable": durable}
-        | {"repeats": repeats}
+        | {"repeats": repeats, "sampled": sampled, "temperature": temperature}
         | ({"actions": weights} if weights else {})
         | dict(chosen.settings),
     )

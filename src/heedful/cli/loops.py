@@ -295,7 +295,8 @@ def _read_edit(given: str) -> Any:
 def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
     """Return why feedback taught nothing, if that can be told."""
     known = loop.projection.find_decision(decision)
-    if known is not None and known.record.arm == "control" and given.get("clicks"):
-        return ": this decision was a control, where nothing was swapped, so clicks on it compare nothing"
+    arms = {"control": "was a control", "sampled": "was drawn at random"}
+    if known is not None and known.record.arm in arms and given.get("clicks"):
+        return f": this decision {arms[known.record.arm]}, where nothing was swapped, so clicks on it compare nothing"
     told: str = loop.projection.interaction.empty(given)
     return told

@@ -20,8 +20,9 @@ from heedful.loop.interactions.protocol import Question
 from heedful.loop.log import Event, now
 from heedful.loop.packing import LoggedDecision, pack
 from heedful.loop.projection import PendingEvent, Projection
-from heedful.loop.records import Answer, Decision, DecisionRecord
+from heedful.loop.records import Answer, Arm, Decision, DecisionRecord
 from heedful.loop.request import Request
+from heedful.loop.settings import Settings
 from heedful.loop.strangers import around, shown_names
 
 
@@ -127,8 +128,8 @@ class Decider:
         projection, interaction, settings = self.projection, self.interaction, self.settings
         state, own = projection.reading_of(request.x, person)
         rng = generator_for(settings.seed, id)
-        control = rng.random() < settings.control
-        question = Question(request, person, settings.repeats if repeats is None else repeats, control)
+        arm = _draw_arm(settings, rng)
+        question = Question(request, person, settings.repeats if repeats is None else repeats, arm)
         eligible = interaction.eligible(projection.model, state.shared, own, question)
         try:
             made = interaction.propose(projection.model, state.shared, own, question, eligible, rng)
@@ -145,7 +146,7 @@ class Decider:
             catalogue=request.catalogue,
             names=request.names,
             prior=request.prior,
-            arm="control" if control else "learned",
+            arm=arm,
             learner=projection.named,
             seed=settings.seed,
             probability=made.probability,
@@ -268,6 +269,14 @@ def to_decision(id: str, known: LoggedDecision, seq: int | None = None) -> Decis
         unknown = tuple([name for _, name in record.unknown])
     shown = shown_names(record, names)
     return Decision(id, shown, record.probability, known.version, record.arm, at, predicted, unknown)
+
+
+def _draw_arm(settings: Settings, rng: np.random.Generator) -> Arm:
+    """Return which arm decides, by their shares."""
+    drawn = rng.random()
+    if drawn < settings.control:
+        return "control"
+    return "sampled" if drawn < settings.control + settings.sampled else "learned"
 
 
 def generator_for(seed: int, id: str) -> np.random.Generator:

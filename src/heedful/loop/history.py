@@ -35,7 +35,7 @@ class LessonTold(NamedTuple):
     form: str
     decision: str
     arm: str
-    """of the decision: learned, control or imported"""
+    """of the decision: learned, control, sampled or imported"""
     person: str | None
     chosen: tuple[str, ...]
     """what it speaks for, the best first; of a thumb or an action that is against it, too: see `values`. Items alone: a

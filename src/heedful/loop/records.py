@@ -23,6 +23,7 @@ from heedful.core.decoding import decoder
 from heedful.core.validation import MOST, describe, is_number
 
 Status = Literal["applied", "duplicate", "rejected"]
+Arm = Literal["learned", "control", "sampled", "imported"]
 
 LONGEST_ID = 200
 MOST_CANDIDATES = 100_000
@@ -47,7 +48,9 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """the names of candidates that came with the request"""
     prior: tuple[float, ...] = ()
     """the caller's score of each candidate, standardised"""
-    arm: Literal["learned", "control", "imported"] = "learned"
+    arm: Arm = "learned"
+    """what decided: what was learned; the caller's order or chance, for comparison; a draw around what was learned, so
+    that every list has a known probability; or another system"""
     learner: str = ""
     """the learner with its version"""
     seed: int = 0

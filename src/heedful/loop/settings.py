@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from heedful.core.decoding import decoder
-from heedful.core.validation import check_count, describe, is_number
+from heedful.core.validation import check_between, check_count, describe, is_number
 from heedful.features import Encoding, FeatureCross
 from heedful.learners.registry import is_packaged, learner_class
 from heedful.loop import records
@@ -33,6 +33,11 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     random order if there is no caller's score"""
     exploration: float | None = None
     """the probability of swapping two neighbours, 0 to 0.5; None for the learner's default"""
+    sampled: float = 0.0
+    """the share of decisions whose list is drawn at random around the ranking (Plackett-Luce over ranks), so that every
+    list has a known probability; only in kinds that show lists by features"""
+    temperature: float = 1.0
+    """of those lists: near 0 they are the ranking itself, at infinity any list"""
     shrink: float = 0.0
     """above 0, a state is learned for each person in addition, which counts half after this many of their lessons or
     answers"""
@@ -67,6 +72,8 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         check_count("snapshot_every", self.snapshot_every)
         check_count("seed", self.seed, least=0, most=2**63 - 1)
         check_share("control", self.control, 1.0)
+        check_share("sampled", self.sampled, 1.0 - self.control)
+        check_between("temperature", self.temperature, 0.05, 100.0)
         if self.exploration is not None:
             check_share("exploration", self.exploration, 0.5)
         check_share("shrink", self.shrink, 1e9)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from heedful.core.validation import describe
+from heedful.evaluation.plackett_luce import draw, probability
 from heedful.jit.kernel import Floats, Ints, visible
 from heedful.loop.interactions.forms import CHOICES
 from heedful.loop.interactions.protocol import Interaction, Proposal, Question, Step
@@ -72,14 +73,27 @@ def propose_list(
     order = (-request.x[:, -1]).argsort(kind="stable")[:size] if request.prior else np.arange(size)
     y = model.propose(shared, own, request.x, rng) if size else None
     shown = order if control or not size else order_shown(y)[:size]
-    probability = _probability(model, draws, y, request.x, shown, order, shared, own, settings.control, ours == theirs)
+    carried = {} if control or not size else model.proposal_fields(y)
+    if settings.sampled == 0.0 or not size:
+        control_share = settings.control
+        likely = _probability(model, draws, y, request.x, shown, order, shared, own, control_share, ours == theirs)
+    else:
+        ranking = model.order(shared, own, request.x)
+        if asked.arm == "sampled":
+            ranks = draw(m, size, settings.temperature, rng)
+            shown = ranking[ranks]
+            carried = {"ranks": ranks.tolist(), "candidates": m, "temperature": settings.temperature}
+        by_caller = np.array_equal(shown, order) if ours == theirs else control
+        chance = float(np.array_equal(shown, ranking[:size])) if draws[1] is None else draws[1](ranking, shown)
+        tells = draws[1] is not None or not isinstance(y, tuple)
+        likely = _mixed(settings, ranking, shown, by_caller, ours == theirs or not control, chance) if tells else None
     kept = None
     if request.features is not None and not settings.keep_unshown and size < m:
         kept = sorted(shown.tolist())  # in the caller's order: sums come out the same, bit for bit
     return Proposal(
         shown=shown,
-        probability=probability,
-        carried={} if control or not size else model.proposal_fields(y),
+        probability=likely,
+        carried=carried,
         predicted=() if predict is None else tuple(predict(shared, own, request.x[shown]).tolist()),
         unknown=() if strangers is None else strangers.told((theirs if control else ours) or ()),
         kept=kept,
@@ -117,6 +131,22 @@ def _probability(
         return None
     same = alike and (shown is order or shown.tolist() == order.tolist())
     return control * float(same) + (1.0 - control) * chance
+
+
+def _mixed(
+    settings: Settings, ranking: Ints, shown: Ints, by_caller: bool, learned: bool, chance: float
+) -> float | None:
+    """Return the probability of showing this list where a share of lists is sampled; None if it is below any number.
+
+    `by_caller` says whether the control arm would show it, `learned` whether the other arms may, `chance` is the
+    probability with which the learner shows it."""
+    found = settings.control * by_caller
+    if learned:
+        rank = np.empty(ranking.size, np.int64)
+        rank[ranking] = np.arange(ranking.size)
+        found += settings.sampled * probability(rank[shown], ranking.size, settings.temperature)
+        found += (1.0 - settings.control - settings.sampled) * chance
+    return float(found) or None
 
 
 def list_chances(

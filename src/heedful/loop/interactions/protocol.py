@@ -28,6 +28,7 @@ from heedful.loop.interactions.telling import Part
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import LoggedDecision
+from heedful.loop.records import Arm as DecisionArm
 from heedful.loop.records import Feedback, FeedbackRecord, check_id, check_number
 from heedful.loop.request import Request
 from heedful.loop.settings import Manifest, Settings
@@ -81,8 +82,13 @@ class Question(NamedTuple):
     person: str | None
     repeats: bool
     """whether what was shown to them before, and is done with, may be shown again"""
-    control: bool
-    """whether the control arm decides, and not what was learned"""
+    arm: DecisionArm
+    """what decides: what was learned, the caller's order or chance, or chance around what was learned"""
+
+    @property
+    def control(self) -> bool:
+        """Whether the control arm decides, and not what was learned."""
+        return self.arm == "control"
 
 
 class Proposal(NamedTuple):
@@ -208,6 +214,8 @@ class Interaction(Protocol[M]):
     """whether a request may say that what a person is done with is shown again"""
     keeps_unshown: bool = True
     """whether the log may keep candidates that were not shown"""
+    samples_lists: bool = False
+    """whether a share of lists may be drawn at random around the ranking"""
     compares_arms: bool = True
     """whether lists made from what was learned can be compared with those of the control"""
     mark_every: int = 0
@@ -257,7 +265,8 @@ class Interaction(Protocol[M]):
     @classmethod
     def check_manifest(cls, manifest: Manifest) -> None:
         """Raise ValueError, naming the field, if a loop of this kind cannot have this manifest."""
-        return
+        if manifest.settings.sampled > 0.0 and not cls.samples_lists:
+            raise ValueError(f"sampled: expected 0 in {cls.loop}, got {manifest.settings.sampled:g}")
 
     @classmethod
     def feature_names(cls, manifest: Manifest) -> list[str]:

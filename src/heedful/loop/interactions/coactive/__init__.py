@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from heedful.evaluation.plackett_luce import pair_weights
 from heedful.jit.kernel import Floats, Ints, scores, top
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions import telling
@@ -24,7 +25,7 @@ from heedful.loop.interactions.protocol import Interaction, Newest, Past, Propos
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
-from heedful.loop.records import FeedbackRecord
+from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.settings import Manifest
 from heedful.spaces.ranking import difference
 
@@ -45,6 +46,7 @@ class Coactive(Interaction[Model]):
     loop = "a loop of rankings"
     forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
     model_type = Model
+    samples_lists = True
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
@@ -222,7 +224,7 @@ class Coactive(Interaction[Model]):
     def measures(self) -> tuple[Measure, ...]:
         """Return the share of swapped pairs that are ranked as people answered."""
         swap = getattr(self.learner, "swap", 0.0)
-        most = 0.5 / swap if swap > 0.0 else 1.0
+        most = max(0.5 / swap if swap > 0.0 else 1.0, MOST_WEIGHT if self.manifest.settings.sampled > 0.0 else 1.0)
         return (Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, most_weight=most, once=True),)
 
     def chances(self, models: Sequence[Model], step: Step) -> Floats | None:
@@ -272,6 +274,8 @@ class Coactive(Interaction[Model]):
 def _because(arm: str, margin: float) -> str:
     if arm == "control":
         return "this was a control: the caller's order was shown, whatever the model says"
+    if arm == "sampled":
+        return "this list was drawn at random around what was learned, so that every list has a known probability"
     if arm == "imported":
         return "somebody else made this order; the margin is what the model said of it at that time"
     if margin < 0.0:
@@ -297,27 +301,49 @@ def _weights(model: Model, person: str | None) -> Array:
     return model.effective(model.shared, own_state(model.people, person))
 
 
-def swapped_pairs(context: Context, feedback: FeedbackRecord, swap: float) -> tuple[Ints, Ints, Array] | None:
-    """Return the winners, losers and weights .5 / P of the neighbours that were swapped with probability `swap` or left
-    as they were, and of which an answer prefers one; None if there are none."""
-    from heedful.learners.coactive.fair_pairs import fair_pairs
+MOST_WEIGHT = 4.0
+"""The greatest weight of a pair in a list that was drawn at random; if either order weighs more, it is left out."""
 
-    record, x, _ = context
-    start = record.proposal.get("start", -1)
-    if record.arm != "learned" or start < 0 or feedback.form not in ("clicks", "better"):
+
+def swapped_pairs(context: Context, feedback: FeedbackRecord, swap: float) -> tuple[Ints, Ints, Array] | None:
+    """Return the winners, losers and weights .5 / P of the neighbours that were shown in either order with a known
+    probability P, and of which an answer prefers one; None if there are none.
+
+    They were swapped with probability `swap` or left as they were, or the list was drawn at random."""
+    record = context.record
+    if feedback.form not in ("clicks", "better"):
         return None
-    shown = np.array(record.shown, np.int64)
-    swapped = np.array(record.proposal["swapped"], np.bool_)[: max((shown.size - start) // 2, 0)]
-    preferred = np.zeros(len(x), np.bool_)
-    preferred[[j for j in feedback.chosen if 0 <= j < len(x)]] = True
-    if feedback.form == "better":  # an order: the lower of two neighbours is preferred where it was put first
-        place = {j: i for i, j in enumerate(feedback.chosen)}
-        preferred[:] = False
-        for p in range(swapped.size):
-            upper, lower = record.shown[start + 2 * p : start + 2 * p + 2]
-            preferred[lower] = place.get(lower, math.inf) < place.get(upper, math.inf)
-    better, worse, weights = fair_pairs(shown, start, swapped, preferred, swap)
-    return (better, worse, weights) if better.size else None
+    found = _pairs(record, swap)
+    if found is None:
+        return None
+    start, weights = found
+    place = {j: i for i, j in enumerate(feedback.chosen)} if feedback.form == "better" else None
+    better, worse, kept = [], [], []
+    for p, weight in enumerate(weights.tolist()):
+        upper, lower = record.shown[start + 2 * p : start + 2 * p + 2]
+        if place is None:
+            ahead = (upper in feedback.chosen) - (lower in feedback.chosen)
+        else:  # an order: the lower of two neighbours is preferred where it was put first
+            ahead = -int(place.get(lower, math.inf) < place.get(upper, math.inf))
+        if ahead and weight > 0.0:
+            better.append(upper if ahead > 0 else lower)
+            worse.append(lower if ahead > 0 else upper)
+            kept.append(weight)
+    return (np.array(better), np.array(worse), np.array(kept)) if kept else None
+
+
+def _pairs(record: DecisionRecord, swap: float) -> tuple[int, Array] | None:
+    """Return (the position of the first pair, the weights of all pairs, 0 if left out); None if there are none."""
+    said, n = record.proposal, len(record.shown)
+    if record.arm == "sampled":
+        weights = pair_weights(np.array(said["ranks"], np.int64), said["candidates"], said["temperature"])
+        other = 0.5 / (1.0 - 0.5 / weights)
+        return 0, np.where(np.maximum(weights, other) <= MOST_WEIGHT, weights, 0.0)
+    start = said.get("start", -1)
+    if record.arm != "learned" or start < 0:
+        return None
+    swapped = np.array(said["swapped"], np.bool_)[: max((n - start) // 2, 0)]
+    return start, 0.5 / np.where(swapped, swap, 1.0 - swap)
 
 
 # ---------------------------------------------------------------------------- what is reported

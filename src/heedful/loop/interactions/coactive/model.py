@@ -209,8 +209,8 @@ class Model:
         made = self._made(record, displayed)
         if made is not None:
             return made
-        # Nothing was swapped in the control: which of two neighbours is better cannot be told from where they stood.
-        return None if record.arm == "control" else self._plain(record, displayed)
+        # Nothing was swapped there: which of two neighbours is better cannot be told from where they stood.
+        return None if record.arm in ("control", "sampled") else self._plain(record, displayed)
 
     def _made(self, record: DecisionRecord, displayed: Ints) -> Any:
         """Return the proposal whose parts a record keeps; None if it keeps none, or those of another learner."""

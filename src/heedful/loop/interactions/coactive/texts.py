@@ -19,7 +19,10 @@ PAIRS = (
     "each before it was learned from; 50 % is a guess. Where something stands draws clicks, and here cancels out."
 )
 NO_PAIRS = "no answer prefers one of two neighbours that were shown in either order at random"
-SWAP = "A loop of fair-pairs with exploration above 0 swaps neighbours at random: heedful init --learner fair-pairs."
+SWAP = (
+    "A loop of fair-pairs with exploration above 0 swaps neighbours (heedful init --learner fair-pairs); with any "
+    "learner a share of lists can be drawn at random (heedful init --sampled 0.01)."
+)
 
 
 def explanation(told: Explanation) -> list[Part]:
@@ -33,7 +36,11 @@ def scored(told: Explanation, head: str, what: str, moved: str) -> list[Part]:
     learned `moved`."""
     parts: list[Part] = [Line(head)]
     if told.arm != "learned":
-        why = "your order, for comparison" if told.arm == "control" else "somebody else's order"
+        orders = {
+            "control": "your order, for comparison",
+            "sampled": "an order drawn at random around what was learned",
+        }
+        why = orders.get(told.arm, "somebody else's order")
         parts.append(Line(f"This decision showed {why}: the model had no part in {what}."))
     parts += [features_table(told), lessons_table(told)]
     parts += [] if told.lessons else [Line(f"Nothing was learned before it that {moved}.")]

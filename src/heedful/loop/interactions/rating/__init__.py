@@ -92,7 +92,8 @@ class Rating(Interaction[RatingModel]):
 
     @classmethod
     def check_manifest(cls, manifest: Manifest) -> None:
-        """Raise ValueError if items have features."""
+        """Raise ValueError if items have features, or lists are to be sampled."""
+        super().check_manifest(manifest)
         if manifest.encoding.size and manifest.settings.ratings is not None:
             wanted = f"expected none in {cls.loop}, which learns from ratings alone"
             raise ValueError(f"encoding: features: {wanted}, got some")

@@ -1,0 +1,53 @@
+"""Lists drawn at random around a ranking, so that every list has a known probability: Plackett-Luce over ranks.
+
+The item at rank r = 1, ..., m has the weight r^(-1 / temperature). Items are drawn one after the other without
+replacement, each with its share of the weight that is left (Plackett 1975). Ranks, not scores, have the weights, so
+that a temperature means the same whatever the scale of scores: near 0 the ranking itself is drawn, at infinity any
+list.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def weights_of(m: int, temperature: float) -> Array:
+    """Return the weight of each of the ranks 1 to m (m,)."""
+    found: Array = np.arange(1.0, m + 1.0) ** (-1.0 / temperature)
+    return found
+
+
+def draw(m: int, size: int, temperature: float, rng: np.random.Generator) -> Ints:
+    """Return the ranks, from 0, of a list of `size` out of m items, in the order in which they are shown."""
+    keys = -np.log(np.arange(1.0, m + 1.0)) / temperature + rng.gumbel(size=m)  # the largest are such a draw
+    return np.asarray(np.argsort(-keys, kind="stable")[:size], np.int64)
+
+
+def probability(ranks: Ints, m: int, temperature: float) -> float:
+    """Return the probability of the list with these ranks (k,), from 0, out of m items; 0 if it is below 1e-308."""
+    left, each = _left(ranks, m, temperature)
+    return float(np.exp((np.log(each) - np.log(left)).sum()))
+
+
+def pair_weights(ranks: Ints, m: int, temperature: float) -> Array:
+    """Return .5 / P for the neighbours at positions (1, 2), (3, 4), ... of a list (k // 2,): of the two orders of both,
+    given all that stands before and after, P is the probability of the one shown."""
+    left, each = _left(ranks, m, temperature)
+    pairs = ranks.size // 2
+    before, first, second = left[: 2 * pairs : 2], each[: 2 * pairs : 2], each[1 : 2 * pairs : 2]
+    # Either order takes the same out of what is left, so all that follows cancels.
+    shown, other = 1.0 / (before - first), 1.0 / (before - second)
+    return np.asarray(0.5 * (shown + other) / shown, np.float64)
+
+
+def _left(ranks: Ints, m: int, temperature: float) -> tuple[Array, Array]:
+    """Return the weight that is left before each position, and that of the item at it (k,)."""
+    weights = weights_of(m, temperature)
+    each = weights[ranks]
+    rest = weights.sum() - weights[np.sort(ranks)].sum() if ranks.size < m else 0.0
+    # Summed from the end, so that little that is left is not lost in rounding.
+    return rest + np.cumsum(each[::-1])[::-1], each

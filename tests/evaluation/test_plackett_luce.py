@@ -1,0 +1,55 @@
+"""Every list has the probability that the product over its positions says, and is drawn as often."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from heedful.evaluation.plackett_luce import draw, pair_weights, probability
+
+
+def by_hand(ranks: tuple[int, ...], m: int, temperature: float) -> float:
+    weights, p = {r: (r + 1.0) ** (-1.0 / temperature) for r in range(m)}, 1.0
+    for rank in ranks:
+        p *= weights[rank] / sum(weights.values())
+        del weights[rank]
+    return p
+
+
+@pytest.mark.parametrize(("m", "k"), [(1, 1), (3, 2), (4, 4), (5, 3)])
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 20.0])
+def test_probabilities_are_the_products_and_sum_to_one(m: int, k: int, temperature: float) -> None:
+    lists = list(itertools.permutations(range(m), k))
+    found = [probability(np.array(each), m, temperature) for each in lists]
+    assert found == pytest.approx([by_hand(each, m, temperature) for each in lists], rel=1e-12)
+    assert sum(found) == pytest.approx(1.0)
+
+
+def test_lists_are_drawn_as_often_as_their_probability_says() -> None:
+    rng, n = np.random.default_rng(0), 20_000
+    drawn = Counter(tuple(draw(4, 3, 0.8, rng).tolist()) for _ in range(n))
+    for each in itertools.permutations(range(4), 3):
+        p = by_hand(each, 4, 0.8)
+        assert abs(drawn[each] / n - p) < 4.5 * np.sqrt(p * (1.0 - p) / n)
+
+
+@pytest.mark.parametrize("m", [2, 5, 6])
+def test_pairs_weigh_what_the_two_orders_of_both_say(m: int) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        ranks = draw(m, 4 if m > 4 else m, 1.3, rng)
+        weights = pair_weights(ranks, m, 1.3)
+        for pair in range(ranks.size // 2):
+            other = ranks.copy()
+            other[2 * pair], other[2 * pair + 1] = ranks[2 * pair + 1], ranks[2 * pair]
+            shown, swapped = by_hand(tuple(ranks.tolist()), m, 1.3), by_hand(tuple(other.tolist()), m, 1.3)
+            assert weights[pair] == pytest.approx(0.5 / (shown / (shown + swapped)), rel=1e-9)
+
+
+def test_the_probability_of_a_long_list_keeps_its_digits() -> None:
+    ranks = np.arange(100)[::-1].copy()
+    assert 0.0 < probability(ranks, 100, 5.0) < 1e-150
+    assert np.isfinite(pair_weights(ranks, 100, 0.2)).all()

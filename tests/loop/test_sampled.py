@@ -1,0 +1,160 @@
+"""Lists that are drawn at random around what was learned: how often, with which probability, and what they tell."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful import Loop, Settings
+from heedful.data.jsonl import Line
+from heedful.io import export_lines, import_lines
+from kinds import KINDS
+from loops import bits, bits_from_scratch, choice_loop, rating_loop, small_loop
+
+SPECS = ("fair-pairs", "perceptron", "averaged-prank:n_ranks=5", "multiclass:n_ranks=5")
+
+
+def by_hand(ranks: tuple[int, ...], m: int, temperature: float) -> float:
+    weights, p = {r: (r + 1.0) ** (-1.0 / temperature) for r in range(m)}, 1.0
+    for rank in ranks:
+        p *= weights[rank] / sum(weights.values())
+        del weights[rank]
+    return p
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_every_list_is_shown_as_often_as_its_probability_says(tmp_path: Path, spec: str) -> None:
+    """All three arms together, of four candidates; the probabilities of all lists sum to 1."""
+    with small_loop(tmp_path / "l", spec, control=0.2, sampled=0.5, temperature=0.7, k=4) as loop:
+        names, shown, told = [f"i{j}" for j in range(4)], Counter[tuple[str, ...]](), dict[tuple[str, ...], float]()
+        n, prior = 1500, [1.0, 4.0, 2.0, 3.0]
+        arms = Counter[str]()
+        for t in range(n):
+            d = loop.decide(names, id=f"d{t}", prior=prior, show=3)
+            shown[d.shown] += 1
+            arms[d.arm] += 1
+            assert d.probability is not None
+            assert told.setdefault(d.shown, d.probability) == d.probability
+        assert abs(arms["sampled"] / n - 0.5) < 0.04
+        assert abs(arms["control"] / n - 0.2) < 0.04
+        assert len(told) >= 20  # of 24, some of which are rare
+        assert 0.97 < sum(told.values()) < 1.0 + 1e-9
+        for each, p in told.items():
+            assert abs(shown[each] / n - p) < 4.5 * np.sqrt(p * (1.0 - p) / n)
+
+
+def test_the_probability_is_that_of_all_arms_by_hand(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "l", "perceptron", control=0.1, sampled=0.3, temperature=2.0) as loop:
+        names, prior = [f"i{j}" for j in range(5)], [3.0, 1.0, 2.0, 5.0, 4.0]
+        ranking = ["i3", "i4", "i0", "i2", "i1"]
+        for t in range(60):
+            d = loop.decide(names, id=f"d{t}", prior=prior, show=2)
+            around = by_hand(tuple(ranking.index(name) for name in d.shown), 5, 2.0)
+            best = float(d.shown == ("i3", "i4"))  # the caller's order and the learner's: nothing was learned yet
+            assert d.probability == pytest.approx(0.1 * best + 0.3 * around + 0.6 * best)
+            record = loop.projection.find_decision(d.id)
+            assert record is not None
+            if d.arm == "sampled":
+                assert [ranking[r] for r in record.record.proposal["ranks"]] == list(d.shown)
+
+
+def test_without_a_share_nothing_is_drawn_otherwise(tmp_path: Path) -> None:
+    """The bits of all decisions are those of a loop that does not know of it."""
+    with (
+        small_loop(tmp_path / "a", "fair-pairs") as one,
+        small_loop(tmp_path / "b", "fair-pairs", temperature=5.0) as two,
+    ):
+        for t in range(40):
+            pair = [loop.decide(id=f"d{t}", person=f"p{t % 3}") for loop in (one, two)]
+            assert pair[0] == pair[1]
+            for loop in (one, two):
+                loop.feedback(f"d{t}", id=f"e{t}", clicks=[pair[0].shown[t % 4]])
+        assert bits(one) == bits(two)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_fold_and_exports_take_such_lists(tmp_path: Path, spec: str) -> None:
+    shrink = 0.0 if "multiclass" in spec else 2.0  # it has no one direction that a person could have an offset along
+    with small_loop(tmp_path / "l", spec, sampled=0.5, shrink=shrink) as loop:
+        for t in range(40):
+            d = loop.decide(id=f"d{t}", person=f"p{t % 3}")
+            form: dict[str, Any] = (
+                {"clicks": [d.shown[2]]} if "rank" not in spec and t % 2 else {"better": [d.shown[3]]}
+            )
+            form = {"grade": {d.shown[0]: 1 + t % 5}} if "n_ranks" in spec else form
+            assert loop.feedback(f"d{t}", id=f"e{t}", **form).status == "applied"
+        assert bits(loop) == bits_from_scratch(loop)
+        assert loop.verify() == []
+        assert loop.explain("d3").because
+        counted = loop.report()
+        assert counted.decisions == 40
+        assert counted.learned.shown + counted.control.shown < 35
+        lines = json.loads(json.dumps(list(export_lines(loop))))
+        with Loop.create(
+            tmp_path / "copy", encoding=loop.manifest.encoding, learner=spec,
+            settings=Settings(sampled=0.5, shrink=shrink),
+        ) as copy:  # fmt: skip
+            outcomes = list(import_lines(copy, [Line(i, line, None) for i, line in enumerate(lines)]))
+            assert {each.status for each in outcomes} <= {"applied", "duplicate"}
+            assert bits(copy) == bits(loop)
+
+
+def test_a_learner_without_swaps_is_evaluated_by_such_lists(tmp_path: Path) -> None:
+    """Clicks by place alone say nothing of any learner; those by taste find the one that has it."""
+    rng = np.random.default_rng(0)
+    prior = [float(j < 4) + 0.01 * j for j in range(12)]
+    for taste in (False, True):
+        with small_loop(tmp_path / f"l{taste}", "perceptron", control=0.0, sampled=1.0, temperature=3.0, k=6) as loop:
+            start = loop.version
+            for t in range(500):
+                names = rng.permutation(12)
+                d = loop.decide(
+                    [f"i{j}" for j in names], id=f"d{t}", person=f"p{t % 250}", prior=[prior[j] for j in names]
+                )
+                liked = [
+                    (0.8 if not taste or int(name[1:]) < 4 else 0.1) / (1 + i) ** 0.5 for i, name in enumerate(d.shown)
+                ]
+                loop.feedback(d.id, id=f"e{t}", clicks=[name for name, p in zip(d.shown, liked) if rng.random() < p])
+            found = loop.evaluate(f"pairwise-logistic@{start}").learners[1].values[0]
+            assert found.low is not None
+            assert found.high is not None
+            assert found.comparisons > 500
+            assert (found.low > 0.6) if taste else (found.low < 0.5 < found.high)
+
+
+def test_weights_of_pairs_have_mean_one(tmp_path: Path) -> None:
+    """Over all lists of five, each as often as its probability says, .5 / P of every pair is 1 in the mean."""
+    from heedful.evaluation.plackett_luce import pair_weights
+
+    lists = list(itertools.permutations(range(5), 4))
+    p = np.array([by_hand(each, 5, 1.5) for each in lists])
+    weights = np.array([pair_weights(np.array(each), 5, 1.5) for each in lists])
+    assert p @ weights == pytest.approx([1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"sampled": -0.1}, "sampled: expected"),
+        ({"sampled": 0.8, "control": 0.3}, "sampled: expected"),
+        ({"temperature": 0.0}, "temperature: expected"),
+        ({"temperature": float("nan")}, "temperature: expected"),
+        ({"sampled": "half"}, "sampled: expected"),
+    ],
+)
+def test_wrong_settings_are_refused_by_name(settings: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        Settings(**settings)
+
+
+def test_kinds_that_show_no_such_lists_say_so(tmp_path: Path) -> None:
+    for make in (rating_loop, choice_loop):
+        with pytest.raises(ValueError, match=r"sampled: expected 0 in a loop of .*, got 0.1"):
+            make(tmp_path / make.__name__, sampled=0.1)
+    assert {kind.name for kind in KINDS} >= {"coactive", "ordinal", "rating", "comparison"}
