@@ -21,7 +21,7 @@ from heedful.core.fold import play
 from heedful.data.catalogue import load_catalogue
 from heedful.data.letor import load_letor
 from heedful.experiments.coactive import catalogue_setting, letor_setting
-from heedful.experiments.definitions.base import BadOption, Option, Prepared
+from heedful.experiments.definitions.base import BadOption, Option, PreparedExperiment
 from heedful.experiments.definitions.letor import Letor
 from heedful.experiments.registry import EXPERIMENTS, make_experiment
 from heedful.jit.kernel import visible
@@ -422,7 +422,7 @@ def test_an_option_that_makes_no_sense_is_named_as_it_is_written() -> None:
             least_size: Annotated[int, Option("At least.")] = 1,
             *,
             seeds: Sequence[int],
-        ) -> Prepared:
+        ) -> PreparedExperiment:
             raise BadOption(f"least_size: expected {file}: 2 or more, got {least_size}")
 
     with pytest.raises(BadInput, match=r"^--least-size: expected a file: 2 or more, got 1$"):

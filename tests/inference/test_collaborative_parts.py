@@ -12,7 +12,7 @@ from crowded import covariance, crowded
 from heedful.inference.collaborative import priors, vb_product
 from heedful.inference.collaborative import sparse_cells as module
 from heedful.inference.collaborative.distances import half_median, standardise
-from heedful.inference.collaborative.priors import Items, Shared
+from heedful.inference.collaborative.priors import FactorPrior, ItemPrior
 from heedful.inference.collaborative.sparse_cells import cells, group_lists
 from heedful.inference.collaborative.user_covariance import user_covariance
 from heedful.inference.collaborative.vb_product import Factors
@@ -172,8 +172,8 @@ def test_priors_under_sites() -> None:
     A = np.eye(5)[a] - np.eye(5)[b]
     R, own = rng.normal(size=(10, 3)), rng.random(10)
     both: list[tuple[Any, Array]] = [
-        (Items(root(world.K), a, b), A @ world.K @ A.T),
-        (Shared(R, own), R @ R.T + np.diag(own)),
+        (ItemPrior(root(world.K), a, b), A @ world.K @ A.T),
+        (FactorPrior(R, own), R @ R.T + np.diag(own)),
     ]
     for prior, K in both:
         np.testing.assert_allclose(prior.variance(), np.diag(K), atol=1e-10)
@@ -189,7 +189,7 @@ def test_priors_under_sites() -> None:
 
 def test_of_too_many_the_products_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
-    prior = Shared(rng.normal(size=(6, 3)), rng.random(6))
+    prior = FactorPrior(rng.normal(size=(6, 3)), rng.random(6))
     t, n = rng.random((2, 6)), rng.normal(size=(2, 6))
     wanted = prior.marginals(t, n)
     monkeypatch.setattr(priors, "_PRODUCTS", 35)  # of 36

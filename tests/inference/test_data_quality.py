@@ -159,8 +159,7 @@ def test_answers_that_say_little() -> None:
 def test_figures_that_did_not_settle(monkeypatch: pytest.MonkeyPatch) -> None:
     found = estimate(tabulate(clear()))
     first, *rest = found.belief.nodes
-    assert first.one is not None
-    rough = first._replace(one=first.one._replace(sites=first.sites._replace(moved=0.02)))
+    rough = first._replace(people=first.people._replace(sites=first.sites._replace(moved=0.02)))
     rough = found._replace(belief=found.belief._replace(nodes=(rough, *rest)))
     assert [each.kind for each in remarks(rough)] == ["unsettled"]
     assert remarks(found) == []

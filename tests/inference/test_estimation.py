@@ -13,6 +13,7 @@ from heedful.data.comparisons import Comparison, ComparisonTable, pool_people, t
 from heedful.inference.estimation import Estimate, estimate, infer_utilities
 from heedful.inference.gp import hyperparameters, subsample
 from heedful.inference.gp.hyperparameters import LOG_SD, MEDIAN
+from heedful.inference.gp.joint_ep import JointPosterior
 from heedful.inference.gp.marginal_likelihood import Kernel, covariance
 from heedful.inference.pairwise import pair_rows, take_rows
 from heedful.inference.standing import standing
@@ -103,7 +104,7 @@ def test_somebody_new_is_like_the_others_and_each_is_told_by_their_own_answers()
     choices, _ = crowd(5, 4, 12, 2)
     got = estimate(choices).belief
     first = got.nodes[0]
-    assert first.joint is not None
+    assert isinstance(first.people, JointPosterior)
     new = got.new()
     assert new.var.min() > got.average().var.max()
     for u in range(5):

@@ -12,6 +12,7 @@ from heedful.inference.estimation import Belief, infer_utilities
 from heedful.inference.gp import hyperparameters as module
 from heedful.inference.gp import subsample
 from heedful.inference.gp.hyperparameters import MarginalLikelihood, infer_hyperparameters
+from heedful.inference.gp.joint_ep import JointPosterior
 from heedful.inference.gp.response_noise import PRIOR
 from heedful.inference.gp.subsample import sample_people
 from heedful.inference.pairwise import PairRows, merge_equal, pair_rows, take_rows
@@ -125,10 +126,11 @@ def test_some_of_many_people_give_the_curvature_and_all_the_answer(monkeypatch: 
     assert some.size <= 400
     assert size == np.unique(some.user).size == some.user.max() + 1
     part = infer_hyperparameters(np.eye(6), 120, rows, PRIOR)[1]
-    assert part[0].joint is not None
-    assert whole[0].joint is not None
-    np.testing.assert_allclose(part[0].joint.mean, whole[0].joint.mean, atol=0.1 * whole[0].hyper.spread)
-    assert part[0].joint.each.size == 120
+    few, everybody = part[0].people, whole[0].people
+    assert isinstance(few, JointPosterior)
+    assert isinstance(everybody, JointPosterior)
+    np.testing.assert_allclose(few.mean, everybody.mean, atol=0.1 * whole[0].hyper.spread)
+    assert few.each.size == 120
 
 
 def test_some_of_many_items_are_where_the_search_begins(monkeypatch: pytest.MonkeyPatch) -> None:

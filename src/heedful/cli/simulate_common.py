@@ -23,7 +23,7 @@ from heedful.core.formatting import short
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from heedful.experiments.definitions.base import Prepared
+    from heedful.experiments.definitions.base import PreparedExperiment
     from heedful.experiments.run import Curve, Run
     from heedful.experiments.setting import Setting
 
@@ -51,7 +51,7 @@ def check_request(request: SimulateRequest) -> None:
             raise ValueError(f"--learner: expected each once, got {spec} {request.learners.count(spec)} times")
 
 
-def run_and_tell(request: SimulateRequest, prepared: Prepared) -> None:
+def run_and_tell(request: SimulateRequest, prepared: PreparedExperiment) -> None:
     """Run the learners in an experiment and say what became of them, in a table or as JSON, and in files."""
     from heedful.experiments.run import curve, difference
 
@@ -131,7 +131,7 @@ Against = tuple[str, dict[str, tuple[float, float]]]
 """The best of the simple learners, and of all others what they cost more: (mean, standard error)."""
 
 
-def _best(prepared: Prepared, curves: dict[str, Curve]) -> str:
+def _best(prepared: PreparedExperiment, curves: dict[str, Curve]) -> str:
     """The yardstick with the best last average; empty where none is run."""
     ends = {spec: float(curves[spec].mean[-1]) for spec in prepared.yardsticks if spec in curves}
     return (max if prepared.setting.rising else min)(ends, key=lambda spec: ends[spec]) if ends else ""
@@ -150,7 +150,9 @@ def _key(setting: Setting) -> str:
     return setting.measure.lower().replace(" ", "_").replace("@", "_")
 
 
-def _as_json(prepared: Prepared, beside: tuple[str, ...], spec: str, learner: Any, curve: Curve) -> dict[str, object]:
+def _as_json(
+    prepared: PreparedExperiment, beside: tuple[str, ...], spec: str, learner: Any, curve: Curve
+) -> dict[str, object]:
     from heedful.experiments.run import bound, checkpoints
 
     setting = prepared.setting
@@ -173,7 +175,7 @@ def _as_json(prepared: Prepared, beside: tuple[str, ...], spec: str, learner: An
 
 
 def _table(
-    prepared: Prepared,
+    prepared: PreparedExperiment,
     beside: tuple[str, ...],
     learners: dict[str, Any],
     curves: dict[str, Curve],

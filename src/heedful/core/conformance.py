@@ -82,7 +82,7 @@ def arrays_in(value: object) -> Iterator[np.ndarray[Any, Any]]:
             yield from arrays_in(part)
 
 
-def type_signature(value: Any) -> Any:
+def type_signature(value: object) -> object:
     """Return the type of a value as compiled code sees it: for tuples field by field, for arrays dtype and number of
     axes."""
     if isinstance(value, tuple):

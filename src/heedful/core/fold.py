@@ -157,7 +157,7 @@ def copy_arrays(value: T) -> T:
     return value
 
 
-def _shapes(value: object, grows: bool = False) -> Any:
+def _shapes(value: object, grows: bool = False) -> object:
     """Return the structure of a state: type names, and the dtype and shape of each array; where the state `grows`, the
     number of axes in place of the shape."""
     if isinstance(value, tuple):

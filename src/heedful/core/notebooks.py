@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
 
 ROWS = 50
 """The most rows that a table shows; the result itself has all."""
@@ -16,7 +15,7 @@ ROWS = 50
 _CELL = "padding:2px 10px;border-bottom:1px solid rgba(128,128,128,.35);vertical-align:top"
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], notes: Iterable[str] = ()) -> str:
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], notes: Iterable[str] = ()) -> str:
     """Return an HTML table with a title, and sentences (`notes`) below it.
 
     Numbers are aligned right, floats have three significant figures, None is an empty cell. Of more than ROWS rows only
@@ -35,8 +34,9 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], not
     )
 
 
-def _cell(value: Any) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    text = "" if value is None else f"{value:.3g}" if isinstance(value, float) else f"{value:,}" if number else value
-    side = "right" if number else "left"
-    return f'<td style="{_CELL};text-align:{side}">{escape(str(text))}</td>'
+def _cell(value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        text, side = f"{value:.3g}" if isinstance(value, float) else f"{value:,}", "right"
+    else:
+        text, side = "" if value is None else str(value), "left"
+    return f'<td style="{_CELL};text-align:{side}">{escape(text)}</td>'

@@ -119,7 +119,7 @@ def write_arrays(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any
         raise
 
 
-def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
     """Read (arrays, manifest) from the file `path`.
 
     Raise FileNotFoundError if there is none; raise ValueError if it is no snapshot, is damaged, or has another schema.

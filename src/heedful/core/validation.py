@@ -7,12 +7,15 @@ Kernels do not check their arguments.
 from __future__ import annotations
 
 import re
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.jit.kernel import Floats, Ints
+
+if TYPE_CHECKING:
+    from heedful.core.space import Space
 
 MOST = 1e100
 """The largest absolute value of an input number: its square, and sums over any number of rounds, stay finite."""
@@ -125,7 +128,7 @@ def check_flag(name: str, value: object) -> None:
         raise ValueError(f"{name}: expected True or False, got {describe(value)}")
 
 
-def check_space(space: Any) -> None:
+def check_space(space: Space) -> None:
     """Raise ValueError unless space is a valid space of objects (`heedful.core.space`)."""
     if isinstance(space, type) or not all(hasattr(space, f) for f in ("argmax", "add_difference", "check")):
         raise ValueError(f"space: expected one of what can be shown, such as Ranking(5), got {describe(space)}")

@@ -1,7 +1,6 @@
 """Reads comparisons of two items from whole columns: a million rows hold few distinct values."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -144,5 +143,5 @@ def _refuse(table: Table, checks: list[Check]) -> None:
     failed = [(int(wrong.argmax()), k) for k, (wrong, _) in enumerate(checks) if wrong.any()]
     if failed:
         i, k = min(failed)
-        where: Any = table.located()[i][0]
+        where = table.located()[i][0]
         checks[k][1](where, i)

@@ -30,14 +30,14 @@ class Line(NamedTuple):
 
 
 def read_lines(path: str | PathLike[str]) -> Iterator[Line]:
-    """Yield the lines of a JSON-lines file (RFC 8259 texts, one a line), in constant memory; blank ones are skipped.
+    """Yield the lines of a JSON-lines file (RFC 8259 texts, one a line), in constant memory; blank lines are skipped.
 
-    A line has an `error` instead of a `record` when it is not UTF-8, not JSON, not an object, names a key twice
-    in one object, holds NaN, an infinity or a number too large for a double, is nested deeper than MAX_DEPTH, or
-    is longer than MAX_BYTES. A byte order mark at the beginning is left out.
+    A line has an `error` instead of a `record` when it is not UTF-8, not JSON, not an object, names a key twice in one
+    object, holds NaN, an infinity or a number too large for a double, is nested deeper than MAX_DEPTH, or is longer
+    than MAX_BYTES. A byte order mark at the beginning is left out.
 
-    Raises as `files.open_uncompressed` does for a file that is not there, and ValueError for gzip that is cut off or
-    damaged: after that there are no more lines.
+    Raise as `files.open_uncompressed` does if there is no such file. Raise ValueError for gzip that is cut off or
+    damaged; no more lines come after that.
     """
     path = Path(path)
     with open_uncompressed(path) as file:

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,7 +188,7 @@ def _judgments(path: Path) -> dict[tuple[str, str], int]:
     """Return the grade by (topic, document); of a document judged twice for a topic, which must agree, one."""
     grades: dict[tuple[str, str], int] = {}
     for number, line in numbered_lines(path):
-        fields: list[Any] = line.split()
+        fields = line.split()
         if not fields:
             continue
         if len(fields) != 4 or not re.fullmatch(rf"-2|[0-{HIGHEST}]", fields[3]):

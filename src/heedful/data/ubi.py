@@ -229,7 +229,7 @@ def _events(path: Path, found: dict[str, _Query], lost: set[str], actions: Mappi
 
 
 def _resolve(query: _Query, names: tuple[str, str], report: Report) -> bool:
-    """Sort a query's events and drop those of other items; tell whether it is known what was shown."""
+    """Sort a query's events and drop those of other items; return whether it is known which items were shown."""
     query.events.sort()
     impressions = [event for event in query.events if event.what == "impression"]
     rebuilt = not any(query.hits)
@@ -281,7 +281,8 @@ def _leave_out(what: str, many: int, report: Report) -> None:
 
 
 def _needs(queries: list[_Query], chains: bool) -> list[list[_Query]]:
-    """Group the queries, in order of time, by need: each for itself, or by client, session and time."""
+    """Group the queries, in order of time, by information need: one query each or, with `chains`, the queries of one
+    client and session that follow one another closely."""
     needs: list[list[_Query]] = []
     latest: dict[str, tuple[list[_Query], str]] = {}  # of each client, with the session as far as it is known
     for query in queries:

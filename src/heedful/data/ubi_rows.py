@@ -29,9 +29,9 @@ def read_rows(path: Path) -> Iterator[Line]:
 
 
 def _read_csv(path: Path) -> Iterator[Line]:
-    """Yield the rows of a CSV file by the names in its first; empty cells are left out, and so are empty rows.
+    """Yield the rows of a CSV file, with the column names of its first line; empty cells and empty rows are left out.
 
-    Raise ValueError if the names cannot be read, or where one comes twice: then no row can be.
+    Raise ValueError if the names cannot be read or a name comes twice, because then no row can be read.
     """
     with open_uncompressed(path) as file:
         # Bytes that are not UTF-8 come as surrogates, which UTF-8 cannot hold: their row is bad, not the file.

@@ -20,7 +20,7 @@ from heedful.experiments.setting import Kind, Scene, Setting
 from heedful.spaces.ranking import Ranking
 from heedful.worlds.items import item_pool, taste
 from heedful.worlds.queries import feature_bounds, query_stream, synthetic_queries
-from heedful.worlds.users import Noisy, StrictAlpha
+from heedful.worlds.users import ItemUser, Noisy, RankingUser, StrictAlpha
 
 Array = npt.NDArray[np.float64]
 
@@ -28,7 +28,7 @@ RADIUS = 100.0
 """The radius of the ball of a learner that needs one and was given none, as in the experiments of [J15] 6.4.1."""
 
 
-def check_for_clicks(spec: str, learner: Any, user: Any) -> None:
+def check_for_clicks(spec: str, learner: object, user: object) -> None:
     """Raise ValueError if `user` answers with clicks alone and `learner` takes every answer for a whole order.
 
     A learner that takes partial answers has a property `partial` that is true; `spec` names the learner in the error.
@@ -38,7 +38,7 @@ def check_for_clicks(spec: str, learner: Any, user: Any) -> None:
         raise ValueError(f"learner: expected {expected}, got {spec}")
 
 
-def _check(spec: str, learner: Any, setting: Setting) -> None:
+def _check(spec: str, learner: object, setting: Setting) -> None:
     if setting.scenes:
         check_for_clicks(spec, learner, getattr(setting.scenes[0].world, "user", None))
 
@@ -49,7 +49,7 @@ COACTIVE = Kind(
 
 
 def letor_setting(
-    queries: Queries, user: Any, *, k: int = 5, seeds: Sequence[int] = (0,), dtype: str = "float64"
+    queries: Queries, user: RankingUser, *, k: int = 5, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
     """Make the setting of queries with a user whose utility is the least-squares fit of the labels ([J15] 6.1.1).
 
@@ -66,7 +66,7 @@ def letor_setting(
 
 
 def catalogue_setting(
-    catalogue: Catalogue, user: Any, *, people: int = 20, seeds: Sequence[int] = (0,), dtype: str = "float64"
+    catalogue: Catalogue, user: ItemUser, *, people: int = 20, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
     """Make the setting of a table of items: for every seed `people` people with hidden tastes, each with their own
     pool.
@@ -84,7 +84,7 @@ def catalogue_setting(
     return items_setting(catalogue.X, user, 100, scenes)
 
 
-def items_setting(X: Array, user: Any, rounds: int, scenes: Sequence[Scene]) -> Setting:
+def items_setting(X: Array, user: ItemUser, rounds: int, scenes: Sequence[Scene]) -> Setting:
     """Return a setting in which one item is shown at a time, of those with features X (m x N), to users like `user`."""
     R, S = float(np.linalg.norm(X, axis=1).max()), float(np.abs(X).max())
     return Setting(X.shape[1], Ranking(1), R, S, _alpha(user), rounds, tuple(scenes), COACTIVE)
@@ -95,7 +95,7 @@ def person_seed(seed: int, person: int) -> int:
     return int(np.random.SeedSequence([seed, person]).generate_state(1)[0])
 
 
-def _alpha(user: Any) -> float:
+def _alpha(user: object) -> float:
     return user.alpha if isinstance(user, StrictAlpha) else math.nan
 
 

@@ -11,7 +11,7 @@ their own ratings, and is recommended one movie after the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,8 @@ from heedful.data.letor import least_squares
 from heedful.data.movielens import Ratings
 from heedful.experiments.coactive import items_setting, person_seed
 from heedful.experiments.setting import Scene, Setting
-from heedful.worlds.items import item_pool
-from heedful.worlds.users import check_user
+from heedful.worlds.items import ItemPool, item_pool
+from heedful.worlds.users import ItemUser, check_user
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -127,7 +127,7 @@ def true_utility(house: MovieWorld, person: int) -> tuple[Array, Array]:
 
 
 def movie_setting(
-    house: MovieWorld, user: Any, *, people: int = 100, seeds: Sequence[int] = (0,), dtype: str = "float64"
+    house: MovieWorld, user: ItemUser, *, people: int = 100, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
     """Make the setting of `people` random people of the second half for each seed; everybody where `people` is 0.
 
@@ -136,7 +136,7 @@ def movie_setting(
     check_count("people", people, least=0, most=house.people.size)
     check_user(user, "pick", "picks items")
     X = house.X.astype(dtype, copy=False)
-    known: dict[int, Any] = {}
+    known: dict[int, tuple[ItemPool, Array]] = {}
     scenes = []
     for seed in seeds:
         for person in np.random.default_rng([seed, 1]).permutation(house.people.size)[: people or None].tolist():

@@ -110,7 +110,7 @@ def map_features(X: Array, features: str) -> Array:
 
 
 def unstable(learner: Any, setting: Setting) -> str:
-    """Return what is to be said of a step size at which a learner diverges on such long rows; empty if it does not."""
+    """Return a warning that the learner's step size is too large for rows of this length; empty if it is not."""
     if isinstance(learner, WidrowHoff) and learner.eta * setting.R**2 >= 2.0:
         return (
             f"eta = {learner.eta:g} is too large for rows of length {setting.R:.3g}: "

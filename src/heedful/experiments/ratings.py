@@ -55,7 +55,7 @@ ROUNDS = 25_000
 
 
 def is_drawn(name: str) -> bool:
-    """Return whether a name is that of a world that is drawn, with or without parameters."""
+    """Return whether `name` is a world of random ratings (`DRAWN`), with or without parameters after a colon."""
     return name.partition(":")[0].strip() in DRAWN
 
 
@@ -70,13 +70,14 @@ def rating_setting(
 ) -> Setting:
     """Make the setting of users who rate as in a table, or of a world by name: `gaussian`, `uniform:n_users=50`, ...
 
-    A random user comes; the items that she rated in the file are on offer, again and again where there are `repeats`,
-    else until she consumed them. In a world that is drawn everything is always on offer: `repeats` says nothing there.
-    The best `slate` are shown and rated. `warm` ratings, drawn by the seed, are told before the first round.
+    Each round belongs to a random user. The items on offer are those that this user rated in the table: with `repeats`
+    in every round, otherwise until the user has consumed them. In a world of random ratings all items are always on
+    offer, and `repeats` has no effect. The best `slate` items are shown and rated. Before the first round, learners get
+    `warm` ratings, drawn by the seed.
 
-    Where the measure is "ndcg", learners make a list of `LENGTH` or more, of which the first `slate` are consumed.
+    If the measure is "ndcg", learners make a list of `LENGTH` or more, of which the first `slate` are consumed.
 
-    Raise ValueError, naming what is wrong, for a world or measure there is not, counts that make no sense, and more
+    Raise ValueError, naming what is wrong, for an unknown world or measure, for counts that make no sense, and for more
     `warm` ratings than there are.
     """
     check_count("slate", slate, most=1000)
@@ -115,8 +116,8 @@ def rating_setting(
 
 
 def make_world(name: str, seed: int) -> LowRank:
-    """Return the world that a name says, `gaussian`, `uniform:n_users=50,width=0.1`. Raise ValueError if there is none
-    such."""
+    """Make the world that `name` describes, such as `gaussian` or `uniform:n_users=50,width=0.1`. Raise ValueError if
+    there is no such world."""
     kind = name.partition(":")[0].strip()
     if kind not in DRAWN:
         raise ValueError(f"ratings: expected a file or {', '.join(DRAWN)}, got {kind!r}")
@@ -131,14 +132,14 @@ def make_world(name: str, seed: int) -> LowRank:
 
 
 def rounds_in(replay: Replay, slate: int, warm: int) -> int:
-    """Return how many rounds a replay without repeats has, at the most where something is told before slates of
-    several."""
+    """Return the number of rounds of a replay without repeats: an upper bound if there are `warm` ratings and slates of
+    several items."""
     slates = int(np.ceil(np.diff(replay.starts) / slate).sum())
     return max(slates - warm, 1) if slate == 1 else slates
 
 
 def _range(name: str, worlds: Sequence[LowRank]) -> tuple[float, float]:
-    """Return the lowest and the highest rating that can come; without bounds where noise has none."""
+    """Return the lowest and the highest possible rating, -1e50 and 1e50 if the noise is unbounded."""
     if name.partition(":")[0].strip() == "gaussian":
         return -1e50, 1e50
     margin = max(world.width for world in worlds) / 2.0
@@ -146,7 +147,7 @@ def _range(name: str, worlds: Sequence[LowRank]) -> tuple[float, float]:
 
 
 def _floor(world: Any, low: float) -> float:
-    """Return what counts as worth nothing: 0, or the lowest where that is below."""
+    """Return the value that counts as no gain in the NDCG: 0, or the lowest rating if that is negative."""
     inner = getattr(world, "world", world)
     return min(0.0, float(inner.Y.min()) if isinstance(inner, LowRank) else low)
 

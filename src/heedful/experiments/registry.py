@@ -57,7 +57,7 @@ TRIALS = {"coactive": "coactive", "ordinal": "ordinal", "rating": "ratings", "pa
 
 @cache
 def make_experiment(name: str) -> Experiment:
-    """Make the experiment of this name. Raise KeyError if there is none."""
+    """Make the experiment of this name. Raise KeyError if there is no such experiment."""
     module, _, cls = EXPERIMENTS[name].where.partition(":")
     made: Experiment = getattr(import_module(f"heedful.experiments.definitions.{module}"), cls)()
     return made

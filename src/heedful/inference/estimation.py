@@ -15,7 +15,7 @@ from heedful.data.comparisons import ComparisonTable
 from heedful.inference.comparison_table import pairwise_rows
 from heedful.inference.gp.ep import infer_users
 from heedful.inference.gp.hyperparameters import QuadratureNode, infer_hyperparameters
-from heedful.inference.gp.joint_ep import message_of, person_prior
+from heedful.inference.gp.joint_ep import JointPosterior, message_of, person_prior
 from heedful.inference.gp.marginal_likelihood import Kernel, choose_kernel, covariance
 from heedful.inference.gp.mixture import Mixture, mixture
 from heedful.inference.gp.per_user_ep import batches_of_users
@@ -86,28 +86,31 @@ class Belief(NamedTuple):
         """Return the posterior over the utilities (n,) of a person who has not answered; if one person answers,
         that of this person.
         """
-        parts = [Posterior(node.joint.mean, node.joint.cov + node.joint.own) for node in self.nodes if node.joint]
+        joints = [node.people for node in self.nodes if isinstance(node.people, JointPosterior)]
+        parts = [Posterior(joint.mean, joint.cov + joint.own) for joint in joints]
         return self._mixture(parts, 1.0) if parts else self.average()
 
     def _average(self, node: QuadratureNode, few: Ints | None) -> Posterior:
-        if node.joint is None:
-            return _own(node)
+        people = node.people
+        if not isinstance(people, JointPosterior):
+            return people.of(0)
         if few is None:
-            return node.joint.average(self.users)
+            return people.average(self.users)
         rows = np.flatnonzero(np.isin(self.rows.user, few))
         of = take_rows(self.rows, rows)
         of = of._replace(user=np.searchsorted(few, of.user))
         tau, nu = node.sites.tau[rows], node.sites.nu[rows]
-        return node.joint.average(few.size, message_of(node.joint.own, batches_of_users(of, few.size), tau, nu))
+        return people.average(few.size, message_of(people.own, batches_of_users(of, few.size), tau, nu))
 
     def _person(self, node: QuadratureNode, person: int) -> Posterior:
-        if node.joint is None:
-            return _own(node)
+        people = node.people
+        if not isinstance(people, JointPosterior):
+            return people.of(0)
         at = np.flatnonzero(self.rows.user == person)
         rows = take_rows(self.rows, at)._replace(user=np.zeros(at.size, np.int64))
         [few] = batches_of_users(rows, 1)
         tau, nu = node.sites.tau[at], node.sites.nu[at]
-        before = person_prior(node.joint, few, tau, nu)
+        before = person_prior(people, few, tau, nu)
         noise = node.hyper.noise
         width, lapse = noise.width[person], noise.lapse[person]
         many = infer_users(before.cov, before.mean, 1, rows, Sites(tau, nu), width=width, lapse=lapse, sweeps=0)
@@ -165,7 +168,8 @@ def infer_utilities(X: Array, users: int, rows: PairRows) -> Belief:
     K = covariance(X, kernel)
     problem, nodes = infer_hyperparameters(K[np.ix_(met, met)], users, rows, PRIOR)
     first = nodes[0]
-    each = first.joint.each if first.joint is not None else first.one.log_evidence  # type: ignore[union-attr]
+    people = first.people
+    each = people.each if isinstance(people, JointPosterior) else people.log_evidence
     noise = first.hyper.noise
     if users == 1:
         noise = noise._replace(random=random_probabilities(rows, each, noise, PRIOR))
@@ -193,8 +197,3 @@ def estimate(choices: ComparisonTable, X: npt.ArrayLike | None = None) -> Estima
         raise ValueError("answers: expected at least one that judges, got none")
     belief = infer_utilities(features, U, rows)
     return Estimate(choices, belief, belief.average())
-
-
-def _own(node: QuadratureNode) -> Posterior:
-    assert node.one is not None
-    return node.one.of(0)

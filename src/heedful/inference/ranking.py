@@ -129,7 +129,7 @@ class PreferenceRanking(NamedTuple):
             for i, sure in zip(now.order.tolist(), better)
         ]
 
-    def to_frame(self, package: str = "pandas") -> Any:
+    def to_frame(self, package: str = "pandas") -> Frame:
         """Return the ranking as a data frame of `package`: pandas, polars, or pyarrow for a table.
 
         There is a row for each item, best first; `low` and `high` are the places that hold 90 %. Raise

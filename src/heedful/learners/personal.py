@@ -30,7 +30,7 @@ class Offset(NamedTuple):
 
 
 class PersonalState(NamedTuple):
-    """The state of `Personal`."""
+    """The state of `Personal`: the state of the learner inside, and one person's offset."""
 
     shared: Any
     """the state of the learner inside"""
@@ -56,7 +56,7 @@ class Personal(NamedTuple):
 
     @property
     def must_interpret(self) -> bool:
-        """Return True: it runs interpreted, as an offset is a new array after every lesson."""
+        """Whether it must run interpreted: yes, because an offset is a new array after every lesson."""
         return True
 
     @property
@@ -71,7 +71,7 @@ class Personal(NamedTuple):
         return space
 
     def init(self, rng: np.random.Generator) -> PersonalState:
-        """Return the state before any lesson. Raise ValueError where `shrink` is not above 0."""
+        """Return the state before any lesson. Raise ValueError unless `shrink` is above 0."""
         check_positive("shrink", self.shrink)
         return PersonalState(self.learner.init(rng), self.nobody(), 0)
 
@@ -93,7 +93,7 @@ class Personal(NamedTuple):
         return Offset(np.zeros(self.learner.n_features), 0.0)
 
     def share(self, lessons: int) -> float:
-        """Return how much the offset counts after so many lessons, c."""
+        """Return c, the weight of the offset after this number of lessons."""
         return lessons / (lessons + self.shrink)
 
     def _score(self, shared: Any, own: Offset, c: float, x: Floats) -> float:

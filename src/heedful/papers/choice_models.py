@@ -13,7 +13,7 @@ from heedful.inference.collaborative.baselines import fit_birlutiu, fit_single
 from heedful.inference.collaborative.cp import fit as fit_cp
 from heedful.inference.collaborative.distances import half_median, standardise
 from heedful.inference.collaborative.joint_gp import fit_joint, tune_joint
-from heedful.inference.collaborative.model_selection import tune, tune_cp
+from heedful.inference.collaborative.model_selection import FittedModel, tune, tune_cp
 from heedful.inference.collaborative.user_covariance import user_covariance
 from heedful.inference.gp.hierarchical import HierarchicalFit, Population
 from heedful.inference.gp.hierarchical import fit as fit_hierarchical
@@ -52,12 +52,8 @@ class Problem(NamedTuple):
         return kernel_for(self.features, wide, amplitude).over(self.features)
 
 
-class PreferenceModel(Protocol):
-    """A fitted model of comparisons: the log evidence of its answers, in nats, and predictions."""
-
-    @property
-    def log_evidence(self) -> float:
-        """Log evidence of all answers, in nats."""
+class PreferenceModel(FittedModel, Protocol):
+    """A fitted model of comparisons that predicts differences in utility."""
 
     def gap(self, user: Ints, a: Ints, b: Ints) -> tuple[Array, Array]:
         """Return mean and variance of the utility of a less that of b, for each user; arrays of one shape."""

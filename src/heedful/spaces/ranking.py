@@ -282,7 +282,7 @@ def is_exact(space: object) -> bool:
     return not (isinstance(space, WithBaseScore) or getattr(space, "approximate", False))
 
 
-def check_ranking(space: Any, why: str) -> None:
+def check_ranking(space: Space, why: str) -> None:
     """Raise ValueError unless space is a valid Ranking, or a WithBaseScore around one; `why` completes the message."""
     if not isinstance(space.space if isinstance(space, WithBaseScore) else space, Ranking):
         raise ValueError(f"space: expected a Ranking, {why}, got {space!r}")

@@ -9,7 +9,7 @@ for any chains (Figure 1 in numbers).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -128,7 +128,7 @@ def study(
     return _summarise(np.array(differences), np.array(unchanged, np.bool_))
 
 
-def _summarise(differences: Array, unchanged: npt.NDArray[Any]) -> Study:
+def _summarise(differences: Array, unchanged: npt.NDArray[np.bool_]) -> Study:
     from scipy.stats import binomtest
 
     sign = np.where(np.abs(differences) < 1e-9, 0.0, np.sign(differences))  # sums in another order round otherwise

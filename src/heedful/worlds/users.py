@@ -8,7 +8,7 @@ Utilities and labels (m,) are those of the m candidates of the round.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -240,7 +240,7 @@ class Best(NamedTuple):
         return ratings[a] - ratings[b]  # type: ignore[no-any-return]
 
 
-USERS: dict[str, Any] = {
+USERS: dict[str, type] = {
     "strict": StrictAlpha,
     "noisy": Noisy,
     "better": Better,

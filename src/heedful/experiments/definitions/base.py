@@ -34,7 +34,7 @@ class BadOption(ValueError):
     """A parameter of `prepare` makes no sense: the message begins with its name."""
 
 
-class Prepared(NamedTuple):
+class PreparedExperiment(NamedTuple):
     """An experiment on somebody's data, ready to be run."""
 
     setting: Setting
@@ -42,15 +42,15 @@ class Prepared(NamedTuple):
     conditions: dict[str, object]
     """the options that are recorded with each result, as JSON values"""
     notes: tuple[str, ...] = ()
-    """what was found in the data, in sentences"""
+    """sentences on what the data contain"""
     rules: tuple[str, ...] = ()
     """learners that are run for comparison, whether or not they are named"""
     yardsticks: tuple[str, ...] = ()
-    """learners of which the best, by the last round, is what the others are compared with, where they are run"""
+    """learners, if they are run: the others are compared with the best of them by the last round"""
     remark: str = ""
     """a sentence for the end"""
     most_rounds: int | None = None
-    """rounds after which nothing is left; None where there is always more"""
+    """the number of rounds after which nothing is left; None if there is always more"""
     warn: Callable[[Any], str] = lambda learner: ""
     """returns a warning about a learner in this setting, or "" """
 
@@ -63,12 +63,12 @@ class Experiment(ABC):
     learners: tuple[str, ...] = ("perceptron",)
     """where none is named"""
     seeds: int = 1
-    """how many, where that is not said"""
+    """the default number of seeds"""
     rounds: int | str
-    """how many rounds there are where that is not said; in words where the data decide"""
-    prepare: Callable[..., Prepared]
-    """(its own options, as annotated; seeds) -> Prepared. OSError, ValueError for data that cannot be read or make no
-    sense; BadOption where an option makes none."""
+    """the default number of rounds; in words where the data decide"""
+    prepare: Callable[..., PreparedExperiment]
+    """(its own options, as annotated; seeds) -> PreparedExperiment. Raise OSError or ValueError for data that cannot be
+    read or make no sense, and BadOption for an option that makes no sense."""
 
 
 class GridExperiment(Experiment):

@@ -10,7 +10,7 @@ from heedful.experiments.definitions.base import (
     Float32,
     GridExperiment,
     Option,
-    Prepared,
+    PreparedExperiment,
     checksums,
     matching_files,
 )
@@ -37,7 +37,7 @@ class Items(GridExperiment):
         float32: Float32 = False,
         *,
         seeds: Sequence[int],
-    ) -> Prepared:
+    ) -> PreparedExperiment:
         """What was shown and what came back leave the pool. Every person has a learner of their own."""
         from heedful.data.catalogue import load_catalogue
         from heedful.experiments.coactive import catalogue_setting
@@ -48,7 +48,7 @@ class Items(GridExperiment):
         setting = catalogue_setting(table, person, people=people, seeds=seeds, dtype=dtype)
         found = f"{items}: features are {', '.join(table.features)}; columns that are not numbers are left out"
         title = f"{user}, {len(table.names):,} items, {people:,} people"
-        return Prepared(setting, title, {"user": user}, notes=(found,))
+        return PreparedExperiment(setting, title, {"user": user}, notes=(found,))
 
     def check(
         self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]

@@ -11,7 +11,7 @@ from heedful.experiments.definitions.base import (
     Float32,
     GridExperiment,
     Option,
-    Prepared,
+    PreparedExperiment,
     checksums,
     matching_files,
 )
@@ -43,7 +43,7 @@ class Letor(GridExperiment):
         float32: Float32 = False,
         *,
         seeds: Sequence[int],
-    ) -> Prepared:
+    ) -> PreparedExperiment:
         """The person's utility is the least-squares fit of the labels. Every round is a query, in random order; the
         person answers the ranking with a better one. Several passes are made where there are more rounds than queries.
         """
@@ -53,7 +53,7 @@ class Letor(GridExperiment):
 
         person, dtype = make_user(user), "float32" if float32 else "float64"
         setting = letor_setting(load_letor(*files), person, k=k, seeds=seeds, dtype=dtype)
-        return Prepared(setting, f"{user}, {setting.rounds:,} queries", {"user": user})
+        return PreparedExperiment(setting, f"{user}, {setting.rounds:,} queries", {"user": user})
 
     def check(
         self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]

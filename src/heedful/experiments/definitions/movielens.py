@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from heedful.experiments.definitions.base import Experiment, Float32, Option, Prepared
+from heedful.experiments.definitions.base import Experiment, Float32, Option, PreparedExperiment
 
 
 class MovieLens(Experiment):
@@ -31,7 +31,7 @@ class MovieLens(Experiment):
         float32: Float32 = False,
         *,
         seeds: Sequence[int],
-    ) -> Prepared:
+    ) -> PreparedExperiment:
         """The ratings of one half of the users give every movie its features. The utility of a person of the other half
         is the least-squares fit of their ratings. What was shown and what came back leave the pool. Every person has a
         learner of their own.
@@ -49,4 +49,4 @@ class MovieLens(Experiment):
         dtype = "float32" if float32 else "float64"
         setting = movie_setting(house, person, people=people, seeds=seeds, dtype=dtype)
         title = f"{user}, {m:,} movies, {people or house.people.size:,} people"
-        return Prepared(setting, title, {"user": user}, notes=(f"{found}, from half the users",))
+        return PreparedExperiment(setting, title, {"user": user}, notes=(f"{found}, from half the users",))

@@ -11,7 +11,7 @@ from heedful.experiments.definitions.base import (
     Float32,
     GridExperiment,
     Option,
-    Prepared,
+    PreparedExperiment,
     check_text,
     checksums,
     matching_files,
@@ -70,7 +70,7 @@ class Ordinal(GridExperiment):
         float32: Float32 = False,
         *,
         seeds: Sequence[int],
-    ) -> Prepared:
+    ) -> PreparedExperiment:
         """The loss of a round is the number of ranks between the two. The rows come in random order, once, and again
         where there are more rounds than rows. A constant predictor, the median of the grades so far, is always run
         beside.
@@ -102,7 +102,7 @@ class Ordinal(GridExperiment):
             dtype="float32" if float32 else "float64",
         )
         (T, k), mapped = (data.ranks.size, len(data.grades)), f", {map}" if map else ""
-        return Prepared(
+        return PreparedExperiment(
             setting,
             f"{target or 'grade'} of {T:,} rows, {k} ranks, scale {scale}{mapped}",
             {"target": target or "grade", "scale": scale, "map": map or None},

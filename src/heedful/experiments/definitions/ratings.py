@@ -11,7 +11,7 @@ from heedful.experiments.definitions.base import (
     BadOption,
     GridExperiment,
     Option,
-    Prepared,
+    PreparedExperiment,
     check_keys,
     checksums,
 )
@@ -79,7 +79,7 @@ class Ratings(GridExperiment):
         ] = None,
         *,
         seeds: Sequence[int],
-    ) -> Prepared:
+    ) -> PreparedExperiment:
         """A random user comes. The items that this user rated in the file are on offer, each until it was consumed, or
         again and again with --repeats; regret is what the best of them was rated more than what was shown. In a world
         that is drawn, as in *Alternating Linear Bandits*, everything is on offer in every round: gaussian:noise=0.5,
@@ -109,7 +109,7 @@ class Ratings(GridExperiment):
             f"{warm:,} told before" if warm else "",
         ]
         ndcg = f"NDCG of the first {LENGTH} of the list, of which the first {slate} are shown."
-        return Prepared(
+        return PreparedExperiment(
             setting,
             ", ".join(filter(None, words)),
             {"ratings": file, "repeats": None if drawn else repeats, "slate": slate, "warm": warm},

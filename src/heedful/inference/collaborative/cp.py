@@ -18,7 +18,7 @@ import numpy.typing as npt
 from heedful.core.validation import check_count
 from heedful.inference.collaborative.cp_fit import CPFit, Messages, functions_of_items, functions_of_pairs
 from heedful.inference.collaborative.fitc import PairKernel, pseudo_pairs_of
-from heedful.inference.collaborative.priors import Items, Shared
+from heedful.inference.collaborative.priors import FactorPrior, ItemPrior
 from heedful.inference.collaborative.sparse_cells import Cells, cells
 from heedful.inference.collaborative.user_covariance import UserCovariance
 from heedful.inference.collaborative.vb_product import Factors, initial_factors, sweep
@@ -70,9 +70,9 @@ def fit(
     before = None if start is None else _check_start(start, users, rows, D)
     of = cells(rows, users, len(K), None if start is None else (start.cells.first, start.cells.second))
     kernel: PairKernel | None = None
-    items: Items | Shared
+    items: ItemPrior | FactorPrior
     if pseudo_pairs is None:
-        items = Items(root(K), of.first, of.second)
+        items = ItemPrior(root(K), of.first, of.second)
     else:
         kernel = pseudo_pairs_of(K, of.first, of.second, pseudo_pairs, seed)
         items = kernel.over(of.first, of.second)
@@ -82,7 +82,7 @@ def fit(
     got, factors, done, moved = _cycle(of, likelihood, items, people, messages, factors, cycles, tolerance)
     functions = (
         functions_of_items(items, got.to_h2)
-        if isinstance(items, Items)
+        if isinstance(items, ItemPrior)
         else functions_of_pairs(items, got.to_h2, kernel)
     )
     return CPFit(functions, factors.mw, factors.vw, of, items, people, likelihood, got, factors, done, moved)
@@ -91,8 +91,8 @@ def fit(
 def _cycle(
     of: Cells,
     likelihood: Likelihood,
-    items: Items | Shared,
-    people: Shared | None,
+    items: ItemPrior | FactorPrior,
+    people: FactorPrior | None,
     messages: Messages,
     factors: Factors | None,
     cycles: int,
@@ -141,7 +141,7 @@ def _damp(t: Array, n: Array, to_t: Array, to_n: Array, share: float) -> tuple[A
     return t + step * (to_t - t), n + step * (to_n - n)
 
 
-def _fresh(of: Cells, items: Items | Shared, people: Shared | None, D: int) -> tuple[Messages, None]:
+def _fresh(of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None, D: int) -> tuple[Messages, None]:
     """Return the messages before any answer, which are those of the priors, and None for the factors."""
     R, U, P = of.user.size, of.U, of.P
     vh, vw = items.variance(), np.ones(U) if people is None else people.variance()
@@ -157,7 +157,9 @@ def _fresh(of: Cells, items: Items | Shared, people: Shared | None, D: int) -> t
     return start, None
 
 
-def _warm(of: Cells, items: Items | Shared, people: Shared | None, before: CPFit) -> tuple[Messages, Factors]:
+def _warm(
+    of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None, before: CPFit
+) -> tuple[Messages, Factors]:
     """Return the messages and factors to continue an earlier fit from; new pairs start from its functions, new
     answers from W H.
     """

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.collaborative.fitc import PairKernel
-from heedful.inference.collaborative.priors import Items, Shared
+from heedful.inference.collaborative.priors import FactorPrior, ItemPrior
 from heedful.inference.collaborative.sparse_cells import Cells
 from heedful.inference.collaborative.vb_product import Factors
 from heedful.inference.gp.ep import Likelihood
@@ -85,8 +85,8 @@ class CPFit(CollaborativeFit):
     """A fit of CP or CPU. The fields from `cells` to `factors` allow a later fit to continue from this one."""
 
     cells: Cells
-    items: Items | Shared
-    people: Shared | None
+    items: ItemPrior | FactorPrior
+    people: FactorPrior | None
     likelihood: Likelihood
     messages: Messages
     factors: Factors
@@ -128,13 +128,13 @@ def utilities(of: Functions, mw: Array, vw: Array) -> Posterior:
     return Posterior(mw @ of.mean, 0.5 * (cov + cov.T))
 
 
-def functions_of_items(items: Items, to_h: tuple[Array, Array]) -> Functions:
+def functions_of_items(items: ItemPrior, to_h: tuple[Array, Array]) -> Functions:
     """Return the posterior of the shared functions at the items, from messages to h (D x P)."""
     mean, cov, _ = items.utilities(*to_h)
     return Functions(mean, cov, None)
 
 
-def functions_of_pairs(prior: Shared, to_h: tuple[Array, Array], kernel: PairKernel | None) -> Functions:
+def functions_of_pairs(prior: FactorPrior, to_h: tuple[Array, Array], kernel: PairKernel | None) -> Functions:
     """Return the posterior of the shared functions at the pseudo-inputs of FITC, from messages to h (D x P)."""
     mean, cov, _ = prior.inner(*to_h)
     return Functions(mean, cov, kernel)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import check_count
-from heedful.inference.collaborative.priors import Shared, fitc
+from heedful.inference.collaborative.priors import FactorPrior, fitc
 from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
@@ -23,7 +23,7 @@ class PairKernel(NamedTuple):
     first: Ints
     second: Ints
 
-    def over(self, a: Ints, b: Ints) -> Shared:
+    def over(self, a: Ints, b: Ints) -> FactorPrior:
         """Return the FITC prior of h at the pairs (a, b), for items a and b (P,)."""
         gap = self.K[a] - self.K[b]
         own = self.K[self.first] - self.K[self.second]

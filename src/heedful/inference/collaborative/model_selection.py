@@ -7,7 +7,7 @@ smooth functions, and the evidence falls where predictions improve.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from heedful.inference.collaborative.cp_fit import CPFit
 from heedful.inference.collaborative.distances import half_median
 from heedful.inference.collaborative.user_covariance import features, user_covariance
 from heedful.inference.gp.kernels import kernel_for
-from heedful.inference.pairwise import PairRows, take_rows
+from heedful.inference.pairwise import Index, PairRows, take_rows
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -35,14 +35,25 @@ class CPHyperparameters(NamedTuple):
     rho: float
 
 
-class Trial(NamedTuple):
+class FittedModel(Protocol):
+    """A model that was fitted to answers: CP, or a baseline."""
+
+    @property
+    def log_evidence(self) -> float:
+        """Log marginal likelihood of the answers, in nats."""
+
+    def predict_proba(self, user: Index, a: Index, b: Index, /) -> Array:
+        """Return P(user prefers a to b); `user`, `a`, `b`: numbers, or arrays of one shape."""
+
+
+class Trial(NamedTuple, Generic[T]):
     """The result of one candidate: the mean log probability of the held-out answers in nats, their error rate, and the
     mean log evidence of one of the other answers.
 
     A probability of one half counts as half an error.
     """
 
-    choice: Any
+    choice: T
     log_probability: float
     error: float
     log_evidence: float
@@ -50,13 +61,13 @@ class Trial(NamedTuple):
 
 def tune(
     candidates: Sequence[T],
-    fitted: Callable[[T, PairRows], Any],
+    fitted: Callable[[T, PairRows], FittedModel],
     rows: PairRows,
     *,
     held: float = 0.2,
     folds: int = 1,
     seed: int = 0,
-) -> list[Trial]:
+) -> list[Trial[T]]:
     """Try all candidates on held-out answers, and return their trials, best first.
 
     `fitted(candidate, part)` fits a candidate to part of the rows; the fit then predicts the held-out rows. `held`: the
@@ -103,7 +114,7 @@ class ModelSelection(NamedTuple):
 
     fit: CPFit
     choice: CPHyperparameters
-    trials: tuple[Trial, ...]
+    trials: tuple[Trial[CPHyperparameters], ...]
 
 
 def tune_cp(
@@ -140,7 +151,7 @@ def tune_cp(
         )
         return fit(K, users, part, D=D, user_cov=people, width=width, lapse=lapse)
 
-    def compare(choices: list[CPHyperparameters]) -> list[Trial]:
+    def compare(choices: list[CPHyperparameters]) -> list[Trial[CPHyperparameters]]:
         return tune(choices, fit_part, rows, held=held, folds=folds, seed=seed)
 
     trials = compare([CPHyperparameters(s, float(a), 0.0) for s in scales for a in amplitudes])

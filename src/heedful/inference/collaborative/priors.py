@@ -20,7 +20,7 @@ LEAST = 1e-9
 _PRODUCTS = 1 << 20  # of two of the values z, in all, that are made at once
 
 
-class Items(NamedTuple):
+class ItemPrior(NamedTuple):
     """The prior of h = f_a - f_b at P pairs (a, b), with f ~ N(0, L L') over n items.
 
     This is the preference kernel of [H12], without its P x P matrix.
@@ -73,7 +73,7 @@ class Items(NamedTuple):
         return m, v, log_z
 
 
-class Shared(NamedTuple):
+class FactorPrior(NamedTuple):
     """The prior of x = R z + e at N points, with common z ~ N(0, I) (m,) and independent e ~ N(0, own). FITC has this
     form; so has R R' = K with own = 0.
     """
@@ -151,11 +151,11 @@ def whitening(among: Array) -> Array:
     return vectors[:, kept] / np.sqrt(values[kept])  # type: ignore[no-any-return]
 
 
-def fitc(across: Array, among: Array, diagonal: Array) -> Shared:
+def fitc(across: Array, among: Array, diagonal: Array) -> FactorPrior:
     """Return the FITC prior, [H12] section 5.1, of N points.
 
     `across` (N x m): covariances of the points with m pseudo-inputs; `among` (m x m): of the pseudo-inputs; `diagonal`
     (N,): variances of the points.
     """
     R = across @ whitening(among)
-    return Shared(R, np.maximum(diagonal - np.einsum("ni,ni->n", R, R), 0.0))
+    return FactorPrior(R, np.maximum(diagonal - np.einsum("ni,ni->n", R, R), 0.0))

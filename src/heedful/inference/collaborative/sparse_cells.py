@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ on it."""
 
 _AT_ONCE = 1 << 13  # rows that are dealt with at a time: what is made of them stays in the cache
 
-Sums = tuple[Any, Array, Array, Array]
+Sums = tuple[Ints | slice, Array, Array, Array]
 """Some things (g,), people or pairs, and their sums over rows: of t m m' (g x D x D), of t v and of n m (g x D)."""
 
 

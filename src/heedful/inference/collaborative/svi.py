@@ -18,7 +18,7 @@ import numpy.typing as npt
 from heedful.core.validation import check_count, describe, is_number
 from heedful.inference.collaborative.cp import fit
 from heedful.inference.collaborative.cp_fit import CollaborativeFit, functions_of_items
-from heedful.inference.collaborative.priors import Items, gaps
+from heedful.inference.collaborative.priors import ItemPrior, gaps
 from heedful.inference.collaborative.sparse_cells import Cells, SiteSums, cells, group_lists
 from heedful.inference.collaborative.vb_product import coordinate_ascent
 from heedful.inference.gp.ep import Likelihood, likelihood_of, moments
@@ -39,7 +39,7 @@ FIRST = 1000
 class StreamingFit(CollaborativeFit):
     """A fit of CP in batches, with all that a later call of `fit_streaming` needs to continue from it."""
 
-    items: Items
+    items: ItemPrior
     """the P pairs of items that were answered, with the prior of the functions"""
     sites: tuple[Array, Array]
     """the precisions, and the precisions times means, of the sites of each pair that define the functions (D x P)"""
@@ -73,7 +73,7 @@ def fit_streaming(
     if not is_number(slower, int, float) or not 0.5 < slower <= 1.0:
         raise ValueError(f"slower: expected a number above 0.5, at most 1, got {describe(slower)}")
     of = _pairs_of(rows, len(K), start)
-    items = Items(root(K), *of)
+    items = ItemPrior(root(K), *of)
     P = of[0].size
     mw, vw = np.zeros((users, D)), np.ones((users, D))
     parts = list(_batches(rows, users, batch, seed))
@@ -163,7 +163,7 @@ def _some(of: Likelihood, rows: Ints, R: int) -> Likelihood:
 
 
 def _step(
-    items: Items,
+    items: ItemPrior,
     sites: tuple[Array, Array],
     h: tuple[Array, Array],
     told: SiteSums,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from heedful.core.validation import check_count, check_positive, describe, is_number, numbers
 from heedful.inference.collaborative.distances import half_median
-from heedful.inference.collaborative.priors import Shared, whitening
+from heedful.inference.collaborative.priors import FactorPrior, whitening
 
 Array = npt.NDArray[np.float64]
 
@@ -20,7 +20,7 @@ class UserCovariance(NamedTuple):
     `shared`: the prior of one function's weights over the U people. The other fields serve people who come later.
     """
 
-    shared: Shared
+    shared: FactorPrior
     centre: Array
     unit: Array
     """(q,) the scale of each feature times the length-scale"""
@@ -31,13 +31,13 @@ class UserCovariance(NamedTuple):
     amount: float
     alone: float
 
-    def of(self, Z: npt.ArrayLike) -> Shared:
+    def of(self, Z: npt.ArrayLike) -> FactorPrior:
         """Return the prior of people with features Z (v x q), given the same z as that of the U people."""
         Z = features("Z", Z)
         if Z.shape[1] != self.unit.size:
             raise ValueError(f"Z: expected {self.unit.size} features of each person, got {Z.shape[1]}")
         R = self.amount * _rbf((Z - self.centre) / self.unit, self.pseudo) @ self.back
-        return Shared(R, np.maximum(self.amount - np.einsum("ni,ni->n", R, R), 0.0) + self.alone)
+        return FactorPrior(R, np.maximum(self.amount - np.einsum("ni,ni->n", R, R), 0.0) + self.alone)
 
 
 def user_covariance(
@@ -75,7 +75,7 @@ def user_covariance(
         check_count("pseudo", pseudo)
     some = at if pseudo is None or pseudo >= U else at[np.random.default_rng(seed).choice(U, pseudo, replace=False)]
     back = whitening(_rbf(some, some)) / np.sqrt(max(amount, 1e-300))
-    shared = UserCovariance(Shared(at, at[:, 0]), centre, unit, some, back, amount, alone).of(Z)
+    shared = UserCovariance(FactorPrior(at, at[:, 0]), centre, unit, some, back, amount, alone).of(Z)
     return UserCovariance(shared, centre, unit, some, back, amount, alone)
 
 

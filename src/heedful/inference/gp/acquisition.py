@@ -146,7 +146,7 @@ def _of_all(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> Q
         v[below] = -1.0
         here = skip[(skip[:, 0] >= lo) & (skip[:, 0] < hi)]
         v[here[:, 0] - lo, here[:, 1] - lo - 1] = -1.0
-        at = _worth_a_look(rule, mean[lo:hi, None], mean[lo + 1 :], v, least, known)
+        at = _places_to_score(rule, mean[lo:hi, None], mean[lo + 1 :], v, least, known)
         if not at.size:
             continue
         r, c = np.divmod(at, n - 1 - lo)
@@ -174,7 +174,9 @@ def _threshold(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -
     return float(got.max())
 
 
-def _worth_a_look(rule: str, first: Array, second: Array, v: Array, least: float, known: tuple[float, float]) -> Ints:
+def _places_to_score(
+    rule: str, first: Array, second: Array, v: Array, least: float, known: tuple[float, float]
+) -> Ints:
     """Return the flat indices into v (r x c) of all pairs whose score may reach `least`.
 
     v: variances of f_a - f_b, negative where there is no pair; first (r x 1), second (c,): the means of f_a and f_b.

@@ -38,11 +38,11 @@ class AnswerBuffer(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """True: the arrays grow as answers arrive."""
+        """Whether the arrays grow as answers arrive: yes."""
         return True
 
     def own(self) -> AnswerBuffer:
-        """Return A copy that shares no array with this one."""
+        """Return a copy that shares no array with this buffer."""
         columns: Any = (part.copy() for part in self[:-1])
         return self._replace(**dict(zip(self._fields, columns)))
 
@@ -61,7 +61,7 @@ class AnswerBuffer(NamedTuple):
 
 
 def empty_buffer() -> AnswerBuffer:
-    """Return A buffer without rows."""
+    """Return a buffer without rows."""
     whole, real = np.zeros(ROOM, np.int64), np.zeros(ROOM)
     pairs = np.zeros((ROOM, 2), np.int64)
     return AnswerBuffer(
@@ -72,9 +72,7 @@ def empty_buffer() -> AnswerBuffer:
 def append_answer(
     buffer: AnswerBuffer, user: int, pairs: Ints, equal: bool | npt.NDArray[np.bool_], width: float, lapse: float
 ) -> AnswerBuffer:
-    """Append an answer, pairs (r x 2) with sites 0, to the buffer `buffer`, whose arrays are taken over; return the
-    buffer.
-    """
+    """Append an answer, pairs (r x 2) with sites 0, and return the buffer. It may overwrite `buffer`."""
     n, r = buffer.n, len(pairs)
     while n + r > buffer.user.size:
         buffer = double_capacity(buffer)

@@ -319,9 +319,8 @@ def infer(
 
 
 def extend_to_items(many: UserPosteriors, K: Array, prior_mean: Array, met: Ints) -> EPResult:
-    """Return the posterior of one person over all n items, from `many`, theirs over the items `met` (q,), which
-    rise.
-    """
+    """Return the posterior of one person over all n items, from `many`, their posterior over the items `met` (q,), in
+    rising order."""
     posterior = many.of(0)
     if met.size < len(prior_mean):
         posterior = extend_posterior(K, prior_mean, K[:, met], K[np.ix_(met, met)], many.T[0], many.r[0])

@@ -5,7 +5,7 @@ answers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -96,7 +96,7 @@ def fit(
     n = len(K)
     nu0 = float(n) if nu0 is None else float(nu0)
     mean, cov = (np.zeros(n), K) if start is None else (start.mean, start.cov)
-    learning = _Learning(nu0, kappa0, noise, steps if users + nu0 > 0.0 else 0, tolerance)
+    learning = _EMOptions(nu0, kappa0, noise, steps if users + nu0 > 0.0 else 0, tolerance)
     supposed = _initial_noise(rows.rows if isinstance(rows, Design) else rows, users, width, lapse, noise)
     if isinstance(rows, Design):
         return _fit(K, users, rows, Population(mean, cov), sites, learning, supposed)
@@ -114,7 +114,14 @@ def fit(
     return got._replace(population=population, people=people)
 
 
-class _Learning(NamedTuple):
+Inference = Callable[
+    [Array, Array, Sites | None, ResponseNoise, float, int],
+    UserPosteriors | PerUserPosteriors,
+]
+"""EP of all people: prior covariance and mean, sites to start from, noise, tolerance, sweeps -> their posteriors."""
+
+
+class _EMOptions(NamedTuple):
     nu0: float
     kappa0: float
     noise: NoisePrior | None
@@ -142,7 +149,7 @@ def _fit(
     rows: PairRows | Design,
     start: Population,
     sites: Sites | None,
-    learning: _Learning,
+    learning: _EMOptions,
     noise: ResponseNoise,
 ) -> HierarchicalFit:
     n = len(K)
@@ -159,7 +166,7 @@ def _fit(
         new_mean, new_cov = maximise_population(K, people, learning.nu0, learning.kappa0)
         moved = float(max(np.abs(new_mean - mean).max(initial=0.0), np.abs(_sd(new_cov) - _sd(cov)).max(initial=0.0)))
         if learning.noise is not None:
-            noise, moved_too = improve_noise(told, people, noise, learning.noise, shared=True)
+            noise, moved_too = improve_noise(told, people.cavities, noise, learning.noise, shared=True)
             moved = max(moved, moved_too)
         if moved < learning.tolerance and len(trace) > 1 and trace[-1] - trace[-2] < SETTLED * told.times.sum():
             mean, cov = new_mean, new_cov
@@ -178,7 +185,7 @@ def _fit(
     return HierarchicalFit(Population(mean, cov), people, np.array(trace), moved, noise)
 
 
-def _inference(rows: PairRows | Design, users: int, n: int) -> Callable[..., Any]:
+def _inference(rows: PairRows | Design, users: int, n: int) -> Inference:
     """Return the EP to use: of each person over all n items, or over only the items that they met if that is
     cheaper.
     """

@@ -86,15 +86,13 @@ class QuadratureNode(NamedTuple):
 
     weight: float
     hyper: Hyperparameters
-    one: UserPosteriors | None
-    """of one person, over the items met"""
-    joint: JointPosterior | None
-    """of several"""
+    people: UserPosteriors | JointPosterior
+    """the posterior of one person over the items met, or the joint posterior of several people"""
 
     @property
     def sites(self) -> Sites:
         """Sites of EP at this node."""
-        return (self.one or self.joint).sites  # type: ignore[union-attr]
+        return self.people.sites
 
 
 class MarginalLikelihood:
@@ -128,28 +126,34 @@ class MarginalLikelihood:
         c2, share = float(np.exp(2.0 * x[0])), _expit(x[1])
         noise = self.noise_at(x)
         slope = np.zeros(4)
-        if self.users == 1:
-            assert self.table is not None
-            many = infer_users(
+        people: UserPosteriors | JointPosterior
+        if self.table is not None:
+            people = infer_users(
                 c2 * self.K, np.zeros(len(self.K)), 1, self.table, self.sites,
                 width=noise.width, lapse=noise.lapse, tolerance=SETTLED, sweeps=9,
             )  # fmt: skip
-            mean, cov = many.mean[0], many.cov[0]
-            value, cavities = float(many.log_evidence[0]), many.cavities
+            mean, cov, share = people.mean[0], people.cov[0], 1.0
+            value = float(people.log_evidence[0])
             slope[0] = (mean @ self.inverse @ mean + np.sum(self.inverse * cov)) / c2 - len(mean)
-            node = QuadratureNode(1.0, Hyperparameters(float(np.exp(x[0])), 1.0, noise), many, None)
+            self.sites = people.sites
         else:
-            joint = infer_joint(
-                c2 * (1.0 - share) * self.K, c2 * share * self.R, self.users, self.rows, self.parts, self.sites,
-                width=noise.width, lapse=noise.lapse, tolerance=SETTLED,
-            )  # fmt: skip
-            value, cavities = joint.log_evidence, joint.cavities
-            by_a, by_b = joint.gradient
+            people = self.joint_at(x)
+            value = people.log_evidence
+            by_a, by_b = people.gradient
             slope[0], slope[1] = by_a + by_b, 0.5 * ((1.0 - share) * by_b - share * by_a)
-            node = QuadratureNode(1.0, Hyperparameters(float(np.exp(x[0])), share, noise), None, joint)
-        self.sites = node.sites
-        slope[2], slope[3] = noise_slopes(self.rows, cavities, noise, self.random[self.rows.user] <= RANDOM)
+        slope[2], slope[3] = noise_slopes(self.rows, people.cavities, noise, self.random[self.rows.user] <= RANDOM)
+        node = QuadratureNode(1.0, Hyperparameters(float(np.exp(x[0])), share, noise), people)
         return value + self._log_prior(x, slope), slope, node
+
+    def joint_at(self, x: Array) -> JointPosterior:
+        """Return the posterior of several people at x (4,)."""
+        c2, share, noise = float(np.exp(2.0 * x[0])), _expit(x[1]), self.noise_at(x)
+        joint = infer_joint(
+            c2 * (1.0 - share) * self.K, c2 * share * self.R, self.users, self.rows, self.parts, self.sites,
+            width=noise.width, lapse=noise.lapse, tolerance=SETTLED,
+        )  # fmt: skip
+        self.sites = joint.sites
+        return joint
 
     def _log_prior(self, x: Array, slope: Array) -> float:
         """Return the log prior at x (4,), and add its gradient to `slope` (4,)."""
@@ -210,15 +214,13 @@ class MarginalLikelihood:
         return 0.5 * (H + H.T)
 
     def find_random(self, x: Array) -> bool:
-        """Find the people who answer entirely at random, and how many do; return whether there are any.
+        """Find the people who answer entirely at random and the share of such people; return whether there are any.
 
-        From then on their answers have almost no weight.
+        After this call their answers have almost no weight.
         """
         from scipy.special import expit, logit
 
-        joint = self.at(x)[2].joint
-        assert joint is not None
-        more = random_log_odds(self.rows, joint.each, self.noise_at(x))
+        more = random_log_odds(self.rows, self.joint_at(x).each, self.noise_at(x))
         share = self.prior.random
         for _ in range(100):
             self.random = expit(logit(share) + more)
@@ -235,8 +237,7 @@ class MarginalLikelihood:
         """
         nu0, U = NU0 * len(self.K), self.users
         for _ in range(steps):
-            joint = self.at(x)[2].joint
-            assert joint is not None
+            joint = self.joint_at(x)
             scale = float(np.exp(2.0 * x[0])) * _expit(x[1])
             S = joint.own
             new = (nu0 * self.K + (U * S + S @ joint.apart @ S) / scale) / (nu0 + U)
@@ -316,11 +317,8 @@ def _moves(node: QuadratureNode, k: int, sd: float) -> float:
     The spread shrinks utilities; share and lapse rate scale them.
     """
     spread, share, noise = node.hyper
-    if node.joint is None:
-        assert node.one is not None
-        posterior = node.one.of(0)
-    else:
-        posterior = node.joint.average(noise.lapse.size)
+    people = node.people
+    posterior = people.average(noise.lapse.size) if isinstance(people, JointPosterior) else people.of(0)
     uncertain = float(np.median(posterior.sd())) / spread
     if k == 0:
         return 2.0 * sd * uncertain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,14 +64,14 @@ class Kernel(NamedTuple):
         return out
 
 
-def check_amplitude(value: Any) -> None:
+def check_amplitude(value: float) -> None:
     """Raise ValueError unless `value` is a standard deviation of utilities above 0 and at most MOST."""
     check_positive("amplitude", value)
     if value > MOST:
         raise ValueError(f"amplitude: expected a number above 0, at most {MOST:.0f}, got {describe(value)}")
 
 
-def kernel_for(X: Array, lengthscale: Any = "median", amplitude: float = 1.0) -> Kernel:
+def kernel_for(X: Array, lengthscale: str | npt.ArrayLike = "median", amplitude: float = 1.0) -> Kernel:
     """Make the kernel for items with features X (n x d), d = 0 without features.
 
     `lengthscale`: "median", the median distance of two distinct items, as in [H12]; a number; or one for each feature,

@@ -88,19 +88,20 @@ def estimate_remaining(
     stop = stopping(posterior, goal, seen=seen, at=at, seed=seed) if stop is None else stop
     if stop.stop:
         return RemainingQuestions(0, 0, 0, most)
-    items, times = _playing(posterior, goal, seed)
+    items, times = _items_in_play(posterior, goal, seed)
     if items.size < 2:
         return RemainingQuestions(1, 1, 1, most)
     rng = np.random.default_rng(seed)
-    start = _start(posterior.of_items(items), _plain(seen, items), futures, rng)
+    start = _start(posterior.of_items(items), _plain_choices(seen, items), futures, rng)
     counts = _counts(start, goal, rule, at, most, rng)
     low, about, high = np.quantile(counts, (0.25, 0.5, 0.75), method="nearest")
     low, about, high = (min(most, max(1, round(float(count) * times))) for count in (low, about, high))
     return RemainingQuestions(about, low, high, most)
 
 
-def _playing(posterior: Posterior, goal: str, seed: int) -> tuple[Ints, float]:
-    """Return the items in play (rising), and the number of real questions that one question among them stands for."""
+def _items_in_play(posterior: Posterior, goal: str, seed: int) -> tuple[Ints, float]:
+    """Return the items that the rollouts compare (rising), at most PLAYED: items spread over the ranking, or the
+    likeliest to be the best. Also return the number of real questions that one question among them stands for."""
     n = posterior.mean.size
     if n <= PLAYED:
         return np.arange(n), 1.0
@@ -114,7 +115,7 @@ def _playing(posterior: Posterior, goal: str, seed: int) -> tuple[Ints, float]:
     return np.sort(items), 1.0
 
 
-def _plain(seen: AnswerSites | None, items: Ints) -> AnswerSites | None:
+def _plain_choices(seen: AnswerSites | None, items: Ints) -> AnswerSites | None:
     """Return the answers with items numbered by their place in `items`, or None unless all are plain choices among
     them.
     """

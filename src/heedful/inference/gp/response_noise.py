@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.core.validation import describe, is_number
-from heedful.inference.gp.ep import EPResult, UserPosteriors, extend_to_items, infer_users, likelihood_of, moments
+from heedful.inference.gp.ep import EPResult, extend_to_items, infer_users, likelihood_of, moments
 from heedful.inference.gp.sites import Design, Sites, Table, make_table, sum_by
 from heedful.inference.gp.tilted_moments import HALF_LOG_TAU
 from heedful.inference.pairwise import PairRows
@@ -107,7 +107,7 @@ def infer_with_noise(
     for _ in range(rounds):
         many = infer_users(among, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=1e-6)
         sites = many.sites
-        noise, moved = improve_noise(told, many, noise, prior)
+        noise, moved = improve_noise(told, many.cavities, noise, prior)
         if moved < MOVES:
             break
     many = infer_users(among, mean, 1, part, sites, width=noise.width, lapse=noise.lapse, tolerance=tolerance)
@@ -127,20 +127,20 @@ def initial_noise(rows: PairRows, users: int, prior: NoisePrior, ties: bool | No
 
 
 def improve_noise(
-    rows: PairRows, people: UserPosteriors, noise: ResponseNoise, prior: NoisePrior, *, shared: bool = False
+    rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, prior: NoisePrior, *, shared: bool = False
 ) -> tuple[ResponseNoise, float]:
-    """Do one step towards the maximum a posteriori, from the cavities of EP with `noise`; return the new noise, and
-    how far it moved.
+    """Do one step towards the maximum a posteriori of the noise; return the new noise, and how far it moved.
 
-    `shared`: one tie width for all people. The derivative of EP's evidence is the derivative of each row's log Z with
-    its cavity fixed, so a step that no longer moves is at a maximum. People who only give rankings keep the lapse rate
-    of the prior, because EP has no lapses in rankings.
+    `cavities`: the means and variances (p,) of the cavities of EP with the present `noise`; `shared`: one tie width for
+    all people. The derivative of EP's evidence is the derivative of each row's log Z with its cavity fixed, so a step
+    that no longer moves is at a maximum. People who only give rankings keep the lapse rate of the prior, because EP has
+    no lapses in rankings.
     """
     alone = rows.group < 0
-    lapse = _lapses(rows, people.cavities, noise, prior)
+    lapse = _lapses(rows, cavities, noise, prior)
     width = noise.width
     if (width > 0.0).any():
-        width = _widths(rows, people.cavities, noise._replace(lapse=lapse), prior, alone, shared)
+        width = _widths(rows, cavities, noise._replace(lapse=lapse), prior, alone, shared)
     moved = np.abs(np.concatenate([lapse - noise.lapse, width - noise.width])).max(initial=0.0)
     return noise._replace(width=width, lapse=lapse), float(moved)
 

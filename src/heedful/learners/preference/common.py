@@ -181,7 +181,7 @@ def refine_sites(
     for _ in range(rounds if learn_noise else 0):
         many = infer_users(cov, mean, 1, rows, sites, width=noise.width, lapse=noise.lapse, tolerance=SETTLED, sweeps=5)
         sites = many.sites
-        noise, moved = improve_noise(rows, many, noise, noise_prior(learner))
+        noise, moved = improve_noise(rows, many.cavities, noise, noise_prior(learner))
         if moved < moves:
             break
     sites = infer_users(
