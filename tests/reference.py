@@ -273,7 +273,7 @@ class CoactiveReference(Reference):
     ways = ("names", "inline", "all", "recorded")
     fields, rules = PRIOR, {"chain": chain}
     turns = st.tuples(*[st.integers(-3, 3)] * 2)
-    lives = 50
+    lives = 35
     setups: ClassVar = {
         "learner": st.sampled_from(
             [
@@ -493,7 +493,7 @@ class OrdinalReference(Reference):
 
     ways = ("names", "inline", "all", "recorded")
     fields = PRIOR
-    lives = 30
+    lives = 20
     setups: ClassVar = {
         "learner": st.sampled_from(
             [*SHARED, "multiclass:n_ranks=4", "widrow-hoff:n_ranks=4,eta=0.1", "constant-rank:n_ranks=4"]
@@ -631,7 +631,7 @@ class RatingReference(Reference):
 
     names, first = [f"i{j}" for j in range(6)], 6
     fields: ClassVar = {"repeats": st.sampled_from([None, True, False])}
-    lives = 25
+    lives = 20
     setups: ClassVar = {
         "learner": st.sampled_from(["bmf:n_factors=2", "item-mean", "alb:n_factors=2", "pair-mean"]),
         "repeats": st.booleans(),
