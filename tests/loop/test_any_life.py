@@ -59,7 +59,6 @@ def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
             self.happened: list[tuple[int, str, Any]] = []
             self.undone: set[str] = set()  # the feedback that is not in effect
             self.undos: set[str] = set()  # the feedback of which an undo is in effect
-            self.undo_ids: dict[str, str] = {}
             self.forgets: list[int] = []
             self.forgotten: set[tuple[str, str]] = set()
             self.before_forgetting: set[str] = set()
@@ -288,10 +287,7 @@ def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
         @rule(which=SOME, pick=SOME)
         def undo(self, which: int, pick: int) -> None:
             event = self.pick(self.feedback, pick)
-            if event not in self.undos and sum(each[1:] == ("undo", event) for each in self.happened) > 1:
-                # Without an id of its own the third is taken for the second: see test_rollback.py, "a third time".
-                self.undo_ids[event] = self.new("u")
-            got = self.loop(which).undo(event, id=self.undo_ids.get(event))
+            got = self.loop(which).undo(event)
             assert got.status == ("duplicate" if event in self.undos else "applied")
             if event not in self.undos:
                 self.counts["undo"] += 1

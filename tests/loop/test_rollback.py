@@ -162,7 +162,6 @@ def test_what_a_rollback_brought_back_can_be_undone_once_more(tmp_path: Path) ->
         assert loop.undo("e3").status == "duplicate"
 
 
-@pytest.mark.xfail(strict=True, reason="the name of the second undo is not looked up: the third counts as a repetition")
 def test_what_was_brought_back_twice_can_be_undone_a_third_time(tmp_path: Path) -> None:
     """The second undo has a name of its own, which the second rollback leaves out as well."""
     kind = KINDS[0]

@@ -532,7 +532,7 @@ class Loop:
         target = self.projection.log.find("feedback", event)
         if target is None:
             return self.feedback_reader.reject_unknown(undo_id, "feedback", event)
-        if id is None and (end := self.projection.log.retracted_by(undo_id)):
+        while id is None and (end := self.projection.log.retracted_by(undo_id)):
             undo_id = f"undo-{target.seq}-after-{end}"  # a rollback left the undo of that name out
         draft = PendingEvent(Event(0, "undo", undo_id, now(), None, target.seq, self.version, "{}"))
         [answer] = self.projection.submit([draft])
