@@ -70,7 +70,7 @@ class Decision:
     version: int | None
     """the model's; None of a fallback"""
     arm: str
-    """learned, control, imported; "fallback" where the server did not answer"""
+    """learned, control, sampled, imported; "fallback" where the server did not answer"""
     seq: int | None
     reason: str | None = None
     """why it fell back"""
