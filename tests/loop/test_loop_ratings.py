@@ -161,7 +161,8 @@ def test_only_loops_of_ratings_speak_of_them(folder: Path) -> None:
         assert "prediction" not in plain(loop.report())
         assert "rating" not in plain(loop.explain(d.id))
         loop.feedback(d.id, rating={"i0": 1, "i1": 7})
-        assert [each.name for each in loop.evaluate("perceptron").measures] == ["swapped pairs"]
+        names = [each.name for each in loop.evaluate("perceptron").measures]
+        assert names == ["swapped pairs", "list value"]
         assert all(
             b"redicted" not in event.payload.encode() for event in loop.projection.log.events(kinds=["decision"])
         )
