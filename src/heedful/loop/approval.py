@@ -1,7 +1,9 @@
-"""Thumbs, counted by arm: the share of thumbs up among what was learned and what was left alone, with 95 % intervals.
+"""Thumbs up and down by arm: the share of thumbs up on learned lists and on control lists, with 95 % intervals.
 
-A thumb names no place, so it says nothing of how high what was wanted stood; it is counted as it is, 1 for up and 0 for
-down. The intervals are over people (`heedful.loop.cluster_robust`).
+A learned list is in the order of the model. A control list is in the caller's own order (or a random one), shown to a
+share of requests for comparison. A thumb names no preferred item, so it has no place in the rank-based score that
+compares the arms; it counts 1 for up and 0 for down. The intervals are cluster-robust over people
+(`heedful.loop.cluster_robust`).
 """
 
 from __future__ import annotations
@@ -17,39 +19,45 @@ from heedful.loop.records import FeedbackRecord
 
 
 class Share(NamedTuple):
-    """The thumbs of one arm, and the share of thumbs up with its 95 % interval."""
+    """The thumbs given to the lists of one arm, and the share of thumbs up with its 95 % interval."""
 
     thumbs: int
     up: int
     share: float | None
-    """thumbs up / all thumbs; None if there are none"""
+    """thumbs up / all thumbs; None if there are no thumbs"""
     low: float | None
-    """the ends of its 95 % interval; None if it cannot be told: all thumbs come from one person, or are alike"""
+    """the ends of the 95 % interval; None if it cannot be computed: all thumbs come from one person, or all are
+    alike"""
     high: float | None
 
 
 class Approval(NamedTuple):
-    """The share of thumbs up in the learned and in the control lists of a loop, with their difference."""
+    """The share of thumbs up on learned lists and on control lists (the caller's own order), with their difference."""
 
     learned: Share
     control: Share
     difference: Difference | None
-    """the share of learned lists minus that of control lists; None if it cannot be told"""
+    """the share of learned lists minus that of control lists; None if its interval cannot be computed"""
 
 
 class Approved:
-    """A counter of thumbs by arm, which takes in the decisions of a loop in any order."""
+    """Counter of thumbs up and down on learned and control lists: call `take` for each decision, in any order, then
+    `measured`."""
 
     def __init__(self) -> None:
         self._given: list[tuple[bool, str | int, float]] = []  # (learned, who, 1.0 for up)
 
     def take(self, learned: bool, who: str | int, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Count the thumbs among the feedback on one decision, without what was undone; `who` is the person, or the
-        number of the decision."""
+        """Count the thumbs among `given`, the feedback on one decision as pairs (event, decoded feedback); other forms
+        are skipped.
+
+        `given` holds nothing that was undone. `learned` is True if the model ordered the list, False if it is a control
+        list. `who` identifies the person for the cluster-robust interval: their name, or the decision's sequence number
+        if it was made for nobody in particular."""
         self._given += [(learned, who, float(f.values[0] > 0.0)) for _, f in given if f.form == "thumb"]
 
     def measured(self) -> Approval | None:
-        """Return the shares and their difference; None if there was no thumb."""
+        """Return the share of thumbs up in each arm and their difference; None if no thumb was counted."""
         if not self._given:
             return None
         arms, names, ups = zip(*self._given)

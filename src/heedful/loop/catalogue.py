@@ -1,8 +1,12 @@
-"""The items of a loop, now and at any time before: names, versions, encoded features.
+"""The items of a loop, now and at any earlier time: names, versions, encoded features.
 
-The version of an item is the sequence number of the event that put it on offer. A decision refers to versions, so that
-a fold sees the candidates as they were when they were shown. The catalogue as a whole has versions too: the sequence
-number of the last item event says what was on offer at that time, and in which order.
+The version of an item is the sequence number of the event that put it on offer with these attributes. A decision refers
+to versions, so that replaying the log sees the candidates as they were when they were shown. The catalogue as a whole
+has versions too: the sequence number of an item event identifies which items were on offer right after it, and in which
+order.
+
+A row is the index of one version in the catalogue's array of features; it is valid in this process only. A number
+counts items 0, 1, ... by first appearance; learners that know items by number, not by features, use it.
 """
 
 from __future__ import annotations
@@ -26,19 +30,23 @@ CATALOGUES = 4
 
 
 class CatalogueVersion(NamedTuple):
-    """The items that were on offer after one item event, in the order in which they first came, or came back."""
+    """The items that were on offer right after one item event (an item put on offer, changed or withdrawn).
+
+    The three sequences have one entry per item, in the order in which items were put on offer; an item that was
+    withdrawn and put back counts from its return."""
 
     version: int
     """the sequence number of that event; 0 before there was any"""
     names: tuple[str, ...]
     items: tuple[int, ...]
-    """the version of each item"""
+    """the version of each item: the sequence number of the event that put it on offer"""
     rows: Ints
-    """the row of each item in the catalogue's arrays"""
+    """the row of each item in the catalogue's array of features"""
 
 
 class _History:
-    """The item events of a log, in order: which item came or went."""
+    """The item events of a log, in order: sequence number, item, and whether the event put it on offer or withdrew
+    it."""
 
     def __init__(self) -> None:
         self.seqs, self.ids, self.there = array("q"), array("q"), bytearray()
@@ -77,11 +85,13 @@ class _History:
 
 
 class Catalogue:
-    """The items of a log by name and by version, read once when they are needed and kept in memory."""
+    """The items of a log by name and by version, read from the log when first needed and kept in memory;
+    thread-safe."""
 
     def __init__(self, log: Log, n_features: int, apart: bool = False) -> None:
-        """Keep the items of `log`, encoded as `n_features` numbers each. With `apart`, an item whose features change
-        gets a new number (see `number`)."""
+        """Serve the items of `log`, each encoded as `n_features` numbers.
+
+        With `apart`, an item whose features change gets a new number, as if it were another item (see `number`)."""
         self._log = log
         self._apart = apart
         self._n = n_features
@@ -98,19 +108,20 @@ class Catalogue:
         self._lock = threading.RLock()
 
     def look_again(self) -> None:
-        """Forget what is on offer, so that it is read from the log again."""
+        """Drop the cached lists of items on offer, so that the next call reads them from the log again. Cached features
+        stay: those of a version never change."""
         with self._lock:
             self._history = self._current = self._numbering = None
             self._catalogues, self._standing = {}, {}
 
     def on_offer(self) -> list[tuple[str, int]]:
-        """Return (name, version) of every item on offer, in the order in which they first came."""
+        """Return (name, version) of every item on offer, in the order in which they were put on offer."""
         with self._lock:
             return list(self.current.items())
 
     @property
     def current(self) -> dict[str, int]:
-        """the version of every item on offer, by name, in the order in which they first came"""
+        """the version of every item on offer, by name, in the order in which they were put on offer"""
         with self._lock:
             if self._current is None:
                 history = self._came_and_went()
@@ -126,7 +137,8 @@ class Catalogue:
         return self._history
 
     def at_version(self, version: int | None = None) -> CatalogueVersion:
-        """Return all items on offer, now or after the item event `version`."""
+        """Return all items that were on offer right after the item event `version` (a sequence number); None for
+        now."""
         with self._lock:
             history = self._came_and_went()
             version = history.version if version is None else version
@@ -140,8 +152,10 @@ class Catalogue:
             return found
 
     def number(self, name: str, features: bytes = b"") -> int:
-        """Return the number of an item: 0, 1, ... in the order in which names (with `apart`: pairs of name and
-        features) first came. A new one gets the next number, so events have to be taken in the log's order."""
+        """Return the number of an item: 0, 1, ... in the order in which names first came.
+
+        With `apart` (see the constructor) numbers count pairs of `name` and `features` (float32 bytes). A new name or
+        pair gets the next number, so callers have to pass item events in the order of the log."""
         with self._lock:
             if not self._apart:
                 return self._came_and_went().number(name)
@@ -152,7 +166,8 @@ class Catalogue:
             return self._numbering.setdefault((name, features), len(self._numbering))
 
     def _numbers_apart(self, rows: Ints) -> Ints:
-        """Return the numbers of the items in these rows (m,), where one item has several numbers."""
+        """Return the numbers (m,) of the items in these `rows` (m,), where an item has one number for each set of
+        features."""
         there = self._number_at
         for row in rows.tolist():
             if row not in there:
@@ -160,7 +175,7 @@ class Catalogue:
         return np.array([there[row] for row in rows.tolist()], np.int64)
 
     def items_at(self, rows: Ints) -> Ints:
-        """Return the numbers of the items in these rows (m,)."""
+        """Return the numbers (m,) of the items in these `rows` (m,): 0, 1, ... by first appearance, see `number`."""
         if self._apart:
             return self._numbers_apart(rows)
         with self._lock:
@@ -169,7 +184,8 @@ class Catalogue:
             return np.array([numbers[n] if n in numbers else history.number(n) for n in names], np.int64)
 
     def put(self, event: Event) -> None:
-        """Take in an item event: a new item, a new version of one, or, if it has no features, its withdrawal."""
+        """Apply an item event that is in the log: a new item, a new version of an item or, if it has no features
+        (`arrays` is None), its withdrawal."""
         with self._lock:
             if event.subject is None:
                 return
@@ -191,7 +207,10 @@ class Catalogue:
         return tuple(map(self.current.__getitem__, names))
 
     def standing(self, names: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return (versions, rows) of these items. Raise KeyError, with the name, for one that is not on offer."""
+        """Return (versions, rows) of the items on offer called `names`, in that order: version numbers, and indices
+        into the array of features.
+
+        Raise KeyError, with the name, for one that is not on offer."""
         try:
             rows = tuple(map(self._standing.__getitem__, names))
         except KeyError:
@@ -206,32 +225,38 @@ class Catalogue:
             return rows
 
     def numbers(self, rows: Sequence[int]) -> tuple[int, ...]:
-        """Return the versions in these rows."""
+        """Return the versions of the items in these `rows`, in that order."""
         return tuple(map(self._versions.__getitem__, rows))
 
     def called(self, rows: Sequence[int]) -> tuple[str, ...]:
-        """Return the names of the items in these rows."""
+        """Return the names of the items in these `rows`, in that order."""
         return tuple(map(self._names.__getitem__, rows))
 
     def called_at(self, versions: Sequence[int]) -> tuple[tuple[str, ...], Ints]:
-        """Return (names, rows) of the items with these versions."""
+        """Return (names, rows) of the items with these `versions`, in that order, whether or not they are on offer now.
+
+        Raise KeyError for a version that is not in the log."""
         rows = self._rows(versions)
         return tuple(map(self._names.__getitem__, rows)), np.array(rows, np.int64)
 
     def features(self, versions: Sequence[int]) -> Array:
-        """Return a copy of the features of the items with these versions (m, N)."""
+        """Return a copy of the features (m, N) of these m item `versions`; N is the number of features of an item."""
         return self.at(self.rows(versions))
 
     def at(self, rows: Ints) -> Array:
-        """Return a copy of the features in these rows (m, N)."""
+        """Return a copy of the features (m, N) in these `rows` (m,), where N is the number of features of an item."""
         return self.whole(rows)[:, :-1]
 
     def whole(self, rows: Ints) -> Array:
-        """Return a copy of the features in these rows with a column of zeros behind them (m, N + 1)."""
+        """Return a copy of the features in these `rows` (m,) as an array (m, N + 1).
+
+        The last column is 0; the caller fills it with its own score of each item."""
         return self._features.take(rows, axis=0)
 
     def rows(self, versions: Sequence[int]) -> Ints:
-        """Return the rows of the items with these versions (m,). A version never changes, and neither does its row."""
+        """Return the rows (m,) of the items with these `versions`, in that order, whether or not they are on offer now.
+
+        A version keeps its row as long as the catalogue lives. Raise KeyError for a version that is not in the log."""
         return np.array(self._rows(versions), np.int64)
 
     def _rows(self, versions: Sequence[int]) -> list[int]:
@@ -244,7 +269,8 @@ class Catalogue:
             return [self._place[version] for version in versions]
 
     def _keep(self, event: Event) -> None:
-        """Keep the version that an item event brings. Others read at the same time, so its row is published last."""
+        """Store the features of the item version that an item event brings. Other threads read meanwhile, so its row is
+        published last."""
         with self._lock:
             if event.seq not in self._place:
                 self._add(event)

@@ -1,11 +1,12 @@
-"""A loop: a learner that is taught in production, its log, and the fold between them.
+"""A loop: a learner that is taught in production, its log, and the model that the log folds to.
 
     decide -> show -> feedback -> decide better; undo, roll back, forget, evaluate, explain
 
-The log is the truth (`heedful.loop.log`). The model is the fold of its feedback, in the log's order and without what
-was undone. Every change is written first: a group of events is committed, then folded, then answered. Readers decide
-from the state that was published after the last group. The file is long because `Loop` is the public interface, one
-method for each thing that can be asked of a loop, nearly all of them with the work elsewhere.
+The log is the truth (`heedful.loop.log`). The model is what the learner makes of the feedback in the log, one piece
+after another in the log's order (a fold), without what was undone. Every change is written first: a group of events is
+committed, then learned, then answered. Readers decide from the state that was published after the last group. The file
+is long because `Loop` is the public interface, one method for each thing that can be asked of a loop, nearly all of
+them with the work elsewhere.
 """
 
 from __future__ import annotations
@@ -48,33 +49,39 @@ T = TypeVar("T")
 
 
 class Forgotten(NamedTuple):
-    """The result of forgetting a person."""
+    """The result of `Loop.forget`: what was erased of a person, and what could not be."""
 
     events: int
-    """how many events were erased: decisions for the person, answers to them, undos of these"""
+    """how many events were erased: decisions for the person, feedback on them, undos of that feedback"""
     exports: tuple[str, ...]
-    """files that exports wrote, out of the loop's reach: they may still hold the person's events"""
+    """paths of files that exports wrote earlier; they may still hold the person's events, and the loop cannot change
+    them"""
     version: int
+    """the version of the model without the person"""
     erased: bool = True
-    """whether nothing of the person is left on the disk; False while another process is reading"""
+    """whether no bytes of the person's events are left in the loop's files; False while another process is reading"""
 
 
 class RolledBack(NamedTuple):
-    """The result of a rollback."""
+    """The result of `Loop.rollback`: the answer to the event, and how much feedback it changed."""
 
     answer: Answer
+    """what became of the rollback as an event: applied, or duplicate if its id was in the log"""
     to: int
-    """the version that was gone back to; the model equals it bit for bit if `forgotten` is 0"""
+    """the version that the model went back to; the model equals it bit for bit if `forgotten` is 0"""
     left_out: int
     """how many pieces of feedback counted before the rollback and no longer do"""
     restored: int
-    """how many count again, because they were undone or rolled back after that version"""
+    """how many pieces of feedback count again: they were undone or rolled back after version `to`"""
     forgotten: int
-    """how many people were forgotten after that version; they stay forgotten"""
+    """how many people were forgotten after version `to`; they stay forgotten"""
 
 
 class Unerased(TimeoutError):
-    """A person was forgotten, but the bytes are still on the disk, because another process is reading."""
+    """Raised by `Loop.forget`: the person is forgotten, but their bytes are still on the disk, as another process is
+    reading.
+
+    `forgotten` holds what `Loop.forget` would have returned."""
 
     def __init__(self, told: str, forgotten: Forgotten) -> None:
         super().__init__(told)
@@ -106,15 +113,16 @@ class Loop:
         crosses: Sequence[tuple[str, str]] = (),
         query_features: Encoding | None = None,
     ) -> Loop:
-        """Create a loop in the new folder `path`, with `items` on offer: one mapping each, or a data frame.
+        """Create a loop in the new folder `path`, with `items` on offer: one mapping for each item, or a data frame.
 
         `encoding` turns the attributes of an item into features (`heedful.infer` finds one), `context` those of a
         request; `crosses` are pairs (context column, item column) whose products are features too. `query_features`
         declares what a request says of each candidate, such as a search score (`heedful.declare` makes it): candidates
         are then {"id": ..., "bm25": 12.7}, where the id names an item on offer. `learner` names the learner, with
         parameters: "second-order:epsilon=0.1", "averaged-prank:n_ranks=5", "FILE.py:Class". The kind of feedback
-        follows from the settings, such as `Settings(ratings=(1, 5))`, or else from the learner; each kind has a default
-        learner. A kind that knows items by number needs no `encoding`. All of this is fixed for the life of the loop.
+        (corrections and clicks, grades, ratings or choices) follows from the settings, such as
+        `Settings(ratings=(1, 5))`, or else from the learner; each kind has a default learner. A kind whose learners
+        know items by number, not by features, needs no `encoding`. All of this is fixed for as long as the loop exists.
 
         Raise FileExistsError if the folder exists, and ValueError, naming the field, if something makes no sense;
         nothing is created then.
@@ -153,8 +161,9 @@ class Loop:
     def open(cls, path: str | Path, *, learner: str | None = None) -> Loop:
         """Open the loop in the folder `path`.
 
-        A learner of your own (FILE.py:Class) has to be named again, as a log does not say what code to run. Raise
-        LookupError if it is not, FileNotFoundError if there is no loop, and ValueError if the log is damaged.
+        `learner` is needed only for a learner of your own (FILE.py:Class), which has to be named again, as a log does
+        not say what code to run. Raise LookupError if it is not, FileNotFoundError if there is no loop, and ValueError
+        if the log is damaged.
         """
         return cls(path, learner)
 
@@ -163,7 +172,9 @@ class Loop:
         self.rest_on(Projection(self.path, learner))
 
     def rest_on(self, projection: Projection) -> None:
-        """Use `projection` for all that follows."""
+        """Replace the log and model behind this loop: from now on it reads and writes through `projection`.
+
+        For a dry run with a projection that writes nothing. The earlier projection is not closed."""
         self.projection = projection
         self.settings, self.learner = projection.settings, projection.learner
         self.decider, self.feedback_reader = Decider(projection), FeedbackReader(projection)
@@ -187,51 +198,55 @@ class Loop:
 
     @property
     def version(self) -> int:
-        """the version of the model: the sequence number of the last event that it is made of"""
+        """the version of the model: the sequence number of the last event that it was made of"""
         return self.projection.published.version
 
     @property
     def manifest(self) -> Manifest:
-        """what the loop was created with"""
+        """what the loop was created with: learner, encodings and settings"""
         return self.projection.manifest
 
     @property
     def facts(self) -> dict[str, Any]:
-        """what only a loop of this kind was created with, by name, such as `{"grades": 5}`"""
+        """what a loop has only because of its kind of feedback, by name as JSON: {"grades": 5} for 5 grades,
+        {"ratings": [1, 5]}, {"choices": "best"}; {} for corrections and clicks"""
         return self.projection.interaction.facts()
 
     @property
     def feature_names(self) -> list[str]:
-        """the names of the features as the learner sees them (N); the caller's score, if it is one, is the last"""
+        """the names of the N features as the learner sees them; in a loop that orders candidates by features, the last
+        is the caller's score"""
         return self.projection.interaction.names
 
     @property
     def notes(self) -> list[str]:
-        """warnings for the person who runs the loop: a snapshot that could not be used, code that changed, a failed
-        lesson"""
+        """warnings for the person who runs the loop, such as a snapshot that could not be used, code that has changed
+        since the loop was made, or feedback that the learner failed on"""
         return self.projection.notes
 
     @property
     def unknown(self) -> Counter[str]:
-        """how often categories came that the encoding does not know, by "column=value", since the loop was opened"""
+        """how often values came that the encoding has no category for, by "column=value", since the loop was opened"""
         return self.projection.requests.unknown
 
     @property
     def caveats(self) -> list[str]:
-        """sentences on what the settings make impossible to prove, on weights that have overflown, and on feedback that
-        changes nothing; empty if there is nothing to say"""
+        """sentences that warn of what the loop cannot do as it is: what its settings make impossible to measure,
+        weights that are not finite any more (`overflown`), feedback that changes no prediction (`unmoved`); [] if
+        nothing is wrong"""
         found = [*self.projection.interaction.caveats(), self.overflown, self.unmoved]
         return [told for told in found if told]
 
     @property
     def unmoved(self) -> str:
-        """sentences saying that no feedback changed the model, why, and what would; "" if some did or there is
-        little"""
+        """sentences saying that no feedback so far has changed a prediction, why, and what feedback would; "" if some
+        has, or if there are fewer than 20 pieces of feedback"""
         return describe_unmoved(self.projection)
 
     @property
     def overflown(self) -> str:
-        """a sentence saying that the weights have overflown, and what to do; "" if they have not"""
+        """a sentence saying that the learner's numbers are not finite or too large to predict with, and what to do; ""
+        if they are fine"""
         return self.projection.interaction.describe_overflow(
             self.projection.model, self.projection.reading(None)[0].shared
         )
@@ -239,10 +254,11 @@ class Loop:
     # ------------------------------------------------------------------------ items
 
     def put_items(self, items: Iterable[Mapping[str, Any]] | Frame) -> int:
-        """Put items on offer, new or changed, one mapping each or a data frame, and return how many were. An item with
-        the attributes that it has already is not put again.
+        """Put items on offer, new or changed, one mapping of attributes each or a data frame, and return how many were
+        put.
 
-        Raise ValueError, naming the item and the field, if one cannot be encoded; none is put then.
+        An item that is on offer with the same attributes is not put again. Raise ValueError, naming the item and the
+        field, if one cannot be encoded; none is put then.
         """
         rows = check_rows("items", items)
         self.projection.catch_up()  # what another process put is what these change
@@ -277,10 +293,10 @@ class Loop:
         return event is not None and event.id.startswith(f"{digest}-")
 
     def withdraw(self, name: str | int) -> bool:
-        """Take an item off offer and return whether it was on offer.
+        """Take the item `name` off offer, so that it is no candidate any more; return whether it was on offer.
 
-        Features learned from it stay learned. What a kind learns of an item by its number alone, as ratings do, goes
-        with it, and begins again if it is put back.
+        What was learned about its features stays. Where ratings are learned by item, what was learned about the item is
+        removed, and starts from nothing if the item is put back.
         """
         self.projection.catch_up()
         version = self.projection.catalogue.current.get(records.check_id("name", name))
@@ -291,7 +307,7 @@ class Loop:
 
     @property
     def items(self) -> list[str]:
-        """the names of the items on offer"""
+        """the names of the items on offer, in the order in which they were put on offer"""
         return [name for name, _ in self.projection.catalogue.on_offer()]
 
     # ------------------------------------------------------------------------ deciding
@@ -309,16 +325,19 @@ class Loop:
         repeats: bool | None = None,
         strict: bool | None = None,
     ) -> Decision:
-        """Return what to show, best first. It is logged before it is returned, with the probability of showing just
-        that.
+        """Return what to show, best first. The decision is logged before it is returned, with the probability of
+        showing just that list.
 
         `candidates` are names of items on offer (None: all), mappings with attributes of their own, or an array of
-        features (m, N) whose names are "0", "1", ...; they come in the caller's order, which is shown until something
-        was learned. `prior` is the caller's own score, by name or in the order of the candidates; `show` is how many
-        will be seen. The same `id` again returns the same decision. A `deferred` decision counts as shown only once it
-        is activated. The field `predicted` holds the prediction for each item shown. In kinds that know items by
-        number, candidates are names, and items that the person is done with are left out unless `repeats` is true
-        (None: the loop's setting). docs/loops.md says how many are shown, and where, if `show` is None.
+        features (m, N) of m candidates with the N features of the loop's encoding, which are then called "0", "1", ...;
+        they come in the caller's order, which is shown until something was learned. `prior` is the caller's own score,
+        by name or in the order of the candidates; `show` is how many will be seen. `person` is whom the list is for,
+        `context` describes the request, in the columns of the loop's encoding of contexts. The same `id` again returns
+        the same decision. A `deferred` decision counts as shown only once it is activated. The field `predicted` holds
+        the prediction for each item shown. In kinds of feedback whose learners know items by number (ratings,
+        comparisons), candidates are names, and what the person has rated or compared already is left out unless
+        `repeats` is true (None: the loop's setting). docs/loops.md says how many are shown, and where, if `show` is
+        None.
 
         A request is never refused for its items: one that is not on offer keeps the place that `prior` gives it, or
         comes last, and is reported in `unknown`; a name that comes twice counts once; no candidates make an empty list.
@@ -360,11 +379,11 @@ class Loop:
         strict: bool | None = None,
     ) -> tuple[str, ...]:
         """Return the names of all candidates, best first by the current model: the order that `decide` shows if it
-        neither explores nor leaves the list to the control.
+        neither draws at random nor shows a control list (the caller's own order).
 
         Nothing is drawn or logged, and the report is unaffected: use it for previews and offline evaluation. Feedback
-        needs a decision, made by `decide` or told by `record`. The arguments and errors are those of `decide`; items
-        that the person is done with are included. A learner without predictions keeps the order of the candidates. In a
+        needs a decision, made by `decide` or `record`. The arguments and errors are those of `decide`; items that the
+        person has answered already are included. A learner without predictions keeps the order of the candidates. In a
         loop of comparisons, `standing` gives the uncertainty, too.
         """
         return self.ranking(candidates, person=person, context=context, prior=prior, strict=strict).ranking
@@ -378,7 +397,8 @@ class Loop:
         prior: Any = None,
         strict: bool | None = None,
     ) -> Ranking:
-        """Return what `rank` returns with the version of the model and the candidates that are not on offer."""
+        """Return what `rank` returns, together with the version of the model and the candidates that are not on
+        offer."""
         request, state, own = self._look(candidates, person, context, prior, strict)
         from heedful.loop.ranking import ranking
 
@@ -392,10 +412,11 @@ class Loop:
         context: Mapping[str, Any] | None = None,
         prior: Mapping[str, float] | Sequence[float] | None = None,
     ) -> dict[str, ItemPrediction]:
-        """Return the model's prediction for each candidate, by name, best first. A decision that shows them has the
-        same in `predicted`.
+        """Return the model's prediction for each candidate, by name, best first: a grade, a rating or a probability of
+        being chosen, with its standard deviation where the learner has one.
 
-        Raise ValueError if this kind of loop, or its learner, predicts nothing. Nothing is logged.
+        The arguments are those of `decide`. A decision that shows these candidates has the same values in `predicted`,
+        rounded. Nothing is logged. Raise ValueError if this kind of loop, or its learner, predicts nothing.
         """
         request, state, own = self._look(candidates, person, context, prior)
         interaction, model = self.projection.interaction, self.projection.model
@@ -405,10 +426,11 @@ class Loop:
         return {request.called[j]: found[j] for j in interaction.order(model, state.shared, own, request.x).tolist()}
 
     def standing(self, person: str | None = None, *, people: Sequence[str] | None = None) -> Standings:
-        """Return the ranking of all items in a loop of comparisons, with its uncertainty, whether that is enough to
-        stop, and about how many questions are left: for `person`, for some `people` together, or for all.
+        """Return the ranking of all items in a loop of comparisons, with its uncertainty, whether that is small enough
+        to stop asking, and about how many questions are left.
 
-        Raise ValueError in a loop of another kind, or with fewer than two items on offer. Nothing is logged.
+        It is for one `person`, for several `people` together, or for everybody if neither is given. Nothing is logged.
+        Raise ValueError in a loop of another kind, or with fewer than two items on offer.
         """
         person = None if person is None else records.check_id("person", person)
         if person is not None and people is not None:
@@ -419,7 +441,8 @@ class Loop:
     def _look(
         self, candidates: Any, person: Any, context: Any, prior: Any, strict: bool | None = True
     ) -> tuple[Request, PublishedState, Person | None]:
-        """Return (request, published state, the person's state) for a question that is not logged."""
+        """Return (request, published state, the person's own state or None) for a question that is not logged; the
+        arguments are those of `decide`."""
         person = None if person is None else records.check_id("person", person)
         request = self._reread(lambda looked: self.decider.parse(candidates, context, prior, None, strict, looked))
         return request, *self.projection.reading_of(request.x, person)
@@ -446,10 +469,13 @@ class Loop:
         time: int | str | None = None,
         strict: bool | None = None,
     ) -> Decision:
-        """Log a decision that another system made, so that feedback on it teaches.
+        """Log a decision that another system made, so that feedback on it can be learned from, and return it.
 
-        `time` is in microseconds since 1970, or a text such as 2026-01-31T12:00:00Z. Items that are not on offer are
-        noted as unknown or, if `strict`, refused as in `decide`.
+        `candidates`, `person`, `context` and `prior` are those of `decide`; `shown` are the names of the candidates
+        that were shown, best first. `id` identifies the decision: sent again, it is logged once. `probability` is that
+        of showing just this list, above 0 and up to 1, None if it is unknown; `time` is when it was shown, in
+        microseconds since 1970 or as a text such as 2026-01-31T12:00:00Z, None for now. Items that are not on offer are
+        noted as unknown or, if `strict`, refused as in `decide`. Raise ValueError, naming the field, on bad input.
         """
         draft = self._reread(
             lambda looked: self.decider.read_record(
@@ -469,7 +495,11 @@ class Loop:
         return self.decider.decision_of(draft, answer)
 
     def activate(self, decision: str, *, time: int | str | None = None) -> Answer:
-        """Note that a deferred decision was shown."""
+        """Note in the log that a deferred decision was shown, at `time` (None: now), and return what became of that
+        event.
+
+        `decision` is its id; `time` is in microseconds since 1970, or a text such as 2026-01-31T12:00:00Z. Only then is
+        feedback on the decision taken. An id that is not in the log is answered with `rejected`."""
         id = records.check_id("decision", decision)
         known = self.projection.find_decision(id)
         if known is None:
@@ -502,10 +532,11 @@ class Loop:
         return outcome
 
     def feedback_many(self, events: Iterable[Mapping[str, Any]]) -> list[Answer]:
-        """Learn from many events, {"decision": ..., "id": ..., "clicks": [...]} each, in one commit, and return an
-        answer for each.
+        """Learn from many events, {"decision": ..., "id": ..., "clicks": [...]} each, in one commit; return the answers
+        in order.
 
-        An event that is no feedback is answered with `rejected` and the reason; the others are taken.
+        An event that is no feedback, or does not fit its decision, is answered with `rejected` and the reason; the
+        others are taken. Raise ValueError if `events` is not a sequence of objects.
         """
         return self._submit(self.feedback_reader.read_many(events))
 
@@ -522,9 +553,10 @@ class Loop:
     # ------------------------------------------------------------------------ undoing, forgetting
 
     def undo(self, event: str, *, id: str | None = None) -> Answer:
-        """Take the feedback with the id `event` back: the model becomes the one that never saw it, bit for bit. `id` is
-        the id of the undo itself: sent again it counts once. Return what became of it; feedback that is not in the log
-        is rejected, with the reason."""
+        """Take back the feedback with the id `event`: the model becomes the one that never saw it, bit for bit.
+
+        `id` is the id of the undo itself: sent again it counts once. Return what became of the undo; one of feedback
+        that is not in the log is rejected, with the reason."""
         event = records.check_id("event", event)
         undo_id = f"undo-{event}" if id is None else records.check_id("id", id)
         if len(undo_id) > records.LONGEST_ID:
@@ -539,8 +571,8 @@ class Loop:
         return answer
 
     def rollback(self, to: int, *, id: str | None = None, reason: str = "") -> RolledBack:
-        """Go back to version `to` of the model, in one event: the fold leaves out all feedback, undos and rollbacks
-        after it.
+        """Go back to version `to` of the model, in one event: from now on the model leaves out all feedback, undos and
+        rollbacks after that version.
 
         The model becomes the one of that version, bit for bit, and learns on from there. Nothing is deleted, so the
         version just before the rollback can be gone back to in the same way. People who were forgotten since stay
@@ -597,7 +629,10 @@ class Loop:
             return gone
 
     def finish_forgetting(self) -> None:
-        """Remove the bytes of forgotten people that are left on the disk, if there are any."""
+        """Remove the bytes of forgotten people that are still on the disk, if there are any, from the log and the
+        snapshots.
+
+        Raise TimeoutError if another process is reading the log."""
         projection = self.projection
         with projection.turn:
             if projection.log.unfinished():
@@ -608,29 +643,30 @@ class Loop:
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: str) -> Explanation:
-        """Return why the first item of a decision stood first: what put it there, its prediction, and which feedback
-        moved that.
+        """Return why the first item of a decision stood first: the part of each feature in its lead, its prediction,
+        and which feedback moved that.
 
-        The explanation is of the model that made the decision, so the log is folded up to there. Raise LookupError if
-        there is no such decision.
+        `decision` is the id. The explanation is of the model that made the decision, so the log is folded again up to
+        there. Raise LookupError if there is no such decision, or if it showed nothing that was on offer.
         """
         from heedful.loop.explain import explain
 
         return explain(self.projection, records.check_id("decision", decision))
 
     def evaluate(self, *learners: str, alpha: float = 0.05) -> Evaluation:
-        """Return what the log says about the loop's own learner and others, such as "second-order:epsilon=0.1", and how
-        sure that is: each predicts every answer before it learns from it. "NAME@VERSION" is frozen at that version.
+        """Return how well the loop's own learner and other `learners` would have predicted the answers in the log, with
+        intervals.
 
-        Each interval misses with probability `alpha` at most. Raise ValueError if there is no such learner, if it does
-        not fit the loop, or if it fails on the log."""
+        Each is a name with parameters, such as "second-order:epsilon=0.1", and predicts every answer before it learns
+        from it; "NAME@VERSION" stops learning after that version. Each interval misses with probability `alpha` at
+        most. Raise ValueError if there is no such learner, if it does not fit the loop, or if it fails on the log."""
         from heedful.loop.evaluate import evaluate
 
         return evaluate(self.projection, learners, alpha)
 
     def report(self, last: int = 10_000) -> Report:
-        """Return what the loop learned, measured over its newest `last` decisions: learned lists against control lists,
-        and the quality of the feedback.
+        """Return how well the loop does, measured over its newest `last` decisions: learned lists against control lists
+        (the caller's own order), the accuracy of predictions, and the quality of the feedback.
 
         Raise ValueError, naming the field, on bad input, or if the folder holds a simulation.json that makes no sense.
         """
@@ -646,9 +682,9 @@ class Loop:
         """Return the newest pieces of feedback in words and by name, the newest first, including those that were
         undone.
 
-        At most `limit` are returned, of `person` or of all; `before` is a sequence number for the next page, that of
-        the last one on this page. The log is read from its end, no further than needed. Raise ValueError, naming the
-        field, on bad input.
+        At most `limit` are returned, of `person` or of everybody; those with sequence number `before` or later are left
+        out, so that the `seq` of the last one on a page gives the next page. The log is read from its end, no further
+        than needed. Raise ValueError, naming the field, on bad input.
         """
         from heedful.loop.history import lessons
 
@@ -660,31 +696,36 @@ class Loop:
 
     @property
     def weights(self) -> dict[str, float]:
-        """the weight of each feature, by name, for everybody without a state of their own; the caller's score comes
-        last"""
+        """the weight of each feature by name, in the state that all people share; the caller's score, where it is a
+        feature, comes last"""
         return self.weights_of(None)
 
     def weights_of(self, person: str | None) -> dict[str, float]:
-        """Return the weight of each feature for a person, by name, including what is learned of that person alone; the
-        caller's score comes last. Return {} if what is learned is no direction of features."""
+        """Return the weight of each feature by name for one person, including what was learned of that person alone;
+        None for the weights that all share.
+
+        The caller's score, where it is a feature, comes last. Return {} if the learner has no weights, one for each
+        feature."""
         state, own = self.projection.reading(None if person is None else records.check_id("person", person))
         return dict(zip(self.feature_names, self.projection.model.effective(state.shared, own).tolist()))
 
     # ------------------------------------------------------------------------ keeping
 
     def snapshot(self) -> Path:
-        """Write the model to a file in the loop's folder, for the next start, and return its path. Raise OSError if it
-        cannot be written, and ValueError if the learner failed on a lesson, which is missing in the model."""
+        """Write the model to a file in the loop's folder, which the next start begins from, and return the file's path.
+
+        Raise OSError if it cannot be written, and ValueError if the model lacks feedback that the learner failed on."""
         return self.projection.snapshot()
 
     def note_export(self, path: str | Path) -> None:
-        """Note in the log that its events were written to a file ("-" for stdout), which forgetting cannot reach."""
+        """Note in the log that its events were written to the file `path` ("-" for stdout): forgetting a person cannot
+        reach it."""
         payload = records.encode({"path": "-" if str(path) == "-" else str(Path(path).absolute())})
         self.projection.submit(
             [PendingEvent(Event(0, "export", records.new_id(), now(), None, None, self.version, payload))]
         )
 
     def verify(self) -> list[str]:
-        """Return what is wrong with the log and the model, in words; [] if nothing is. The whole log is folded
+        """Return what is wrong with the log and the model, a sentence each; [] if nothing is. The whole log is folded
         again."""
         return self.projection.verify()

@@ -1,5 +1,7 @@
-"""What the models of all interactions share: the state of one person, and a decision with its arrays. Each interaction
-has its model in its own module `model`."""
+"""What the models of all kinds of feedback share: the state of one person, and a decision with its arrays.
+
+Each interaction (`heedful.loop.interactions`, one for each kind of feedback) has its own model in its module `model`.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +13,30 @@ from heedful.loop.records import DecisionRecord
 
 
 class Person(NamedTuple):
-    """The state of one person, with the number of lessons that it is made of and the version of the model it came
-    with."""
+    """The state that is learned for one person in addition to the state that all people share."""
 
     state: Any
+    """what is learned for this person alone, such as weights of their own, a shift of the score, or, in kinds that keep
+    all people in shared arrays, the person's index there"""
     lessons: int
+    """how many lessons (training steps from feedback) of this person it is made of"""
     since: int
+    """the version of the shared state (a sequence number in the log) that this state needs: readers wait until a shared
+    state of at least that version is published"""
 
 
 def own_state(people: Mapping[str, Person], name: str | None) -> Person | None:
-    """Return the state of the person `name`; None if there is none, or `name` is None."""
+    """Return the entry of `people` for the person `name`; None if there is none, or if `name` is None."""
     return people.get(name) if name is not None else None
 
 
 class Context(NamedTuple):
-    """A decision with its arrays: its record, and either the features of its candidates (m, N), with the caller's score
-    last, or the numbers of its items (m,)."""
+    """A logged decision with its arrays: what a model needs to learn from feedback on it."""
 
     record: DecisionRecord
+    """the decision as the log keeps it"""
     x: Floats
+    """the m candidates as the learner sees them: features (m, N) with the caller's score in the last column or, in
+    kinds that know items by number, the numbers of the items (m,)"""
     person: str | None
+    """whom the decision was for; None for nobody in particular"""

@@ -1,4 +1,5 @@
-"""The order in which a model ranks candidates now, without a decision: nothing is drawn, left out or logged."""
+"""The order in which the current model ranks candidates, without making a decision: nothing is drawn at random, left
+out or logged."""
 
 from __future__ import annotations
 
@@ -10,19 +11,21 @@ from heedful.loop.request import Request
 
 
 class Ranking(NamedTuple):
-    """All candidates, best first."""
+    """All candidates of a request, ordered best first by the current model."""
 
     ranking: tuple[str, ...]
-    """the names of the candidates"""
+    """the names of the candidates, best first"""
     version: int
-    """the version of the model"""
+    """the version of the model: the sequence number of the last event that it was made of"""
     unknown: tuple[str, ...] | None = None
-    """the names of candidates that are not on offer; None if all are"""
+    """the names of candidates that are not items on offer; None if all are"""
 
 
 def ranking(projection: Projection, state: PublishedState, own: Person | None, request: Request) -> Ranking:
-    """Return the candidates of `request`, best first, for the person with the state `own`; for everybody if it is
-    None."""
+    """Return the candidates of `request`, best first by the published `state`, and for one person if `own` is given.
+
+    `projection` is the loop's log with its model; `own` is the person's own state, None for nobody in particular.
+    Candidates that are not on offer keep the places that the caller's score gives them, or come last."""
     m, strangers = len(request.x), request.strangers
     places = projection.interaction.order(projection.model, state.shared, own, request.x).tolist() if m else []
     order = [request.called[j] for j in places]

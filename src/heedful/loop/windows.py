@@ -1,4 +1,4 @@
-"""Windows of a report: a series over time is cut into parts of about the same size."""
+"""Windows of a report: cut a series over time into parts of about the same size."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ WINDOWS, LEAST = 100, 10
 
 
 def windows(n: int) -> list[tuple[int, int]]:
-    """Return (first, one after the last) of each window of a series of n values, in order; [] for n = 0."""
+    """Return (start, end) of each window of a series of `n` values, in order, `end` exclusive; [] for n = 0."""
     count = min(WINDOWS, max(n // LEAST, min(n, 1)))
     return list(pairwise(np.linspace(0, n, count + 1).astype(int).tolist()))
