@@ -1,4 +1,4 @@
-"""Three views of a comparison table for inference: rows of pairwise comparisons, counts of wins, a graph of items."""
+"""Three views of a comparison table for inference: rows of pairwise comparisons, a matrix of wins, a graph of items."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 MOST_ROWS = 400
-"""The greatest number of rows of one answer: that of a tier of 20 items over another of 20, or of 28 items that tie."""
+"""The greatest number of pairwise comparisons (rows) that one answer may imply: 20 items above 20 others are 400 rows,
+28 items that all tie are 378.
+"""
 
 
 def pairwise_rows(choices: ComparisonTable) -> PairRows:
-    """Return the table as rows of pairwise comparisons.
+    """Return the judged answers of a table as rows of pairwise comparisons; "cannot judge" gives no row.
 
-    Equal answers of a person are one row, whichever item stood first. Raise ValueError if one answer would have more
-    than MOST_ROWS rows.
+    An answer about two items is one row of group -1; identical ones of a person are merged into one row, whose `times`
+    is their number, whichever item was shown first. A ranking, best-of-k answer or tie of more than two items gives
+    several rows with a group number of their own: each item of a tier beats each of the next tier; a single tier ties
+    all its items. Raise ValueError if one answer would have more than MOST_ROWS rows.
     """
     (whose, pairs, equal, counts, _), rest = _of_two(choices)
     alone = pair_rows(np.empty((0, 2)))
@@ -51,9 +55,7 @@ def pairwise_rows(choices: ComparisonTable) -> PairRows:
 
 
 def _of_two(choices: ComparisonTable) -> tuple[PairRows, list[Comparison[int]]]:
-    """Return the judged answers about two items as rows, one for each entry, and the judged answers about more
-    items.
-    """
+    """Return the judged answers about two items as rows, one for each table entry, and the entries about more items."""
     rows, rest = [], []
     for each in choices.comparisons:
         if each.judged:
@@ -69,7 +71,12 @@ def _of_two(choices: ComparisonTable) -> tuple[PairRows, list[Comparison[int]]]:
 
 
 def win_counts(choices: ComparisonTable, tie: float = 0.5) -> Array:
-    """Return how often item i was placed above item j (n x n); a tie of two counts as `tie` wins of each."""
+    """Return an (n, n) matrix: how often item i (row) was placed above item j (column) in the n items of the table.
+
+    Answers "cannot judge" are left out. In a ranking each item wins against all items of all later tiers. An answer
+    that all its items are equally good adds `tie` to both directions of each pair; items that merely share a tier of a
+    longer ranking add nothing.
+    """
     n = len(choices.items)
     (_, pairs, equal, times, _), rest = _of_two(choices)
     better, worse = pairs.T
@@ -89,7 +96,7 @@ def win_counts(choices: ComparisonTable, tie: float = 0.5) -> Array:
 
 
 def answer_counts(choices: ComparisonTable) -> Array:
-    """Return how many answers compare each item with others (n,)."""
+    """Return for each of the n items how many judged answers it occurs in (n,), counting repeated answers."""
     n = len(choices.items)
     (_, pairs, _, times, _), rest = _of_two(choices)
     better, worse = pairs.T
@@ -102,10 +109,10 @@ def answer_counts(choices: ComparisonTable) -> Array:
 
 
 def connected_parts(compared: npt.NDArray[np.bool_]) -> Ints:
-    """Return the connected component of each item (n,) in the graph of comparisons (n x n), numbered by its first
-    item.
+    """Return the connected component of each of n items (n,), in the graph whose edges are compared pairs.
 
-    Items in different components were never compared, not even by way of others.
+    `compared` (n, n): whether the items of row and column were compared; either direction suffices. Components are
+    numbered from 0 in the order of their first item. No chain of comparisons links items of different components.
     """
     from scipy.sparse.csgraph import connected_components
 
@@ -117,9 +124,10 @@ def connected_parts(compared: npt.NDArray[np.bool_]) -> Ints:
 
 
 def shortest_cycle(beats: npt.NDArray[np.bool_]) -> list[int]:
-    """Return a shortest cycle of items in which each beats the next and the last beats the first, or [].
+    """Return item numbers of a shortest cycle, in which each beats the next and the last beats the first; [] if there
+    is none.
 
-    `beats` (n x n): whether the row's item beats the column's.
+    `beats` (n, n): whether the item of the row beats the item of the column.
     """
     from scipy.sparse.csgraph import connected_components
 

@@ -1,4 +1,6 @@
-"""Warnings about answers, in words: contradictions and cycles, one-sided answering, items that were never compared."""
+"""Warnings about answers, in words: contradictions, cycles, always choosing one side, items that were
+never compared.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +21,27 @@ from heedful.inference.gp.response_noise import PRIOR
 Array = npt.NDArray[np.float64]
 
 RARE = 1e-3
-"""A habit of one side is reported if chance would produce one as strong in any of the people with less probability."""
+"""The significance level, over all people together, at which a person's preference for one side is reported."""
 
 MAJORITY = 0.05
-"""A majority is significant if a fair coin would show as many heads with less probability."""
+"""The one-sided significance level at which more than half of the answers about a pair count as a majority."""
 
 ENOUGH, LITTLE = 20, 1.0
-"""The answers of one person, if at least ENOUGH, are called random if their log evidence exceeds that of coins by less
-than LITTLE."""
+"""With a single person: if there are at least ENOUGH answers, and the model explains them better than coin tosses by
+less than LITTLE in log evidence, they are called random.
+"""
 
 SETTLED = 1e-3
 FEW = 5
-"""The greatest number of people or pairs that a remark names; the others are counted."""
+"""The greatest number of people, pairs or groups that a warning names; it gives only the number of the others."""
 
 
 class Remark(NamedTuple):
-    """A warning to read before trusting a ranking, with the people and items it concerns."""
+    """A warning about the answers behind a ranking.
+
+    `kind`: a code such as "contradiction" or "side"; `message`: the text to show; `people`, `items`: the names that it
+    is about.
+    """
 
     kind: str
     message: str
@@ -43,9 +50,10 @@ class Remark(NamedTuple):
 
 
 def remarks(found: Estimate, X: Array | None = None, person: int | None = None) -> list[Remark]:
-    """Return all warnings about the answers of `found`, and about items with features X (n x d).
+    """Return all warnings about the answers and items of an estimate `found`.
 
-    With `person`, those about the answers of this person alone.
+    `X` (n, d): features of the n items, to find items that have the same. With `person` (a number), warnings about
+    people are restricted to this person, and the check for cycles of majorities is left out.
     """
     choices = found.choices
     of_all = win_counts(choices)
@@ -106,7 +114,10 @@ def _similar_items(choices: ComparisonTable, X: Array | None) -> list[Remark]:
 
 
 def _majority_cycle(choices: ComparisonTable, of_all: Array) -> list[Remark]:
-    """Warn of a cycle of majorities, each of which is significant."""
+    """Return a warning if majorities form a cycle (a over b over c over a) and each is significant at level MAJORITY.
+
+    `of_all` (n, n): how often the item of the row was placed above that of the column.
+    """
     from scipy.special import bdtrc
 
     met = of_all + of_all.T
@@ -127,9 +138,10 @@ def _majority_cycle(choices: ComparisonTable, of_all: Array) -> list[Remark]:
 
 
 def sides(choices: ComparisonTable, person: int | None = None) -> list[Remark]:
-    """Warn of people who choose the left or the right side more often than chance allows.
+    """Return warnings about people who choose the left or the right item more often than chance allows.
 
-    Only plain choices whose sides are known count. With `person`, only this person is looked at.
+    Only choices between two items count whose sides are recorded, and no ties. With `person` (a number), people other
+    than this one are not reported. If all answers of all people are the same side, one warning says so instead.
     """
     people = len(choices.people)
     firsts, sided = np.zeros(people, np.int64), np.zeros(people, np.int64)
@@ -159,14 +171,16 @@ def sides(choices: ComparisonTable, person: int | None = None) -> list[Remark]:
 
 
 def _two_sided_p(k: int, n: int) -> float:
-    """Return two-sided binomial p-value of k heads in n tosses of a fair coin."""
+    """Return the two-sided p-value of k heads in n tosses of a fair coin."""
     from scipy.stats import binom
 
     return 1.0 if n == 0 else min(1.0, 2.0 * float(binom.cdf(min(k, n - k), n, 0.5)))
 
 
 def _random_answers(found: Estimate, person: int | None) -> list[Remark]:
-    """Warn of people who seem to answer at random; if nobody is named, of answers that seem random as a whole."""
+    """Return warnings about people who probably answer at random; with only one person, whether all answers look
+    random.
+    """
     from scipy.special import logit
 
     choices, random = found.choices, found.belief.noise.random
@@ -188,7 +202,7 @@ def _random_answers(found: Estimate, person: int | None) -> list[Remark]:
 
 
 def _contradictions(choices: ComparisonTable, person: int | None) -> list[Remark]:
-    """Warn of people who contradict themselves, by opposite answers or by a cycle."""
+    """Return warnings about people who contradict themselves: a over b and b over a, or a cycle of choices."""
     both, rounds, example = [], [], ""
     mine: dict[int, list[int]] = {}
     for at, each in enumerate(choices.comparisons):
@@ -221,14 +235,16 @@ def _contradictions(choices: ComparisonTable, person: int | None) -> list[Remark
 
 
 def _are_orders(choices: ComparisonTable) -> bool:
-    """Return whether the answers of a nameless person are orders of more than two items: then they are from many
-    people, who may differ.
+    """Return whether some answer ranks more than two items. Without names, such answers are taken for those of many
+    people, who may well differ: no contradiction is reported.
     """
     return any(sum(map(len, each.tiers)) > 2 for each in choices.comparisons)
 
 
 def _wins_of(choices: ComparisonTable, given: Sequence[int]) -> tuple[list[int], Array]:
-    """Return the items of some answers, and how often each was placed above each other."""
+    """Return the numbers of the k items in the answers `given` (indices of comparisons), and how often each was placed
+    above each other (k, k).
+    """
     chosen = [choices.comparisons[at] for at in given]
     items = sorted({item for each in chosen for tier in each.tiers for item in tier})
     place = {item: i for i, item in enumerate(items)}
@@ -237,7 +253,7 @@ def _wins_of(choices: ComparisonTable, given: Sequence[int]) -> tuple[list[int],
 
 
 def _uninformative_answers(choices: ComparisonTable) -> list[Remark]:
-    """Warn of answers that cannot judge, and of answers that nearly all find everything equally good."""
+    """Return warnings about answers "cannot judge", and about tables in which over 90 % of the answers are ties."""
     unsure = sum(each.times for each in choices.comparisons if not each.judged)
     equal = sum(each.times for each in choices.comparisons if each.judged and len(each.tiers) == 1)
     out = []

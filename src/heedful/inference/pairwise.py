@@ -13,22 +13,23 @@ from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
 Index = int | npt.NDArray[np.int64]
-"""A number of a person or an item, or an array of these."""
+"""The number of a person or an item, or an array of such numbers."""
 Selection = npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice
-"""Which rows: their indices, a mask, or a slice."""
+"""A choice of rows: an array of indices, a boolean mask, or a slice."""
 
 
 class PairRows(NamedTuple):
-    """The pairwise comparisons of people, as columns of p rows. An answer "cannot judge" has no row.
+    """A table of p pairwise comparisons as columns, the input of inference. An answer "cannot judge" has no row.
 
-    Rows with one `group` number (from 0) came in one answer, such as a ranking: the utility of each item was perceived
-    once in it, with noise of variance 1/2, which its rows share. Rows of group -1 stand alone.
+    Rows with the same `group` number (from 0) are parts of one answer, such as a ranking. The person perceived the
+    utility of each item once for the whole answer, with Gaussian noise of variance 1/2 an item, so the rows of a group
+    share this noise. A row of group -1 is an answer of its own, with independent noise.
     """
 
     user: Ints
-    """(p,) who answered, from 0"""
+    """(p,) the number of the person who answered, from 0"""
     pairs: Ints
-    """(p x 2) the items compared: the winner, the loser; in either order where they are equally good"""
+    """(p, 2) the numbers of the items compared: winner, loser; in any order if they are equally good"""
     equal: npt.NDArray[np.bool_]
     """(p,) whether the answer is a tie"""
     times: Array
@@ -44,9 +45,11 @@ class PairRows(NamedTuple):
 def pair_rows(
     pairs: npt.ArrayLike, times: npt.ArrayLike | None = None, equal: npt.ArrayLike = False, user: npt.ArrayLike = 0
 ) -> PairRows:
-    """Return independent rows (group -1) from pairs (p x 2), winner first.
+    """Return a table of independent comparisons (group -1) from `pairs` (p, 2) of item numbers, winner first.
 
-    `times`, `equal`, `user`: (p,), or one for all. Raise ValueError if an item is compared with itself.
+    `times` (how often each answer was given, by default once), `equal` (whether it is a tie) and `user` (the number of
+    the person) are (p,), or one value for all rows. The columns are copies. Raise ValueError if an item is compared
+    with itself.
     """
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
     p, same = len(pairs), pairs[:, 0] == pairs[:, 1]
@@ -62,14 +65,21 @@ def pair_rows(
 
 
 def one_answer(pairs: npt.ArrayLike, times: float = 1.0, user: int = 0, equal: npt.ArrayLike = False) -> PairRows:
-    """Return the rows of one answer that compares more than two items: they share noise. A single row is a choice."""
+    """Return the rows of a single answer that compares several items, such as a ranking: they form group 0.
+
+    `pairs` (p, 2): winner first; `equal`: (p,) or one value, whether a pair ties; `times`: how often the answer was
+    given; `user`: the number of the person. Rows of a group share their noise (`PairRows`). A single pair is a plain
+    choice and stays in group -1.
+    """
     alone = pair_rows(pairs, times, equal, user)
     return alone if alone.size < 2 else alone._replace(group=np.zeros(alone.size, np.int64))
 
 
 def best_of(items: Sequence[int], best: int, times: float = 1.0, user: int = 0) -> PairRows:
-    """Return the rows of the answer that `best` is the best of `items`: it beats each other item; those are not
-    compared.
+    """Return the rows of a best-of-k answer: `best` beats each of the other `items`, which are not compared with each
+    other.
+
+    `times`: how often the answer was given; `user`: the number of the person.
     """
     return one_answer([(best, i) for i in items if i != best], times, user)
 
@@ -77,11 +87,11 @@ def best_of(items: Sequence[int], best: int, times: float = 1.0, user: int = 0) 
 def order_rows(
     tiers: Sequence[int | Sequence[int]], times: float = 1.0, user: int = 0, *, equal: bool = False
 ) -> PairRows:
-    """Return the rows of a ranking, best first: each tier beats the next. Items of a tier are not compared or, with
-    `equal`, tie.
+    """Return the rows of one ranking in tiers, best first: each item of a tier beats each item of the next tier.
 
-    order_rows([3, 1, 2]) is a whole ranking, order_rows([3, [1, 2]]) the best of three, order_rows([[3, 1], [2]]) the
-    worst.
+    A tier is an item number or a sequence of them. Items of one tier are not compared with each other or, with `equal`,
+    tie. `times`: how often the answer was given; `user`: the number of the person. order_rows([3, 1, 2]) is a full
+    ranking, order_rows([3, [1, 2]]) says that 3 is the best of three, order_rows([[3, 1], [2]]) that 2 is the worst.
     """
     each = [[t] if isinstance(t, int | np.integer) else list(t) for t in tiers]
     apart = [(a, b) for up, down in pairwise(each) for a in up for b in down]
@@ -90,7 +100,9 @@ def order_rows(
 
 
 def concatenate(parts: Sequence[PairRows]) -> PairRows:
-    """Return several tables as one, in this order; groups are renumbered so that they stay distinct."""
+    """Return several tables as one, in the given order. Groups get new numbers, so that groups of different tables
+    differ.
+    """
     groups, free = [], 0
     for part in parts:
         groups.append(np.where(part.group >= 0, part.group + free, -1))
@@ -102,16 +114,18 @@ def concatenate(parts: Sequence[PairRows]) -> PairRows:
 
 
 def take_rows(rows: PairRows, at: Selection) -> PairRows:
-    """Return the rows `at` (an index array, slice or mask), in that order."""
+    """Return the rows selected by `at` (an array of indices, a boolean mask, or a slice), in that order; groups keep
+    their numbers.
+    """
     user, pairs, equal, times, group = rows
     return PairRows(user[at], pairs[at], equal[at], times[at], group[at])
 
 
 def merge_equal(rows: PairRows) -> PairRows:
-    """Merge the identical rows of each person into one row, whose `times` is their sum.
+    """Return the table with identical independent rows of a person merged into one row, whose `times` is their sum.
 
-    The items of a tie stand in rising order, so that a ~ b and b ~ a are identical. Rows of a group are kept unchanged,
-    at the end.
+    Items of a tie are put in rising order first, so that a ~ b and b ~ a are identical. Merged rows are sorted by
+    person and items; rows that belong to a group follow unchanged.
     """
     alone = rows.group < 0
     pairs = np.where(rows.equal[:, None], np.sort(rows.pairs, axis=1), rows.pairs)[alone]

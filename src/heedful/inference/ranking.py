@@ -1,6 +1,6 @@
-"""Rank items from a table of comparisons: the ranking, its uncertainty, and what to ask next.
+"""Rank items from a table of comparisons: the ranking, its uncertainty, and the question to ask next.
 
-`rank` is the command `heedful rank` as a function; docs/preferences.md describes its parts.
+`rank` does in Python what the command `heedful rank` does; docs/preferences.md describes the model and its parts.
 """
 
 from __future__ import annotations
@@ -35,80 +35,93 @@ Array = npt.NDArray[np.float64]
 Rows = Sequence[Mapping[str, Any]]
 
 MATRIX = 200
-"""The greatest number of items with which `to_dict` has the matrix of wins."""
+"""The greatest number of items for which `PreferenceRanking.to_dict` includes the matrix of wins."""
 MOST_SCORE = 1e6
-"""The greatest score of an anchored item, and minus the least."""
+"""The greatest absolute value of the score that an anchor item may be given."""
 
 
 class RankRequest(NamedTuple):
-    """A request: comparisons ready to be ranked, with the options of `rank`."""
+    """Checked input of `ranking_of`: a comparison table ready to be ranked, with the options of `rank`."""
 
     name: str
-    """of the table"""
+    """its path, or "choices" if it was not read from a file"""
     read: str
-    """which of its columns were read"""
+    """in words, which columns of the table were read"""
     choices: ComparisonTable
     X: Array | None
-    """n x d; features of the items, None without"""
+    """(n, d) d features of each of the n items; None without features"""
     person: str | None
     goal: str
     sure: float
     anchor: tuple[int, float] | None
-    """an item with its score"""
+    """number of the item with a fixed score, and this score; None if there is none"""
     bad: int
-    """how many of the ties are of two that are both called bad"""
+    """number of ties in which both items were called bad; they count as equally good"""
 
 
 class PreferenceRanking(NamedTuple):
-    """The result of `rank`; `to_frame` gives it as a data frame, `to_dict` as JSON."""
+    """The result of `rank`: a ranking of n items with its uncertainty. `to_frame` returns it as a data frame, `to_dict`
+    as JSON.
+
+    It is the ranking of one person (`person`), or that of the mean utilities of all people.
+    """
 
     file: str
-    """the table that the choices are from"""
+    """path of the comparison table, or "choices" if it was not read from a file"""
     read: str
-    """which of its columns were read"""
+    """in words, which columns of the table were read"""
     estimate: Estimate
     person: str | None
-    """whose ranking it is; None where it is that of all together"""
+    """the person whose ranking it is; None for the ranking of all people together"""
     standing: Standing
     verdict: Verdict
     new: Array | None
-    """n; of many people, P(each item is the best for somebody new)"""
+    """(n,) if the ranking is that of several people: P(item i is the best one for a new person); else None"""
     remarks: list[Remark]
-    """what is strange in the answers"""
+    """warnings about the answers, such as contradictions"""
     sure: float
     posterior: Posterior | Mixture
-    """whose ranking it is"""
+    """over the utilities that are ranked: of `person`, or the mean of all people"""
     chooser: Posterior | Mixture
-    """who makes the next choice: of many people, somebody new"""
+    """over the utilities of the person who makes the next choice: a new person, if the ranking is that of several
+    people, else the same as `posterior`
+    """
     scores: Scores
     anchor: tuple[int, float] | None
-    """an item with its score; else the average is told"""
+    """number of the item with a fixed score, and this score; None if instead the average item has 1,000"""
     votes: Array
-    """n; answers about each item, of that person where it is one's ranking, as are the next two"""
+    """(n,) number of answers about each item; given by `person` alone if there is one, as in `wins` and `ties`"""
     wins: Array
-    """n x n; how often each was placed above each other"""
+    """(n, n) how often the item of the row was placed above that of the column"""
     ties: Array
-    """n x n; how often each was called as good as each other"""
+    """(n, n) how often the items of row and column were called equally good"""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Items by number."""
+        """Names of the n items, in the order of their numbers."""
         return self.estimate.choices.items
 
     @property
     def items(self) -> tuple[str, ...]:
-        """Items, best first."""
+        """Names of the n items, best first."""
         return tuple(self.names[i] for i in self.standing.order.tolist())
 
     def alike(self) -> list[list[str]]:
-        """Return the groups of items of which no two can be told apart, best first."""
+        """Return groups of neighbours in the ranking, best first, in which no item is better than another with
+        probability `sure`.
+
+        Groups may overlap; items that are told apart from all others are in no group.
+        """
         return [list(self.items[a : b + 1]) for a, b in self.standing.alike]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row for each item, best first.
+        """Return one dictionary for each item, best first.
 
-        A row has utility with standard deviation, score with its 90 % interval, answers, P(best), the places that hold
-        90 %, and P(it is better than the next item).
+        Keys: item; utility (less the average utility) and its standard deviation sd; score on the Elo scale with its 90
+        % interval score_low, score_high; votes (answers about the item); best (the probability that it is the best);
+        places (the first and last place of its central 90 % interval, from 1); better_than_next (the probability that
+        it is better than the next item, None for the last one); told_apart (whether that is at least `sure`); for
+        several people best_for_somebody_new (the probability that it is the best for a new person).
         """
         now, better = self.standing, [*self.standing.better.tolist(), None]
         return [
@@ -130,10 +143,11 @@ class PreferenceRanking(NamedTuple):
         ]
 
     def to_frame(self, package: str = "pandas") -> Frame:
-        """Return the ranking as a data frame of `package`: pandas, polars, or pyarrow for a table.
+        """Return the ranking as a data frame with one row for each item, best first.
 
-        There is a row for each item, best first; `low` and `high` are the places that hold 90 %. Raise
-        ModuleNotFoundError if the package is not installed.
+        `package`: "pandas", "polars" or "pyarrow". Columns are the keys of `rows`, but `places` becomes two columns,
+        `low` and `high`: the 90 % interval of the item's place. Raise ModuleNotFoundError if the package is not
+        installed.
         """
         rows = self.rows()
         columns = {name: [row[name] for row in rows] for name in rows[0] if name != "places"}
@@ -141,7 +155,7 @@ class PreferenceRanking(NamedTuple):
         return frame_of(columns, package)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the whole result as JSON objects, as `heedful rank --json` prints it."""
+        """Return the whole result as a dictionary that JSON can hold, the one that `heedful rank --json` prints."""
         choices, belief, verdict = self.estimate.choices, self.estimate.belief, self.verdict
         noise, many = belief.noise, len(choices.people) > 1
         one = choices.people.index(self.person) if self.person is not None else 0
@@ -183,8 +197,10 @@ class PreferenceRanking(NamedTuple):
         }
 
     def _matrix(self) -> dict[str, Any] | None:
-        """Return who beat whom how often, and the probability next time, with rows and columns best first; None for
-        many items.
+        """Return the matrices of wins, of ties, and of the probability that row beats column in the next choice, as
+        lists.
+
+        Rows and columns are items, best first. Return None with more than MATRIX items.
         """
         order, n = self.standing.order, len(self.names)
         if n > MATRIX:
@@ -229,21 +245,24 @@ def rank(
     words: Mapping[str, str] | None = None,
     anchor: tuple[str, float] | None = None,
 ) -> PreferenceRanking:
-    """Rank things by what people chose, with how sure each place is.
+    """Rank items from the comparisons that people made, with the uncertainty of each place.
 
-    `choices` are a data frame (pandas, polars, or what Arrow can read), rows as objects, a file (`open_choices` says of
-    which kinds), or `ComparisonTable`. Columns are found by their names: winner and loser; first, second and answer;
-    rank 1, rank 2, ...; item and rank; or order; besides person and times; `columns` and `words` are those of
-    `load_choices`. `items`: a table of all items, which are alike where their features are; `identifier`, its column of
-    names.
+    `choices`: a data frame (pandas, polars, or any that Arrow can read), a list of rows (dictionaries), the path of a
+    file (`open_choices` lists the formats), or a `ComparisonTable`. Columns are found by their names: winner and loser;
+    first, second and answer; rank 1, rank 2, ...; item and rank; or order; and besides them person and times. `columns`
+    and `words` say which columns and which words of answers mean what, as in `load_choices`.
 
-    `person`: rank for this one. `pool`: take all answers for one person's (True), or each of nobody in particular for
-    another's (False); None goes by the names of people. `without`: whose answers are left out. `goal`: what is to be
-    known, best or ranking; `sure`: how sure is sure enough, 0.5 to 0.999. `anchor`: an item and the score that it has;
-    without, the average has 1,000.
+    `items`: a table of all items with their features (a file, data frame or list of rows); items with similar features
+    get similar utilities. `identifier`: the column of this table with the names of the items.
 
-    Raise ValueError, naming what is wrong, for input that makes no sense; Raise FileNotFoundError if a file is not
-    there.
+    `person`: rank for this person; None ranks by the mean utilities of all people. `pool`: True takes all answers for
+    those of one person; False takes each answer without a name for that of another person; None keeps the people as
+    named. `without`: people whose answers are left out. `goal`: "best" (find the best item) or "ranking" (know the
+    whole order). `sure`: the probability that is enough to stop asking, and to tell two items apart, 0.5 to 0.999.
+    `anchor`: an item and the score to give it; without one, the average item has the score 1,000.
+
+    Raise ValueError, naming the argument or the place in the file, for input that cannot be used; raise
+    FileNotFoundError if a file is missing.
     """
     return ranking_of(
         rank_request(
@@ -303,7 +322,9 @@ def rank_request(
 
 
 def ranking_of(asked: RankRequest) -> PreferenceRanking:
-    """Rank comparisons that were read. Raise ValueError as `estimate`."""
+    """Rank the comparisons of a checked request. Raise ValueError as `estimate` does: too few or too many items, no
+    answer.
+    """
     choices, X, person, goal, sure = asked.choices, asked.X, asked.person, asked.goal, asked.sure
     whole = estimate(choices, X)
     posterior, new, whose = whole.posterior, None, choices
@@ -344,7 +365,9 @@ def ranking_of(asked: RankRequest) -> PreferenceRanking:
 
 
 def _whose(choices: ComparisonTable, pool: bool | None, without: Sequence[str], person: str | None) -> ComparisonTable:
-    """Return the comparisons by person, or as those of one person."""
+    """Return the table with people as the options `pool` and `without` of `rank` want them; check that `person` is in
+    it.
+    """
     if pool is False and "" in choices.people:
         choices = comparisons.split_nameless(choices)
     if without:
@@ -364,7 +387,9 @@ def _whose(choices: ComparisonTable, pool: bool | None, without: Sequence[str], 
 
 
 def _with_features(choices: ComparisonTable, items: Any, identifier: str | None) -> tuple[ComparisonTable, Any]:
-    """Return the comparisons with all items of a table, and the features of the items."""
+    """Return the comparison table extended by the items of the table `items`, and their features (n, d); None without
+    `items`.
+    """
     if items is None:
         if identifier is not None:
             raise ValueError("identifier: expected items, whose column it is, got none")

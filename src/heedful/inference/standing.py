@@ -1,4 +1,6 @@
-"""Summary of a posterior over utilities: the order of items, its uncertainty, whether to ask on, and what."""
+"""Summary of a posterior over utilities: the order of items, its uncertainty, whether to stop asking, and the next
+question.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +20,32 @@ Array = npt.NDArray[np.float64]
 
 
 class Standing(NamedTuple):
-    """The items by number, with the uncertainty of their places."""
+    """The ranking of n items, given by their numbers, with the uncertainty of their places."""
 
     order: Ints
-    """n; the best first"""
+    """(n,) item numbers, best first"""
     mean: Array
-    """n; utilities less their average, in units of the noise of one choice"""
+    """(n,) by item number: mean utility less the average over items; 1 is the standard deviation of the noise of one
+    choice
+    """
     sd: Array
-    """n"""
+    """(n,) by item number: standard deviation of `mean`"""
     best: Array
-    """n; P(it is the best one)"""
+    """(n,) by item number: P(the item is the best one)"""
     places: Ints
-    """n x 2; from where to where it stands with 90 % probability, 1 the first"""
+    """(n, 2) by item number: first and last place of the central 90 % interval; place 1 is the best"""
     better: Array
-    """n - 1; P(each in `order` is better than the next)"""
+    """(n - 1,) P(the item at a place of `order` is better than the one after it)"""
     alike: tuple[tuple[int, int], ...]
-    """runs of places (from, to), 0 the first, of which no two can be told apart; none within another, some overlap"""
+    """runs of places (first, last), from 0, in which no two items can be told apart; runs may overlap, none contains
+    another
+    """
 
 
 class Verdict(NamedTuple):
-    """A verdict: whether the goal is reached, about how many questions are left, and the next question."""
+    """Whether enough has been asked: the goal ("best" or "ranking"), the stopping decision, an estimate of how many
+    questions are left (None if it was not made), and the next question.
+    """
 
     goal: str
     stop: Stop
@@ -46,11 +54,11 @@ class Verdict(NamedTuple):
 
 
 def standing(posterior: Posterior | Mixture, seed: int = 0, *, at: float = 0.9) -> Standing:
-    """Return the order of items under a posterior, with the uncertainty of their places.
+    """Return the ranking of items under a posterior over their utilities, with the uncertainty of their places.
 
-    P(best) and places are shares of seeded draws, with standard errors up to .004; .008 with more than 100 items, .016
-    with more than 1000. The order, means, standard deviations and pairwise probabilities are exact. Two items cannot be
-    told apart if neither is better with probability `at`.
+    Two items cannot be told apart if neither is better with probability `at`. P(best) and the intervals of places are
+    shares of draws, made with `seed`: the standard error is at most .004, .008 with more than 100 items, .016 with more
+    than 1000. The order, means, standard deviations and pairwise probabilities are exact.
     """
     n = posterior.mean.size
     f = posterior.draws(16_000 if n <= 100 else 4_000 if n <= 1_000 else 1_000, seed)
@@ -81,11 +89,11 @@ def _descending(f: Array) -> Ints:
 def verdict(
     posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9, ask: bool = True
 ) -> Verdict:
-    """Decide whether the goal is reached at level `at`, given the standing `found`, and choose the next question by
-    the goal's rule.
+    """Return whether `goal` ("best" or "ranking") is reached with probability `at`, and the next question to ask.
 
-    With `ask`, for one person who answers, also estimate how many questions are left. Raise ValueError, naming the
-    argument.
+    `found`: the `Standing` under the same `posterior`. The question has the highest acquisition score for the goal. If
+    `ask`, also estimate how many questions are left, assuming that one person answers them. Raise ValueError, naming
+    the argument, if one is invalid.
     """
     stop = stop_at(posterior, goal, found, at=at)
     left = estimate_remaining(posterior.whole(), goal, at=at, stop=stop) if ask else None
@@ -93,8 +101,10 @@ def verdict(
 
 
 def stop_at(posterior: Posterior | Mixture, goal: str, found: Standing, *, at: float = 0.9) -> Stop:
-    """Decide whether to stop as `stopping` does, with P(best) from the standing `found`; if that is high enough,
-    other draws have to confirm it.
+    """Decide whether `goal` is reached with probability `at`, as `stopping` does.
+
+    For the goal "best", the item and its probability are those of the `Standing` `found`; the decision to stop also
+    needs the other draws that `stopping` makes.
     """
     if goal != "best":
         return stopping(posterior, goal, at=at)
@@ -104,9 +114,10 @@ def stop_at(posterior: Posterior | Mixture, goal: str, found: Standing, *, at: f
 
 
 def alike(posterior: Posterior | Mixture, order: Ints, at: float = 0.9) -> tuple[tuple[int, int], ...]:
-    """Return the runs of places (from, to) in `order`, 0 the first, in which no two items can be told apart.
+    """Return the runs of places (first, last), from 0, in `order` in which no two items can be told apart.
 
-    In a run no item is better than a later one with probability `at`. No run lies inside another, but runs may overlap.
+    `order` (n,): item numbers, best first. Within a run no item is better than a later one with probability `at`. Runs
+    have at least two places; they may overlap, but none contains another.
     """
     runs, start = [], 0
     for place in range(order.size):

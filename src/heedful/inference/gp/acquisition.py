@@ -1,9 +1,9 @@
 """Acquisition functions for pairwise comparisons, [H12] section 4: which pair of items to ask about next.
 
     bald    mutual information of the answer and the utilities, in bits: for learning a whole ranking
-    mes     entropy of the answer, in bits: it takes a coin toss for a question worth asking, and is here to compare
-    eubo    expected utility of the better of the two: for finding the best item
-    random  any pair
+    mes     entropy of the answer, in bits: for comparison only, since it prefers questions that are mere coin tosses
+    eubo    expected utility of the better item of the two: for finding the best item
+    random  any pair, drawn uniformly
 
 The search over all n (n - 1) / 2 pairs is exact: it goes through them in blocks that fit the cache, and skips only
 pairs that a bound rules out. Of equal scores the first pair wins, in the order (0, 1), (0, 2), ... The caller decides
@@ -34,7 +34,9 @@ _SLACK = 1e-9  # of bounds, for rounding
 
 
 class Question(NamedTuple):
-    """A pair of items to ask about, and its acquisition score: bits, a utility, or 0 for a random pair."""
+    """A pair of items to ask about, by number, and its acquisition score: bits (bald, mes), a utility (eubo) or 0
+    (random).
+    """
 
     first: int
     second: int
@@ -45,10 +47,10 @@ class Question(NamedTuple):
 
 
 def mes(mean: npt.ArrayLike, var: npt.ArrayLike) -> Array:
-    """Return the score of maximum entropy sampling: the entropy of the answer in bits, h[Phi(mean / sqrt(var +
-    1))], the first term of [H12] Eq. 11.
+    """Return the score of maximum entropy sampling: the entropy of the answer in bits.
 
-    Elementwise, for mean and variance of f_a - f_b.
+    `mean`, `var`: of the difference of utilities f_a - f_b, elementwise. The score is h[Phi(mean / sqrt(var + 1))], the
+    first term of [H12] Eq. 11, with h the entropy of a coin in bits.
     """
     from scipy.special import ndtr
 
@@ -62,9 +64,10 @@ def mes(mean: npt.ArrayLike, var: npt.ArrayLike) -> Array:
 def bald(mean: npt.ArrayLike, var: npt.ArrayLike) -> Array:
     """Return the mutual information of the answer and the utilities in bits, [H12] Eq. 11; at least 0.
 
-    Elementwise, for mean and variance of f_a - f_b: h[Phi(mean / sqrt(var + 1))] - C / sqrt(var + C^2) exp(-mean^2 / (2
-    (var + C^2))). The second term is the paper's closed form of an integral, within .003 bit of it; a negative
-    difference is returned as 0.
+    `mean`, `var`: of the difference of utilities f_a - f_b, elementwise. The score is h[Phi(mean / sqrt(var + 1))] - C
+    / sqrt(var + C^2) exp(-mean^2 / (2 (var + C^2))), with h the entropy of a coin in bits. The second term is the
+    paper's closed form of an integral, accurate to .003 bit, so the difference can be slightly negative: then 0 is
+    returned.
     """
     m, v = np.asarray(mean, np.float64), np.asarray(var, np.float64)
     wide = v + C * C
@@ -73,11 +76,11 @@ def bald(mean: npt.ArrayLike, var: npt.ArrayLike) -> Array:
 
 
 def eubo(first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Array:
-    """Return the expected utility of the better of two items, E max(f_a, f_b).
+    """Return the expected utility of the better of two items, E max(f_a, f_b), elementwise.
 
-    Elementwise, from the means `first` and `second` and the variance of f_a - f_b. With s = sqrt(var) and z = |first -
-    second| / s it is max(first, second) + s (phi(z) - z Phi(-z)). The noise of a choice does not matter here, only
-    which utility is higher.
+    `first`, `second`: means of f_a and f_b; `var`: variance of f_a - f_b. With s = sqrt(var) and z = |first - second| /
+    s, it is max(first, second) + s (phi(z) - z Phi(-z)). The noise of a choice plays no part, only which utility is
+    higher.
     """
     from scipy.special import ndtr
 
@@ -90,8 +93,9 @@ def eubo(first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Arr
 
 
 def acquisition_score(rule: str, first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Array:
-    """Return scores of pairs under a rule ("bald", "mes", "eubo"), elementwise: `first`, `second` are the means of the
-    two utilities, `var` is the variance of f_a - f_b.
+    """Return the scores of pairs (a, b) under a rule: "bald" or "mes" in bits, "eubo" as a utility. Elementwise.
+
+    `first`, `second`: means of the utilities f_a and f_b; `var`: variance of f_a - f_b.
     """
     if rule == "eubo":
         return eubo(first, second, var)
@@ -110,10 +114,12 @@ def next_question(
     skip: npt.ArrayLike = (),
     rng: np.random.Generator | None = None,
 ) -> Question:
-    """Return the pair with the highest score among `pairs` (p x 2) or, if None, among all pairs of items.
+    """Return the pair with the highest acquisition score, under a posterior over the utilities of n items.
 
-    Pairs in `skip` (q x 2, in either order) are never returned. The rule "random" draws a pair uniformly with `rng`.
-    Raise ValueError, naming the argument, for an unknown rule or malformed pairs, and if no pair is left.
+    `rule`: one of RULES; "random" draws a pair uniformly with `rng`, which the other rules ignore. `pairs` (p x 2):
+    item numbers of the candidates; None allows all pairs. `skip` (q x 2): pairs that are never returned, in either
+    order. Raise ValueError, naming the argument, for an unknown rule, malformed pairs or a missing `rng`, and if no
+    pair is left.
     """
     n = posterior.mean.size
     check_rule(rule, rng)
@@ -161,9 +167,11 @@ def _of_all(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> Q
 
 
 def _threshold(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -> float:
-    """Return the best score among the pairs of one item, as a lower bound of the best score of all.
+    """Return the best score among the pairs that contain one promising item: a lower bound of the best score of all
+    pairs.
 
-    The item is the one with the highest mean or, if the rule measures uncertainty, with the highest variance.
+    The item is the one with the highest mean for "eubo", with the highest variance for the other rules. Pairs in `skip`
+    (q x 2, the lower item first) do not count.
     """
     mean, var = posterior.mean, posterior.var
     i = int(mean.argmax() if rule == "eubo" else var.argmax())
@@ -180,12 +188,12 @@ def _places_to_score(
     """Return the flat indices into v (r x c) of all pairs whose score may reach `least`.
 
     v: variances of f_a - f_b, negative where there is no pair; first (r x 1), second (c,): the means of f_a and f_b.
-    Pairs with the same gap and variance as one that is already scored (`known`) are left out: they score the same and
-    come later.
+    `known`: |mean difference| and variance of the best pair so far; pairs with the same two are left out, because they
+    score the same and come later.
 
-    eubo: psi(z) = phi(z) - z Phi(-z) is log-concave, so psi(z) psi(-z) <= psi(0)^2: the score less a, times the score
-    less b, is at most v / (2 pi). bald rises with the variance and is largest for equal means, where it is 1 - C /
-    sqrt(v + C^2).
+    Bounds: for eubo psi(z) = phi(z) - z Phi(-z) is log-concave, so psi(z) psi(-z) <= psi(0)^2, and the score less
+    first, times the score less second, is at most v / (2 pi). bald rises with the variance and is largest for equal
+    means, where it is 1 - C / sqrt(v + C^2). mes has no bound here.
     """
     if rule == "eubo" and np.isfinite(least):
         far = np.maximum(least - first, 0.0) * ((2.0 * math.pi - _SLACK) * np.maximum(least - second, 0.0))
@@ -219,9 +227,9 @@ def _of_pool(posterior: Posterior, rule: str, pairs: Ints, skip: Ints, rng: np.r
 
 
 def random_pair(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]:
-    """Draw a pair of n items uniformly, outside `skip` (q x 2, the lower item first, each pair once).
+    """Draw a pair of the n items uniformly among those not in `skip` (q x 2, the lower item first, each pair once).
 
-    The number of the pair is drawn among the pairs that are left, in the order (0, 1), (0, 2), ...
+    The draw is the number of a pair among those that are left, in the order (0, 1), (0, 2), ...
     """
     before = np.concatenate(([0], np.cumsum(np.arange(n - 1, 0, -1))))  # pairs whose first item is lower
     k = int(rng.integers(before[-1] - len(skip)))
@@ -237,10 +245,10 @@ def random_pair(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]
 
 
 def posterior_after(posterior: Posterior, winner: int, loser: int) -> Posterior:
-    """Return the posterior after one more choice, `winner` over `loser`.
+    """Return the posterior after one more choice, of item `winner` over item `loser`.
 
     It is the Gaussian with the exact mean and covariance of posterior times Phi(f_winner - f_loser): one site of EP,
-    without refining the others.
+    without refining the others. The given posterior is not changed.
     """
     mean, cov = posterior
     along = cov[:, winner] - cov[:, loser]
@@ -251,10 +259,11 @@ def posterior_after(posterior: Posterior, winner: int, loser: int) -> Posterior:
 
 
 def expected_change(gap: npt.ArrayLike, var: npt.ArrayLike) -> tuple[Array, Array]:
-    """Return how one choice moves a Gaussian, from mean and variance of f_winner - f_loser. Elementwise.
+    """Return by how much one observed choice moves the mean and shrinks the covariance of a Gaussian over utilities.
 
-    With c the covariances of the utilities with f_winner - f_loser, the mean moves by c times the first result, and the
-    covariance by -c c' times the second.
+    `gap`, `var`: mean and variance of f_winner - f_loser before the choice, elementwise. With c the covariances of the
+    utilities with f_winner - f_loser, the mean moves by c times the first result, and the covariance by -c c' times the
+    second.
     """
     from scipy.special import log_ndtr
 
@@ -273,11 +282,10 @@ def next_batch(
     skip: npt.ArrayLike = (),
     rng: np.random.Generator | None = None,
 ) -> list[Question]:
-    """Return `size` distinct questions to ask together.
+    """Return `size` distinct questions to ask together, chosen greedily.
 
-    Each is the next question if those before it got the likelier answer: a greedy approximation of the best batch, at
-    the cost of `size` questions. Arguments and errors are those of `next_question`; raise ValueError also if fewer than
-    `size` pairs are left.
+    Each is the best question supposing that those before it got their more probable answers. `rule`, `pairs`, `skip`,
+    `rng` and the errors are those of `next_question`; raise ValueError also if fewer than `size` pairs are left.
     """
     check_count("size", size)
     n = posterior.mean.size
@@ -297,7 +305,7 @@ def next_batch(
 
 
 def check_rule(rule: str, rng: np.random.Generator | None) -> None:
-    """Raise ValueError unless `rule` is one of RULES and, for "random", `rng` is a generator."""
+    """Raise ValueError unless `rule` is one of RULES and, for "random", `rng` is a numpy Generator."""
     if rule not in RULES:
         raise ValueError(f"rule: expected one of {', '.join(RULES)}, got {describe(rule)}")
     if rule == "random" and not isinstance(rng, np.random.Generator):
@@ -305,8 +313,9 @@ def check_rule(rule: str, rng: np.random.Generator | None) -> None:
 
 
 def _pairs(name: str, value: object, n: int) -> Ints:
-    """Return `value` as pairs (p x 2) of different items from 0 to n - 1; raise ValueError, under `name`, if it is
-    none.
+    """Return `value` as an integer array (p x 2) of pairs of different items, each from 0 to n - 1.
+
+    Raise ValueError if it cannot be, with `name` as the name of the argument.
     """
     expected = f"pairs of two different items, each 0 to {n - 1}"
     array = numbers(name, value, expected)

@@ -1,14 +1,16 @@
-"""Hyperparameters of the utilities of several people, learned from all answers by the marginal likelihood of EP:
-spread, share and response noise. Uncertainty about spread and share is integrated out.
+"""Infer the hyperparameters of the utilities of several people (spread, share, response noise) from all their answers.
 
-The utilities are f_u = m + d_u with variance spread^2 each, of which share is that of d_u:
+They maximise the marginal likelihood of EP times their prior; the uncertainty about spread and share is then integrated
+out by quadrature. The model of the utilities of n items for person u is f_u = m + d_u, with
 
-    m ~ N(0, spread^2 (1 - share) K),   d_u ~ N(0, spread^2 share R)
+    m ~ N(0, spread^2 (1 - share) K)     common to all people
+    d_u ~ N(0, spread^2 share R)         how this person differs
 
-K (n x n) is the correlation of items, R that of what people differ in. With one person, or where all answers count as
-one person's, there is only the spread: f ~ N(0, spread^2 K).
+K (n x n) is the correlation matrix of the common utilities, R (n x n) that of the differences. So spread is the
+standard deviation of a utility, and share is the part of its variance in which people differ. With one person only the
+spread is left: f ~ N(0, spread^2 K).
 
-All answers count, with all outcomes of a pair together: a sample of rows would keep winners and drop losers.
+A subsample takes all answers about a pair together: a sample of single rows would keep winners and drop losers.
 """
 
 from __future__ import annotations
@@ -29,51 +31,55 @@ from heedful.inference.pairwise import PairRows
 Array = npt.NDArray[np.float64]
 
 MEDIAN, LOG_SD = 1.0, 1.0
-"""The prior of the spread: its median, and the standard deviation of its logarithm."""
+"""The log-normal prior of the spread: its median, and the standard deviation of its logarithm."""
 
 SHARE, LAPSE = (0.2, 0.5), (0.1, 15.0)
-"""The Beta priors of the share, and of the lapse rate of people who do not always answer at random: most people are of
-one mind, and hardly lapse, so a few answers are not taken for the contrary."""
+"""Parameters (a, b) of two Beta priors: of the share, and of the lapse rate of people who do not always answer at
+random. Both favour small values, so that a few answers do not suggest that people differ much or lapse often.
+"""
 
 NU0 = 4.0
-"""The number of people for each item that the prior of R counts as: with few answers of each person, R would soon be
-far too wide."""
+"""The inverse-Wishart prior of R (correlations of personal differences) counts as much as NU0 people for each item. It
+keeps R from becoming far too wide when each person gives few answers.
+"""
 
 SETTLED = 1e-4
-"""Sites that move by less, as a share, have settled."""
+"""EP has converged when no site changes by more than this fraction."""
 
 MATTERS = 0.2
-"""A hyperparameter is integrated out if its uncertainty moves utilities by more than this share of their own
-uncertainty."""
+"""A hyperparameter is integrated out if its uncertainty moves utilities by more than this fraction of their own
+standard deviation.
+"""
 
 ENOUGH = 5_000
-"""The greatest number of rows from which curvature and shape are learned: of more rows, those of some people, drawn at
-random."""
+"""The greatest number of rows used to estimate the curvature and R. Of more rows, those of a random sample of people
+(or items) are used.
+"""
 
 NATS = 1e-2
-"""The search for the mode ends if a step raises the log density by less, in nats."""
+"""The search for the mode ends when a step raises the log density by less than this many nats."""
 
 NEAR = 0.05
-"""The search ends where the next step is shorter than this share of a standard deviation."""
+"""The search for the mode ends where every component of the gradient, per standard deviation, is below this."""
 
 BOUNDS = ((-6.0, 6.0), (-8.0, 8.0), (-9.0, 4.0), (-7.0, 4.0))
-"""Bounds of log spread, logit share, logit lapse rate and log width."""
+"""Bounds of the search: of log spread, logit share, logit lapse rate, log tie width."""
 
 RANDOM = 0.5
-"""People are taken to answer always at random if that has at least this probability."""
+"""People are taken to always answer at random if the probability of this exceeds RANDOM."""
 
 ALIKE = 20.0
-"""The number of people that the prior share of those who always answer at random counts as."""
+"""The prior of the fraction of people who always answer at random counts as much as this many people."""
 
 APART, LEAST = 0.1, 0.25
-"""The distance of the points that curvature is computed from to their middle, and the least curvature."""
+"""The step of the finite differences that give the curvature, and the least curvature that is used."""
 
 
 class Hyperparameters(NamedTuple):
-    """The hyperparameters of the utilities of U people: spread, share and response noise.
+    """The hyperparameters of the utilities of U people.
 
-    `spread`: the standard deviation of a utility, in units of the noise of one choice; `share`: the share of its
-    variance in which people differ.
+    `spread`: standard deviation of a utility; 1 is that of the noise of one choice. `share`: the part of its variance
+    in which people differ, 0 to 1; 1 with one person. `noise`: lapse rate and tie width of each person (U,).
     """
 
     spread: float
@@ -82,27 +88,33 @@ class Hyperparameters(NamedTuple):
 
 
 class QuadratureNode(NamedTuple):
-    """The posterior at some hyperparameters, and their weight."""
+    """A node of the quadrature over hyperparameters: its normalised weight, the hyperparameters, and the posterior
+    given them.
+    """
 
     weight: float
     hyper: Hyperparameters
     people: UserPosteriors | JointPosterior
-    """the posterior of one person over the items met, or the joint posterior of several people"""
+    """with one person, the posterior over their utilities; with several, the joint posterior"""
 
     @property
     def sites(self) -> Sites:
-        """Sites of EP at this node."""
+        """Sites of EP for all rows, at this node."""
         return self.people.sites
 
 
 class MarginalLikelihood:
-    """The marginal likelihood of some answers as a function of the hyperparameters; each evaluation starts from the
-    last one's sites.
+    """Log marginal likelihood of some answers plus log prior, as a function of the hyperparameters.
+
+    A point x (4,) is (log spread, logit share, logit lapse rate, log tie width); only the components in `free` are
+    learned. Each evaluation runs EP from the sites at which the last one ended.
     """
 
     def __init__(self, K: Array, users: int, rows: PairRows, prior: NoisePrior) -> None:
-        """Prepare for `rows` of `users` people over q items with correlations K (q x q): the items that answers
-        mention.
+        """Prepare the answers `rows` of `users` people about q items.
+
+        `K` (q x q): correlations of the utilities of these items, those that the answers are about; `prior`: of the
+        response noise.
         """
         self.K, self.R, self.users, self.rows, self.prior = K, K, users, rows, prior
         self.parts: tuple[UserBatch, ...] = user_batches(rows, users) if users > 1 else ()
@@ -116,13 +128,21 @@ class MarginalLikelihood:
         self.start = np.array([np.log(MEDIAN), -1.0, -4.0, np.log(prior.width)])
 
     def noise_at(self, x: Array) -> ResponseNoise:
-        """Return the response noise of everybody at x (4,)."""
+        """Return the response noise of all people at the point x (4,): lapse rate, tie width, P(always at random), each
+        (U,).
+
+        The lapse rate of people who always answer at random is MOST_LAPSES; without ties the width is 0.
+        """
         lapse = np.where(self.random > RANDOM, MOST_LAPSES, _expit(x[2])) if 2 in self.free else np.zeros(self.users)
         width = np.full(self.users, np.exp(x[3]) if 3 in self.free else 0.0)
         return ResponseNoise(width, lapse, self.random)
 
     def at(self, x: Array) -> tuple[float, Array, QuadratureNode]:
-        """Return the log evidence plus log prior at x (4,), its gradient (4,), and the posterior there."""
+        """Return log evidence plus log prior at the point x (4,), its gradient (4,), and a node with the posterior
+        there.
+
+        Components of the gradient outside `free` mean nothing. The node has weight 1.
+        """
         c2, share = float(np.exp(2.0 * x[0])), _expit(x[1])
         noise = self.noise_at(x)
         slope = np.zeros(4)
@@ -146,7 +166,9 @@ class MarginalLikelihood:
         return value + self._log_prior(x, slope), slope, node
 
     def joint_at(self, x: Array) -> JointPosterior:
-        """Return the posterior of several people at x (4,)."""
+        """Return the joint posterior of several people at the point x (4,), and keep its sites for the
+        next evaluation.
+        """
         c2, share, noise = float(np.exp(2.0 * x[0])), _expit(x[1]), self.noise_at(x)
         joint = infer_joint(
             c2 * (1.0 - share) * self.K, c2 * share * self.R, self.users, self.rows, self.parts, self.sites,
@@ -156,7 +178,7 @@ class MarginalLikelihood:
         return joint
 
     def _log_prior(self, x: Array, slope: Array) -> float:
-        """Return the log prior at x (4,), and add its gradient to `slope` (4,)."""
+        """Return the log prior at the point x (4,), up to a constant, and add its gradient to `slope` (4,) in place."""
         prior, rate, share = self.prior, _expit(x[2]), _expit(x[1])
         off = (x[0] - np.log(MEDIAN)) / LOG_SD
         out = -0.5 * off * off
@@ -172,9 +194,9 @@ class MarginalLikelihood:
         return float(out)
 
     def likeliest(self, x: Array, H: Array | None = None) -> Array:
-        """Return the maximum a posteriori hyperparameters (4,), searched from x (4,).
+        """Return the point (4,) of greatest log evidence plus log prior, searched from the point x (4,) by L-BFGS-B.
 
-        H (4 x 4): approximate curvature at x, for the length of the first step.
+        H (4 x 4): approximate curvature (minus the Hessian) at x, which scales the search; None uses the gradient.
         """
         from scipy.optimize import minimize
 
@@ -200,8 +222,8 @@ class MarginalLikelihood:
         return spread_nodes(got.x)
 
     def curvature(self, x: Array) -> Array:
-        """Return minus the Hessian at x (4,) of what `at` returns (4 x 4), with 0 for hyperparameters that are not
-        learned.
+        """Return minus the Hessian (4 x 4) of log evidence plus log prior at the point x (4,), by central differences
+        of the gradient. Rows and columns of hyperparameters that are not learned are 0.
         """
         H = np.zeros((4, 4))
         for k in self.free:
@@ -214,9 +236,11 @@ class MarginalLikelihood:
         return 0.5 * (H + H.T)
 
     def find_random(self, x: Array) -> bool:
-        """Find the people who answer entirely at random and the share of such people; return whether there are any.
+        """Update each person's probability of always answering at random, at the point x (4,); return True if any
+        exceeds RANDOM.
 
-        After this call their answers have almost no weight.
+        The fraction of such people is estimated along, by EM. Later evaluations give the answers of people above RANDOM
+        almost no weight.
         """
         from scipy.special import expit, logit
 
@@ -230,10 +254,12 @@ class MarginalLikelihood:
         return bool((self.random > RANDOM).any())
 
     def learn_shape(self, x: Array, steps: int = 30, tolerance: float = 1e-2) -> None:
-        """Learn R, the correlations of what people differ in, by EM from the answers of all people.
+        """Learn R (q x q), the correlations of the personal differences d_u, by EM at the point x (4,); set it in
+        place.
 
-        The prior is inverse-Wishart around K and counts as NU0 people for each item: R = (nu0 K + sum E[d_u d_u'] /
-        (spread^2 share)) / (nu0 + U).
+        The prior is inverse-Wishart around K, with the weight of nu0 = NU0 q people. A step sets R = (nu0 K + sum_u
+        E[d_u d_u'] / (spread^2 share)) / (nu0 + U) for U people. It stops after `steps`, or when no entry moves by
+        `tolerance`.
         """
         nu0, U = NU0 * len(self.K), self.users
         for _ in range(steps):
@@ -250,9 +276,11 @@ class MarginalLikelihood:
 def infer_hyperparameters(
     K: Array, users: int, rows: PairRows, prior: NoisePrior
 ) -> tuple[MarginalLikelihood, tuple[QuadratureNode, ...]]:
-    """Infer the hyperparameters from `rows` of `users` people over q items with correlations K (q x q).
+    """Infer the hyperparameters from the answers `rows` of `users` people about q items.
 
-    Return the marginal likelihood, and posteriors over these items on quadrature nodes, most probable first.
+    `K` (q x q): correlations of the utilities of the items; `prior`: of the response noise. Return the marginal
+    likelihood (with R and the probabilities of random answering that were learned), and the quadrature nodes with their
+    posteriors over the q items, most probable first.
     """
     problem = MarginalLikelihood(K, users, rows, prior)
     some, size = sample_people(rows, users, ENOUGH) if users > 1 else (sample_items(rows), 1)
@@ -278,10 +306,11 @@ def infer_hyperparameters(
 
 
 def integrate(problem: MarginalLikelihood, x: Array, H: Array) -> tuple[QuadratureNode, ...]:
-    """Return quadrature nodes around the mode x (4,), most probable first.
+    """Return quadrature nodes around the mode x (4,) of `problem`, most probable first; their weights sum to 1.
 
-    They are Gauss-Hermite nodes of the curvature H (4 x 4), weighted by the actual density, along the directions that
-    matter.
+    H (4 x 4) is minus the Hessian at x. Only hyperparameters whose uncertainty matters (MATTERS) are integrated over: 5
+    Gauss-Hermite nodes for one, 3 in each direction for several, scaled by H and reweighted by the actual density. If
+    none matters, the only node is the mode.
     """
     value, _, node = problem.at(x)
     values, Q = np.linalg.eigh(H[np.ix_(problem.free, problem.free)])
@@ -311,10 +340,10 @@ def integrate(problem: MarginalLikelihood, x: Array, H: Array) -> tuple[Quadratu
 
 
 def _moves(node: QuadratureNode, k: int, sd: float) -> float:
-    """Return roughly how far utilities move, relative to their uncertainty, with one standard deviation of
-    hyperparameter k.
+    """Return about how far utilities move, relative to their standard deviation, if hyperparameter k moves by `sd`.
 
-    The spread shrinks utilities; share and lapse rate scale them.
+    k: 0 log spread, 1 logit share, 2 logit lapse rate. A larger spread shrinks utilities less; share and lapse rate
+    scale them.
     """
     spread, share, noise = node.hyper
     people = node.people

@@ -1,13 +1,16 @@
-"""Joint EP over the mean utilities of a population and each person's own: m ~ N(0, P), f_u ~ N(m, S), and all answers.
+"""Joint EP for the answers of several people: m ~ N(0, P) is the mean utility of a population, f_u ~ N(m, S) a
+person's.
 
-Given m people are independent, so of the Gaussian over m and all f_u only that of m (n x n) is stored. Person u's
-answers send m the message exp(-m' A_u m / 2 + b_u' m), with T_u, h_u the sites of their answers:
+Given m people are independent, so of the Gaussian over m and all f_u only that of m (n x n) is stored. The answers of
+person u give m a Gaussian message exp(-m' A_u m / 2 + b_u' m). With T_u, h_u the natural parameters of the person's
+sites:
 
     A_u = (S + T_u^-1)^-1 = (I + T_u S)^-1 T_u,   b_u = (I + T_u S)^-1 h_u
-    m | all: covariance V = (P^-1 + sum A_u)^-1, mean V sum b_u
+    m | all answers: covariance V = (P^-1 + sum_u A_u)^-1, mean V sum_u b_u
 
-A sweep takes u's message out, V_-u = (I - V A_u)^-1 V, and refreshes u's sites against the remaining prior N(m_-u, S +
-V_-u). It ends where EP on one vector of all utilities of all people ends, in the memory of a batch of people.
+A sweep removes the message of u, V_-u = (I - V A_u)^-1 V, and updates the sites of u under the remaining prior N(m_-u,
+S + V_-u). It has the same fixed point as EP on one vector of all utilities of all people, and needs memory only for one
+batch of people at a time.
 """
 
 from __future__ import annotations
@@ -28,16 +31,21 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 AT_ONCE, HELD = 2_000_000, 20_000_000
-"""The greatest number of entries in the covariances of the people who are refreshed at a time, and in the messages of
-all people that are kept for the next sweep; larger messages are computed again."""
+"""Limits of memory, in numbers: the covariances of the people who are updated together, and the messages of all people
+that are kept for the next sweep. If there are more messages, they are computed again.
+"""
 
 DAMPED, LEAST_STEP = 0.95, 0.1
-"""If sites move by more than DAMPED times their move in the last sweep, the step is halved, down to LEAST_STEP."""
+"""If the largest step of a site exceeds DAMPED times that of the last sweep, the damping factor is halved, down to
+LEAST_STEP.
+"""
 
 
 class Message(NamedTuple):
-    """The message of answers to m: the factor exp(-m' A m / 2 + b' m), of one person or multiplied over several (A and
-    b added).
+    """A Gaussian factor exp(-m' A m / 2 + b' m) that answers contribute to the posterior of the mean utilities m (n,).
+
+    A (n x n) and b (n,), for one person or summed over several; or, stacked for u people over q items each, A (u x q x
+    q) and b (u x q).
     """
 
     A: Array
@@ -45,32 +53,35 @@ class Message(NamedTuple):
 
 
 class JointPosterior(NamedTuple):
-    """The Gaussian over m and the utilities of n items of U people, at which joint EP ends."""
+    """The result of joint EP: the Gaussian over the mean utilities m of n items, and what follows for each of U people.
+
+    P is the prior covariance of m, S that of a person's utilities around m, A_u and b_u the message of person u.
+    """
 
     mean: Array
-    """(n,) of m"""
+    """(n,) posterior mean of m"""
     cov: Array
-    """(n x n) of m"""
+    """(n x n) posterior covariance of m"""
     own: Array
     """S (n x n)"""
     message: Message
-    """of all people"""
+    """sum of the messages of all people"""
     sites: Sites
     cavities: tuple[Array, Array]
-    """mean and variance (p,) of what each answer is about, by all that is known but this answer"""
+    """mean and variance, (p,) each, of the difference of utilities of each of p rows, given all answers but this row"""
     log_evidence: float
-    """log P(all answers)"""
+    """log P(all answers), EP's approximation"""
     each: Array
-    """(U,) log P(a person's answers | what all others said)"""
+    """(U,) log P(the answers of a person | the answers of all others)"""
     gradient: tuple[float, float]
-    """of the log evidence by log a and log b, where P = a^2 P_0, S = b^2 S_0"""
+    """derivatives of the log evidence by log a and log b, if P = a^2 P_0 and S = b^2 S_0"""
     apart: Array
-    """(n x n) sum over people of E[g g'] - A_u with g = b_u - A_u m: S + S apart S / U is the next S of EM"""
+    """(n x n) sum over people of E[g g'] - A_u, with g = b_u - A_u m: an EM step sets S to S + S apart S / U"""
 
     def average(self, users: int, message: Message | None = None) -> Posterior:
-        """Return the posterior over the mean utilities (n,) of `users` people.
+        """Return the posterior over the mean of the utilities (n,) of `users` people.
 
-        `message`: the sum of the messages of these people; None means everybody.
+        `message`: the sum of the messages of these people (`message_of`); None takes all people, and `users` is then U.
         """
         A, b = self.message if message is None else message
         S = self.own
@@ -93,12 +104,13 @@ def infer_joint(
     tolerance: float = 1e-3,
     sweeps: int = 100,
 ) -> JointPosterior:
-    """Run joint EP for `users` people with answers `rows` about n items, with prior covariances P (`prior`) of m
-    and S (`own`) of f_u - m (n x n).
+    """Run joint EP for `users` people (U) and their answers `rows` (p rows) about n items.
 
-    `width`, `lapse` (U,) as in `infer_users`; `parts`: the people in batches, from `user_batches`; `sites`: where an
-    earlier run on the same rows ended. Sweeps end when no site moves by more than `tolerance`, as a share, or after
-    `sweeps`.
+    `prior` (n x n): prior covariance P of the mean utilities m; `own` (n x n): covariance S of a person's utilities
+    around m; `parts`: the people in batches, made by `user_batches`; `sites`: where to start, such as the end of an
+    earlier run on the same rows (None: at 0). `width` (U,): how much better an item must be perceived not to tie, 0
+    without ties; `lapse` (U,): the probability of a random answer. Sweeps end when no site moves by more than the
+    fraction `tolerance`, or after `sweeps`. Raise ValueError if there are ties and the person's width is 0.
     """
     n, p = len(prior), rows.size
     L = root(prior)
@@ -152,7 +164,11 @@ def infer_joint(
 
 
 def user_batches(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
-    """Return the batches of `batches_of_users`, split so that the covariances of each have at most AT_ONCE numbers."""
+    """Return the batches of `batches_of_users`, split so that the covariance matrices of each hold at most AT_ONCE
+    numbers.
+
+    `rows`: answers of the people 0 to `users` - 1.
+    """
     out: list[UserBatch] = []
     for few in batches_of_users(rows, users):
         out += few.split(max(AT_ONCE // few.items.shape[1] ** 2, 1))
@@ -160,9 +176,11 @@ def user_batches(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
 
 
 def message_of(own: Array, parts: tuple[UserBatch, ...], tau: Array, nu: Array) -> Message:
-    """Return the sum of the Gaussian messages that all people in `parts` send about the mean m of their utilities:
-    precision A (n x n) and precision times mean b (n,). `own` (n x n) is the covariance of a person around m; tau, nu
-    (p,) are the precisions, and precisions times means, of the sites."""
+    """Return the sum of the Gaussian messages about the mean utilities m that the people in the batches `parts` send.
+
+    `own` (n x n): covariance of a person's utilities around m; `tau`, `nu` (p,): precision, and precision times mean,
+    of the site of each row. The result has A (n x n) and b (n,).
+    """
     return _sum_messages(len(own), parts, (_messages(few, own, tau, nu) for few in parts))
 
 
@@ -175,10 +193,10 @@ def _sum_messages(n: int, parts: tuple[UserBatch, ...], messages: Iterable[Messa
 
 
 def person_prior(joint: JointPosterior, few: UserBatch, tau: Array, nu: Array) -> Posterior:
-    """Return the prior over the n items of the single person in `few`, before their own answers.
+    """Return the prior over the utilities of n items of one person, given the answers of all others but not their own.
 
-    It is N(m, S) with the posterior of m given the answers of all others, which is `joint` without this person's
-    message.
+    `few`: a batch with this person only; `tau`, `nu` (p,): precision, and precision times mean, of the sites of their
+    rows, which are included in `joint`. It is N(m, S), with the posterior of m after removing the person's message.
     """
     message = _messages(few, joint.own, tau, nu)
     there = few.there[0]
@@ -193,7 +211,10 @@ def person_prior(joint: JointPosterior, few: UserBatch, tau: Array, nu: Array) -
 
 
 def _messages(few: UserBatch, own: Array, tau: Array, nu: Array) -> Message:
-    """Return each person's message about m, over the items they met: A (u x q x q), b (u x q)."""
+    """Return the message of each of the u people in the batch, over the q items they met: A (u x q x q), b (u x q).
+
+    `own` (n x n): covariance of a person's utilities around the mean m; `tau`, `nu` (p,): sites of all rows.
+    """
     T, h = few.table.natural(tau[few.at], nu[few.at])
     S = few.prior(np.zeros(len(own)), own)[1]
     both = np.linalg.solve(np.eye(T.shape[-1]) + T @ S, np.concatenate([T, h[:, :, None]], axis=2))
@@ -202,7 +223,12 @@ def _messages(few: UserBatch, own: Array, tau: Array, nu: Array) -> Message:
 
 
 def _cavity_priors(few: UserBatch, m: Array, V: Array, own: Array, message: Message) -> tuple[Array, Array]:
-    """Return the prior of each person's utilities given all others' answers: means (u x q), covariances (u x q x q)."""
+    """Return the prior of the utilities of each person in the batch given the answers of all others: means (u x q) and
+    covariances (u x q x q).
+
+    m (n,), V (n x n): posterior of the mean utilities; `own` (n x n): covariance of a person's utilities around them;
+    `message`: what these people contributed to m.
+    """
     mean, S = few.prior(m, own)
     cov = _of_mean(few, V)
     right = np.concatenate([cov, (mean - (cov @ message.b[:, :, None])[:, :, 0])[:, :, None]], axis=2)
@@ -212,7 +238,7 @@ def _cavity_priors(few: UserBatch, m: Array, V: Array, own: Array, message: Mess
 
 
 def _of_mean(few: UserBatch, V: Array) -> Array:
-    """Return the part of V (n x n) for the items each person met (u x q x q), with 0 in the padding."""
+    """Return the parts of V (n x n) for the items that each person in the batch met (u x q x q), 0 in the padding."""
     there = few.there[:, :, None] & few.there[:, None, :]
     return np.where(there, V[few.items[:, :, None], few.items[:, None, :]], 0.0)
 
@@ -222,14 +248,19 @@ def _places(few: UserBatch, n: int) -> Ints:
 
 
 def _mean_of(L: Array, message: Message) -> tuple[Array, Array]:
-    """Return the covariance V and mean of m, with the prior N(0, L L')."""
+    """Return covariance V (n x n) and mean (n,) of m, from the prior N(0, L L') and the summed message
+    of all people.
+    """
     V = L @ np.linalg.solve(np.eye(L.shape[1]) + L.T @ message.A @ L, L.T)
     V = 0.5 * (V + V.T)
     return V, V @ message.b
 
 
 def _integral(cov: Array, mean: Array, message: Message) -> Array:
-    """Return the log integral of N(m; mean, cov) exp(-m' A m / 2 + b' m) (u,)."""
+    """Return the log of the integral over m of N(m; mean, cov) exp(-m' A m / 2 + b' m), for each of u people (u,).
+
+    `cov` (u x q x q), `mean` (u x q); A and b are the `message` of each person.
+    """
     A, b = message
     pull = (A @ mean[:, :, None])[:, :, 0]
     hold = np.eye(cov.shape[-1]) + cov @ A
