@@ -1,2 +1,2 @@
-"""The foundation: protocols of learners, worlds and spaces, the fold, input validation, states in files,
-conformance."""
+"""Protocols of learners, simulated worlds and spaces of proposals; the fold that runs a learner; input validation;
+states in files; checks that every learner must pass."""

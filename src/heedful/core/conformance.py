@@ -1,8 +1,8 @@
-"""Checks that every learner must pass, such as a replay that gives the same state bit for bit.
+"""Checks that every learner must pass, such as that a replay of its log gives the same state bit for bit.
 
-`check_learner(learner, world)` runs the learner in the world and reports each check: passed, or where it failed. The
-test suite runs it for every learner of the package; `heedful check FILE.py:Class` runs it for a learner of your own.
-The file is long because it is one list: each check stands on its own and is read on its own.
+`check_learner(learner, world)` runs the learner in the simulated world and reports each check: passed, or where it
+failed. The test suite runs it for every learner of the package; `heedful check FILE.py:Class` runs it for a learner of
+your own. The file is long because it is one list: each check stands on its own and is read on its own.
 """
 
 from __future__ import annotations
@@ -50,22 +50,23 @@ class CheckResult(NamedTuple):
     """The result of one check of `check_learner`."""
 
     promise: str
-    """the property that is checked, in words"""
+    """the property that was checked, in words"""
     kept: bool | None
-    """True where the check passed, False where it failed; None where it failed for the same cause as an earlier check,
-    which is to be fixed first"""
+    """True if the check passed, False if it failed; None if it failed from the same cause as an earlier check, which is
+    to be fixed first"""
     where: str
-    """where it failed, or the earlier check; empty where it passed"""
+    """where and how it failed, or which earlier check comes first; empty if it passed"""
     evidence: str
-    """what was compared; empty where it failed"""
+    """what was compared; empty if it did not pass"""
 
 
 class CheckFailed(Exception):
-    """Raised where a check fails; the message says where."""
+    """Raised by a check that fails; the message says in which round, and what differs."""
 
 
 def identical(a: object, b: object) -> bool:
-    """Return whether two values have the same types and are equal bit for bit, at any depth."""
+    """Return True if `a` and `b` have the same types and are equal bit for bit, in nested tuples and arrays too. NaN
+    equals NaN."""
     if isinstance(a, tuple):
         return type(a) is type(b) and len(a) == len(b) and all(identical(p, q) for p, q in zip(a, b))
     if isinstance(a, np.ndarray):
@@ -83,8 +84,8 @@ def arrays_in(value: object) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def type_signature(value: object) -> object:
-    """Return the type of a value as compiled code sees it: for tuples field by field, for arrays dtype and number of
-    axes."""
+    """Return the type of `value` as compiled code sees it: for tuples the types of all fields, for arrays (dtype,
+    number of axes)."""
     if isinstance(value, tuple):
         return type(value), *[type_signature(part) for part in value]
     return (value.dtype, value.ndim) if isinstance(value, np.ndarray) else type(value)
@@ -199,8 +200,10 @@ def _space(learner: AnyLearner) -> Any:
 
 
 def _session_world(learner: AnyLearner, world: AnyWorld, seed: int, abandon: bool) -> tuple[list[Any], Any]:
-    """Play a session in the world: (what was shown, the last state). `abandon`: with two unanswered proposals before
-    each answered one."""
+    """Play a `Session` of the learner in the world on `seed`; return (what was shown in each round, the last state).
+
+    If `abandon`, every answered proposal comes after two that are not answered.
+    """
     context_rng, feedback_rng, _ = generators(seed)
     session, truth = Session(learner, seed), world.init(context_rng)
     another = getattr(_space(learner), "another_context", lambda x: x[::-1])
@@ -304,16 +307,21 @@ def _check_validation(learner: AnyLearner, world: AnyWorld) -> str:
 
 
 def _invalid_candidates(x: Any) -> list[Any]:
-    """Return invalid contexts made from candidates x, which a session must reject. A space of other contexts has
-    `invalid_contexts`."""
+    """Return invalid contexts made from valid candidates `x` (m x N), each of which a session must reject.
+
+    A space with other contexts has a method `invalid_contexts` in place of this.
+    """
     spoiled = x.copy()
     spoiled.flat[-1] = np.nan
     return [spoiled, x[..., :-1], x[0], np.empty((0, *x.shape[1:])), "text", None, [[1.0, "a"]]]
 
 
 def _invalid_choices(x: Any, y: Any) -> list[Any]:
-    """Return invalid feedback made from chosen candidates y, which a session must reject. A space of other objects has
-    `invalid_objects`."""
+    """Return invalid feedback made from chosen candidates `y` (indices of rows of `x`), each of which a session must
+    reject.
+
+    A space with other objects has a method `invalid_objects` in place of this.
+    """
     return [np.append(y, y[0]), y + len(x), y - len(x), y[:0], y.astype(float) + 0.5, "text", None, [[0, 1]]]
 
 
@@ -364,7 +372,7 @@ CHECKS: tuple[Callable[[AnyLearner, AnyWorld], str], ...] = (
 
 
 _AGAIN = (_check_replay, _check_abandoned, _check_snapshot, _check_compiled, _check_permutation)
-"""The checks that compare two runs, or a run with its snapshot."""
+"""the checks that compare two runs, or a run with one that continues from a saved state"""
 _BRING_DOWN: dict[Callable[[AnyLearner, AnyWorld], str], tuple[Callable[[AnyLearner, AnyWorld], str], ...]] = {
     _check_types: CHECKS,
     _check_propose: (_check_seed, _check_arrivals, *_AGAIN),
@@ -373,14 +381,15 @@ _BRING_DOWN: dict[Callable[[AnyLearner, AnyWorld], str], tuple[Callable[[AnyLear
     _check_arrivals: _AGAIN,
     _check_replay: (_check_abandoned, _check_snapshot, _check_compiled),
 }
-"""The checks that fail, too, where an earlier check fails."""
+"""for each check, the checks that fail, too, where it fails"""
 
 
 def check_learner(learner: Learner[X, Y, F, S], world: World[X, Shown, F, W]) -> Iterator[CheckResult]:
-    """Run all checks of a learner, in a world of its kind, and yield each result as soon as it is known.
+    """Run all checks of `learner` in `world`, a simulation with the learner's kind of context and feedback; yield each
+    result as soon as it is known.
 
     One cause counts as one failure: a check that fails because an earlier one did, or with the same error at the same
-    place, has `kept` None.
+    place in the code, has `kept` None.
     """
     broken: list[Callable[[AnyLearner, AnyWorld], str]] = []
     raised: dict[tuple[str, str], str] = {}
@@ -410,8 +419,11 @@ def _name(check: Callable[[AnyLearner, AnyWorld], str]) -> str:
 
 
 def _place(error: Exception, learner: Any) -> str:
-    """Return ` (file, line)` where an error happened: the innermost frame in the learner's own file, else the innermost
-    of all; for an error of numba, which has no such frame, the place that its message names last."""
+    """Return ` (file, line)` where `error` happened: the innermost frame in the file of `learner`, else the innermost
+    of all.
+
+    An error of numba has no such frame: then the place that its message names last.
+    """
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     kinds = type(learner), type(getattr(learner, "rule", learner))
     files = {getattr(sys.modules.get(cls.__module__), "__file__", None) for cls in kinds}

@@ -1,4 +1,5 @@
-"""Declare facts about a NamedTuple that are the same for all of its values, such as the version of a learner."""
+"""Declare attributes of a NamedTuple class that are the same for all of its instances, such as the version of a
+learner."""
 
 from __future__ import annotations
 
@@ -9,18 +10,18 @@ C = TypeVar("C", bound=type)
 
 
 def declare(**facts: object) -> Callable[[C], C]:
-    """Decorate a class with attributes that are no fields. The body of a NamedTuple has room for fields and methods
-    only.
+    """Return a class decorator that sets each keyword argument as a class attribute, which is not a field.
 
-    Of a learner, the package reads these; any of them may as well be a property:
-    - `version` (int): the version of its fold, raised with every change of what it computes
+    It is for NamedTuples: their class body has room for fields and methods only. The package reads these attributes of
+    a learner; a property of the same name does as well:
+    - `version` (int): the version of the learner's computation, raised with every change of its results
     - `partial` (True): feedback may be a part of an order, such as the clicked candidates
-    - `must_interpret` (True): it cannot be compiled, as it calls a solver
+    - `must_interpret` (True): numba cannot compile it, for example because it calls a solver
     - `simulation_only` (str): why the learner is for simulations only, in words
 
-    Of a state: `grows` (True), its arrays become longer as users and items arrive. Of a space: `approximate` (True), a
-    proposal may be worse than the argmax; `has_fixed_rows` (True), the rows of x have fixed places, such as the edges
-    of a graph.
+    Of a learner's state: `grows` (True), its arrays become longer as users and items arrive. Of a space: `approximate`
+    (True), its argmax may return an object of less than the greatest utility; `has_fixed_rows` (True), the rows of a
+    context have fixed places, such as the edges of a graph, and cannot be permuted.
     """
 
     def mark(cls: C) -> C:

@@ -1,4 +1,4 @@
-"""Decode JSON into typed records, safely from several threads."""
+"""Decode JSON into typed records (msgspec structs), safely from several threads."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ _MADE: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
 def decoder(expected: type[T]) -> msgspec.json.Decoder[T]:
-    """Return the decoder of JSON into the type `expected`; each is made once, under a lock.
+    """Return the msgspec decoder of JSON into the type `expected`, made at the first call and kept. Any thread may
+    call.
 
     msgspec looks up the fields of a struct when it first needs them, and releases the interpreter's lock meanwhile. A
-    second thread that made a decoder of the same struct at that time would find fields without a type and crash.
+    second thread that made a decoder of the same struct at that time would find fields without a type and crash, so
+    decoders are made under a lock.
     """
     with _LOCK:
         if expected not in _MADE:

@@ -1,7 +1,8 @@
-"""The fold: run a learner in a world round by round, or fold a log of rounds into the learner's state.
+"""The fold: run a learner in a simulated world round by round, or compute a learner's state from a log of rounds.
 
-`play` iterates over the rounds, `trace` returns the regret of every round (compiled where possible), `replay` folds a
-log, and `Session` takes one answer at a time. All of them run the learner's own `propose` and `update`, written once.
+A round is a context, the learner's proposal and the person's feedback on it. `play` iterates over the rounds of a
+simulation, `trace` returns the regret of every round (compiled where possible), `replay` computes the state from a log,
+and `Session` takes one answer at a time. All of them call the learner's own `propose` and `update`.
 """
 
 from __future__ import annotations
@@ -21,65 +22,80 @@ Array = npt.NDArray[np.float64]
 Generators = tuple[np.random.Generator, np.random.Generator, np.random.Generator]
 T = TypeVar("T")
 X = TypeVar("X")
-"""A context: what the learner is asked about, such as a query's candidates."""
+"""the type of a context: what the learner is asked about, such as a query's candidates"""
 Y = TypeVar("Y")
-"""A proposal: what the learner shows, with anything else that its `update` needs."""
+"""the type of a proposal: what the learner shows, with anything else that its `update` needs"""
 F = TypeVar("F")
-"""Feedback: what the person answered."""
+"""the type of feedback: what the person answered to a proposal"""
 S = TypeVar("S")
-"""The state of a learner."""
+"""the type of a learner's state"""
 Shown: TypeAlias = Any
-"""What the person sees of a proposal Y: its first field where Y is a NamedTuple, else Y. Python cannot say this."""
+"""What the person sees of a proposal of type Y: its first field where Y is a NamedTuple, else all of it. Python's types
+cannot express this."""
 W = TypeVar("W")
-"""The state of a world."""
+"""the type of a simulated world's state"""
 X_contra = TypeVar("X_contra", contravariant=True)
 Y_contra = TypeVar("Y_contra", contravariant=True)
 F_contra = TypeVar("F_contra", contravariant=True)
 
 
 class Learner(Protocol[X_contra, Y, F_contra, S]):
-    """A learning rule: a NamedTuple of hyperparameters with three functions of a state.
+    """A learning rule: a NamedTuple of hyperparameters with three functions of a state, which is an argument and a
+    result.
 
-    The state S is a NamedTuple of scalars and arrays too. Contexts, proposals Y and feedback have the types that the
-    rule says.
+    Types: contexts X, proposals Y, feedback F, state S, a NamedTuple of scalars and arrays. Each learner says which
+    types these are.
     """
 
     def init(self, rng: np.random.Generator, /) -> S:
-        """Return the state before the first round. Raise ValueError if a hyperparameter makes no sense."""
+        """Return the state before the first round; `rng` is for learners that start at random. Raise ValueError if a
+        hyperparameter is not valid."""
 
     def propose(self, state: S, x: X_contra, rng: np.random.Generator, /) -> Y:
-        """Return the proposal for the context x. Where `update` needs more than what was shown, a NamedTuple whose
-        first field is shown."""
+        """Return the proposal for the context `x`, drawing from `rng` where the learner randomises. Changes neither
+        `state` nor `x`.
+
+        Where `update` needs more than what was shown, the proposal is a NamedTuple whose first field is what was shown.
+        """
 
     def update(self, state: S, x: X_contra, y: Y, feedback: F_contra, /) -> S:
-        """Return the state after feedback on the proposal y. It may overwrite the arrays of `state`; it copies what it
-        keeps of x, y and feedback."""
+        """Return the state after `feedback` on the proposal `y` in the context `x`.
+
+        It may overwrite the arrays of `state`, which the caller must no longer use; it copies what it keeps of the
+        other arguments.
+        """
 
 
 class World(Protocol[X, Y_contra, F, W]):
-    """A simulated environment: a NamedTuple that gives contexts X, answers with feedback F and knows the regret."""
+    """A simulated environment: a NamedTuple that yields contexts, answers with feedback and knows the regret.
+
+    Types: contexts X, what is shown to the person Y_contra, feedback F, the world's own state W, which only the
+    simulation sees.
+    """
 
     def init(self, rng: np.random.Generator, /) -> W:
-        """Return the state of the world before round 0. No other state shares its arrays."""
+        """Return the state of the world before round 0, drawn from `rng`; its arrays are shared with no other state."""
 
     def over(self, state: W, t: int, /) -> bool:
-        """Return whether the world ends before round t."""
+        """Return True if the world ends before round `t` (0, 1, ...), for example because its data are used up."""
 
     def context(self, state: W, t: int, rng: np.random.Generator, /) -> X:
-        """Return the context of round t = 0, 1, ..."""
+        """Return the context of round `t` (0, 1, ...), drawn from `rng`."""
 
     def respond(self, state: W, x: X, shown: Y_contra, rng: np.random.Generator, /) -> F:
-        """Return the person's answer to what was shown."""
+        """Return the simulated person's answer to what was `shown` in the context `x`, drawn from `rng`."""
 
     def regret(self, state: W, x: X, shown: Y_contra, /) -> float:
-        """Return U(x, y*) - U(x, y) for what was shown."""
+        """Return U(x, y*) - U(x, y) in units of utility: how much better the best object y* is than y, which was
+        `shown`, in the context `x`."""
 
     def advance(self, state: W, x: X, shown: Y_contra, feedback: F, /) -> W:
-        """Return the state of the world after the round. It may overwrite the arrays of `state`."""
+        """Return the state of the world after a round with the context `x`, what was `shown` and the answer `feedback`.
+        It may overwrite the arrays of `state`."""
 
 
 class Round(NamedTuple, Generic[X, Y, F]):
-    """A round of a log: the context, the proposal and the feedback on it."""
+    """A round of a log: the context `x`, the learner's proposal `y` and the `feedback` on it."""
 
     x: X
     y: Y
@@ -97,7 +113,11 @@ def step(
     feedback_rng: np.random.Generator,
     learner_rng: np.random.Generator,
 ) -> tuple[S, Round[X, Y, F], float]:
-    """Play one round, without the world's next state: (the learner's next state, the round, its regret)."""
+    """Play round `t` and return (the learner's next state, the round, its regret); the world's state is not advanced.
+
+    `state` is the learner's and `truth` the world's. Contexts, answers and proposals draw from `context_rng`,
+    `feedback_rng` and `learner_rng`.
+    """
     x = world.context(truth, t, context_rng)
     y = learner.propose(state, x, learner_rng)
     feedback = world.respond(truth, x, visible(y), feedback_rng)
@@ -117,9 +137,11 @@ def run(
     feedback_rng: np.random.Generator,
     learner_rng: np.random.Generator,
 ) -> tuple[S, W, int]:
-    """Play rounds start, start + 1, ... until `regrets` (n,) is full or the world is over.
+    """Play rounds start, start + 1, ... and write their regrets into `regrets` (n,), until it is full or the world is
+    over.
 
-    Returns (the learner's state, the world's state, how many rounds were played).
+    Return (the learner's state, the world's state, the number of rounds played). `state` is the learner's and `truth`
+    the world's; contexts, answers and proposals draw from `context_rng`, `feedback_rng` and `learner_rng`.
     """
     for i in range(regrets.size):
         if world.over(truth, start + i):
@@ -132,10 +154,10 @@ def run(
 
 
 def generators(seed: int) -> Generators:
-    """Make three random generators from one seed: for contexts, for feedback and for the learner.
+    """Return three independent random generators made from one `seed`: for contexts, for feedback and for the learner.
 
-    They are independent, so every learner meets the same contexts. Raise ValueError if the seed is no whole number from
-    0 to 2^128.
+    What the learner draws does not change the other two, so on one seed every learner meets the same contexts. Raise
+    ValueError if the seed is not a whole number from 0 to 2^128.
     """
     check_count("seed", seed, least=0, most=2**128)
     context_rng, feedback_rng, learner_rng = (
@@ -145,9 +167,9 @@ def generators(seed: int) -> Generators:
 
 
 def copy_arrays(value: T) -> T:
-    """Return a copy of `value` (a state, a round) that shares no array with it, at any depth.
+    """Return a copy of `value` (an array, or nested tuples such as a state or a round) that shares no array with it.
 
-    A fold overwrites the arrays of a state, so copy a state that you want to keep.
+    `update` overwrites the arrays of a state, so copy a state that you want to keep.
     """
     if isinstance(value, np.ndarray):
         return value.copy()
@@ -158,8 +180,10 @@ def copy_arrays(value: T) -> T:
 
 
 def _shapes(value: object, grows: bool = False) -> object:
-    """Return the structure of a state: type names, and the dtype and shape of each array; where the state `grows`, the
-    number of axes in place of the shape."""
+    """Return the structure of a state as nested tuples: type names, and the dtype and shape of each array.
+
+    Where `grows`, or a tuple in the state declares `grows`, the number of axes takes the place of the shape.
+    """
     if isinstance(value, tuple):
         longer = grows or bool(getattr(value, "grows", False))
         return type(value).__name__, *[_shapes(part, longer) for part in value]
@@ -172,11 +196,11 @@ _hints = functools.cache(typing.get_type_hints)  # the types that a class declar
 
 
 def coerce(value: T) -> T:
-    """Return a named tuple with Python's numbers in place of numpy's, and floats in every field declared float, at any
-    depth.
+    """Return the named tuple `value` with Python's numbers in place of numpy's, and a float in every field declared
+    float, also in nested named tuples. Other values are returned as they are.
 
-    So each field has one type. numba infers types from values, and a numpy float32 would make float64 arithmetic
-    less precise.
+    So each field has one type: numba infers types from values, and a numpy float32 would make float64 arithmetic less
+    precise.
     """
     if not (isinstance(value, tuple) and hasattr(value, "_fields")):
         return value
@@ -205,9 +229,11 @@ def _check_learner(learner: object) -> None:
 def play(
     learner: Learner[X, Y, F, S], world: World[X, Shown, F, W], rounds: int, seed: int
 ) -> Iterator[tuple[Round[X, Y, F], S]]:
-    """Iterate over the rounds of a simulation, interpreted: (round, the state after it).
+    """Play up to `rounds` rounds of `learner` in the simulated `world`, interpreted, and yield (round, the learner's
+    state after it).
 
-    The next round overwrites the arrays of this state: keep `copy_arrays(state)`.
+    It ends earlier where the world does. The next round overwrites the arrays of the state: keep `copy_arrays(state)`.
+    Raise ValueError if the learner, its hyperparameters, `rounds` or `seed` is not valid.
     """
     _check_learner(learner)
     check_count("rounds", rounds, least=0)
@@ -231,11 +257,11 @@ def _rounds(
 def trace(
     learner: Learner[X, Y, F, S], world: World[X, Shown, F, W], rounds: int, seed: int, *, interpreted: bool = False
 ) -> Array:
-    """Return the regret of every round of a simulation (rounds,), in units of utility; shorter where the world ends
-    before.
+    """Return the regret of every round of `learner` in the simulated `world`, in units of utility: (rounds,), or
+    shorter where the world ends earlier.
 
-    The same fold as `play`, but compiled, unless `interpreted` or unless the learner or the world cannot be compiled,
-    which its property `must_interpret` says (it calls a solver, for example).
+    It computes what `play` does, but compiled by numba, unless `interpreted` is True or the learner or the world has a
+    true attribute `must_interpret`, for example because it calls a solver.
     """
     *_, regrets = trace_in_chunks(learner, world, rounds, seed, interpreted=interpreted, chunk=rounds)
     return regrets
@@ -250,7 +276,8 @@ def trace_in_chunks(
     interpreted: bool = False,
     chunk: int = 100_000,
 ) -> Iterator[Array]:
-    """Run `trace` in chunks of `chunk` rounds, for progress bars: yields the regrets so far after each chunk."""
+    """Run a simulation as `trace` does, and yield the regrets of all rounds so far after every `chunk` rounds, for
+    progress bars. All arrays that it yields are views of one buffer."""
     _check_learner(learner)
     check_count("rounds", rounds, least=0)
     learner, world = coerce(learner), coerce(world)
@@ -276,14 +303,15 @@ def trace_in_chunks(
 
 
 def must_interpret(rule: object) -> bool:
-    """Return whether a learner or a world cannot be compiled, by its own property of this name."""
+    """Return True if `rule`, a learner or a world, says by an attribute `must_interpret` that numba cannot compile
+    it."""
     return bool(getattr(rule, "must_interpret", False))
 
 
 def replay(learner: Learner[X, Y, F, S], log: Iterable[Round[X, Y, F]], seed: int) -> S:
-    """Return the learner's state after the rounds of `log`, in their order.
+    """Return the state of `learner` after `update` with each round of `log`, in order, from its first state for `seed`.
 
-    The rounds are not checked again: they come from `play`, or `Session` has checked them.
+    The rounds are not checked: they come from `play`, or `Session` has checked them.
     """
     learner = coerce(learner)
     state = learner.init(generators(seed)[2])
@@ -293,7 +321,8 @@ def replay(learner: Learner[X, Y, F, S], log: Iterable[Round[X, Y, F]], seed: in
 
 
 class _LazyGenerator:
-    """The random generator of one decision, keyed by the seed and the number of updates; made at its first use.
+    """The random generator of one proposal, fixed by `key` (from the seed) and `learned` (the number of answers learned
+    from), and made at its first use.
 
     Most learners draw nothing, and making a generator takes as long as a proposal.
     """
@@ -316,9 +345,10 @@ class Session(Generic[S]):
     >>> session.propose(x)     # x: candidates, m x 2; candidate indices, best first
     >>> session.learn([2, 0, 1])  # the order that the person would rather have seen
 
-    A proposal draws random numbers that depend only on `seed` and on the number of answers learned from (`learned`),
-    so a proposal that nobody answers changes nothing. `Session(learner, seed, state=state, learned=n)` continues from
-    a state that was kept.
+    A proposal draws random numbers that depend only on `seed` and on the number of answers learned from (`learned`), so
+    a proposal that nobody answers changes nothing. `Session(learner, seed, state=state, learned=n)` continues from the
+    `state` of an earlier session after n answers. The constructor raises ValueError if a hyperparameter of the learner
+    or another argument is not valid.
     """
 
     def __init__(
@@ -338,7 +368,8 @@ class Session(Generic[S]):
         self._open: tuple[Any, Any] | None = None
 
     def propose(self, x: object) -> Any:
-        """Return what to show for the context x. Raise ValueError, naming what is wrong, if x is no valid context."""
+        """Return what to show in the context `x`, in the form of the learner's space (for rankings: candidate indices,
+        best first). Raise ValueError, naming what is wrong, if `x` is not valid."""
         state = self._whole()
         x = copy_arrays(self._door.check_context(x, getattr(self.learner, "n_features", 0)))
         y = self.learner.propose(state, x, cast(np.random.Generator, _LazyGenerator(self._key, self.learned)))
@@ -346,10 +377,10 @@ class Session(Generic[S]):
         return copy_arrays(visible(y))
 
     def learn(self, feedback: object) -> None:
-        """Update the state with the answer to the latest proposal.
+        """Update the state with the person's answer to the latest proposal (for rankings: a better order).
 
-        Raise LookupError if there is no unanswered proposal; raise ValueError, naming what is wrong, if the feedback
-        does not fit the proposal. Then the state is unchanged, and the proposal can still be answered.
+        Raise LookupError if there is no unanswered proposal; raise ValueError, naming what is wrong, if `feedback` does
+        not fit the proposal. After either the state is unchanged, and the proposal can still be answered.
         """
         state = self._whole()
         if self._open is None:
@@ -372,11 +403,11 @@ class Session(Generic[S]):
 
     @property
     def state(self) -> S:
-        """A copy of the state."""
+        """A copy of the learner's state."""
         return copy_arrays(self._whole())
 
     @property
     def weights(self) -> Array:
-        """The utility weights (N,), one for each of the caller's features."""
+        """The utility weights (N,) that a linear learner has learned, one for each of the caller's N features."""
         linear: Any = self.learner
         return np.array(linear.weights(self._whole()))

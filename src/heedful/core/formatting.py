@@ -1,4 +1,4 @@
-"""Numbers as people read them, for whatever prints them."""
+"""Write numbers as text for people to read, as pages, reports and commands do."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import math
 
 
 def short(value: float) -> str:
-    """Return a number in three figures, with all of its digits from 100 on."""
+    """Return `value` as text with three significant figures; from 100 on rounded to a whole number, with commas between
+    thousands."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}"
 
 
 def brief(value: float) -> str:
-    """Return a number in three figures, in powers of ten from 1e15 on; NaN and infinity in words."""
+    """Return `value` as text as `short` does, and in powers of ten from 1e15 on; NaN is "no number", infinity "beyond
+    all numbers"."""
     if math.isnan(value):
         return "no number"
     if math.isinf(value):
@@ -20,5 +22,5 @@ def brief(value: float) -> str:
 
 
 def signed(value: float) -> str:
-    """Return a number as `brief` does, with its sign."""
+    """Return `value` as text as `brief` does, with "+" or "-" before it; NaN has no sign."""
     return brief(value) if math.isnan(value) else f"{'+' if value >= 0.0 else '-'}{brief(abs(value))}"

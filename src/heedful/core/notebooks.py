@@ -1,4 +1,4 @@
-"""Tables in HTML, for results shown in a notebook.
+"""HTML tables that show results in a notebook.
 
 They contain no script and no link, take over the colours of the page (lines are a grey that shows on light and dark),
 and escape every text.
@@ -10,16 +10,17 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 ROWS = 50
-"""The most rows that a table shows; the result itself has all."""
+"""the greatest number of rows that `table` shows"""
 
 _CELL = "padding:2px 10px;border-bottom:1px solid rgba(128,128,128,.35);vertical-align:top"
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], notes: Iterable[str] = ()) -> str:
-    """Return an HTML table with a title, and sentences (`notes`) below it.
+    """Return an HTML table with the caption `title`, the heads of its `columns`, and one row for each of `rows`.
 
-    Numbers are aligned right, floats have three significant figures, None is an empty cell. Of more than ROWS rows only
-    the first are shown, with the number of the others.
+    Each row has one value per column: numbers are aligned right, floats have three significant figures, None is an
+    empty cell. The first ROWS (50) rows are shown, and below them how many more there are; then the sentences in
+    `notes`, empty ones left out. All texts are escaped.
     """
     rows = list(rows)
     head = "".join(f'<th scope="col" style="{_CELL};text-align:left">{escape(each)}</th>' for each in columns)

@@ -18,11 +18,12 @@ from heedful.core.fold import F, Learner, S, T, X, Y, coerce, generators
 
 SCHEMA = 2
 RENAMED = {"Template": "OnlineConvex"}
-"""Learners of the package by an earlier name: the snapshots and specs that say it still open."""
+"""Earlier names of learners and their names today, so that states and specifications with an earlier name still
+load."""
 
 
 def physical_memory() -> int:
-    """Return the memory of this machine in bytes; 2^62 where it is not known."""
+    """Return the size of this machine's memory in bytes, or 2^62 where the system does not tell it."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -30,7 +31,8 @@ def physical_memory() -> int:
 
 
 def _check_there(file: Path) -> None:
-    """Raise ValueError if a file claims to be much larger than its space on the disk, or than a quarter of memory.
+    """Raise ValueError if `file` claims to be much larger than its space on the disk, or is larger than a quarter of
+    memory.
 
     Such a file costs nothing to make, but reading it would use up all memory. A disk that compresses may hold a file in
     a fourth of its size.
@@ -44,7 +46,8 @@ def _check_there(file: Path) -> None:
 
 
 def _leaves(value: object, name: str) -> Iterator[tuple[str, object]]:
-    """Return the arrays and scalars of a state, each with its path of field names."""
+    """Iterate over the arrays and scalars in nested tuples: (path, value). A path is field names joined by dots
+    (indices in plain tuples), below `name`."""
     if isinstance(value, tuple):
         for i, part in enumerate(value):
             field = value._fields[i] if hasattr(value, "_fields") else str(i)
@@ -54,8 +57,12 @@ def _leaves(value: object, name: str) -> Iterator[tuple[str, object]]:
 
 
 def _like(template: Any, name: str, arrays: dict[str, npt.NDArray[Any]], grows: bool = False) -> Any:
-    """Return a value with the structure and types of `template` and the contents of `arrays`; arrays may have another
-    length where it `grows`."""
+    """Return a value with the structure and types of `template`, its leaves taken from `arrays` by their path below
+    `name`.
+
+    Shapes must agree; where `grows`, or a tuple of the template declares `grows`, only the number of axes. Raise
+    ValueError where a dtype or a shape does not fit.
+    """
     if isinstance(template, tuple):
         fields = getattr(template, "_fields", [str(i) for i in range(len(template))])
         longer = grows or bool(getattr(template, "grows", False))
@@ -72,7 +79,8 @@ def _like(template: Any, name: str, arrays: dict[str, npt.NDArray[Any]], grows: 
 
 
 def _fields(learner: object) -> dict[str, object]:
-    """Return the learner of a state and its hyperparameters, for the manifest."""
+    """Return the name of the learner's class and its hyperparameters, as they are written next to a state in its
+    file."""
     kind = type(learner)
     return {
         "learner": _plain_name(f"{kind.__module__}.{kind.__qualname__}"),
@@ -81,8 +89,11 @@ def _fields(learner: object) -> dict[str, object]:
 
 
 def _plain_name(name: str) -> str:
-    """Return a learner's name as today, without its module where that is one of the package: modules and names may
-    change."""
+    """Return the current name of a learner from a dotted name `name`, which a file may have kept for long.
+
+    For learners of this package the module is left out and an earlier class name replaced, as both may change; names of
+    other packages stay as they are.
+    """
     package = __name__.partition(".")[0]
     plain = re.sub(rf"^{package}\..*\.(?=\w+$)", f"{package}.", name)
     module, _, last = plain.rpartition(".")
@@ -90,7 +101,8 @@ def _plain_name(name: str) -> str:
 
 
 def _digest(arrays: dict[str, npt.NDArray[Any]], manifest: dict[str, object]) -> str:
-    """Return the SHA-256 of arrays and manifest, which detects every changed bit."""
+    """Return the SHA-256 (hex) of `arrays` (names, dtypes, shapes, bytes) and `manifest`, which detects every changed
+    bit."""
     digest = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode())
     for name, value in sorted(arrays.items()):
         digest.update(f"{name} {value.dtype} {value.shape}\n".encode() + value.tobytes())
@@ -98,7 +110,11 @@ def _digest(arrays: dict[str, npt.NDArray[Any]], manifest: dict[str, object]) ->
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]], about: dict[str, object]) -> None:
-    """Write arrays with a JSON manifest to `path`, atomically. Raise OSError if it cannot be written."""
+    """Write `arrays`, by name, to the file `path`, with the JSON-able facts `about` them and a checksum in its header.
+
+    The file is replaced atomically and flushed to disk. Raise OSError if it cannot be written (IsADirectoryError for a
+    folder).
+    """
     from safetensors.numpy import save
 
     arrays = {name: np.array(value, order="C") for name, value in arrays.items()}
@@ -120,9 +136,10 @@ def write_arrays(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any
 
 
 def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """Read (arrays, manifest) from the file `path`.
+    """Return (arrays by name, the facts about them) from the file `path`, as `write_arrays` wrote it.
 
-    Raise FileNotFoundError if there is none; raise ValueError if it is no snapshot, is damaged, or has another schema.
+    Raise FileNotFoundError if there is no such file; raise ValueError if it is of another kind, is damaged, has another
+    schema version, or is too large for memory.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -148,13 +165,18 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, npt.NDArray[Any
 
 
 def arrays_of(state: object, name: str = "") -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays and scalars of a state, by their paths of field names, each below `name`."""
+    """Return copies of the arrays and scalars of `state`, nested named tuples, as arrays keyed by path: field names
+    joined by dots, below `name` where it is given."""
     return {leaf: np.array(value) for leaf, value in _leaves(state, name)}
 
 
 def state_like(template: T, arrays: dict[str, npt.NDArray[Any]], name: str = "") -> T:
-    """Return the state with the structure and types of `template`, from the arrays that `arrays_of` made. Raise
-    ValueError if they do not fit."""
+    """Return a state with the structure and types of `template`, filled from `arrays`, which `arrays_of(state, name)`
+    made.
+
+    Raise ValueError if the paths, dtypes or shapes do not fit; where a tuple of the template declares `grows`, arrays
+    may have another length.
+    """
     other = {leaf for leaf, _ in _leaves(template, name)} ^ set(arrays)
     if other:
         raise ValueError(f"expected the fields of the learner's state, got a difference in {sorted(other)}")
@@ -163,7 +185,7 @@ def state_like(template: T, arrays: dict[str, npt.NDArray[Any]], name: str = "")
 
 
 def save_state(path: str | os.PathLike[str], learner: Learner[X, Y, F, S], state: S) -> None:
-    """Write `state` of `learner` to `path`, atomically.
+    """Write `state` of `learner` to the file `path`, atomically, with the learner's name and hyperparameters.
 
     Raise ValueError if the state does not belong to the learner; raise OSError if the file cannot be written.
     """
@@ -179,10 +201,10 @@ def save_state(path: str | os.PathLike[str], learner: Learner[X, Y, F, S], state
 
 
 def load_state(path: str | os.PathLike[str], learner: Learner[X, Y, F, S]) -> S:
-    """Load the state of `learner` from the file `path`.
+    """Return the state of `learner` from the file `path`, as `save_state` wrote it.
 
-    Raise FileNotFoundError if there is none; raise ValueError if the file is no snapshot, is damaged, or belongs to
-    another learner or to other hyperparameters.
+    Raise FileNotFoundError if there is no such file; raise ValueError if it is of another kind, is damaged, or belongs
+    to another learner or to other hyperparameters.
     """
     arrays, manifest = read_arrays(path)
     expected = {"schema": SCHEMA, **_fields(learner)}

@@ -1,6 +1,8 @@
-"""The protocols of spaces of objects: with them any update rule works with any space ([J15] Algorithm 3).
+"""Protocols of spaces: which objects a learner may propose, their features, and the best object for given weights.
 
-N is the number of features.
+An update rule is written against `Space`, so that it works with rankings, paths, subsets and others alike ([J15]
+Algorithm 3). Letters: x is a context (such as the features of m candidates, m x N), y an object (such as an order of
+candidates), N the number of features, phi(x, y) the joint features of both, w the weights, w . phi(x, y) the utility.
 """
 
 from __future__ import annotations
@@ -16,44 +18,55 @@ Array = npt.NDArray[np.float64]
 
 
 class Space(Protocol):
-    """A space of objects: the features phi(x, y) of each object y in a context x, and the best object for weights w."""
+    """A space of objects y that a learner may propose in a context x, with joint features phi(x, y) of N numbers."""
 
     def phi(self, x: Floats, y: Ints, /) -> Array:
-        """Return phi(x, y), (N,)."""
+        """Return the joint features phi(x, y) (N,) of the object `y` in the context `x`."""
 
     def argmax(self, w: Array, x: Floats, /) -> Ints:
-        """Return the object y of greatest w . phi(x, y), for w (N,)."""
+        """Return the object y of greatest utility w . phi(x, y) in the context `x`, for weights `w` (N,)."""
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float, /) -> None:
-        """Add in place: out += scale (phi(x, ybar) - phi(x, y)), out (N,)."""
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place: the difference in features between the objects
+        `ybar` and `y` of the context `x`."""
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints, /) -> None:
-        """Add in place: out += the gradient in w of the logistic log-likelihood of the pairs that correcting y to ybar
-        implies."""
+        """Add to `out` (N,) in place the gradient in `w` (N,) of a logistic log-likelihood: that a person corrects `y`
+        to `ybar`.
+
+        Each space says which pairs "a is better than b" such a correction implies; the log-likelihood is the sum over
+        them of log sigma(w . (features of a - features of b)), with sigma the logistic function.
+        """
 
     def check(self) -> None:
-        """Raise ValueError if a parameter of the space makes no sense."""
+        """Raise ValueError, naming the parameter, if a parameter of the space is not valid."""
 
     def check_context(self, x: object, n_features: int, /) -> Floats:
-        """Return x as a context with n_features features. Raise ValueError, naming what is wrong, if it is none."""
+        """Return `x`, the caller's input, as an array of floats that is a context with `n_features` features (most
+        spaces: m x N). Raise ValueError, naming what is wrong, if it is not valid."""
 
     def check_object(self, name: str, x: Floats, y: object, /) -> Ints:
-        """Return y as an object of the context x. Raise ValueError, beginning with `name`, if it is none."""
+        """Return `y`, the caller's input, as the indices of an object of the context `x`. Raise ValueError, beginning
+        with `name` (such as "feedback"), if it is not valid."""
 
 
 class RankingSpace(Space, Protocol):
-    """A space whose objects are orders of candidates, of which the first positions count."""
+    """A space whose objects are orders of candidates, best first; features depend on the first positions only."""
 
     def positions(self) -> int:
-        """Return how many positions count."""
+        """Return k, the number of positions from the top that phi(x, y) depends on."""
 
     def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array, /) -> None:
-        """Add in place: out += the gradient in w of the weighted logistic log-likelihood of these pairs of candidates
-        (p,)."""
+        """Add to `out` (N,) in place the gradient in `w` (N,) of the weighted logistic log-likelihood of given pairs.
+
+        Pair i says that the candidate `better[i]` of the context `x` (m x N) is better than `worse[i]`, and counts
+        `weights[i]`: sum_i weights_i log sigma(w . (x[better_i] - x[worse_i])), for arrays (p,) of p pairs.
+        """
 
 
 class StructuredSpace(Space, Protocol):
-    """A space in which a simulated person corrects an object step by step."""
+    """A space in which a simulated person can correct an object a little at a time, in small steps."""
 
     def step_towards(self, y: Ints, best: Ints, /) -> Ints:
-        """Return the object one step from y towards `best`."""
+        """Return a new object that is one small change of `y` closer to `best`; equal to `y` where they are the same
+        object."""

@@ -1,7 +1,8 @@
-"""Validation of input: each check returns a clean value, or raises a ValueError that names the field and what came.
+"""Validation of input: a check returns a clean value, or raises a ValueError that names the field and what came.
 
 Input is checked once, where it enters: in `Session`, a learner's `init`, the constructors of worlds, the command line.
-Kernels do not check their arguments.
+Compiled functions do not check their arguments. In each check, `name` is the name of the field, with which the message
+of the error begins.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
     from heedful.core.space import Space
 
 MOST = 1e100
-"""The largest absolute value of an input number: its square, and sums over any number of rounds, stay finite."""
+"""the largest absolute value of an input number: its square, and sums over any number of rounds, stay finite"""
 
 
 def numbers(name: str, value: object, expected: str) -> npt.NDArray[Any]:
-    """Return value as an array of booleans, integers or floats. Raise ValueError, naming `name` and what was
-    `expected`, if it is none, or has masked entries."""
+    """Return `value` as an array of booleans, integers or floats, of any shape.
+
+    Raise ValueError if it is not one (text, objects, rows of several lengths) or is a masked array; the message begins
+    with `name` and says what was `expected`, in words.
+    """
     try:
         array = np.asarray(value)
     except Exception:  # rows of several lengths, or whatever the value's own conversion raises
@@ -34,16 +38,20 @@ def numbers(name: str, value: object, expected: str) -> npt.NDArray[Any]:
 
 
 def _is_masked(value: object) -> bool:
-    """Return whether value is a masked array, so that numbers may be missing. numpy.ma is slow to import, so it is used
-    only for values with a `mask`; tables of pandas have a method of that name."""
+    """Return True if `value` is a numpy masked array, so that numbers may be missing.
+
+    numpy.ma is slow to import, so it is used only for values with an attribute `mask`; tables of pandas have a method
+    of that name.
+    """
     return hasattr(value, "mask") and isinstance(value, np.ma.MaskedArray)
 
 
 def finite_array(name: str, value: object, ndim: int, n_features: int) -> Floats:
-    """Return value as a C-contiguous float32 or float64 array with `ndim` axes, the last of size n_features, all
-    finite.
+    """Return `value` as a C-contiguous float array with `ndim` axes, the last of size `n_features`; float32 stays
+    float32, all else becomes float64.
 
-    Raise ValueError, naming `name`, if it is not one, or a number is larger than MOST.
+    Raise ValueError, beginning with `name`, if the shape is another, or a number is NaN, infinite or larger than MOST
+    (1e100) in size.
     """
     array = numbers(name, value, f"{ndim}-dimensional numbers")
     if array.dtype != np.float32:
@@ -63,18 +71,22 @@ def finite_array(name: str, value: object, ndim: int, n_features: int) -> Floats
 
 
 def finite_table(name: str, value: object) -> Floats:
-    """Return value as a C-contiguous float32 or float64 array with two axes of any size, all finite.
+    """Return `value` as a C-contiguous float array with two axes of any size; float32 stays float32, all else becomes
+    float64.
 
-    Raise ValueError, naming `name`, if it is not one, or a number is larger than MOST.
+    Raise ValueError, beginning with `name`, if it does not have two axes, or a number is NaN, infinite or larger than
+    MOST (1e100) in size.
     """
     array = numbers(name, value, "2-dimensional numbers")
     return finite_array(name, array, 2, array.shape[1] if array.ndim == 2 else 0)
 
 
 def indices(name: str, value: object, m: int, meaning: str) -> Ints:
-    """Return value as an array (n,) of distinct whole numbers from 0 to m - 1; a single number counts as a list of one.
+    """Return `value` as an int64 array (n,) of distinct indices from 0 to `m` - 1; a single number becomes an array of
+    one.
 
-    Raise ValueError, naming `name` and the `meaning` of the numbers, if it is none.
+    Raise ValueError if it is empty or is no such array; the message begins with `name` and calls the indices by
+    `meaning` (such as "candidate indices, best first").
     """
     array = np.atleast_1d(numbers(name, value, meaning))
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
@@ -90,8 +102,8 @@ def indices(name: str, value: object, m: int, meaning: str) -> Ints:
 
 
 def is_number(value: object, *kinds: type) -> TypeGuard[float]:
-    """Return whether value is a number of these types. bool and timedelta64 are subtypes of integers, but no numbers
-    here."""
+    """Return True if `value` is an instance of one of `kinds` (types of numbers), and no bool and no timedelta64, which
+    are subtypes of integers."""
     return isinstance(value, kinds) and not isinstance(value, _NO_NUMBERS)
 
 
@@ -99,7 +111,7 @@ _NO_NUMBERS = bool, np.bool_, np.timedelta64
 
 
 def check_count(name: str, value: object, least: int = 1, most: int = 2**62) -> None:
-    """Raise ValueError unless value is a whole number from `least` to `most`."""
+    """Raise ValueError, beginning with `name`, unless `value` is a whole number from `least` to `most`."""
     whole = value if is_number(value, int, np.integer) else None
     if whole is None or not least <= whole <= most:
         bounded = most < 2**62 or (whole is not None and whole > most)  # the greatest is named where it matters
@@ -108,7 +120,8 @@ def check_count(name: str, value: object, least: int = 1, most: int = 2**62) -> 
 
 
 def check_positive(name: str, value: object) -> None:
-    """Raise ValueError unless value is a number from 1e-50 to 1e50, so that results computed from it stay finite."""
+    """Raise ValueError, beginning with `name`, unless `value` is a number from 1e-50 to 1e50, so that results computed
+    from it stay finite."""
     number = value.item() if isinstance(value, np.generic) else value
     known = is_number(value, int, float, np.integer, np.floating)
     if not known or not isinstance(number, int | float) or not 1e-50 <= number <= 1e50:
@@ -116,27 +129,29 @@ def check_positive(name: str, value: object) -> None:
 
 
 def check_between(name: str, value: object, least: float, most: float) -> None:
-    """Raise ValueError unless value is a number from `least` to `most`."""
+    """Raise ValueError, beginning with `name`, unless `value` is a number from `least` to `most`."""
     if not is_number(value, int, float, np.integer, np.floating) or not least <= value <= most:
         low, high = (re.sub(r"e[+]?(-?)0*", r"e\1", f"{bound:g}") for bound in (least, most))
         raise ValueError(f"{name}: expected a number from {low} to {high}, got {describe(value)}")
 
 
 def check_flag(name: str, value: object) -> None:
-    """Raise ValueError unless value is True or False."""
+    """Raise ValueError, beginning with `name`, unless `value` is True or False."""
     if not isinstance(value, bool):
         raise ValueError(f"{name}: expected True or False, got {describe(value)}")
 
 
 def check_space(space: Space) -> None:
-    """Raise ValueError unless space is a valid space of objects (`heedful.core.space`)."""
+    """Raise ValueError unless `space` is an instance of a space of objects (`heedful.core.space.Space`) with valid
+    parameters."""
     if isinstance(space, type) or not all(hasattr(space, f) for f in ("argmax", "add_difference", "check")):
         raise ValueError(f"space: expected one of what can be shown, such as Ranking(5), got {describe(space)}")
     space.check()
 
 
 def describe(value: object) -> str:
-    """Return a short description of a value, for error messages."""
+    """Return a short description of `value` for error messages: its repr, cut off at 60 characters; of an array the
+    dtype and the shape."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} with shape {value.shape}"
     try:

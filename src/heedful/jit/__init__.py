@@ -1,1 +1,1 @@
-"""Compilation with numba: marks for functions that can be compiled, and a cache of compiled code."""
+"""Compilation with numba: decorators for functions that can be compiled, and a cache of compiled code on disk."""

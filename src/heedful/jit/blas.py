@@ -1,8 +1,8 @@
-"""Four routines of BLAS and LAPACK for symmetric matrices, the same interpreted and compiled, bit for bit.
+"""Four BLAS and LAPACK routines for symmetric matrices, with the same results interpreted and compiled, bit for bit.
 
 Interpreted code calls them through scipy.linalg; compiled code calls the addresses that scipy exports. A symmetric
-matrix is the lower triangle of an n x n C-ordered array; the rest of the array is never read. Fortran sees such an
-array transposed, as an upper triangle: hence "U" below.
+matrix is stored in the lower triangle of an n x n C-ordered array; the rest of the array is never read. Fortran sees
+such an array transposed, as an upper triangle: hence "U" below.
 """
 
 from __future__ import annotations
@@ -14,21 +14,24 @@ Array = npt.NDArray[np.float64]
 
 
 def symmetric_times(S: Array, v: Array, out: Array) -> None:
-    """Multiply: out = S v for symmetric S (n x n, lower triangle), v and out (n,)."""
+    """Write the product S v into `out` (n,), for a symmetric matrix `S` (n x n, only its lower triangle is read) and a
+    vector `v` (n,)."""
     from scipy.linalg.blas import dsymv
 
     dsymv(1.0, S.T, v, beta=0.0, y=out, lower=0, overwrite_y=1)
 
 
 def add_rank_one(S: Array, v: Array, scale: float) -> None:
-    """Add scale v v^T to symmetric S (n x n, lower triangle) in place; v (n,)."""
+    """Add scale v v^T in place to a symmetric matrix `S` (n x n, only its lower triangle is read and written); `v`
+    (n,)."""
     from scipy.linalg.blas import dsyr
 
     dsyr(scale, v, a=S.T, lower=0, overwrite_a=1)
 
 
 def solve_definite(S: Array, b: Array) -> Array:
-    """Return the solution x (n,) of S x = b, by Cholesky; S (n x n, lower triangle) is overwritten by its factor.
+    """Return the solution x (n,) of S x = b by Cholesky decomposition, for a symmetric matrix `S` (n x n, only its
+    lower triangle is read); S is overwritten by its Cholesky factor.
 
     Raise ValueError if S is not positive definite.
     """
@@ -41,7 +44,8 @@ def solve_definite(S: Array, b: Array) -> Array:
 
 
 def solve_factored(S: Array, b: Array) -> Array:
-    """Return the solution x (n,) of S x = b, where `solve_definite` has overwritten S by its factor."""
+    """Return the solution x (n,) of S x = b (n,) for another `b`, where `S` (n x n) holds the Cholesky factor that an
+    earlier `solve_definite` wrote into it."""
     from scipy.linalg.lapack import dpotrs
 
     x, _ = dpotrs(S.T, b, lower=0)
@@ -49,8 +53,8 @@ def solve_factored(S: Array, b: Array) -> Array:
 
 
 def register() -> None:
-    """Make the four routines callable from compiled code: add their addresses to LLVM's symbols, overload the
-    functions."""
+    """Make this module's four routines callable from numba-compiled code: add their addresses to LLVM's symbols, and
+    overload the Python functions."""
     from llvmlite import binding
     from numba import types
     from numba.extending import get_cython_function_address, overload

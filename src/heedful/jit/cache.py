@@ -1,13 +1,13 @@
-"""Compile the fold with numba, and keep the compiled code on disk under a key of all its source code.
+"""Compile the fold, the loop that runs a learner in a simulated world, and keep the machine code on disk.
 
 Learners and worlds are compiled as they are, as methods of NamedTuples. The compiler first walks over all modules that
 a loop may use: those of the classes of its arguments, and those that appear in the globals of these modules. In them,
-marked kernels become callable from compiled code, methods of NamedTuples resolve by the type of the tuple, and all code
-enters the cache key. For each key one module is generated, with one njit(cache=True) loop. numba's own cache alone
-would not notice a change in another file, nor two processes that write different signatures under one name.
+functions marked `@kernel` become callable from compiled code, methods of NamedTuples resolve by the type of the tuple,
+and all code enters the cache key. For each key one module is generated, with one njit(cache=True) loop. numba's own
+cache alone would not notice a change in another file, nor two processes that write different signatures under one name.
 
-The cache holds compiled code, in numba's own format, in a directory that only its owner may write:
-$HEEDFUL_CACHE_DIR, else $XDG_CACHE_HOME/heedful, else ~/.cache/heedful. Deleting it is always safe.
+The cache holds compiled code, in numba's own format, in a directory that only its owner may write: $HEEDFUL_CACHE_DIR,
+else $XDG_CACHE_HOME/heedful, else ~/.cache/heedful. Deleting it is always safe.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _one_at_a_time = threading.Lock()
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """Iterate over a named tuple and, depth first, the named tuples in its fields."""
+    """Iterate over `value` and the tuples nested in its fields, depth first; nothing if it is not a tuple."""
     if isinstance(value, tuple):
         yield value
         for field in value:
@@ -53,8 +53,8 @@ _SITES = tuple({sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib
 
 
 def _is_own_code(module: pytypes.ModuleType, roots: set[str]) -> bool:
-    """Return whether a module is the caller's own code: not Python's, and not of an installed package outside
-    `roots`."""
+    """Return True if `module` is the caller's own code: in one of the top-level packages `roots`, or neither Python's
+    nor an installed package's."""
     file = getattr(module, "__file__", None)
     name = module.__name__
     if file is None or not file.endswith(".py"):
@@ -65,8 +65,11 @@ def _is_own_code(module: pytypes.ModuleType, roots: set[str]) -> bool:
 
 
 def reachable(args: tuple[Any, ...], *names: str) -> list[pytypes.ModuleType]:
-    """Return the modules whose code a compiled loop may contain, sorted by name: all that can be reached from the
-    classes of `args` and from the modules `names`."""
+    """Return the imported modules whose code a compiled loop may contain, sorted by name.
+
+    These are the caller's own modules that can be reached, through the globals of modules, from the classes of `args`
+    (the arguments of the loop) and from the modules `names`.
+    """
     start = {type(p).__module__ for a in args for p in _parts(a)}
     start |= {*names, "heedful.core.fold", "heedful.jit.kernel", "heedful.jit.overloads", __name__}
     roots = {name.split(".")[0] for name in start} - {"builtins", "numpy"}
@@ -85,10 +88,11 @@ def reachable(args: tuple[Any, ...], *names: str) -> list[pytypes.ModuleType]:
 
 
 def _code(value: Any, within: tuple[Any, ...] = ()) -> Iterator[bytes]:
-    """Return the bytes of a value in a module that determine what it computes: code, constants, defaults; the same in
-    each run.
+    """Yield the bytes that determine what a function, class or constant in a module computes: code, constants,
+    defaults. They are the same in each run.
 
-    `within` are the functions and classes that contain the value, since a closure may contain its own class.
+    `within` are the functions and classes that contain `value`, which are not entered again: a closure may contain its
+    own class.
     """
     if any(value is holder for holder in within):
         return
@@ -119,7 +123,7 @@ def _code(value: Any, within: tuple[Any, ...] = ()) -> Iterator[bytes]:
 
 
 def fingerprint(modules: list[pytypes.ModuleType]) -> str:
-    """Return a digest (hex) of modules: of their files, and of their code and constants in memory.
+    """Return a digest (hex) of the source files of `modules` and of their code and constants in memory.
 
     It needs both. Where a file was edited after its import, the code in memory is compiled; a later process that
     imports the new file must not use this compiled code.
@@ -143,9 +147,9 @@ def fingerprint(modules: list[pytypes.ModuleType]) -> str:
 
 
 def cache_directory() -> Path:
-    """Return the folder of compiled loops, made where it does not exist yet, writable by its owner only.
+    """Return the folder of compiled loops, and make it, writable by its owner only, if it does not exist yet.
 
-    Raise PermissionError if it belongs to somebody else or others may write to it; raise OSError if it cannot be made.
+    Raise PermissionError if it belongs to another user or others may write to it; raise OSError if it cannot be made.
     """
     chosen = os.environ.get("HEEDFUL_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
@@ -173,7 +177,8 @@ def loop(learner, world, state, truth, regrets, start, context_rng, feedback_rng
 
 
 def _import_generated(folder: Path) -> Callable[..., Any]:
-    """Import the loop from the generated module of this folder; the module is written first where it does not exist."""
+    """Return the loop of the generated module in `folder`, not yet compiled; the module is written first if it does not
+    exist."""
     from heedful import __version__
 
     name = folder.name
@@ -200,8 +205,8 @@ def _folder(key: str) -> str:
 
 
 def _load_or_compile(key: str, signature: Any) -> Callable[..., Any]:
-    """Return the loop of this key, ready to call: from the disk, or compiled. Damaged files are deleted and made
-    again."""
+    """Return the loop with the cache key `key`, loaded from disk or compiled for the numba types `signature`. Damaged
+    files are deleted and made again."""
     folder = cache_directory() / _folder(key)
     try:
         loop: Any = _import_generated(folder)
@@ -218,10 +223,11 @@ def _load_or_compile(key: str, signature: Any) -> Callable[..., Any]:
 
 
 def loop_for(*args: Any) -> Callable[..., Any]:
-    """Return `fold.run` compiled for the types of `args`: from the cache, unless the source code has changed.
+    """Return `heedful.core.fold.run` compiled for the types of its arguments `args`: from memory or disk, unless the
+    source code has changed.
 
-    The arrays that the loop returns may be those of `args`: copy them before `args` are deleted. numba's NumbaError if
-    the code cannot be compiled; a warning where the compiled code cannot be kept.
+    The arrays that the loop returns may be those of `args`: copy them before `args` are deleted. Raise numba's
+    NumbaError if the code cannot be compiled; warn if the compiled code cannot be kept on disk.
     """
     kinds = _kind(args)
     with _one_at_a_time:
@@ -231,8 +237,8 @@ def loop_for(*args: Any) -> Callable[..., Any]:
 
 
 def _kind(value: Any) -> Any:
-    """Return a key that is different wherever `numba.typeof` is, in a tenth of its time (which would be a thousand
-    rounds)."""
+    """Return a hashable key of the types in `value`, which differs wherever `numba.typeof` does, in a tenth of its time
+    (which would be that of a thousand rounds)."""
     if isinstance(value, tuple):
         return (type(value), *[_kind(part) for part in value])
     if isinstance(value, np.ndarray):
@@ -244,7 +250,7 @@ def _kind(value: Any) -> Any:
 
 
 def is_cached(*args: Any) -> bool:
-    """Return whether `loop_for` has the loop of these arguments in memory or on disk, so that it need not compile."""
+    """Return True if `loop_for(*args)` has its loop in memory or on disk, so that it will not compile."""
     if _kind(args) in _loops:
         return True
     signature = tuple(numba.typeof(a) for a in args)
@@ -256,12 +262,13 @@ def is_cached(*args: Any) -> bool:
 
 
 def _nameless(modules: list[pytypes.ModuleType]) -> bool:
-    """Return whether some class is defined in `__main__`, where a later process cannot import it."""
+    """Return True if one of `modules` is `__main__`, whose classes a later process cannot import."""
     return any(module.__name__ == "__main__" for module in modules)
 
 
 def _key(args: tuple[Any, ...], signature: Any, modules: list[pytypes.ModuleType]) -> str:
-    """Return the cache key of a loop (hex): a digest of everything that its compiled code depends on."""
+    """Return the cache key (hex) of the loop with arguments `args` of the numba types `signature`: a digest of
+    everything that the compiled code depends on, including the source code of `modules`."""
     named = [f"{type(p).__module__}.{type(p).__qualname__}" for a in args for p in _parts(a)]
     versions = (sys.version, numba.__version__, np.__version__, sorted(OPTIONS.items()))
     return hashlib.sha256(f"{fingerprint(modules)} {signature} {named} {versions}".encode()).hexdigest()
@@ -289,9 +296,10 @@ def _loop(args: tuple[Any, ...], signature: Any) -> Callable[..., Any]:
 
 
 def compile_kernel(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a marked function (its loop, where it has two bodies) and all that it calls; not kept on disk.
+    """Return the function `f`, marked with `@kernel` or `@primitive`, compiled with all that it calls (of a primitive,
+    its loop). The result is not kept on disk.
 
-    Raise ValueError if f is not marked with `@kernel` or `@primitive`.
+    Raise ValueError if f is not marked.
     """
     loop = getattr(f, "__kernel__", None)
     if loop is None:

@@ -25,29 +25,34 @@ Ints = npt.NDArray[np.int64]
 Array = npt.NDArray[np.float64]
 
 DISCOUNTS = 1.0 / np.array([math.log2(i + 2.0) for i in range(1024)])
-"""The weights 1 / log2(i + 1) of the positions i = 1, 2, ... in a DCG."""
+"""the discounts 1 / log2(i + 1) of the positions i = 1, 2, ..., 1024 in a discounted cumulative gain (DCG)"""
 
 
 def kernel(f: F) -> F:
-    """Mark `f` as a pure function that compiled code may call. It stays plain Python."""
+    """Mark `f`, a pure function of arrays and named tuples, as one that compiled code may call; return f itself, still
+    plain Python."""
     f.__kernel__ = f  # type: ignore[attr-defined]
     return f
 
 
 def noinline(f: F) -> F:
-    """Mark a kernel that is not inlined, because it is large or called from many places."""
+    """Mark the kernel `f` as one that compiled code does not inline, because it is large or called from many places."""
     f.__noinline__ = True  # type: ignore[attr-defined]
     return f
 
 
 def no_refcount(f: F) -> F:
-    """Mark a kernel that allocates no array: compiled, it does not count references. Write it above `@kernel`."""
+    """Mark the kernel `f`, which allocates no array, to be compiled without reference counting. Write it above
+    `@kernel`."""
     f.__no_refcount__ = True  # type: ignore[attr-defined]
     return f
 
 
 def primitive(loop: Callable[..., Any]) -> Callable[[F], F]:
-    """Mark a numpy body as a kernel that is compiled from `loop`: same arguments, same results, bit for bit."""
+    """Return a decorator that marks a numpy function as a kernel whose compiled version is `loop`.
+
+    `loop` takes the same arguments and gives the same results, bit for bit, in loops that compile to fast code.
+    """
 
     def mark(body: F) -> F:
         body.__kernel__ = loop  # type: ignore[attr-defined]
@@ -58,11 +63,11 @@ def primitive(loop: Callable[..., Any]) -> Callable[[F], F]:
 
 @kernel
 def eight_lanes(X: Floats, j: int, w: Floats, lo: int, count: int) -> float:
-    """Return the sum of X[j, i] w[i] over i = lo .. lo + count - 1 in eight running sums; count is a positive multiple
-    of 8.
+    """Return the sum of X[j, i] w[i] over the `count` columns i from `lo` on, added up in eight running sums as numpy
+    does; `count` is a positive multiple of 8.
 
-    Compiled, it is an intrinsic of `heedful.jit.overloads`: vector instructions in the same order. There X may be one
-    row (n,).
+    Compiled, it is an intrinsic of `heedful.jit.overloads`: vector instructions in the same order. There `X` may be one
+    row (n,), and `j` is ignored.
     """
     lanes = np.add.reduce((X[j, lo : lo + count] * w[lo : lo + count]).reshape(-1, 8), axis=0).tolist()
     a, b, c, d, e, f, g, h = lanes
@@ -71,10 +76,12 @@ def eight_lanes(X: Floats, j: int, w: Floats, lo: int, count: int) -> float:
 
 @kernel
 def pairwise_tree(n: int, plan: Ints) -> int:
-    """Write numpy's order of pairwise summation of n addends into `plan`, and return how many numbers that takes.
+    """Write the order in which numpy's pairwise summation adds `n` numbers into `plan`, and return how many entries it
+    takes.
 
-    The plan is pairs (size of a leaf, how many sums close after it). numpy splits into halves that are multiples of 8
-    until at most 128 addends are left, and adds those in 8 lanes.
+    The entries are pairs: the size of a block of addends that is summed in 8 lanes, then how many of the open partial
+    sums are added to it afterwards. numpy splits into halves that are multiples of 8 until at most 128 addends are
+    left. The last 64 entries of plan are used as a stack.
     """
     waiting = plan[plan.size - 64 :]  # a stack of pairs (size, sums to close) that are still to be split
     waiting[0], waiting[1] = n, 0
@@ -121,7 +128,7 @@ def _scores_loop(X: Floats, w: Floats) -> Array:
 
 @primitive(_scores_loop)
 def scores(X: Floats, w: Floats) -> Array:
-    """Return the scores X w (m,) of the rows of X (m x n) with weights w (n,); equal rows get equal scores.
+    """Return the scores X w (m,) of the rows of `X` (m x n) with weights `w` (n,); equal rows get equal scores.
 
     Every row is summed in the same order. `X @ w` would give equal rows different last bits, which breaks ties; and
     BLAS sums in an order that no loop can repeat. Raise ValueError if the sizes differ.
@@ -133,7 +140,7 @@ def scores(X: Floats, w: Floats) -> Array:
 
 @kernel
 def precedes(a: float, b: float) -> bool:
-    """Return whether the value a comes before b in descending order, NaN last."""
+    """Return True if `a` comes before `b` in descending order, with NaN last."""
     return a > b or (a == a and b != b)
 
 
@@ -191,8 +198,8 @@ def _top_loop(values: Floats, size: int) -> Ints:
 
 @primitive(_top_loop)
 def top(values: Floats, size: int) -> Ints:
-    """Return the indices of the `size` <= m largest of `values` (m,) in descending order, ties to the lowest index, NaN
-    last."""
+    """Return the indices of the `size` (<= m) largest of `values` (m,), in descending order of value; ties to the
+    lowest index, NaN last."""
     return (-values).argsort(kind="stable")[:size]
 
 
@@ -203,7 +210,8 @@ def _add_discounts_loop(coef: Floats, order: Ints, k: int, scale: float) -> None
 
 @primitive(_add_discounts_loop)
 def add_discounts(coef: Floats, order: Ints, k: int, scale: float) -> None:
-    """Add DCG discounts: coef[order_i] += scale / log2(i + 1) for the positions i = 1..k of `order` (all distinct)."""
+    """Add scale / log2(i + 1) to coef[order_i] in place for the positions i = 1, ..., k: the DCG discounts of an
+    `order` of distinct indices into `coef` (m,)."""
     head = order[:k]
     coef[head] += scale * DISCOUNTS[: head.size]
 
@@ -233,8 +241,8 @@ def _add_rows_loop(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
 
 @primitive(_add_rows_loop)
 def add_rows(out: Floats, X: Floats, coef: Floats, scale: float) -> None:
-    """Add in place: out += scale * (coef X), for out (n,), X (m x n), coef (m,); reads only the rows whose coefficient
-    is not 0.
+    """Add scale times the linear combination coef X of the rows of `X` (m x n) to `out` (n,) in place, for coefficients
+    `coef` (m,); rows with coefficient 0 are not read.
 
     Raise ValueError if the sizes do not match.
     """
@@ -263,7 +271,7 @@ def _dot_loop(x: Floats, w: Floats) -> float:
 
 @primitive(_dot_loop)
 def dot(x: Floats, w: Floats) -> float:
-    """Return the inner product x . w of two vectors (n,), summed as in `scores`."""
+    """Return the inner product of two vectors `x` and `w` (n,), summed in the order of `scores`."""
     return float(scores(x.reshape(1, -1), w)[0])
 
 
@@ -276,18 +284,19 @@ def _add_scaled_loop(out: Array, x: Floats, scale: float) -> None:
 
 @primitive(_add_scaled_loop)
 def add_scaled(out: Array, x: Floats, scale: float) -> None:
-    """Add in place: out += scale x, both (n,). Raise ValueError, compiled, where their sizes differ."""
+    """Add scale x to `out` in place, (n,) each. Compiled, raise ValueError if their sizes differ; interpreted, numpy's
+    broadcasting decides."""
     out += np.float64(scale) * x
 
 
 @kernel
 def fetch_row(X: Floats, j: int) -> None:
-    """Prefetch the row X[j], which a later round reads. Interpreted, it does nothing."""
+    """Prefetch row `j` of `X` (m x n) into the processor's cache, for a later round. Interpreted, it does nothing."""
 
 
 @kernel
 def squared_norm(v: Floats) -> float:
-    """Return the squared norm v . v, summed as in `scores`."""
+    """Return the squared norm of the vector `v`, summed in the order of `scores`."""
     return scores(v.reshape(1, -1), v)[0]  # type: ignore[no-any-return]
 
 
@@ -302,7 +311,7 @@ def logistic(z: float) -> float:
 
 @kernel
 def visible(y: Any) -> Any:
-    """Return the part of a proposal that the person sees: its first field where it is a tuple, else all of it.
+    """Return the part of the proposal `y` that the person sees: its first field if it is a tuple, else all of it.
 
     Compiled, the type of the proposal decides (`heedful.jit.overloads`).
     """

@@ -1,4 +1,5 @@
-"""Teach numba the functions of the package: marked kernels, methods of NamedTuples, and functions in LLVM instructions.
+"""Make functions of the package callable from numba-compiled code: kernels, methods of NamedTuples, and a few functions
+written in LLVM instructions.
 
 numba's types and LLVM's builders have no annotations, so their values are `Any` here.
 """
@@ -25,7 +26,8 @@ _registered: set[Any] = set()  # kernels and names of methods that numba knows a
 
 
 def _prefetch(builder: Any, pointer: Any, offset: Any, nearness: int) -> None:
-    """Emit a prefetch of the cache line at `pointer` plus `offset` bytes, into the second (2) or first (3) cache."""
+    """Emit an instruction that prefetches the cache line at `pointer` plus `offset` bytes, into the second-level cache
+    (`nearness` 2) or the first-level one (3)."""
     from llvmlite import ir
 
     i8, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -36,7 +38,8 @@ def _prefetch(builder: Any, pointer: Any, offset: Any, nearness: int) -> None:
 
 @intrinsic
 def _fetch_row(typingctx: Any, X: Any, j: Any) -> Any:
-    """Emit `kernel.fetch_row` as prefetch instructions, one for each cache line of the row."""
+    """Emit `kernel.fetch_row` (prefetch row `j` of the array `X`) as prefetch instructions, one for each cache line of
+    the row. Raise TypingError if X is not C-contiguous."""
     if X.layout != "C":
         raise TypingError(f"fetch_row: expected a C-contiguous array, got {X}")
 
@@ -56,10 +59,11 @@ def _fetch_row(typingctx: Any, X: Any, j: Any) -> Any:
 
 @intrinsic
 def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) -> Any:
-    """Emit `kernel.eight_lanes` as vector instructions: load, multiply and add eight lanes at a time.
+    """Emit `kernel.eight_lanes` (the sum of X[j, i] w[i] over `count` columns i from `lo` on) as vector instructions:
+    load, multiply and add eight lanes at a time.
 
     LLVM may not reorder a sum, so it would compile the plain loop to scalar code, six times slower. Where X is a single
-    row (n,), j is ignored and nothing is prefetched.
+    row (n,), j is ignored and nothing is prefetched. Raise TypingError for arrays that are not C-contiguous floats.
     """
     from llvmlite import ir
 
@@ -108,8 +112,8 @@ def _eight_lanes(typingctx: Any, X: Any, j: Any, w: Any, lo: Any, count: Any) ->
 
 @intrinsic
 def borrow(typingctx: Any, value: Any) -> Any:
-    """Return `value` with the reference counting of its arrays and generators switched off; its owner must outlive the
-    loop.
+    """Return `value` with the reference counting of its arrays and generators switched off; the owner of value must
+    outlive the compiled loop that calls this.
 
     Reference counting needs atomic operations at every call and slice, a quarter of the time of a round. Copy what the
     loop returns while the owner is alive, as `fold.trace` does.
@@ -138,7 +142,8 @@ def borrow(typingctx: Any, value: Any) -> Any:
 
 
 def register(modules: list[pytypes.ModuleType]) -> None:
-    """Make the marked kernels of `modules`, and the methods of their NamedTuples, callable from compiled code."""
+    """Make the functions marked as kernels in `modules`, and the methods of their NamedTuples, callable from compiled
+    code."""
     for module in modules:
         if module.__name__ == "heedful.jit.blas" and "blas" not in _registered:
             _registered.add("blas")
@@ -176,7 +181,8 @@ def _register_kernel(f: Callable[..., Any], loop: Callable[..., Any]) -> None:
 
 
 def _register_method(name: str) -> None:
-    """Make `value.name(...)` call the method of the value's class, for named tuples of all classes.
+    """Make `value.name(...)` in compiled code call the method `name` of the class of `value`, for named tuples of all
+    classes.
 
     numba's own `overload_method` has one Python signature for all types; here each class has its own. Arguments are
     positional in compiled code.

@@ -1,1 +1,2 @@
-"""What can be shown: orders, structured objects, ranks, slates, sets of items to compare."""
+"""Spaces of proposals, one for each kind of task: rankings, structured objects (paths, subsets), ordinal grades, slates
+of items to rate, sets of items to compare."""

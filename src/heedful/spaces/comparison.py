@@ -13,39 +13,41 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 MOST = 10**7
-"""Indices of users are below this."""
+"""the bound of user indices, which are from 0 to MOST - 1"""
 
 MOST_ITEMS = 10_000
 """The greatest number of items: a posterior over n items has a covariance of n x n numbers."""
 
 FIRST, SECOND, EQUAL, UNSURE = 0, 1, -1, -2
-"""Answers about two items: the place of the chosen one; both equally good; cannot judge."""
+"""answers to a question about two items: the position of the better one; both equally good; cannot judge"""
 
 NONE: Array = np.empty((0, 0))
-"""The features of items that have none."""
+"""the `features` of a `Choice` among items without features"""
 
 WORDS = {"first": FIRST, "second": SECOND, "equal": EQUAL, "unsure": UNSURE}
-"""Answers about two items, by word."""
+"""answers to a question about two items: the word that a caller may give for each"""
 
 Answer: TypeAlias = int | Ints
-"""The answer to a question about k items: the place of the best item, EQUAL or UNSURE, or an order of 1 to k places."""
+"""The answer to a question about k items: the position of the best item, 0 to k - 1; EQUAL or UNSURE; or an array of 1
+to k positions, best first."""
 
 
 class ComparisonPool(NamedTuple):
-    """A context: a user, and the pairs (or sets) of items that may be shown to them."""
+    """A context of comparisons: a user, and the candidate questions, each a pair (or set) of items to compare."""
 
     user: int
     """the index of the user"""
     pairs: Ints
-    """the indices of the items of each pair, p x 2 (of each set of k items, p x k); the first is shown on the left"""
+    """item indices, p x 2 for p pairs (p x k for p sets of k items); the first of a row is shown on the left"""
 
 
 class Choice(NamedTuple):
-    """The space of choices among k of n_items items: a proposal is one row of a pool, (k,).
+    """The space of comparisons of k out of `n_items` items: a proposal is one row of a `ComparisonPool`, k item indices
+    (k,).
 
-    The answer is the place of the best item, 0 to k - 1; EQUAL (-1), if `equal`; UNSURE (-2); or an order, which lists
-    places from the best on; places that are not listed come after the others, in no order. Words may be given too:
-    "equal", "unsure" and, for a pair, "first" and "second".
+    The answer is the position of the best item, 0 to k - 1; EQUAL (-1), if `equal`; UNSURE (-2); or an array of
+    positions from the best on, where positions left out come after the others, in no order. Callers may also give
+    words: "equal", "unsure" and, for a pair, "first" and "second".
     """
 
     n_items: int
@@ -55,7 +57,8 @@ class Choice(NamedTuple):
     """features of the items (n_items x d); (0, 0) where they have none"""
 
     def check(self) -> None:
-        """Raise ValueError, naming the field, if there are too many items or the features do not fit them."""
+        """Raise ValueError, naming the field, if `n_items` is above MOST_ITEMS, `equal` is not a bool, or `features` is
+        not finite numbers with a row for each item."""
         check_count("n_items", self.n_items, least=0, most=MOST_ITEMS)
         check_flag("equal", self.equal)
         X = numbers("features", self.features, "2-dimensional numbers")
@@ -65,8 +68,11 @@ class Choice(NamedTuple):
                 raise ValueError(f"features: expected {self.n_items} rows, one for each item, got {len(X)}")
 
     def check_context(self, x: object, n_features: int = 0) -> ComparisonPool:
-        """Return x = (user, pairs) as a ComparisonPool. Raise ValueError, naming the part, if it is not a pair of a
-        user's index and at least one pair, or set, of different items."""
+        """Return `x` = (user, pairs) as a ComparisonPool; `n_features` is ignored.
+
+        Raise ValueError, naming the part, unless the user is an index below MOST and pairs are at least one row of two
+        or more different items from 0 to n_items - 1.
+        """
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x: expected (user, pairs), got {describe(x)}")
         check_count("x: user", x[0], least=0, most=MOST - 1)
@@ -84,8 +90,11 @@ class Choice(NamedTuple):
         return ComparisonPool(int(x[0]), np.ascontiguousarray(pairs.astype(np.int64)))
 
     def check_object(self, name: str, x: ComparisonPool, y: object) -> Answer:
-        """Return y as an answer: an int, or an order of 1 to k places (int64). Raise ValueError, beginning with `name`,
-        if it is not one."""
+        """Return `y`, the caller's answer to a question from the pool `x`, as an int, or as an order of 1 to k
+        positions (int64), for questions of k items.
+
+        Raise ValueError, beginning with `name`, if it is not an answer that this space allows.
+        """
         k = x.pairs.shape[1]
         said = {word: place for word, place in WORDS.items() if place < 0 and (self.equal or place != EQUAL)}
         if k == 2:
@@ -102,11 +111,13 @@ class Choice(NamedTuple):
         raise ValueError(f"{name}: expected {places}{expected}, or places from the best on, got {describe(y)}")
 
     def another_context(self, x: ComparisonPool) -> ComparisonPool:
-        """Return a pool other than x, for checks: for another user, with the last pair only."""
+        """Return a valid pool other than `x` for `heedful.core.conformance`: of another user, with only the last
+        row."""
         return ComparisonPool(x.user + 1, x.pairs[-1:])
 
     def invalid_contexts(self, x: ComparisonPool) -> list[object]:
-        """Return invalid contexts made from a pool x, for checks."""
+        """Return contexts made from the valid pool `x`, each of which `check_context` must reject; for
+        `heedful.core.conformance`."""
         user, pairs = x
         last = pairs[-1:]
         wrong: list[object] = [pairs[:0], pairs[0], pairs[:, :1], pairs + 0.5, pairs[None], "text", None, [[0], [0, 1]]]
@@ -118,7 +129,8 @@ class Choice(NamedTuple):
         return [*spoiled, user, pairs, (user, pairs, pairs), "text", None]
 
     def invalid_objects(self, x: ComparisonPool, y: Ints) -> list[object]:
-        """Return invalid feedback on the shown items y, for checks."""
+        """Return answers to a question with the items `y` (k,), each of which `check_object` must reject; for
+        `heedful.core.conformance`."""
         k = y.size
         wrong: list[object] = [k, -3, 0.5, np.nan, True, "left", "", None, 1j, 10**400, np.array(0)]
         wrong += [[k], [-1], [0, 0], [0.0], [[0, 1]], np.arange(k + 1), np.empty(0, np.int64), [True, False]]
@@ -126,7 +138,8 @@ class Choice(NamedTuple):
 
 
 def _order(y: object, k: int) -> Ints | None:
-    """Return y as 1 to k different places from 0 to k - 1 (int64); None if it is no such order."""
+    """Return `y` as an int64 array of 1 to k different positions from 0 to k - 1, or None if it is not a list, tuple or
+    array of such positions."""
     if isinstance(y, np.ndarray) and y.ndim == 0:  # it cannot be iterated over
         return None
     if not isinstance(y, list | tuple | np.ndarray) or any(isinstance(place, bool | np.bool_) for place in y):
@@ -141,14 +154,15 @@ def _order(y: object, k: int) -> Ints | None:
 
 
 def order_of(feedback: Answer, k: int) -> Answer:
-    """Return feedback as an order: a single place as an order of one place; orders, EQUAL and UNSURE unchanged."""
+    """Return an answer to a question about `k` items in the form of an order: the position of the best item becomes an
+    array of one position; orders, EQUAL and UNSURE are unchanged."""
     if isinstance(feedback, np.ndarray):
         return feedback
     return feedback if feedback in (EQUAL, UNSURE) else np.array([feedback], np.int64)
 
 
 def check_choice(space: object) -> None:
-    """Raise ValueError unless space is a valid `Choice`."""
+    """Raise ValueError unless `space` is a `Choice` with valid parameters."""
     if not isinstance(space, Choice):
         raise ValueError(f"space: expected a choice among items, such as Choice(10), got {describe(space)}")
     space.check()

@@ -1,4 +1,4 @@
-"""The space of ordinal grades: ranks on an ordered scale, 1 the lowest."""
+"""The space of ordinal grades: ranks 1 < 2 < ... < k on a scale."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ MOST_RANKS = 1000
 
 
 class Ranks(NamedTuple):
-    """The ranks 1 < 2 < ... < k of an instance x (N,). A proposal predicts the rank; feedback is the true one."""
+    """The space of `k` ordinal grades (ranks) 1 < 2 < ... < k of an instance with N features.
+
+    A context is the instance x (N,), a proposal the predicted rank, feedback the true rank.
+    """
 
     k: int
 
@@ -22,11 +25,13 @@ class Ranks(NamedTuple):
         check_count("n_ranks", self.k, least=2, most=MOST_RANKS)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """Return x as a C-contiguous float array (N,). Raise ValueError if it is not one, or is not finite."""
+        """Return `x` as a C-contiguous float array with shape (n_features,). Raise ValueError if it has another shape
+        or a number that is not finite."""
         return finite_array("x", x, 1, n_features)
 
     def check_object(self, name: str, x: Floats, y: object) -> int:
-        """Return y as a rank. Raise ValueError if it is not a whole number from 1 to k."""
+        """Return `y`, a rank given by a caller, as an int. Raise ValueError, beginning with `name`, if it is not a
+        whole number from 1 to k. `x` is ignored."""
         number: object = y
         if isinstance(y, np.generic | np.ndarray) and y.ndim == 0 and y.dtype.kind in "iuf" and not hasattr(y, "mask"):
             number = y.item()
@@ -35,11 +40,13 @@ class Ranks(NamedTuple):
         return int(number)
 
     def invalid_contexts(self, x: Floats) -> list[object]:
-        """Return invalid contexts made from x (N,), for checks."""
+        """Return contexts made from the valid instance `x` (N,), each of which `check_context` must reject; for
+        `heedful.core.conformance`."""
         spoiled = x.copy()
         spoiled[-1] = np.nan
         return [spoiled, x[:-1], x[:0], x[None], np.append(x, 0.0), x.astype(str), "text", None, 1.0]
 
     def invalid_objects(self, x: Floats, y: int) -> list[object]:
-        """Return invalid feedback made from a rank y, for checks."""
+        """Return ranks made from the valid rank `y`, each of which `check_object` must reject; for
+        `heedful.core.conformance`."""
         return [0, self.k + 1, -y, y + 0.5, 10**400, np.nan, -np.inf, True, str(y), [y], np.array([y]), 1j, None]

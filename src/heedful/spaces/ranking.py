@@ -1,12 +1,12 @@
-"""The spaces of rankings and assignments for coactive learners, each with phi(x, y) and its argmax.
+"""Spaces of rankings and of assignments for coactive learners, each with its features phi(x, y) and its argmax.
 
-A space is a NamedTuple with the methods of `heedful.core.space.Space`. Any update rule works with any space
-([J15] Algorithm 3). `WithBaseScore` wraps a space for callers who have a score for each candidate already: with w = 0
-it shows their order.
+A space is a NamedTuple with the methods of `heedful.core.space.Space`. Any update rule works with any space ([J15]
+Algorithm 3). `WithBaseScore` wraps a space for callers who have a score for each candidate already: with weights w = 0
+it shows the candidates by that score.
 
-An object here is a choice among parts, the rows of x: U(x, y) = sum_p c_p(y) w . x_p for coefficients c(y) that
-depend on the object. So a space needs the scores of the parts to find its argmax, and the net coefficients of the
-parts to update the weights; it reads a row once for each.
+An object y here is a choice among the rows x_p of a context x (such as candidates), with utility U(x, y) = sum_p c_p(y)
+w . x_p for coefficients c(y) that depend on the object. So a space needs the scores w . x_p to find its argmax, and the
+differences of coefficients between two objects to update w; it reads a row once for each.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ Array = npt.NDArray[np.float64]
 class Ranking(NamedTuple):
     """Rankings of candidates x (m x N); phi(x, y) = sum_{i<=k} x_{y_i} / log2(i+1), a linear DCG@k ([J15] Eq. 21).
 
-    `k` (1 to 1024) is how many positions count. With k = 1 an object is one item, and a proposal shows that item alone;
+    x has m candidates with N features; y is an order of candidate indices, best first, and y_i its i-th. `k` (1 to
+    1024) is the number of positions that count. With k = 1 an object is one item, and a proposal shows that item alone;
     otherwise a proposal is an order of all candidates. An order given as feedback has at least min(k, m) candidate
     indices without repetition, best first.
     """
@@ -45,7 +46,8 @@ class Ranking(NamedTuple):
     k: int = 5
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y), (N,)."""
+        """Return phi(x, y) (N,): the rows of `x` (m x N) in the order `y`, discounted by 1 / log2(i + 1) at position i,
+        summed over the first k positions."""
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         add_discounts(coef, y, self.k, 1.0)
@@ -53,27 +55,31 @@ class Ranking(NamedTuple):
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the candidates by descending w . x_j, ties to the lowest index; only the first where k = 1."""
+        """Return the candidate indices by descending score w . x_j, for weights `w` (N,) and candidates `x` (m x N);
+        ties to the lowest index. With k = 1 only the first is returned."""
         m = x.shape[0]
         return top(scores(x, w), m if self.k > 1 else min(m, 1))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add in place: out += scale (phi(x, ybar) - phi(x, y)); reads each row whose net coefficient is not 0 once."""
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two orders `ybar` and `y` of the candidates
+        `x` (m x N); it reads only rows of x whose coefficients differ, each once."""
         coef = np.zeros(x.shape[0])
         add_discounts(coef, ybar, self.k, 1.0)
         add_discounts(coef, y, self.k, -1.0)
         add_rows(out, x, coef, scale)
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add in place: out += the gradient in w of sum log sigma(w . (x_a - x_b)) over the pairs `a before b` that
-        ybar implies."""
+        """Add to `out` (N,) in place the gradient in `w` (N,) of sum log sigma(w . (x_a - x_b)) over the pairs of
+        candidates "a is better than b" that correcting the order `y` to `ybar` implies (`add_implied_pairs`); sigma is
+        the logistic function."""
         coef = np.zeros(x.shape[0])
         add_implied_pairs(coef, scores(x, w), ybar, y, self.k)
         add_rows(out, x, coef, 1.0)
 
     def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        """Add in place: out += the gradient in w of sum_p weights_p log sigma(w . (x_{better_p} - x_{worse_p})), for
-        pairs (p,)."""
+        """Add to `out` (N,) in place the gradient in `w` (N,) of sum_i weights_i log sigma(w . (x[better_i] -
+        x[worse_i])), for p pairs of candidates of `x` (m x N): indices `better` and `worse`, `weights`, (p,) each;
+        sigma is the logistic function."""
         coef = np.zeros(x.shape[0])
         s = scores(x, w)
         for p in range(better.size):
@@ -83,7 +89,7 @@ class Ranking(NamedTuple):
         add_rows(out, x, coef, 1.0)
 
     def positions(self) -> int:
-        """Return k: how many positions count."""
+        """Return k, the number of positions that count."""
         return self.k
 
     def check(self) -> None:
@@ -91,15 +97,19 @@ class Ranking(NamedTuple):
         check_count("k", self.k, most=DISCOUNTS.size)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """Return x as a C-contiguous float array (m x N). Raise ValueError if it is not one, is empty, or is not
-        finite."""
+        """Return `x` as a C-contiguous float array of m candidates, (m, n_features). Raise ValueError if it has another
+        shape, no row, or a number that is not finite."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] == 0:
             raise ValueError("x: expected at least one candidate, got an empty list (0 rows)")
         return array
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """Return y as an order of candidates of x. Raise ValueError if it is not one."""
+        """Return `y` as an int64 array of candidate indices of `x` (m x N), best first.
+
+        Raise ValueError, beginning with `name`, if an index is invalid or occurs twice, or if there are fewer than
+        min(k, m) and k > 1.
+        """
         m = x.shape[0]
         order = indices(name, y, m, "candidate indices, best first")
         if 1 < self.k and order.size < min(self.k, m):
@@ -110,32 +120,34 @@ class Ranking(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """Assignments of people to slots: x (m x slots x N) describes each of m people in each slot, m >= slots.
+    """Assignments of people to slots: x (m x slots x N) has N features for each of m people in each slot, m >= slots.
 
-    An object y (slots,) has a different person for every slot; phi(x, y) = sum_s x[y_s, s]. The argmax is exact: the
-    assignment problem, solved by shortest augmenting paths.
+    An object y (slots,) has the index of a different person for every slot; phi(x, y) = sum_s x[y_s, s]. The argmax is
+    exact: the linear assignment problem, solved by shortest augmenting paths.
     """
 
     slots: int
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y), (N,)."""
+        """Return phi(x, y) (N,): the sum over slots s of x[y_s, s], for `x` (m x slots x N) and the person `y` (slots,)
+        of each slot."""
         out = np.zeros(x.shape[2])
         self.add_objects(out, x, y, y, 1.0, 0.0)
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the assignment of greatest w . phi(x, y)."""
+        """Return the assignment of greatest utility w . phi(x, y), for weights `w` (N,): the person of each slot
+        (slots,)."""
         m, slots, n = x.shape
         return best_assignment(scores(x.reshape(m * slots, n), w).reshape(m, slots))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add in place: out += scale (phi(x, ybar) - phi(x, y))."""
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two assignments `ybar` and `y` (slots,)."""
         self.add_objects(out, x, ybar, y, scale, -scale)
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
-        """Return y with the first slot that differs filled as in `best`; where that person had another slot, the two
-        people change places."""
+        """Return a copy of the assignment `y` in which the first slot that differs is filled as in `best`; if that
+        person had another slot, the two people change places."""
         out = y.copy()
         for s in range(y.size):
             if y[s] != best[s]:
@@ -147,8 +159,8 @@ class Assignment(NamedTuple):
         return out
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add in place: out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one
-        pair."""
+        """Add to `out` (N,) in place the gradient in `w` (N,) of log sigma(w . (phi(x, ybar) - phi(x, y))), with sigma
+        the logistic function: a correction of `y` to `ybar` counts as one pair of objects."""
         m, slots, n = x.shape
         s = scores(x.reshape(m * slots, n), w)
         gap = 0.0
@@ -157,7 +169,7 @@ class Assignment(NamedTuple):
         self.add_difference(out, x, ybar, y, logistic(-gap))
 
     def add_objects(self, out: Array, x: Floats, a: Ints, b: Ints, of_a: float, of_b: float) -> None:
-        """Add in place: out += of_a phi(x, a) + of_b phi(x, b)."""
+        """Add of_a phi(x, a) + of_b phi(x, b) to `out` (N,) in place, for two assignments `a` and `b` (slots,)."""
         m, slots, n = x.shape
         coef = np.zeros(m * slots)
         for slot in range(slots):
@@ -166,12 +178,12 @@ class Assignment(NamedTuple):
         add_rows(out, x.reshape(m * slots, n), coef, 1.0)
 
     def check(self) -> None:
-        """Raise ValueError if the number of slots is not positive."""
+        """Raise ValueError unless `slots` is a positive whole number."""
         check_count("slots", self.slots)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """Return x as a C-contiguous float array (m x slots x N). Raise ValueError if it is not one, or has too few
-        people."""
+        """Return `x` as a C-contiguous float array (m, slots, n_features). Raise ValueError if it has another shape,
+        fewer people m than slots, or a number that is not finite."""
         array = finite_array("x", x, 3, n_features)
         if array.shape[1] != self.slots or array.shape[0] < self.slots:
             raise ValueError(
@@ -180,7 +192,8 @@ class Assignment(NamedTuple):
         return array
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """Return y as one person for every slot. Raise ValueError if it is not."""
+        """Return `y` as an int64 array with the person of each slot (slots,). Raise ValueError, beginning with `name`,
+        if a person does not exist or occurs twice, or the number of slots is wrong."""
         people = indices(name, y, x.shape[0], "a person for every slot")
         if people.size != self.slots:
             raise ValueError(f"{name}: expected {self.slots} people, one a slot, got {people.size}")
@@ -188,12 +201,12 @@ class Assignment(NamedTuple):
 
 
 class WithBaseScore(NamedTuple):
-    """A space around `space` that adds the caller's own score of each candidate to the learned one.
+    """A space that adds the caller's own score of each candidate to the learned score.
 
-    The caller's score is the last feature and has the weight 1 + w_N instead of w_N, so w = 0 shows the caller's order
-    and learning adjusts it. `adjusted` says whether learning also changes the weight of the caller's score; otherwise
-    it is always 1. phi and the objects are those of `space`; U(x, y) = (w + e_N) . phi(x, y), with w_N = 0 if it is not
-    adjusted.
+    `space` is the inner space. The caller's score is the last of the N features and has the weight 1 + w_N instead of
+    w_N, so weights w = 0 show the caller's order and learning adjusts it. `adjusted` says if learning also changes the
+    weight of the caller's score; otherwise it is always 1. phi and the objects are those of `space`; U(x, y) = (w +
+    e_N) . phi(x, y), where e_N is the last unit vector, and w_N = 0 if not adjusted.
     """
 
     space: Any  # a Space; a RankingSpace where `positions` and `add_pairs` are called
@@ -201,67 +214,79 @@ class WithBaseScore(NamedTuple):
 
     @property
     def k(self) -> int:
-        """How many positions count, of an inner space that ranks."""
+        """The number of positions that count; the inner space is a ranking."""
         k: int = self.space.k
         return k
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y) of the inner space, (N,)."""
+        """Return the features phi(x, y) (N,) of the inner space; the last is that of the caller's score."""
         phi: Array = self.space.phi(x, y)
         return phi
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the object of greatest (w + e_N) . phi(x, y)."""
+        """Return the object y of greatest (w + e_N) . phi(x, y), where e_N gives the caller's score, the last feature,
+        a weight of 1 more than `w` (N,) does."""
         y: Ints = self.space.argmax(with_base_weight(w, self.adjusted), x)
         return y
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add in place: out += scale (phi(x, ybar) - phi(x, y)), the direction in which to update w."""
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, the direction in which to update the weights;
+        the last number stays as it is if the weight of the caller's score is not `adjusted`."""
         last = out[-1]
         self.space.add_difference(out, x, ybar, y, scale)
         if not self.adjusted:
             out[-1] = last
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add in place: out += the gradient of the inner space at w + e_N, which is the gradient in w."""
+        """Add to `out` (N,) in place the gradient of the inner space's `add_pair_gradient` at w + e_N, where e_N adds 1
+        to the weight of the caller's score; the last number stays as it is if that weight is not `adjusted`."""
         last = out[-1]
         self.space.add_pair_gradient(out, with_base_weight(w, self.adjusted), x, ybar, y)
         if not self.adjusted:
             out[-1] = last
 
     def add_pairs(self, out: Array, w: Array, x: Floats, better: Ints, worse: Ints, weights: Array) -> None:
-        """Add in place: out += the gradient of the inner space at w + e_N, for these pairs (p,)."""
+        """Add to `out` (N,) in place the gradient of the inner space's `add_pairs` at w + e_N, where e_N adds 1 to the
+        weight of the caller's score.
+
+        `better` and `worse` are the candidates of p pairs and `weights` what each counts, (p,). The last number of out
+        stays as it is if the weight of the caller's score is not `adjusted`.
+        """
         last = out[-1]
         self.space.add_pairs(out, with_base_weight(w, self.adjusted), x, better, worse, weights)
         if not self.adjusted:
             out[-1] = last
 
     def positions(self) -> int:
-        """Return how many positions count, of an inner space that ranks."""
+        """Return the number of positions that count; the inner space is a ranking."""
         positions: int = self.space.positions()
         return positions
 
     def check(self) -> None:
-        """Raise ValueError if the inner space is no space, is not valid, or has a base score already."""
+        """Raise ValueError if the inner space is not a valid space or has a base score already, or `adjusted` is not a
+        bool."""
         if isinstance(self.space, WithBaseScore):
             raise ValueError(f"space: expected one without the caller's score, got {self.space!r}")
         check_space(self.space)
         check_flag("adjusted", self.adjusted)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """Return x as the inner space checks it; the caller's score is the last of the n_features."""
+        """Return `x` as the inner space's `check_context` does; the last of the `n_features` features is the caller's
+        score."""
         checked: Floats = self.space.check_context(x, n_features)
         return checked
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """Return y as an object of the inner space."""
+        """Return `y` as the inner space's `check_object` does: as an object of the context `x`. Raise ValueError,
+        beginning with `name`, if it is not one."""
         checked: Ints = self.space.check_object(name, x, y)
         return checked
 
 
 @kernel
 def difference(space: Space, n_features: int, x: Floats, ybar: Ints, y: Ints) -> Array:
-    """Return D = phi(x, ybar) - phi(x, y), (N,): the update direction of a correction of y to ybar, in any space."""
+    """Return D = phi(x, ybar) - phi(x, y) (N,), the update direction of a correction of the object `y` to `ybar` in the
+    context `x`, for any `space`; N is `n_features`."""
     D = np.zeros(n_features)
     space.add_difference(D, x, ybar, y, 1.0)
     return D
@@ -269,21 +294,22 @@ def difference(space: Space, n_features: int, x: Floats, ybar: Ints, y: Ints) ->
 
 @kernel
 def with_base_weight(w: Array, adjusted: bool) -> Array:
-    """Return a copy of w (N,) with 1 added to the last weight, that of the base score; where not `adjusted`, set to
-    1."""
+    """Return a copy of the weights `w` (N,) with 1 added to the last weight, that of the caller's score; if not
+    `adjusted`, the last weight becomes 1."""
     out = w.copy()
     out[-1] = 1.0 + w[-1] if adjusted else 1.0
     return out
 
 
 def is_exact(space: object) -> bool:
-    """Return whether a space shows the exact argmax of w . phi(x, .), as theorems assume: not one with a base score,
-    and not one that is `approximate`."""
+    """Return True if the argmax of `space` is an object of greatest utility w . phi(x, y), as the theorems assume: it
+    is no WithBaseScore (which maximises under other weights) and does not declare `approximate`."""
     return not (isinstance(space, WithBaseScore) or getattr(space, "approximate", False))
 
 
 def check_ranking(space: Space, why: str) -> None:
-    """Raise ValueError unless space is a valid Ranking, or a WithBaseScore around one; `why` completes the message."""
+    """Raise ValueError unless `space` is a valid Ranking, or a WithBaseScore with a valid Ranking inside; the message
+    says `why` the caller needs one."""
     if not isinstance(space.space if isinstance(space, WithBaseScore) else space, Ranking):
         raise ValueError(f"space: expected a Ranking, {why}, got {space!r}")
     space.check()
@@ -291,10 +317,11 @@ def check_ranking(space: Space, why: str) -> None:
 
 @kernel
 def best_assignment(benefit: Array) -> Ints:
-    """Return the assignment of greatest total benefit, for benefit (people x slots): the person of each slot (slots,).
+    """Return the assignment of greatest total benefit: the index of the person of each slot, (slots,).
 
-    The Hungarian method with potentials: slot after slot, the shortest augmenting path by reduced costs; O(m s^2).
-    Raise ValueError if a benefit is not finite or there are fewer people than slots.
+    `benefit` is (m, slots) for m people. The Hungarian method with potentials: slot after slot, the shortest augmenting
+    path by reduced costs, in O(m slots^2) time. Raise ValueError if a benefit is not finite or there are fewer people
+    than slots.
     """
     m, slots = benefit.shape
     u, v = np.zeros(slots + 1), np.zeros(m + 1)  # potentials; slot 0 and person 0 are dummies
@@ -366,11 +393,14 @@ def _add_implied_pairs_loop(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) 
 
 @primitive(_add_implied_pairs_loop)
 def add_implied_pairs(coef: Array, s: Array, ybar: Ints, y: Ints, k: int) -> None:
-    """Add to coef (m,) the logistic weights of the pairs that correcting y to ybar implies, for scores s (m,).
+    """Add to `coef` (m,) in place the gradient, in the scores of m candidates, of the logistic log-likelihood of a
+    correction.
 
-    The chosen are the first k of ybar. The person has looked at y down to the last of them, and at least at its first
-    k. So each chosen candidate beats each that was passed over on the way; and among the chosen, a beats b where a is
-    before b in ybar but after it in y.
+    `s` (m,) are the scores, `y` the order shown and `ybar` the better order. The first `k` of ybar count as chosen. The
+    person is assumed to have looked at y down to the last chosen candidate, and at least at its first k. So each chosen
+    candidate beats each looked-at one that was not chosen; and of two chosen ones, a beats b if a is before b in ybar
+    but after it in y. Each pair adds sigma(s_b - s_a) to coef_a and takes it from coef_b; sigma is the logistic
+    function.
     """
     total, value, seen, chosen = coef.tolist(), s.tolist(), y.tolist(), ybar[:k].tolist()  # lists are faster here
     place_of = {j: i for i, j in enumerate(seen)}

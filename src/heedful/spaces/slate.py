@@ -1,4 +1,4 @@
-"""The space of slates: a learner shows a user a few of the items on offer, and the user rates them."""
+"""The space of slates: a learner shows a user a few of the available items, and the user rates them."""
 
 from __future__ import annotations
 
@@ -13,36 +13,37 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 MOST = 10**7
-"""Indices of users and items are below this: learners keep arrays as long as the greatest index."""
+"""The bound of user and item indices, which are from 0 to MOST - 1: learners keep arrays as long as the greatest
+index."""
 MOST_WEIGHT = 1e6
 """The greatest weight of a rating; the least is 1 / MOST_WEIGHT."""
 
 
 class SlateContext(NamedTuple):
-    """A context: a user, and the items on offer to them."""
+    """A context of ratings: a user, and the items that may be shown to them."""
 
     user: int
     """the index of the user"""
     items: Ints
-    """the indices of the items on offer, ascending (c,)"""
+    """the indices of the available items, ascending (c,)"""
 
 
 class SlateRatings(NamedTuple):
-    """Feedback: the items of a slate that the user rated (r,), and their ratings (r,)."""
+    """Feedback on a slate: the indices of the items that the user rated, and their ratings, (r,) each."""
 
     items: Ints
     ratings: Array
 
     def weight(self, r: int) -> float:
-        """Return the weight of the r-th rating: always 1."""
+        """Return the weight of the rating at position `r`: always 1."""
         return 1.0
 
 
 class WeightedRatings(NamedTuple):
-    """Feedback with weights: ratings (r,) of items (r,), each with a weight (r,) above 0.
+    """Feedback on a slate with weights: `ratings` of `items` (indices), each with one of `weights` above 0, (r,) each.
 
-    A rating of weight w counts as w equal ratings, so its noise has a variance w times smaller. Implicit feedback (a
-    view, a cart, a purchase) gives such ratings.
+    A rating of weight w counts as w equal ratings, so its noise has a variance w times smaller. Ratings derived from
+    implicit feedback (a view, a cart, a purchase) have such weights.
     """
 
     items: Ints
@@ -50,12 +51,13 @@ class WeightedRatings(NamedTuple):
     weights: Array
 
     def weight(self, r: int) -> float:
-        """Return the weight of the r-th rating."""
+        """Return the weight of the rating at position `r`."""
         return self.weights[r]  # type: ignore[no-any-return]
 
 
 class Slate(NamedTuple):
-    """Slates: up to `size` of the items on offer, best first. Ratings lie in [low, high]."""
+    """The space of slates: a proposal is up to `size` of the available items (indices, best first). Ratings lie in
+    [low, high]."""
 
     size: int = 1
     low: float = -1e50
@@ -70,8 +72,11 @@ class Slate(NamedTuple):
             raise ValueError(f"high: expected more than low = {self.low:g}, got {self.high:g}")
 
     def check_context(self, x: object, n_features: int = 0) -> SlateContext:
-        """Return x = (user, items) as a SlateContext, items in ascending order. Raise ValueError, naming the part, if
-        it is not a pair of a user's index and at least one item's, all different."""
+        """Return `x` = (user, items) as a SlateContext, the items in ascending order; `n_features` is ignored.
+
+        Raise ValueError, naming the part, unless the user is an index below MOST and items are one or more different
+        indices below MOST.
+        """
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x: expected (user, items), got {describe(x)}")
         check_count("x: user", x[0], least=0, most=MOST - 1)
@@ -80,10 +85,11 @@ class Slate(NamedTuple):
         return SlateContext(int(x[0]), np.sort(indices("x: items", x[1], MOST, "the numbers of the items on offer")))
 
     def check_object(self, name: str, x: SlateContext, y: object) -> SlateRatings | WeightedRatings:
-        """Return y = (items, ratings) or (items, ratings, weights) as feedback; for one item they may be plain numbers.
+        """Return `y` = (items, ratings) or (items, ratings, weights), with a number for each item, as feedback in the
+        context `x`; for one item they may be plain numbers.
 
-        Raise ValueError, beginning with `name`, if an item is not on offer, a rating is not from low to high, or a
-        weight is not from 1 / MOST_WEIGHT to MOST_WEIGHT.
+        Raise ValueError, beginning with `name`, if an item is not in x.items or occurs twice, a rating is not from low
+        to high, a weight is not from 1 / MOST_WEIGHT to MOST_WEIGHT, or the lengths differ.
         """
         if not isinstance(y, tuple | list) or len(y) not in (2, 3):
             raise ValueError(f"{name}: expected (items, ratings) or (items, ratings, weights), got {describe(y)}")
@@ -109,11 +115,13 @@ class Slate(NamedTuple):
         return WeightedRatings(items, ratings, weights)
 
     def another_context(self, x: SlateContext) -> SlateContext:
-        """Return a context other than x, for checks: for another user, with the last item only."""
+        """Return a valid context other than `x` for `heedful.core.conformance`: of another user, with only the last
+        item."""
         return SlateContext(x.user + 1, x.items[-1:])
 
     def invalid_contexts(self, x: SlateContext) -> list[object]:
-        """Return invalid contexts made from a context x, for checks."""
+        """Return contexts made from the valid context `x`, each of which `check_context` must reject; for
+        `heedful.core.conformance`."""
         user, items = x
         numbers = [np.append(items, items[0]), np.append(items, -1), np.append(items, MOST), items[:0], items + 0.5]
         spoiled: list[object] = [(user, wrong) for wrong in [*numbers, items[None], "text", None, [0, "a"]]]
@@ -121,7 +129,8 @@ class Slate(NamedTuple):
         return [*spoiled, *[(wrong, items) for wrong in strange], user, items, (user, items, items), "text", None]
 
     def invalid_objects(self, x: SlateContext, y: Ints) -> list[object]:
-        """Return invalid feedback on the shown items y, for checks."""
+        """Return feedback on the shown items `y` (indices) in the context `x`, each of which `check_object` must
+        reject; for `heedful.core.conformance`."""
         ratings = np.full(y.size, min(max(0.0, self.low), self.high))
         wrong = [np.nan, np.inf, -np.inf, np.nextafter(self.high, np.inf), np.nextafter(self.low, -np.inf)]
         spoiled: list[object] = [(y, np.append(ratings[1:], number)) for number in wrong]
@@ -134,7 +143,7 @@ class Slate(NamedTuple):
 
 
 def check_slate(space: object) -> None:
-    """Raise ValueError unless space is a valid `Slate`."""
+    """Raise ValueError unless `space` is a `Slate` with valid parameters."""
     if not isinstance(space, Slate):
         raise ValueError(f"space: expected a slate, such as Slate(5), got {describe(space)}")
     space.check()

@@ -1,7 +1,7 @@
-"""Spaces of structured objects: paths through a graph, and diverse subsets.
+"""Spaces of structured objects: paths through a graph, and diverse subsets of candidates.
 
-Every learner that needs no ranking works with them (`heedful.core.space`). The argmax of paths is exact; that of
-subsets is greedy, and `Subset` says what that costs.
+Every learner that does not ask for a ranking works with them (`heedful.core.space`). The argmax over paths is exact;
+the one over subsets is greedy, and `Subset` says what that costs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ Array = npt.NDArray[np.float64]
 
 @declare(has_fixed_rows=True)
 class Path(NamedTuple):
-    """Paths through a directed acyclic graph; x (E x N) describes its edges, and phi(x, y) = sum of x_e over a path y.
+    """Paths through a directed acyclic graph of E edges; x (E x N) has N features for each edge, and phi(x, y) is the
+    sum of the rows of x over the edges of a path y.
 
     Edge e leads from node tails[e] to node heads[e] > tails[e], and edges are sorted by their tails. A path leads from
     the first node, tails[0], to the last, the greatest head; an object y is its edges, first to last. The argmax is
@@ -31,7 +32,8 @@ class Path(NamedTuple):
     heads: Ints  # E
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y), (N,)."""
+        """Return phi(x, y) (N,): the sum of the rows of `x` (E x N, features of the edges) over the edges `y` of a
+        path."""
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         for e in y:
@@ -40,11 +42,13 @@ class Path(NamedTuple):
         return out
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the path of greatest w . phi(x, y)."""
+        """Return the path of greatest utility w . phi(x, y), as edge indices from first to last, for weights `w` (N,)
+        and the features `x` (E x N) of the edges."""
         return best_path(scores(x, w), self.tails, self.heads)
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add in place: out += scale (phi(x, ybar) - phi(x, y)); edges that are in both paths are not read."""
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two paths `ybar` and `y` (edge indices);
+        rows of `x` whose edges are in both paths are not read."""
         coef = np.zeros(x.shape[0])
         for e in ybar:
             coef[e] += 1.0
@@ -53,8 +57,11 @@ class Path(NamedTuple):
         add_rows(out, x, coef, scale)
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
-        """Return y with the first stretch that differs from `best`, between two nodes of both paths, replaced by that
-        of `best`."""
+        """Return a copy of the path `y` that is one detour closer to the path `best`.
+
+        Between the nodes that both paths visit they run in stretches; the first stretch in which their edges differ is
+        replaced by that of `best`.
+        """
         i, j = 0, 0
         while i < y.size:
             p, q = i + 1, j + 1
@@ -71,8 +78,8 @@ class Path(NamedTuple):
         return y.copy()
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add in place: out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one
-        pair."""
+        """Add to `out` (N,) in place the gradient in `w` (N,) of log sigma(w . (phi(x, ybar) - phi(x, y))), with sigma
+        the logistic function: a correction of the path `y` to `ybar` counts as one pair of objects."""
         s = scores(x, w)
         gap = 0.0
         for e in ybar:
@@ -82,8 +89,8 @@ class Path(NamedTuple):
         self.add_difference(out, x, ybar, y, logistic(-gap))
 
     def check(self) -> None:
-        """Raise ValueError if there is no edge, the edges are not sorted, or none of the paths reaches the last
-        node."""
+        """Raise ValueError, naming the field, unless tails and heads are int64 arrays (E,) of E >= 1 edges, sorted by
+        tails, with each head above its tail, and some path leads from the first node to the last."""
         for name, nodes in (("tails", self.tails), ("heads", self.heads)):
             whole = isinstance(nodes, np.ndarray) and nodes.ndim == 1 and nodes.dtype == np.int64
             if not whole or nodes.size == 0 or nodes.min() < 0:
@@ -105,14 +112,16 @@ class Path(NamedTuple):
             raise ValueError(f"heads: expected a path from {self.tails[0]} to {self.heads.max()}, got none")
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """Return x as a C-contiguous float array (E x N). Raise ValueError if it is not one."""
+        """Return `x` as a C-contiguous float array (E, n_features), a row for each edge. Raise ValueError if it has
+        another shape or a number that is not finite."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] != self.tails.size:
             raise ValueError(f"x: expected {self.tails.size} rows, one an edge, got {array.shape[0]}")
         return array
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """Return y as the edges of a path, first to last. Raise ValueError if it is no path."""
+        """Return `y` as the edge indices of a path from the first node to the last, in order (int64). Raise ValueError,
+        beginning with `name`, if it is no such path."""
         edges = indices(name, y, self.tails.size, "the edges of a path, first to last")
         here = int(self.tails[0])
         for e in edges.tolist():
@@ -130,7 +139,8 @@ class Path(NamedTuple):
 
 @kernel
 def best_path(s: Array, tails: Ints, heads: Ints) -> Ints:
-    """Return the edges of the path of greatest total score from the first node to the last; s, tails, heads (E,).
+    """Return the edges, in order, of the path of greatest total score from the first node to the last, for E edges with
+    scores `s`, from nodes `tails` to nodes `heads`, (E,) each.
 
     One pass: edges are sorted by tails and heads[e] > tails[e], so all edges into a node come before those out of it.
     Raise ValueError if a score is not finite or no path reaches the last node.
@@ -158,7 +168,8 @@ def best_path(s: Array, tails: Ints, heads: Ints) -> Ints:
 
 
 def grid(rows: int, columns: int) -> Path:
-    """Return the paths from corner to corner of a grid of rows x columns nodes, by steps to the right and down.
+    """Return the space of paths from corner to corner of a grid of `rows` x `columns` nodes, by steps to the right and
+    down.
 
     Node r * columns + c is in row r, column c; its edge to the right comes before its edge down. Raise ValueError if a
     size is not positive, or for one node only.
@@ -179,23 +190,27 @@ def grid(rows: int, columns: int) -> Path:
 
 @declare(approximate=True)
 class Subset(NamedTuple):
-    """Diverse subsets of k candidates x (m x N), x >= 0: phi(x, y)_j = sqrt(sum over y of x_ij), diminishing returns.
+    """Diverse subsets of k candidates x (m x N), x >= 0: phi(x, y)_j = sqrt(sum over i in y of x_ij), diminishing
+    returns.
 
-    The more of a feature a set has, the less another candidate with this feature adds: the saturated coverage of Lin &
-    Bilmes (ACL 2011) as a feature map. Raman, Shivaswamy & Joachims (KDD 2012) learn such sets coactively. An object
-    has min(k, m) candidates, in any order.
+    x has m candidates with N features, none negative; an object y is min(k, m) candidate indices, in any order. The
+    more of a feature a set has, the less another candidate with this feature adds: the saturated coverage of Lin &
+    Bilmes (ACL 2011) as a feature map. Raman, Shivaswamy & Joachims (KDD 2012) learn such sets coactively.
 
-    The argmax is greedy: k times it takes the candidate that adds most, ties to the lowest index. For w >= 0 the set
-    has at least 1 - (1 - 1/k)^k, more than 63 %, of the greatest w . phi(x, .) (Nemhauser, Wolsey & Fisher 1978);
-    where some w_j < 0 there is no such guarantee, and the learners here do not keep w >= 0. Since the shown set need
-    not be the argmax, w . D <= 0 may fail: |w_{T+1}|^2 <= 4 R^2 T + 2 sum max(0, w_t . D_t), and Theorem 1 holds with
-    the root of that in place of 2 R sqrt(T). So regret falls to the loss of the greedy argmax, not to 0.
+    The argmax is greedy: k times it takes the candidate that adds most, ties to the lowest index. For weights w >= 0
+    the set has at least 1 - (1 - 1/k)^k, more than 63 %, of the greatest utility w . phi(x, .) (Nemhauser, Wolsey &
+    Fisher 1978); where some w_j < 0 there is no such guarantee, and the learners here do not keep w >= 0. Since the
+    shown set y_t of round t need not be the argmax, w_t . D_t <= 0 may fail for D_t = phi(x_t, ybar_t) - phi(x_t, y_t),
+    the difference to the feedback ybar_t. After T rounds |w_{T+1}|^2 <= 4 R^2 T + 2 sum_t max(0, w_t . D_t) for |phi|
+    <= R, and Theorem 1 holds with the root of that in place of 2 R sqrt(T). So regret falls to the loss of the greedy
+    argmax, not to 0.
     """
 
     k: int = 5
 
     def phi(self, x: Floats, y: Ints) -> Array:
-        """Return phi(x, y), (N,), which does not depend on the order of y."""
+        """Return phi(x, y) (N,), the square root of the sum of the rows of `x` (m x N, candidates) over the set `y` of
+        candidate indices, whose order does not matter."""
         out = np.zeros(x.shape[1])
         coef = np.zeros(x.shape[0])
         for j in y:
@@ -204,15 +219,18 @@ class Subset(NamedTuple):
         return np.sqrt(out)
 
     def argmax(self, w: Array, x: Floats) -> Ints:
-        """Return the greedy set, in the order in which its members were taken."""
+        """Return min(k, m) candidate indices of `x` (m x N), chosen greedily to increase w . phi(x, y), in the order in
+        which they were taken; `w` (N,)."""
         return greedy(w, x, min(self.k, x.shape[0]))
 
     def add_difference(self, out: Array, x: Floats, ybar: Ints, y: Ints, scale: float) -> None:
-        """Add in place: out += scale (phi(x, ybar) - phi(x, y))."""
+        """Add scale (phi(x, ybar) - phi(x, y)) to `out` (N,) in place, for two sets `ybar` and `y` of candidates of `x`
+        (m x N)."""
         out += scale * (self.phi(x, ybar) - self.phi(x, y))
 
     def step_towards(self, y: Ints, best: Ints) -> Ints:
-        """Return y with its last member that is not in `best` replaced by the first of `best` that y does not have."""
+        """Return a copy of the set `y` in which the last member that is not in `best` is replaced by the first member
+        of `best` that y lacks; equal to y if there is none."""
         out = y.copy()
         for b in best:
             if not np.any(y == b):
@@ -224,8 +242,8 @@ class Subset(NamedTuple):
         return out
 
     def add_pair_gradient(self, out: Array, w: Array, x: Floats, ybar: Ints, y: Ints) -> None:
-        """Add in place: out += the gradient in w of log sigma(w . (phi(x, ybar) - phi(x, y))): two objects, one
-        pair."""
+        """Add to `out` (N,) in place the gradient in `w` (N,) of log sigma(w . (phi(x, ybar) - phi(x, y))), with sigma
+        the logistic function: a correction of the set `y` to `ybar` counts as one pair of objects."""
         D = self.phi(x, ybar) - self.phi(x, y)
         out += logistic(-scores(D.reshape(1, -1), w)[0]) * D
 
@@ -234,8 +252,8 @@ class Subset(NamedTuple):
         check_count("k", self.k)
 
     def check_context(self, x: object, n_features: int) -> Floats:
-        """Return x as a C-contiguous float array (m x N), m > 0, without negative numbers. Raise ValueError if it is
-        not one."""
+        """Return `x` as a C-contiguous float array of m > 0 candidates, (m, n_features). Raise ValueError if it has
+        another shape, no row, or a number that is negative or not finite."""
         array = finite_array("x", x, 2, n_features)
         if array.shape[0] == 0:
             raise ValueError("x: expected at least one candidate, got an empty list (0 rows)")
@@ -244,7 +262,8 @@ class Subset(NamedTuple):
         return array
 
     def check_object(self, name: str, x: Floats, y: object) -> Ints:
-        """Return y as min(k, m) different candidates of x. Raise ValueError if it is not."""
+        """Return `y` as an int64 array of min(k, m) different candidate indices of `x` (m x N). Raise ValueError,
+        beginning with `name`, if it is not one."""
         chosen = indices(name, y, x.shape[0], "candidate indices, in any order")
         size = min(self.k, x.shape[0])
         if chosen.size != size:
@@ -254,7 +273,8 @@ class Subset(NamedTuple):
 
 @kernel
 def greedy(w: Array, x: Floats, size: int) -> Ints:
-    """Choose `size` candidates of x (m x N) greedily: each adds most to w . sqrt(sum of the chosen rows), w (N,)."""
+    """Return the indices of `size` candidates of `x` (m x N), one after the other the one that most increases w .
+    sqrt(sum of the chosen rows), for weights `w` (N,); ties to the lowest index."""
     out = np.empty(size, np.int64)
     chosen = np.zeros(x.shape[0], np.bool_)
     total = np.zeros(x.shape[1])
