@@ -1,22 +1,21 @@
-"""The kinds of feedback, one package each: all that a loop does otherwise for one kind than for another.
+"""The kinds of feedback, one package each: all that a loop does differently for one kind than for another.
 
-protocol     what a loop asks of an interaction
-registry     which interaction a loop has
-settings     the fields of settings that make a loop of a kind
-old_names    under which records of before have what was predicted
-forms        of feedback: how each is read, written and described
-card         how an interaction speaks of itself
+protocol     the interface of an interaction, and the types that it exchanges with a loop
+registry     finds the interaction of a loop
+settings     the fields of a loop's settings that make it one of a kind
+old_names    under which names older records keep predictions
+forms        the forms of feedback: how each is read, written and described
+card         the description of a kind, from which pages and commands are written
 named        learners by name, as loops take them
-lists        of what has features: made by score, or left to the caller's order
+lists        lists of candidates with features: ordered by score, or in the caller's order
 telling      lines and tables that commands and pages print
-coactive     a better object than the one shown: clicks, an order, an edit, a thumb
-ordinal      grades from 1 to k
-rating       numbers for items
-comparison   which of two, or of several, is better
+coactive     feedback that names something better than what was shown: clicks, an order, an edit, a thumb
+ordinal      feedback with grades from 1 to k
+rating       feedback with numbers for items
+comparison   feedback that says which of two or more items is better
 
-In the package of a kind stands its interaction; `model` is what a loop of that kind folds, `learners` how its learners
-are named, `prediction_report` how well it predicted, `texts` how that is told.
+The package of a kind holds its interaction; in it `model` is what a loop of that kind folds its log into, `learners`
+the names of its learners, `prediction_report` a measure of how well answers were predicted, and `texts` its words.
 
-A learner names its interaction, in its docstring (`Interaction: ordinal.`) by the `name` of a class in this folder, or
-as a class attribute `interaction`, which is the class itself: so a kind of one's own changes no file of heedful's.
-"""
+A learner says in its docstring which interaction it belongs to (`Interaction: ordinal.`), by the `name` of a class in
+this folder, or has the class itself as its class attribute `interaction`: a new kind changes no file of heedful."""

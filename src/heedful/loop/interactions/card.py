@@ -1,4 +1,4 @@
-"""How an interaction speaks of itself: what a page, a command or OpenAPI says of one kind of feedback."""
+"""The description of a kind of feedback, from which a page, a command or OpenAPI is written."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 from heedful.loop.interactions.forms import Form
 
 PREDICTED = ("predicted", "grades", "ratings", "chances")
-"""The field of a decision that says what was predicted, and how kinds called it before."""
+"""The field of a decision that holds its predictions, then the names that this field had earlier."""
 
 
 class Prediction(NamedTuple):
-    """The prediction that a decision makes for each item that it shows, in words."""
+    """What a decision predicts for each item that it shows, in words."""
 
     name: str
-    """the heading of a column: "rating\""""
+    """the name of the predicted quantity, as the heading of a column: "rating\""""
     meaning: str
-    """what that is, in one line"""
+    """what the number is, in one line"""
     low: float | None = None
     """the least value; None if there is none"""
     high: float | None = None
@@ -25,37 +25,37 @@ class Prediction(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """The scale of the numbers that people give to cards, and actions next to them."""
+    """The input with which people give a number to an item on a page, and the buttons for actions next to it."""
 
     form: str
     """the form of feedback that holds the number: "rating\""""
     low: float
     high: float
     whole: bool = False
-    """whether it is a whole number"""
+    """whether only whole numbers are taken"""
     selects: bool = False
-    """whether the loop selects the cards for each person from all that is on offer; otherwise some are drawn"""
+    """whether the model chooses the items for each person from all that are on offer; otherwise a random sample is
+    shown"""
     actions: Mapping[str, float] = {}  # nobody writes to it
-    """the actions that have a button, and how much of an answer each counts for"""
+    """the actions (buy, hide, ...) that have a button, with the weight of each as an answer"""
     hidden: bool = False
     """whether the buttons for actions are hidden until they are asked for"""
 
 
 class Widget(NamedTuple):
-    """The controls with which a page takes answers.
+    """The input with which a page takes answers to the items shown as cards; `name` is one of
 
-    order   an order of the cards: one is picked as the best, or all are put in another order
-    scale   a number for each card, on a `scale`
-    pairs   two are compared, on a page of its own, which is what a study looks like
-    fields  the fields of the first form of feedback, whatever they are
-    """
+    order   an order of the cards: the best is picked, or all are moved to another order
+    scale   a number for each card, on `scale`
+    pairs   a choice between two, on a page of its own
+    fields  the JSON fields of the first form of feedback, whatever they are"""
 
     name: str
     scale: Scale | None = None
 
 
 class Setting(NamedTuple):
-    """A setting that only loops of this kind have, or that means something else in them."""
+    """A setting that only loops of this kind have, or that has another meaning in them."""
 
     name: str
     """the field of `Settings`"""
@@ -66,38 +66,39 @@ class Setting(NamedTuple):
 
 
 class Card(NamedTuple):
-    """The description of a kind of feedback, for people and for programs."""
+    """The description of a kind of feedback, in words for people and as data for programs."""
 
     name: str
-    """by which a learner's docstring names the interaction"""
+    """the name of the interaction, which a learner's docstring uses: "ordinal\""""
     title: str
     """the heading of a page: "Ratings\""""
     loop: str
-    """a loop of this kind, in a sentence: "a loop of ratings\""""
+    """a loop of this kind, as part of a sentence: "a loop of ratings\""""
     answer: str
     """the noun of one answer: "rating\""""
     question: str
     """what a person is asked about the items that are shown"""
     forms: tuple[Form, ...]
-    """of feedback that is taken, the most usual first"""
+    """the forms of feedback that are taken, the most usual first"""
     prediction: Prediction | None = None
-    """what is predicted for each item that is shown; None if nothing is"""
+    """what is predicted for each item shown; None if nothing is"""
     widget: Widget = Widget("fields")
     """how a page takes answers"""
     badge: str = ""
-    """what tells such a loop from others in a list; "" if nothing does"""
+    """a short label that marks such a loop in a list; "" for none"""
     weights: bool = True
-    """whether what was learned is told as weights of features; otherwise as the highest predictions"""
+    """whether a page shows what was learned as weights of features; otherwise as the highest predictions"""
     measure: str = "Mean score"
-    """the heading of what a report compares"""
+    """the name of the score that a report compares, as a heading"""
     measure_help: str = "How good what was shown was, by the answers to it, on average."
-    """what that is, for people who do not know it"""
+    """an explanation of that score for people who do not know it"""
     contradiction: str = "has it the other way round"
-    """what a contradicted model does, in words that follow "by now the model\""""
+    """what the model does with feedback that it contradicts by now, in words that follow "by now the model\""""
     score: str = "how good what was shown was"
-    """what the mean in a report is of"""
+    """what the mean score in a report is the mean of, in words"""
     arms: tuple[str, str] = ("learned lists", "control")
-    """how a report calls the learned arm and the control"""
+    """what a report calls the lists by the model and those of the control (the caller's order)"""
     compares_arms: bool = True
-    """whether a report compares the two arms"""
+    """whether a report compares these two"""
     settings: tuple[Setting, ...] = ()
+    """the settings that only loops of this kind have"""

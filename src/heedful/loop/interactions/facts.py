@@ -1,4 +1,4 @@
-"""What only loops of some kinds were created with, as a client reads it."""
+"""The settings that only loops of some kinds have, as a client reads them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts of a loop; those of other kinds are None."""
+    """The settings of a loop that only its kind of feedback has; those of other kinds are None."""
 
     grades: int | None = None
     """the number of grades, in a loop of grades"""

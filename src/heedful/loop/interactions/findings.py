@@ -1,8 +1,8 @@
-"""What a report says in words: a verdict, a table, pictures and notes. Data alone, nothing of HTML or of a terminal.
+"""A report in words and pictures: a verdict, a table, pictures and notes, as data without HTML or terminal codes.
 
-A page and a command render the same `Findings`. Two comparisons make up all of it: lists of the two arms
-(`compare_arms`), and predictions next to a baseline (`prediction_section`).
-"""
+A page and a command render the same `Findings`. They consist of two comparisons: lists by the model with lists of the
+control (`compare_arms`), and predictions with a baseline (`prediction_section`). The control is the caller's own order,
+shown for a share of requests."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from heedful.loop.report import Arm, Report
 
 POINTS = 20
-"""Of a line over time, at most."""
+"""The most points of a line over time."""
 EACH = 8
-"""Answered lists behind each point of a line over time, at least: of fewer, chance is all that one sees."""
+"""The fewest answered lists behind each point of a line over time; with fewer, one sees only noise."""
 BY_THE_PAGE = "put in order by the page itself after a lesson, or imported"
-"""What lists are that somebody else made."""
+"""Who made the lists that belong to neither arm; follows the number of such lists."""
 MISTAKES = "Look at the lessons below: some may be mistakes. Each can be undone."
 
 
@@ -30,7 +30,7 @@ class Verdict(NamedTuple):
     """The answer to the question whether learning helps."""
 
     kind: str
-    """good, bad or open"""
+    """"good" (learning helps), "bad" (it does harm) or "open" (it cannot be told)"""
     short: str
     """the answer in one sentence"""
     more: tuple[str, ...]
@@ -38,19 +38,21 @@ class Verdict(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The row of one arm in the table."""
+    """The row of one arm in the table: the lists by the model, or those of the control."""
 
     name: str
     shown: int
+    """how many lists were shown"""
     answered: int
+    """how many of them have feedback that says what was preferred"""
     mean: str
-    """how good the answered lists were, on average"""
+    """the mean score of the answered lists, as text"""
     trend: tuple[float | None, ...] = ()
-    """the mean in each window of time, scaled to 0 to 1; None where nothing was answered"""
+    """the mean score in each window of time, scaled to 0 to 1; None where nothing was answered"""
 
 
 class Stroke(NamedTuple):
-    """A line of a picture; the other lines are compared with a `reference`."""
+    """A line of a picture; a `reference` is a line that the others are compared with."""
 
     label: str
     values: tuple[float | None, ...]
@@ -61,10 +63,12 @@ class Picture(NamedTuple):
     """A picture of lines over time."""
 
     x: tuple[int, ...]
+    """the position of each point of the lines, as a cumulative count"""
     label: str
     """what x counts"""
     axis: str | tuple[float, float]
-    """what the values are: "place" (1 / a place in a list), "error", "log" (above 0), or their range"""
+    """what the values are: "place" (1 / a position in a list), "error", "log" (positive values), or their (low,
+    high)"""
     lines: tuple[Stroke, ...]
     text: str
     """what it shows, for people who do not see it"""
@@ -86,17 +90,17 @@ class Findings(NamedTuple):
     rows: tuple[Row, ...] = ()
     picture: Picture | None = None
     excluded: str = ""
-    """which lists are in no row, in a sentence; "" where all are"""
+    """a sentence on which lists are in no row; "" if all are in one"""
     sections: tuple[Section, ...] = ()
     notes: tuple[str, ...] = ()
-    """how it was measured"""
+    """sentences on how it was measured"""
 
 
 # ---------------------------------------------------------------------------- words
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
-    """Return `n` with its noun: "1 list", "2,000 lists"."""
+    """Return the number `n` with its noun in the right form: "1 list", "2,000 lists"; `many` is an irregular plural."""
     return f"{n:,} {one if n == 1 else many or f'{one}s'}"
 
 
@@ -111,7 +115,7 @@ def sentence(text: str) -> str:
 
 
 def interval(apart: Difference, hint: str = "") -> str:
-    """Return a sentence with a difference and its 95 % interval; `hint` follows the difference."""
+    """Return a sentence with a difference and its 95 % interval; `hint` is inserted after the difference."""
     by, low, high = (f"{each:+.2f}".replace("-", "−") for each in (apart.by, apart.low, apart.high))
     return f"Difference: {by}{hint} (95 % confidence interval: {low} to {high})."
 
@@ -125,7 +129,9 @@ def examined(report: Report) -> str:
 
 
 def clusters(apart: Difference | None, answers: str = "Answers") -> tuple[str, ...]:
-    """Return the sentence that says that an interval counts people; nothing if there is no interval."""
+    """Return the sentence that explains that the interval counts people, () if there is no interval.
+
+    `answers` is the plural noun of the feedback, with a capital letter."""
     if apart is None:
         return ()
     people = f"{apart.people:,} here, where a list shown to nobody in particular counts as one"
@@ -133,8 +139,9 @@ def clusters(apart: Difference | None, answers: str = "Answers") -> tuple[str, .
 
 
 def excluded(report: Report, imported: str = BY_THE_PAGE) -> str:
-    """Return the sentence on lists that are in neither arm, "" if there are none; `imported` says what the imported
-    lists are."""
+    """Return a sentence on lists and answers that count in neither arm, "" if there are none.
+
+    `imported` is a phrase that says who made the imported lists."""
     apart = [(report.imported, imported), (report.waiting, "made ahead and never shown")]
     told = [f"{count(n, 'list')} {what}" for n, what in apart if n]
     told += [f"{count(report.feedback.undone, 'answer')} taken back"] if report.feedback.undone else []
@@ -152,9 +159,11 @@ def compare_arms(
     notes: Sequence[str] = (),
     imported: str = BY_THE_PAGE,
 ) -> Findings:
-    """Return the comparison of learned lists with those of the control, which has the share `control` of all lists.
+    """Return the comparison of lists by the model with lists of the control, which has the share `control` of all
+    lists.
 
-    `axis` is that of the picture, `notes` say how this is measured, `imported` says what the imported lists are."""
+    `card` describes the loop's kind of feedback, `axis` is that of the picture, `notes` are sentences on how this is
+    measured, `imported` is a phrase that says who made the imported lists."""
     low, high = (0.0, 1.0) if isinstance(axis, str) else axis
     rows = []
     for name, arm, field in zip(card.arms, (report.learned, report.control), ("learned", "control")):
@@ -171,7 +180,9 @@ def compare_arms(
 
 
 def compare(report: Report, card: Card, control: float) -> Verdict:
-    """Return whether learned lists are better than those of the control; where that is open, why and what to do."""
+    """Return whether lists by the model are better than those of the control; if that is open, why and what to do.
+
+    `card` describes the loop's kind of feedback, `control` is the share of lists that the control makes."""
     apart = report.difference
     if apart is None:
         why = sentence(report.unsaid)
@@ -219,9 +230,10 @@ def arms_picture(report: Report, card: Card, axis: str | tuple[float, float]) ->
 
 
 def mean_points(arms: Sequence[Arm]) -> tuple[float | None, ...]:
-    """Return the mean of one arm for each window of time, None for most.
+    """Return the points of a line: the mean score of one arm for each window of time, None for windows without a point.
 
-    Neighbouring windows are joined until they hold `EACH` answered lists; their mean stands at the last of them."""
+    Neighbouring windows are joined until they hold `EACH` answered lists; their mean is the value at the last of
+    them."""
     found: list[float | None] = [None] * len(arms)
     step, began, part = -(-len(arms) // POINTS), 0, list[tuple[int, float]]()
     for i, arm in enumerate(arms):
@@ -237,12 +249,13 @@ def mean_points(arms: Sequence[Arm]) -> tuple[float | None, ...]:
 
 
 def prediction_section(found: PredictionReport, more: Sequence[str] = ()) -> Section:
-    """Return how well answers were predicted, next to the baseline: sentences, then `more` of them, and a picture."""
+    """Return how well answers were predicted, compared with a baseline: sentences, then `more` of them, and a
+    picture."""
     return Section("How well does it predict?", (*prediction_sentences(found), *more), prediction_picture(found))
 
 
 def prediction_sentences(found: PredictionReport) -> tuple[str, ...]:
-    """Return the scores of predictions and baseline, and their difference, in sentences; why where nothing is known."""
+    """Return sentences with the scores of predictions and baseline, and their difference; or why there are none."""
     if found.score is None or found.baseline is None:
         return (sentence(found.unsaid),)
     compared = (
@@ -283,7 +296,8 @@ def _measure(found: PredictionReport) -> str:
 
 
 def merge_windows(series: Sequence[tuple[int, float, float]]) -> list[tuple[int, float, float]]:
-    """Join neighbours of a series of (how many, mean, another mean), so that at most `POINTS` are left."""
+    """Join neighbours in a series of (count, mean, another mean) until at most `POINTS` are left; means are weighted by
+    count."""
     step, found = -(-len(series) // POINTS) or 1, list[tuple[int, float, float]]()
     for start in range(0, len(series), step):
         part = series[start : start + step]

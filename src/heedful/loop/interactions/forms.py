@@ -1,8 +1,7 @@
-"""The forms of feedback: how each is read from JSON, written to JSON, and described.
+"""The forms of feedback (clicks, grades, ...): how each is read from JSON, written to JSON, and put into words.
 
-An interaction lists the forms that it takes (`Interaction.forms`). A kind of feedback of one's own may bring a form of
-its own: a class with the methods of `Form`. The file is long because it is one list: a class for each form.
-"""
+An interaction lists the forms that it takes (`Interaction.forms`). A new kind of feedback may bring a form of its own:
+a subclass of `Form`. The file is long because it is one list: a class for each form."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 Json = Mapping[str, Any]
 
 CHOICES = {"first": 0, "second": 1, "equal": -1, "cannot_judge": -1}
-"""The place of the better one of two; -1 where neither is."""
+"""Answers to which of two items is better, with the index of the better one; -1 if neither is."""
 
 ITEM: Json = {
     "description": "1 to 200 printable characters",
@@ -38,7 +37,7 @@ ITEM: Json = {
     "minLength": 1,
     "pattern": r"^[^\x00-\x1f\x7f]+$",
 }
-"""The JSON schema of a name."""
+"""The JSON schema of an item's name."""
 _ITEMS: Json = {"type": "array", "items": ITEM}
 _DISTINCT: Json = {"uniqueItems": True, "type": "array", "items": ITEM, "maxItems": MOST_CANDIDATES, "minItems": 1}
 _ACTIONS: Json = {"anyOf": [ITEM, {"type": "array", "items": ITEM, "maxItems": 100, "minItems": 1}]}
@@ -46,7 +45,7 @@ _NUMBER: Json = {"type": "number", "minimum": -1e100, "maximum": 1e100}
 
 
 def _of_items(schema: Json) -> Json:
-    """Return the JSON schema of an object with a value of `schema` for each item."""
+    """Return the JSON schema of an object whose keys are names of items and whose values follow `schema`."""
     return {"type": "object", "propertyNames": _named(ITEM), "additionalProperties": schema, "minProperties": 1}
 
 
@@ -55,7 +54,7 @@ def _named(schema: Json) -> Json:
 
 
 class AnsweredDecision(Protocol):
-    """The decision that feedback answers, and the log around it, as far as `Form.write` reads them."""
+    """The decision that feedback answers, with what `Form.write` needs from the log around it."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -63,17 +62,18 @@ class AnsweredDecision(Protocol):
 
     @property
     def shown(self) -> Sequence[int]:
-        """The candidates that were shown, best first."""
+        """Indices of the candidates that were shown, best first."""
 
     def later(self, seq: int, /) -> tuple[str, Sequence[str]] | None:
-        """Return (id, names of candidates) of the later decision at `seq`; None if it was forgotten."""
+        """Return (id, names of candidates) of the later decision with sequence number `seq`; None if it was
+        forgotten."""
 
     def features(self, candidate: int, /) -> list[float]:
-        """Return the features of a candidate of the decision; -1 is the object that the feedback brought along."""
+        """Return the features of the candidate with this index; -1 is the object that the feedback brought along."""
 
 
 class TakesForms(Protocol):
-    """An interaction, as far as the forms of feedback that it takes are concerned."""
+    """An object with the forms of feedback that it takes, such as an interaction."""
 
     @property
     def forms(self) -> Mapping[str, Form]:
@@ -81,40 +81,44 @@ class TakesForms(Protocol):
 
 
 class Form(ABC):
-    """A form of feedback: how it is read from JSON, written to JSON, and put into words."""
+    """A form of feedback, such as clicks: how it is read from JSON, written to JSON, and put into words.
+
+    In the log feedback is a `FeedbackRecord`, whose items are indices into the decision's candidates; outside it names
+    items."""
 
     name: str
-    """the field that holds it"""
+    """the JSON field that holds the feedback: "clicks\""""
     hint: str
-    """what it says, in one line"""
+    """what the field says, in one line"""
     example: Any
-    """a value of that field, as JSON, about items a, b, c"""
+    """a value of that field, as JSON, for items named a, b, c"""
     schema: ClassVar[Json] = {}
     """the JSON schema of that field"""
     beside: ClassVar[Mapping[str, Json]] = {}
-    """other fields that belong to it, with their JSON schemas"""
+    """other JSON fields that may come with it, with their schemas"""
     names_unshown: ClassVar[bool] = False
     """whether feedback may name candidates that the decision did not show"""
 
     @abstractmethod
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Return the feedback whose field `name` is `value`; `given` has all fields of the event.
+        """Return the feedback in `value`, the value of the field `name`; `given` has all fields of the JSON object.
 
-        Raise ValueError, naming the field, if they make no sense."""
+        Raise ValueError, naming the field, if the values make no sense."""
 
     @abstractmethod
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the fields as they were given, made from what the log keeps."""
+        """Return the JSON fields as they were given, from `record`, which the log keeps, and the decision that it
+        answers."""
 
     def needs_items(self, given: Feedback) -> bool:
-        """Return whether feedback says something about an item, so that a decision that showed none cannot take it."""
+        """Return whether the feedback is about items, so that it cannot answer a decision that showed none."""
         return True
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return what feedback says of known items, `given` itself if that is all, None if it is nothing.
+        """Return the part of feedback that is about items which the loop knew when it decided; None if there is none.
 
-        `told` are the names of the items that were shown, `known` tells whether the loop knew an item when it decided.
-        Where feedback has a value, or actions, for each item, those of unknown items go with them."""
+        `told` are the names of the items shown, and `known(name)` is true for a known item. Values and actions of
+        unknown items are dropped with them; `given` itself is returned if nothing is dropped."""
         if not any(map(known, told)):
             return None
         if all(map(known, given.names)):
@@ -128,20 +132,22 @@ class Form(ABC):
         return given._replace(names=tuple([given.names[i] for i in kept]), values=values, done=done)
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (the candidates that feedback chose, the candidates that it put them before)."""
+        """Return (candidates that feedback chose, candidates that it put below them), as indices, from the indices
+        `shown`."""
         return list(record.chosen), []
 
     def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """Return the numbers that belong to the candidates `chosen`, in that order; () if the form has none."""
+        """Return the numbers that feedback gives to the candidates `chosen` (indices), in that order; () if there are
+        none."""
         return ()
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return the fields in a few words; `line` is what `write` returns."""
+        """Return the feedback in a few words, from its JSON fields `line`, as `write` returns them."""
         told = [f"{name} {line[name]}" for name in (self.name, *self.beside) if line.get(name) is not None]
         return ", ".join(told)
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return a lesson in words, for a history: what was chosen over what."""
+        """Return the feedback in words, for a history: what was chosen over what."""
         return f"{self.name.capitalize()}: {_list(lesson.chosen)}{_over(lesson, ', not ')}"
 
 
@@ -149,7 +155,9 @@ class Form(ABC):
 
 
 class Clicks(Form):
-    """Clicks on items that were shown, or that later decisions for the same need showed."""
+    """Clicks on items that were shown, or that later decisions showed while the person searched for the same thing.
+
+    The field `chain` lists the ids of those later decisions."""
 
     name, hint, example = "clicks", "items that were clicked, in the order of the clicks", ["b"]
     schema: ClassVar[Json] = _ITEMS
@@ -160,17 +168,20 @@ class Clicks(Form):
         return bool(given.names)
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the clicks on known items; no click at all is feedback on any decision."""
+        """Return the clicks on known items, None if there are none; feedback without any click is returned as it is."""
         return super().known_part(given, told, known) if given.names else given
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Return the clicks without repetitions: the first click on an item counts."""
+        """Return the clicks without repetitions, in the order of each item's first click.
+
+        Raise ValueError if `value` or the field `chain` is not a list of names."""
         chain = given.get("chain")
         later = () if chain is None else check_names("chain", chain)
         return Feedback("clicks", tuple(dict.fromkeys(check_names("clicks", value, least=0))), chain=later)
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the names of the items that were clicked, and the later decisions that showed some of them."""
+        """Return the names of the items clicked, and in `chain` the ids of the later decisions that showed some of
+        them."""
         later: dict[int, tuple[str, Sequence[str]]] = {}
         for seq, _ in record.chain:
             if found := decided.later(seq):
@@ -181,7 +192,9 @@ class Clicks(Form):
         return {"clicks": [name for _, name in clicks]} | ({"chain": chain} if chain else {})
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return the items clicked, and the items passed over: shown above the last click and not clicked."""
+        """Return (the items clicked, the items passed over): those shown above the last click and not clicked.
+
+        If a click was on a later decision, all items shown here count as looked at."""
         clicked = set(record.chosen)
         deepest = max((i for i, j in enumerate(shown, 1) if j in clicked), default=0)
         looked = len(shown) if min(record.chosen, default=0) < 0 else deepest
@@ -197,7 +210,10 @@ class Clicks(Form):
 
 
 def _in_turn(clicks: Sequence[tuple[int, str]], later: Mapping[int, tuple[str, Sequence[str]]]) -> list[int]:
-    """Order the later decisions so that each click is found in the first of them that shows its item."""
+    """Return the sequence numbers of later decisions, ordered so that each click belongs to the first that shows its
+    item.
+
+    `clicks` are (sequence number of the decision, name), `later` has (id, names shown) by sequence number."""
     left, order = sorted(later), list[int]()
     while left:
         free = [s for s in left if not any(at in left and at != s and name in later[s][1] for at, name in clicks)]
@@ -207,22 +223,22 @@ def _in_turn(clicks: Sequence[tuple[int, str]], later: Mapping[int, tuple[str, S
 
 
 class Better(Form):
-    """A better order, the best item first; items that are not named follow in the order shown."""
+    """A better order, the best item first; items that are not named follow in the order in which they were shown."""
 
     name, hint, example = "better", "a better order, the best first; one item or several", ["b", "a"]
     schema: ClassVar[Json] = {"anyOf": [_DISTINCT, ITEM]}
     names_unshown = True
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Return the order; one name stands for a list of one."""
+        """Return the order given by `value`, a list of names or one name. Raise ValueError for anything else."""
         return Feedback("better", distinct("better", [value] if isinstance(value, str) else value))
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the names as a list."""
+        """Return the field with the names of the items, best first."""
         return {"better": [decided.names[j] for j in record.chosen]}
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return the items that rose, and those that fell behind them."""
+        """Return (the items that rose in the better order, the items that fell behind them)."""
         return risen(shown, record.chosen)
 
     def say(self, line: Mapping[str, Any]) -> str:
@@ -237,9 +253,10 @@ class Better(Form):
 
 
 def risen(shown: Sequence[int], named: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return (the items of a better order that rose, in that order; the items that fell behind one of them).
+    """Return (items that rose in a better order, in that order; items that fell behind one of them), as indices.
 
-    `named` is the beginning of the better order. Where nothing moved, all that were named rose, past nothing."""
+    `shown` is the order shown, `named` the beginning of the better order; the rest keeps its order. If nothing moved,
+    return all that were named, and nothing as fallen."""
     place = {j: i for i, j in enumerate(shown)}
     last, ahead = len(shown), set(named)
     rest = [j for j in shown if j not in ahead]  # they follow, as they were shown
@@ -260,7 +277,10 @@ def risen(shown: Sequence[int], named: Sequence[int]) -> tuple[list[int], list[i
 
 
 class Edit(Form):
-    """A correction of an item that was shown: a text, or the attributes that were changed."""
+    """A correction of an item that was shown: a new text, or its changed attributes.
+
+    With `nearest` true, the candidate nearest to the correction is learned from in its place; `item` names the item
+    that was corrected, by default the first."""
 
     name, hint, example = "edit", "the corrected text, or the attributes that were changed", "a corrected text"
     schema: ClassVar[Json] = {"anyOf": [{"type": "string"}, {"type": "object"}]}
@@ -268,14 +288,13 @@ class Edit(Form):
     names_unshown = True
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the correction if the item that was corrected is known."""
+        """Return the correction if the corrected item is known; otherwise None."""
         return given if known((given.names or told)[0]) else None
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Return the correction.
+        """Return the correction: a text or an object of attributes, with the optional fields `nearest` and `item`.
 
-        With `nearest` the candidate nearest to it stands for it; `item` is the item that was corrected, by default the
-        first."""
+        Raise ValueError, naming the field, if one of them makes no sense."""
         nearest = given.get("nearest")
         nearest = False if nearest is None else nearest
         if not isinstance(nearest, bool):
@@ -292,7 +311,7 @@ class Edit(Form):
         )
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the correction; its features if the loop stores no texts."""
+        """Return the correction; in a loop that stores no texts, the features of the corrected object."""
         line: dict[str, Any] = {"edit": record.text if record.text is not None else record.given}
         if line["edit"] is None:
             line["edit"] = {"features": decided.features(record.chosen[0])}
@@ -303,7 +322,8 @@ class Edit(Form):
         return line
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return the candidate that stands for the correction, and the item that was corrected."""
+        """Return (the candidate that stands for the correction, the item corrected); no candidate if the correction is
+        new."""
         chosen = record.chosen
         return [j for j in chosen if j >= 0 and j != record.base], [record.base] * (chosen[0] != record.base)
 
@@ -326,7 +346,8 @@ class Thumb(Form):
     beside: ClassVar[Mapping[str, Json]] = {"item": ITEM}
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Return +1 for up, -1 for down."""
+        """Return the thumb as +1 (up) or -1 (down), with its item if there is one. Raise ValueError for any other
+        value."""
         if not isinstance(value, str) or value not in ("up", "down"):
             raise ValueError(f"thumb: expected up or down, got {describe(value)}")
         item = given.get("item")
@@ -351,14 +372,16 @@ class Thumb(Form):
 
 
 class Action(Form):
-    """An action on one item, such as a purchase; its weight is in the loop's settings."""
+    """An action on one item, such as a purchase; the loop's settings give its weight, negative if it speaks against
+    it."""
 
     name, hint, example = "action", "what was done with an item", "buy"
     schema: ClassVar[Json] = dict(ITEM)
     beside: ClassVar[Mapping[str, Json]] = {"item": ITEM}
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Return the name of the action, and its item."""
+        """Return the name of the action, and the item in the field `item`. Raise ValueError if one is missing or no
+        name."""
         return Feedback("action", (check_id("item", given.get("item")),), text=check_id("action", value))
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
@@ -366,7 +389,7 @@ class Action(Form):
         return {"action": record.text} | ({"item": decided.names[record.chosen[0]]} if record.chosen else {})
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return the item and what it rose past; the item alone if the action speaks against it."""
+        """Return (the item, the items that it rose past); only the item if the action speaks against it."""
         return risen(shown, record.chosen) if record.values[0] > 0.0 else (list(record.chosen), [])
 
     def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
@@ -392,7 +415,7 @@ class Actions(Form):
     schema: ClassVar[Json] = _of_items(_ACTIONS)
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Return the actions, one or several for each item."""
+        """Return the actions, given as {item: action} or {item: [action, ...]}. Raise ValueError for anything else."""
         if not isinstance(value, Mapping) or not value:
             expected = "expected what was done with each item, as {item: action}"
             raise ValueError(f"actions: {expected}, got {describe(value)}")
@@ -421,17 +444,19 @@ class Actions(Form):
 
 
 class Numbers(Form):
-    """A number for each of several items."""
+    """A number for each of several items, such as ratings or grades."""
 
     schema: ClassVar[Json] = _of_items(_NUMBER)
     names_unshown = True
 
     def __init__(self, name: str, hint: str, example: Any, verb: str, whole: bool = False) -> None:
-        """Make a form with this name, told with `verb` ("Rated a: 4"); `whole` numbers are written as integers."""
+        """Make a form with the JSON field `name`, its one-line `hint` and an `example` value of it.
+
+        `verb` begins it in words ("Rated a: 4"); numbers are written as integers if `whole`."""
         self.name, self.hint, self.example, self._verb, self._whole = name, hint, example, verb, whole
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Return the finite number given to each item."""
+        """Return the number given to each item, from {item: number}. Raise ValueError unless all numbers are finite."""
         if not isinstance(value, Mapping) or not value:
             raise ValueError(
                 f"{self.name}: expected a number for each item, as {{item: number}}, got {describe(value)}"
@@ -445,7 +470,7 @@ class Numbers(Form):
         return {self.name: {decided.names[j]: value for j, value in zip(record.chosen, values)}}
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return the items, the highest number first, put before nothing."""
+        """Return (the items, the highest number first, []): numbers put no item below the others."""
         return [j for j, _ in sorted(zip(record.chosen, record.values), key=lambda each: -each[1])], []
 
     def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
@@ -479,15 +504,13 @@ class Choice(Form):
     }
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the choice if the first two that were shown are known."""
+        """Return the choice if the loop knows the first two items that were shown; otherwise None."""
         return given if all(map(known, told[:2])) else None
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Parse a choice: "first", "second", "equal" or "cannot_judge".
+        """Return a choice: "first", "second", "equal" or "cannot_judge". Raise ValueError for anything else.
 
-        The feedback's value is the place of the better item, 0 or 1, or -1 where neither is better. ValueError for
-        any other text.
-        """
+        The feedback's value is the index of the better item, 0 or 1, or -1 if neither is better."""
         if not isinstance(value, str) or value not in CHOICES:
             raise ValueError(f"choice: expected {', '.join(CHOICES)}, got {describe(value)}")
         return Feedback("choice", values=(float(CHOICES[value]),), text=value)
@@ -497,7 +520,7 @@ class Choice(Form):
         return {"choice": record.text}
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return the better item and the other; nothing if neither is better."""
+        """Return ([the better item], [the other]), as indices of candidates; two empty lists if neither is better."""
         winner = int(record.values[0])
         return ([shown[winner]], [shown[1 - winner]]) if winner >= 0 else ([], [])
 
@@ -513,27 +536,27 @@ class Choice(Form):
 
 
 class Nothing(Form):
-    """The answer that nothing of what was shown was wanted."""
+    """The answer "none": nothing of what was shown was wanted."""
 
     name, hint, example = "none", "nothing of what was shown was wanted", True
     schema: ClassVar[Json] = {"enum": [True]}
 
     def needs_items(self, given: Feedback) -> bool:
-        """Return False: it is about the decision as a whole."""
+        """Return False: the answer is about the decision as a whole."""
         return False
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the feedback as it is."""
+        """Return `given`, as the answer names no items."""
         return given
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Return the feedback; `value` has to be True."""
+        """Return the feedback. Raise ValueError unless `value` is True."""
         if value is not True:
             raise ValueError(f"none: expected true, got {describe(value)}")
         return Feedback("none")
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the field."""
+        """Return {"none": True}."""
         return {"none": True}
 
     def say(self, line: Mapping[str, Any]) -> str:
@@ -541,12 +564,12 @@ class Nothing(Form):
         return "none of these"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return the lesson in words, for a history."""
+        """Return the answer in words, for a history."""
         return "Wanted none of these"
 
 
 def _list(names: Sequence[str], most: int = 4) -> str:
-    """Return names as part of a sentence: the first `most` of them, and how many more there are."""
+    """Return names joined as in a sentence: the first `most` of them, and how many more there are."""
     told = list(names[:most])
     if len(names) > most:
         return f"{', '.join(told)} and {len(names) - most:,} more"
@@ -554,12 +577,13 @@ def _list(names: Sequence[str], most: int = 4) -> str:
 
 
 def _over(lesson: LessonTold, before: str) -> str:
-    """Return the items that a lesson put something before, after the word `before`; "" if there are none."""
+    """Return the names of the items that feedback put below its choice, after the text `before`; "" if there are
+    none."""
     return f"{before}{_list(lesson.over)}" if lesson.over else ""
 
 
 def _beginning(text: str, words: int = 8, most: int = 140) -> str:
-    """Return how a text begins, at most `words` words and `most` characters."""
+    """Return the beginning of a text: at most `words` words and `most` characters, with "…" if it is cut."""
     told = text.split()
     start = " ".join(told[:words]) + (" …" if len(told) > words else "")
     return start if len(start) <= most else f"{start[:most].rstrip()}…"
@@ -578,20 +602,21 @@ def by_name(*forms: Form) -> dict[str, Form]:
 
 
 FORMS: Mapping[str, Form] = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, ACTIONS, RATING, GRADE, CHOICE, NONE)
-"""The forms that come with heedful, by name."""
+"""The forms of feedback that come with heedful, by name."""
 
 
 def known_forms(interaction: TakesForms) -> dict[str, Form]:
-    """Return the forms that are read in a loop, by name: heedful's own and those of the loop's interaction.
+    """Return the forms that are read in a loop, by name: all of heedful's and those of the loop's interaction.
 
-    A form that the loop does not take is read too, so that it is refused by name and not as unknown."""
+    A form that the loop does not take is read too, so that the error can say so instead of calling it unknown."""
     return {**FORMS, **interaction.forms}
 
 
 def parse_feedback(given: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> Feedback:
-    """Return the feedback in the fields `given` of an event, which name exactly one of `forms`.
+    """Return the feedback in the JSON fields `given`, of which exactly one is the name of one of `forms`.
 
-    Raise ValueError, naming the field, if they name none or several of them, or if the value makes no sense."""
+    Fields that are None are ignored. Raise ValueError, naming the field, if none or several of `forms` are named, if
+    there is a field too many, or if a value makes no sense."""
     form, beside = None, set[str]()
     for name, value in given.items():
         if value is None:

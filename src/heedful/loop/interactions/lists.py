@@ -1,5 +1,7 @@
-"""Lists of candidates that come with features: ordered by score, or left in the caller's order, with unknown items in
-their places."""
+"""Lists of candidates with features: ordered by a model's score or left in the caller's order, and the probability of
+each.
+
+Candidates that are not on offer ("unknown") keep the positions that the caller's order gives them."""
 
 from __future__ import annotations
 
@@ -23,29 +25,34 @@ if TYPE_CHECKING:
     from heedful.loop.report import Arm
 
 MUTE = "thumbs and edits, which are all that came, do not say what was wanted rather than what"
-"""Why the arms cannot be compared if only thumbs and edits came."""
+"""Why the two arms cannot be compared if all feedback was thumbs and edits; follows "cannot be compared, because"."""
 
 
 def check_show(show: Any, settings: Settings) -> None:
-    """Raise ValueError if a loop with k = 1 is asked for another number of items."""
+    """Raise ValueError if `show`, the number of items to show, is not 1 in a loop whose setting `k` is 1."""
     if settings.k == 1 and show != 1:
         raise ValueError(f"show: expected 1, as a loop with k = 1 shows a single item, got {describe(show)}")
 
 
 Draws: TypeAlias = tuple[Any, Any, Any]
-"""What a learner tells about its random draws, its methods `depth`, `chance` and `order`; None for each that it
-lacks."""
+"""The methods (`depth`, `chance`, `order`) of a learner that shows random lists, None for each that it lacks.
+
+`depth(m)`: from which length on the probability of a list of m candidates is that in the proposal; `chance(ranking,
+shown)`: the probability of showing `shown`, given the ranking; `order(y)`: the ranking before it was randomised."""
 Predict: TypeAlias = Callable[[Any, Person | None, Any], Any]
-"""A function of the shared state, a person's own state and features (m, N) that returns predictions (m,)."""
+"""A function of the shared state, a person's own state (or None) and candidates (m, N) that returns predictions
+(m,)."""
 
 
 def draws_of(learner: Any) -> Draws:
-    """Return what a learner tells about its random draws."""
+    """Return the learner's methods (`depth`, `chance`, `order`) that describe its random lists, None for each that is
+    missing."""
     return getattr(learner, "depth", None), getattr(learner, "chance", None), getattr(learner, "order", None)
 
 
 def order_shown(y: Any) -> Ints:
-    """Return the candidates of a proposal, best first."""
+    """Return the indices of the candidates that a learner's proposal `y` shows, best first, as an array of one
+    dimension."""
     seen: Ints = visible(y)
     return seen if isinstance(seen, np.ndarray) and seen.ndim else np.atleast_1d(seen)
 
@@ -60,8 +67,12 @@ def propose_list(
     rng: Any,
     predict: Predict | None = None,
 ) -> Proposal:
-    """Return the list that a model makes, or the caller's order in the control, with the probability of showing just
-    that. `draws` are the learner's; `predict` returns the predictions that the decision carries."""
+    """Return the list to show for the request `asked`, with the probability of showing exactly that list.
+
+    The list is made by `model`, by the control (the caller's order), or, where a share of lists is sampled, drawn at
+    random around the model's ranking. `shared` is the state that all people share, `own` the person's own state, None
+    without one. `draws` are the learner's methods for its random lists; `predict` returns the predictions that the
+    decision carries, none if it is None. `rng` is the generator of this decision."""
     request, control = asked.request, asked.control
     m, strangers = len(request.x), request.strangers
     there = m if strangers is None else m + len(strangers.names)
@@ -113,8 +124,11 @@ def _probability(
     control: float,
     alike: bool,
 ) -> float | None:
-    """Return the probability of showing this list, by the control or by the learner with its swaps; None if the learner
-    cannot tell. `alike` says whether unknown items have the same places in both arms' lists."""
+    """Return the probability of showing the list `shown`, by the control or by the learner; None if the learner cannot
+    tell.
+
+    `y` is the learner's proposal for candidates `x` (m, N), `order` the caller's order, `control` the probability of
+    the control. `alike` says whether unknown items have the same positions in the lists of both."""
     depth, chance_of, undrawn = draws
     if not alike and shown is order:  # no list of the learner is like that
         return control
@@ -136,10 +150,12 @@ def _probability(
 def _mixed(
     settings: Settings, ranking: Ints, shown: Ints, by_caller: bool, learned: bool, chance: float
 ) -> float | None:
-    """Return the probability of showing this list where a share of lists is sampled; None if it is below any number.
+    """Return the probability of showing the list `shown` in a loop that samples a share of its lists; None if it
+    underflows.
 
-    `by_caller` says whether the control arm would show it, `learned` whether the other arms may, `chance` is the
-    probability with which the learner shows it."""
+    `ranking` is the model's order of all candidates. `by_caller` says whether the control would show this list,
+    `learned` whether the model or a sample of its ranking could; `chance` is the probability that the learner shows
+    it."""
     found = settings.control * by_caller
     if learned:
         rank = np.empty(ranking.size, np.int64)
@@ -152,9 +168,10 @@ def _mixed(
 def list_chances(
     interaction: Interaction[Any], models: Sequence[Any], step: Step, draws: Sequence[bool]
 ) -> Floats | None:
-    """Return the probability with which each of `models` would show just the list of a decision (L,), without a control
-    arm; nan for one that draws its lists and does not say. `draws` says which of them draw. None if the log kept too
-    little of the decision."""
+    """Return the probability that each of the L `models` shows exactly the list of the decision in `step` (L,).
+
+    There is no control in it. It is nan for a model that draws its lists (`draws`, one flag for each model) and cannot
+    tell their probability. Return None if the log kept too little of the decision."""
     record, x, _ = step.context
     if record.unknown or record.of or not record.shown:
         return None
@@ -175,7 +192,9 @@ def list_chances(
 
 
 def score_list(decision: LoggedDecision, answers: Iterable[FeedbackRecord]) -> float | None:
-    """Return 1 / the place of what was preferred in a list; see `reciprocal_rank`."""
+    """Return the score of a decision's list by the feedback on it: 1 / the position of the preferred item.
+
+    It is 0 if that item was not shown or nothing was wanted, and None if no answer says; see `reciprocal_rank`."""
     record = decision.record
     shown = around(record.shown, record, str) if record.unknown else record.shown
     return reciprocal_rank(shown, answers, decision.names)
@@ -184,8 +203,10 @@ def score_list(decision: LoggedDecision, answers: Iterable[FeedbackRecord]) -> f
 def reciprocal_rank(
     shown: Sequence[int | str], answers: Iterable[FeedbackRecord], names: Sequence[str] = ()
 ) -> float | None:
-    """Return 1 / the place, in what was shown, of what the first informative answer prefers; 0 if that was not shown or
-    nothing was wanted; None if no answer says. Candidates are indices into `names`; unknown items are names."""
+    """Return 1 / the position in the list `shown` of the item that the first informative answer prefers.
+
+    It is 0 if that item was not shown or nothing was wanted, and None if no answer says. In `shown`, known items are
+    indices into `names`, items that were not on offer are names."""
     told = None
     for feedback in answers:
         expected = (
@@ -199,7 +220,10 @@ def reciprocal_rank(
 
 
 def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, names: Sequence[str]) -> list[Any] | None:
-    """Return what `preferred` returns, for feedback that mentions unknown items and is kept as it was given."""
+    """Return what `find_preferred` returns, for feedback that mentions items that were not on offer.
+
+    Such feedback is kept as it was given (`feedback.said`). Known items are returned as indices into `names`, others as
+    names."""
     said, number = feedback.said or {}, {name: j for j, name in enumerate(names)}
     expected = said.get("clicks") or said.get("better")
     rated = said.get("rating") or said.get("grade")
@@ -215,8 +239,10 @@ def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, nam
 
 
 def find_preferred(shown: Sequence[Any], feedback: FeedbackRecord) -> list[Any] | None:
-    """Return the candidates that feedback prefers, the most preferred first; [] if nothing was wanted, None if it does
-    not say. Among equal ratings, what was shown first comes first."""
+    """Return the candidates in `shown` that feedback prefers, the most preferred first.
+
+    Return [] if nothing was wanted, None if the feedback does not say. Of equal ratings, what was shown first comes
+    first."""
     form, chosen, values = feedback.form, feedback.chosen, feedback.values
     if form == "none":
         return []
@@ -233,8 +259,10 @@ def find_preferred(shown: Sequence[Any], feedback: FeedbackRecord) -> list[Any] 
 
 
 def why_unsaid(learned: Arm, control: Arm, level: bool, forms: set[str], share: float) -> str:
-    """Return why learned lists and control lists cannot be compared; `share` is that of the control, `forms` are those
-    of the answers."""
+    """Return why learned lists cannot be compared with control lists (those in the caller's order), in words.
+
+    `share` is the share of control lists, `forms` are the names of the forms of their feedback, `level` says whether
+    all lists have the same score."""
     if forms and forms <= {"thumb", "edit"}:
         return MUTE
     if share == 0.0 and control.shown == 0:

@@ -1,4 +1,4 @@
-"""What a learner is measured by from a log of answers: for each kind of feedback, one measure or several."""
+"""The measures by which learners are compared on a log of answers; each kind of feedback has one or several."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from heedful.jit.kernel import Floats
 
 
 class Measure(NamedTuple):
-    """A number that says how good a learner would have been: a mean over what people answered."""
+    """A number that says how good a learner would have been: a weighted mean over the answers in a log."""
 
     name: str
     about: str
-    """what it is the mean of, as a sentence"""
+    """a sentence that says what it is the mean of"""
     missing: str
-    """why a log may not tell it, in words that follow "because" """
+    """why a log may not allow to compute it, in words that follow "because\""""
     remedy: str
-    """what would make a log tell it, as a sentence"""
+    """a sentence that says how to obtain a log that allows it"""
     low: float = 0.0
-    """the least value"""
+    """the least possible value"""
     high: float = 1.0
-    """the greatest value"""
+    """the greatest possible value"""
     more_is_better: bool = True
     most_weight: float = 1.0
-    """the greatest weight of one comparison"""
+    """the greatest possible weight of one comparison"""
     once: bool = False
-    """whether a decision counts once, with the first of its answers that says something"""
+    """whether a decision counts once, with the first of its answers that can be compared, instead of with each"""
 
 
 class Compared(NamedTuple):
-    """What the learners predicted of one answer, by one measure, compared with the answer."""
+    """The predictions of L learners compared with one answer, by one measure."""
 
     values: Floats
-    """for each of the L learners and each comparison, how good the prediction is, between the ends of the measure
-    (L, c); nan for a learner that predicts nothing of the sort"""
+    """how good each prediction is (L, c), for L learners and c comparisons, between `low` and `high` of the measure;
+    nan for a learner that makes no such prediction"""
     weights: Floats
-    """of the comparisons (c,): inverse probabilities of what was shown, or 1"""
+    """the weight of each comparison (c,): an inverse probability of what was shown, or 1"""

@@ -1,4 +1,4 @@
-"""Learners by name, as loops take them, and the interaction that a learner names."""
+"""Learners of loops by name, and the name of the interaction that a learner belongs to."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from typing import Any
 from heedful.learners.registry import make_learner, summarise
 
 UNSAID = "coactive"
-"""The interaction of a learner that names none."""
+"""The interaction of a learner that does not say which it belongs to."""
 
 
 def named_interaction(cls: type) -> str:
-    """Return the name of the interaction of a learner's class."""
+    """Return the name of the interaction ("ordinal") that a learner's class `cls` belongs to.
+
+    It is that of the class attribute `interaction`, otherwise the one in the class's docstring, otherwise
+    "coactive"."""
     own = getattr(cls, "interaction", None)
     return str(own.name) if isinstance(own, type) and hasattr(own, "name") else summarise(cls).interaction or UNSAID
 
 
 def loop_learner(spec: str, n_features: int, space: Any) -> Any:
-    """Return the learner that `spec` names, over this many features. Raise ValueError if there is none, or if it is for
-    simulations alone."""
+    """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), with `n_features` features.
+
+    `space` is what it may show, such as rankings with a feature map. Raise ValueError if there is no such learner, or
+    if it is for simulations only."""
     learner = make_learner(spec, n_features=n_features, space=space)
     if (simulated := getattr(learner, "simulation_only", None)) is not None:
         raise ValueError(f"learner: expected one for loops, got {spec}, which is for simulations alone: {simulated}")

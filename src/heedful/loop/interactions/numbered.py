@@ -1,4 +1,4 @@
-"""Models whose learner knows people and items by number."""
+"""The base of models whose learner knows people and items by number instead of by features."""
 
 from __future__ import annotations
 
@@ -14,36 +14,38 @@ S = TypeVar("S")
 
 
 class Number(NamedTuple):
-    """The state of one person: the number by which the learner knows them."""
+    """The own state of one person in such a model: the number by which the learner knows them."""
 
     user: int
 
 
 class Numbered(Generic[S]):
-    """A model whose state S is a NamedTuple with the learner's state in `learned`. Candidates are numbers of items
-    (m,)."""
+    """The base of models of people and items by number. Candidates x (m,) are numbers of items.
+
+    The state S that all people share is a NamedTuple whose field `learned` is the learner's state."""
 
     def __init__(self, learner: Any, shared: S) -> None:
-        """Begin with `shared`, the state of `learner` before anything was learned."""
+        """Make a model of `learner` that begins with `shared`, the state before anything was learned."""
         self.learner, self.shared = learner, shared
         self.people: dict[str, Person] = {}
         self._lent = False  # somebody decides from these arrays: they are not written to
 
     def nobody(self) -> Number:
-        """Return a state like those kept for each person."""
+        """Return a person's own state, as a template for reading such states from a file."""
         return Number(0)
 
     def effective(self, shared: S, person: Person | None) -> Floats:
-        """Return no weights (0,): these models have no features."""
+        """Return no weights (0,), as these models have no features; the arguments are not used."""
         return np.zeros(0)
 
     def published(self) -> S:
-        """Return the state for readers. It is not written to any more: the next lesson begins with a copy."""
+        """Return the state for readers. Nothing writes to its arrays from then on: the next update copies them
+        first."""
         self._lent = True
         return self.shared
 
     def _own(self) -> S:
-        """Return the state in arrays that no reader has."""
+        """Return the state in arrays that may be written to: a copy if readers hold the present ones."""
         if self._lent:
             shared: Any = self.shared
             rest = copy_arrays(shared._replace(learned=()))
@@ -52,6 +54,7 @@ class Numbered(Generic[S]):
 
 
 def own_copy(learned: Any) -> Any:
-    """Return a copy of what was learned, for `update`; a state with a method `own` decides itself which arrays are
-    never written to."""
+    """Return a copy of a learner's state that `update` may overwrite.
+
+    A state with a method `own` copies itself, and may share arrays that are never written to."""
     return learned.own() if hasattr(learned, "own") else copy_arrays(learned)

@@ -1,4 +1,4 @@
-"""Options of one kind of loop, for a command line and before there is a loop."""
+"""Options of `heedful init` that belong to one kind of feedback."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class LoopOption(NamedTuple):
     """the type of its value; bool for a flag"""
     metavar: str | None = None
     default: str | None = None
-    """what holds without it, in words"""
+    """what holds if the option is not given, in words"""
 
 
 class KindChoice(NamedTuple):
-    """The result of the options of a kind."""
+    """The learner and the settings that follow from the command-line options of a kind of feedback."""
 
     learner: str | None
-    """the learner; None for the default of the settings"""
+    """the name of the learner; None for the default of the settings"""
     settings: Mapping[str, Any] = {}  # nobody writes to it
     """fields of `Settings`, by name"""

@@ -1,9 +1,9 @@
-"""What a loop asks of an interaction: all that differs from one kind of feedback to another.
+"""The interface of an interaction: all that a loop does differently for one kind of feedback than for another.
 
-A loop has one instance, made from its manifest and its learner. The state that a log folds to is a model (`LoopModel`):
-what all people share, and what is each person's own. The file is long because `Interaction` is one list of questions,
-with the answer that most kinds give.
-"""
+A kind of feedback is corrections and clicks, grades, ratings or choices. A loop has one `Interaction`, made from its
+manifest and its learner. The state that a loop's log folds to is a model (`LoopModel`): the learner's state that all
+people share, and a state for each person. The file is long because `Interaction` is one list of methods, most with a
+body that suits most kinds."""
 
 from __future__ import annotations
 
@@ -45,191 +45,220 @@ if TYPE_CHECKING:
 
 
 class LoopModel(Protocol):
-    """The state of a loop, which the fold of its log makes; `teach` alone changes it."""
+    """The state of a loop, made by folding its log: the learner's state for all people and each person's own state.
+
+    Only `teach` changes it."""
 
     version: int
-    """the version of the fold: raised with every change of how feedback becomes lessons"""
+    """the version of the fold, declared by the class: raised with every change of how feedback becomes the learner's
+    examples"""
     learner: Any
+    """the learner, with the functions `init`, `propose` and `update` of its state"""
     shared: Any
+    """the learner's state that all people share"""
     people: dict[str, Person]
+    """each person's own state, by the person's name"""
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int, /) -> bool:
         """Learn from one piece of feedback, one step of the fold; return whether there was anything to learn.
 
-        `extra` are the features of objects that the feedback brought along, `version` is the model's version then."""
+        `context` is the decision that the feedback answers, with its candidates as an array. `extra` (e, N) are the
+        features of the e objects that the feedback brought along, such as an edited item. `version` is the sequence
+        number of the feedback in the log, which is the model's version after this step."""
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats, /) -> Any:
-        """Return what a piece of feedback says to the learner; None if it says nothing."""
+        """Return what a piece of feedback says to the learner, in a type of this model; None if it says nothing.
+
+        `context` is the decision that it answers, `extra` (e, N) are the features of objects that the feedback brought
+        along."""
 
     def refusal(self, form: str, /) -> str | None:
-        """Return why the learner cannot use a form of feedback; None if it can."""
+        """Return why the learner cannot use feedback of the form with the name `form` ("clicks"); None if it can."""
 
     def effective(self, shared: Any, person: Person | None, /) -> Any:
-        """Return the weight of each feature for a person (N,); empty (0,) for a model without such weights."""
+        """Return the weight of each of the N features for a person (N,); empty (0,) for a model without such weights.
+
+        `shared` is the state that all people share, `person` the person's own state; None for the weights of nobody in
+        particular."""
 
 
 CALLERS_SCORE = "the caller's score"
-"""The name of the last feature."""
+"""The name of the last feature: the score that the caller gave a candidate with the request."""
 
 M = TypeVar("M", bound=LoopModel)
 M_co = TypeVar("M_co", bound=LoopModel, covariant=True)
 
 
 class Question(NamedTuple):
-    """A request as a model sees it: what to show of which candidates to whom."""
+    """A request as a model sees it: from which candidates to choose, for whom, and by which policy."""
 
     request: Request
+    """the candidates, as features or item numbers, and how many to show"""
     person: str | None
+    """the name of the person to decide for; None for nobody in particular"""
     repeats: bool
-    """whether what was shown to them before, and is done with, may be shown again"""
+    """whether items that this person has already rated, or pairs already answered, may be shown again"""
     arm: DecisionArm
-    """what decides: what was learned, the caller's order or chance, or chance around what was learned"""
+    """the policy that decides: "learned", the model; "control", the caller's order (or a random one), for comparison;
+    "sampled", an order drawn at random around the model's"""
 
     @property
     def control(self) -> bool:
-        """Whether the control arm decides, and not what was learned."""
+        """True if the control decides (the caller's order, or a random one, for comparison), not the model."""
         return self.arm == "control"
 
 
 class Proposal(NamedTuple):
-    """A decision before it is logged: what is shown, and what the log keeps of it."""
+    """A decision before it is logged: what is shown, and what the log keeps with it."""
 
     shown: Ints
-    """the places of the candidates in the request, best first"""
+    """the candidates to show, as indices into the request's candidates, best first"""
     probability: float | None
-    """the probability of showing just that; None if it is unknown"""
+    """the probability of showing exactly this list; None if it is unknown"""
     carried: dict[str, Any] = {}  # noqa: RUF012  # nobody writes to it
-    """what the learner's update needs besides what is shown, as JSON"""
+    """what the learner's `update` needs besides the list, as JSON"""
     predicted: tuple[Any, ...] = ()
-    """for each item shown, the answer that is predicted"""
+    """the predicted answer for each item shown, in the same order; () if nothing is predicted"""
     unknown: tuple[tuple[int, str], ...] = ()
-    """what was asked for and is not on offer, with its place in what is shown, -1 where it has none"""
+    """(position in the list, name) of each candidate that is not on offer; the position is -1 if it is not shown"""
     kept: Sequence[int] | None = None
-    """the candidates that the log keeps, in this order; None for all"""
+    """indices of the candidates that the log keeps, in this order; None for all"""
     of: int = 0
-    """how many candidates there were, where not all are kept; 0 where all are"""
+    """how many candidates there were, if not all are kept; 0 if all are"""
 
 
 class ItemPrediction(NamedTuple):
-    """The prediction for one item."""
+    """The prediction of the answer to one item."""
 
     value: float
-    """its grade, its rating, how likely it is to be chosen: as `Decision.predicted` has it, unrounded"""
+    """its predicted grade or rating, or its probability of being chosen; as in `Decision.predicted`, but not rounded"""
     spread: float | None = None
-    """the standard deviation of that belief; None where the learner does not say"""
+    """the standard deviation of the posterior of that value; None if the learner has none"""
 
 
 class Step(NamedTuple):
-    """A piece of feedback with its decision, as the fold takes it."""
+    """One step of the fold: a piece of feedback with the decision that it answers."""
 
     event: Event
+    """the event of the feedback in the log"""
     decision: LoggedDecision
     feedback: FeedbackRecord
     context: Context
+    """the decision with its candidates as an array"""
     extra: Floats
-    """the features of what the feedback brought along"""
+    """features (e, N) of the e objects that the feedback brought along, such as an edited item"""
 
 
 class Newest(NamedTuple):
-    """Counts of the newest pieces of feedback, to say why none of them moved the model."""
+    """Counts of the newest pieces of feedback, from which it is worked out why none of them changed the model."""
 
     looked: int
     """how many were looked at"""
     alone: int
-    """how many are on lists of a single item"""
+    """how many answer a list of a single item"""
     said: int
-    """how many prefer something"""
+    """how many prefer something to something else"""
     control: int
-    """how many are on lists of the control"""
+    """how many answer a list of the control (the caller's order)"""
 
 
 class Past(Protocol[M_co]):
-    """The log up to a decision, as an explanation reads it."""
+    """The log up to one decision, from which an interaction explains that decision."""
 
     def model(self) -> M_co:
-        """Return the model as it was then."""
+        """Return the model as it was when the decision was made, folded from the log again."""
 
     def follow(self, margin: Callable[[M_co], float]) -> tuple[M_co, list[Moved]]:
-        """Return the model as it was then, and by how much each lesson moved `margin` of it, the most first."""
+        """Return (the model when the decision was made, how far each piece of feedback moved it), the largest move
+        first.
+
+        A move is the change in `margin(model)`, a number such as the lead of one item over another; feedback that did
+        not change the number is left out."""
 
     def feedback(self) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
-        """Yield the feedback that the model was made of then, in order, without that on which the learner failed."""
+        """Yield (event, decision answered, feedback) for all that the model had learned from at that time, in order.
+
+        Feedback on which the learner failed is left out."""
 
     def context(self, decision: LoggedDecision) -> Context:
-        """Return a decision with its arrays."""
+        """Return a logged decision with its candidates as an array."""
 
 
 class Tally(Protocol):
-    """A counter for a report, which is given the decisions of a loop newest first."""
+    """A counter for a report, which is given a loop's decisions one by one, the newest first."""
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Return whether a lesson contradicts the model as it is now."""
+        """Return whether a `lesson` (what `LoopModel.lesson` makes of the feedback in `step`) contradicts the present
+        model."""
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Take in a decision with the feedback on it that was not undone, in order."""
+        """Count a decision; `given` is the feedback on it that was not undone, each with its event, in order."""
 
     def report(self) -> PredictionReport | None:
-        """Return how well answers were predicted; None if this kind predicts nothing."""
+        """Return how well answers were predicted; None if this kind of feedback predicts nothing."""
 
 
 class Interaction(Protocol[M]):
-    """A kind of feedback, in one loop: its forms, its fold, its decisions, its reports, its words.
+    """A kind of feedback in one loop: which answers it takes, how they are learned, decided from, explained and
+    reported.
 
-    A method with a body here does what most kinds do.
-    """
+    Subclass it for a new kind; methods with a body here do what most kinds do. Arguments that many methods share:
+    `model` is the loop's model, `shared` the state that all people share, as published to readers, `own` the state of
+    the person asked about (None if there is none), and `x` the candidates of a request, as features (m, N) for m
+    candidates and N features or, in kinds that know items by number, as item numbers (m,)."""
 
     name: str
-    """by which a learner's docstring names it"""
+    """the name by which a learner's docstring asks for this interaction: "ordinal\""""
     takes: str = ""
-    """what its learners learn from: "corrections and clicks\""""
+    """what its learners learn from, in words: "corrections and clicks\""""
     command: str = ""
-    """a command that tries a learner of this kind, but for --learner; "" where there is none"""
+    """a command that tries a learner of this kind, without its --learner option; "" if there is none"""
     loop: str = "this loop"
-    """a loop of this kind, in a sentence: "a loop of ratings\""""
+    """a loop of this kind, as part of a sentence: "a loop of ratings\""""
     forms: Mapping[str, Form]
-    """of feedback that it takes, by name, the most usual first"""
+    """the forms of feedback that it takes (clicks, grade, ...), by name, the most usual first"""
     model_type: type[M]
-    """what a loop of this kind folds; declares the version of how feedback becomes lessons"""
+    """the class of model that a loop of this kind folds its log into; its `version` is the version of the fold"""
     setting: str = ""
-    """the field of `Settings` that makes a loop of this kind, whatever its learner; "" where the learner says it"""
+    """the field of `Settings` that makes a loop one of this kind, whatever its learner; "" if the learner decides"""
     default_learner: str = ""
-    """of a loop that a setting makes of this kind, where none is named"""
+    """the learner of a loop of this kind if none is named"""
     options: tuple[LoopOption, ...] = ()
-    """of `heedful init`; the first makes a loop of this kind"""
+    """the options that it adds to `heedful init`; the first makes the new loop one of this kind"""
     action_syntax: str = "NAME=WEIGHT"
-    """how an action is said on a command line"""
+    """how an action (buy, hide, ...) and its value are written on a command line"""
     by_number: bool = False
-    """whether the learner knows items by number, not by features: then candidates are items on offer, by name"""
+    """whether the learner knows items by number, not by features; candidates are then names of items on offer"""
     item_features: Literal["all", "asked", "none"] = "all"
-    """whether all columns of items are features, only where that is asked for, or none"""
+    """which columns of items become features: "all", "asked" (only if the user asks for it) or "none\""""
     slow: bool = False
-    """whether a decision, and a lesson, take milliseconds: a server does them in a thread of their own"""
+    """whether a decision or an update takes milliseconds, so that a server runs it in another thread"""
     splits_items: bool = False
-    """whether an item with other features is another one, with a number of its own"""
+    """whether an item whose features change becomes a new item, with a number of its own"""
     takes_prior: bool = True
     """whether a request may bring the caller's score of each candidate"""
     folds_items: bool = False
-    """whether the model is made of the events of items, too"""
+    """whether the model also depends on the events of items (put on offer, withdrawn), not on feedback alone"""
     takes_repeats: bool = False
-    """whether a request may say that what a person is done with is shown again"""
+    """whether a request may ask for items or pairs that the person has already answered"""
     keeps_unshown: bool = True
     """whether the log may keep candidates that were not shown"""
     samples_lists: bool = False
-    """whether a share of lists may be drawn at random around the ranking"""
+    """whether a share of lists may be drawn at random around the model's ranking (setting `sampled`)"""
     compares_arms: bool = True
-    """whether lists made from what was learned can be compared with those of the control"""
+    """whether a report can compare the model's lists with those of the control"""
     mark_every: int = 0
-    """lessons between two states that are kept in memory, for undoing; 0 for as many as cost little"""
+    """pieces of feedback learned between two states that are kept in memory for undo; 0 to choose by their cost"""
     snapshot_most: int = 2**62
-    """lessons after which a snapshot is due, at the latest"""
+    """pieces of feedback learned after which a snapshot is written at the latest, whatever the settings say"""
 
     manifest: Manifest
     learner: Any
     names: list[str]
-    """of the features as the learner sees them, N"""
+    """the names of the N features as the learner sees them"""
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
-        """Make the interaction of a loop with this manifest and learner."""
+        """Make the interaction of one loop, from the loop's `manifest` and its `learner`."""
         self.manifest, self.learner = manifest, learner
         self.names = self.feature_names(manifest)
 
@@ -237,9 +266,10 @@ class Interaction(Protocol[M]):
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
-        """Return the settings that this kind checks, by name, as they are kept.
+        """Return the settings that this kind checks, by name, as they are stored; here `actions`, a weight by action
+        name.
 
-        Raise ValueError, naming the setting, if one makes no sense."""
+        Raise ValueError, naming the setting, if a value makes no sense."""
         weights = {check_id("actions", a): check_number(f"actions[{a}]", w) for a, w in settings.actions.items()}
         for name, weight in weights.items():
             if weight == 0.0:
@@ -248,15 +278,18 @@ class Interaction(Protocol[M]):
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        """Return the learner and the settings that the `options` of a command make.
+        """Return the learner and the settings that follow from the `options` of this kind on a command line.
 
-        `given` holds their values by name, None or False where one is absent; `learner` is the learner that was named.
-        Raise ValueError, naming the option, if they make no sense."""
+        `given` holds the options' values by name, None or False for one that is absent; `learner` is the learner that
+        was named, None if none was. Raise ValueError, naming the option, if a value makes no sense."""
         return KindChoice(learner)
 
     @classmethod
     def read_action(cls, name: str, said: str) -> Any:
-        """Return the value of an action, given as text, as settings keep it. Raise ValueError for what is no number."""
+        """Return the value of the action `name`, written as the text `said` on a command line, as the settings store
+        it.
+
+        Raise ValueError if `said` is no number."""
         try:
             return float(said)
         except ValueError:
@@ -264,56 +297,60 @@ class Interaction(Protocol[M]):
 
     @classmethod
     def check_manifest(cls, manifest: Manifest) -> None:
-        """Raise ValueError, naming the field, if a loop of this kind cannot have this manifest."""
+        """Raise ValueError, naming the field, if a loop of this kind cannot be created with this manifest."""
         if manifest.settings.sampled > 0.0 and not cls.samples_lists:
             raise ValueError(f"sampled: expected 0 in {cls.loop}, got {manifest.settings.sampled:g}")
 
     @classmethod
     def feature_names(cls, manifest: Manifest) -> list[str]:
-        """Return the names of the features as the learner sees them, N; the last is the caller's score."""
+        """Return the names of the N features as the learner sees them; the last is the caller's score."""
         return [*manifest.candidate_names, CALLERS_SCORE]
 
     @classmethod
     def looks_at_items(cls, asked: Any) -> bool:
-        """Return whether columns of items are features; `asked` says whether that was asked for."""
+        """Return whether columns of items become features; `asked` is true if the user asked for that."""
         return cls.item_features == "all" or (cls.item_features == "asked" and bool(asked))
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
-        """Raise ValueError, naming the parameter, if `spec` gives a learner parameters that it does not have."""
+        """Raise ValueError, naming the parameter, if `spec` gives a learner parameters that it does not have.
+
+        `spec` is a learner with its parameters as text: "pairwise-logistic:rate=0.2"."""
         make_learner(spec, n_features=1, space=Ranking(2))
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """Return the learner that `spec` names, for a loop with this manifest. Raise ValueError if it does not fit."""
+        """Return the learner that `spec` names ("pairwise-logistic:rate=0.2"), for a loop with this manifest.
+
+        Raise ValueError if there is no such learner, or if it does not fit the loop."""
         learner = loop_learner(spec, len(cls.feature_names(manifest)), WithBaseScore(Ranking(manifest.settings.k)))
         learner.init(np.random.default_rng(0))
         return learner
 
     def caveats(self) -> list[str]:
-        """Return what the loop's settings make impossible to prove, in words."""
+        """Return a sentence for everything that the loop's settings make impossible to measure; [] if there is none."""
         if self.manifest.settings.control > 0.0:
             return []
         return ["control 0: all is shown by what was learned, so that it got better cannot be shown"]
 
     @property
     def goal(self) -> str:
-        """The purpose of answers, if a loop of this kind has a choice of purposes; otherwise ""."""
+        """What answers are collected for ("best" or "ranking"), if a loop of this kind has a choice; otherwise ""."""
         return ""
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
     @classmethod
     def context_alone(cls) -> str:
-        """Return what features of a request are worth that are not crossed with one of an item, in words."""
+        """Return what to say of features of a request (the context) that are not multiplied with features of items."""
         return "a context alone adds the same to every item, which never changes an order"
 
     def introduce(self) -> list[str]:
-        """Return sentences on what a new loop learns, by its settings; [] if there is nothing to add."""
+        """Return sentences on what a new loop with these settings learns; [] if there is nothing to add."""
         return []
 
     def describe(self) -> Card:
-        """Return how a page, a command or OpenAPI speaks of this kind."""
+        """Return the description of this kind of feedback from which pages, commands and OpenAPI are written."""
         first = next(iter(self.forms), "answer")
         return Card(
             name=self.name,
@@ -327,28 +364,35 @@ class Interaction(Protocol[M]):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return what only a loop of this kind was made with, by name, as JSON."""
+        """Return the settings that only a loop of this kind has, by name, as JSON."""
         return {}
 
     def example(self, model: M, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return an answer that the model can learn from, in words and as fields of feedback; `shown` are names."""
+        """Return an answer that the model can learn from, as (words, fields of the feedback), for a loop's first steps.
+
+        `shown` are the names of the items shown, best first."""
         form = next(iter(self.forms.values()))
         return "answers", {form.name: form.example}
 
     def empty(self, given: Mapping[str, Any]) -> str:
-        """Return why there was nothing to learn in feedback, in words that follow "nothing in it to learn"."""
+        """Return why nothing could be learned from feedback with the fields `given`.
+
+        The text continues "nothing in it to learn"; "" if there is nothing to add."""
         return ": it says nothing, or what was shown already" if given else ""
 
     def tell_explanation(self, told: Explanation) -> list[Part]:
-        """Return an explanation as lines and tables."""
+        """Return the explanation `told` of a decision as lines and tables, for commands and pages."""
         return telling.explanation(told)
 
     def tell_evaluation(self, found: Evaluation) -> list[Part]:
-        """Return what a log says about some learners as lines and tables, the loop's own learner first."""
+        """Return an evaluation of learners on the log as lines and tables; the loop's own learner comes first."""
         return telling.evaluation(found)
 
     def findings(self, found: Report) -> Findings:
-        """Return a report in words and pictures, for pages and commands: both arms, and predictions if any."""
+        """Return the report `found` in words and pictures, for pages and commands.
+
+        It compares lists by the model with lists of the control, and predictions with a baseline if there are
+        predictions."""
         told = compare_arms(found, self.describe(), self.manifest.settings.control, self.span())
         return told if found.prediction is None else told._replace(sections=(prediction_section(found.prediction),))
 
@@ -358,88 +402,102 @@ class Interaction(Protocol[M]):
         """Return a model that has learned nothing."""
 
     def personal(self, model: M) -> Any:
-        """Return a state like those that are kept of each person, so that others can be read from a file."""
+        """Return a state with the structure of each person's own state, as a template for reading such states from a
+        file."""
         return model.shared
 
     def on_item(self, model: M, event: Event, catalogue: Catalogue) -> str:
-        """Take in that an item was put on offer, changed or withdrawn; return why the learner failed on it, or ""."""
+        """Tell the model that an item was put on offer, changed or withdrawn (`event`); change the model in place.
+
+        `catalogue` holds the loop's items. Return why the learner failed on it, "" if it did not."""
         return ""
 
     def teaches(self, model: M, lesson: Any) -> bool:
-        """Return whether there is anything in a lesson that this model would learn."""
+        """Return whether the model would learn anything from `lesson`, which `LoopModel.lesson` returned."""
         return True
 
     def publish(self, model: M) -> Any:
-        """Return the state that all share in arrays that readers may keep: nothing writes to them any more."""
+        """Return the state that all people share in arrays that nothing writes to any more, so that readers may keep
+        it."""
         return copy_arrays(model.shared)
 
     def predictor(self, model: M, person: str | None) -> list[bytes] | None:
-        """Return the numbers that predictions for a person come from, as bytes, to see whether a lesson moved them.
+        """Return the numbers that predictions for a person come from, as bytes, to see whether feedback changed them.
 
-        None stands for a kind of which every lesson moves them."""
+        Return None for a kind in which every piece of feedback changes them."""
         return None
 
     # ------------------------------------------------------------------------ reading
 
     def person(self, name: str | None) -> str | None:
-        """Return the name under which a person's own state is kept; None if there is none."""
+        """Return the key in `LoopModel.people` for the person `name`; None if no state of their own is kept."""
         return name
 
     def lacks(self, shared: Any, x: Any) -> bool:
-        """Return whether a state does not know all of the candidates x yet."""
+        """Return whether the state `shared` does not cover all of the candidates `x` yet, so that it must be published
+        again."""
         return False
 
     def order(self, model: M, shared: Any, own: Person | None, x: Any) -> Ints:
-        """Return the places of the candidates (m,), best first, ties in the order of the request."""
+        """Return the indices of the m candidates `x`, best first (m,); equally good ones stay in the order of the
+        request.
+
+        `shared` is the state that all people share, `own` the person's own state, None without one."""
 
     def predict(self, model: M, shared: Any, own: Person | None, x: Any) -> list[ItemPrediction] | None:
-        """Return the prediction for each of the candidates (m,); None if nothing is predicted."""
+        """Return the prediction for each of the m candidates `x`, in their order; None if nothing is predicted.
+
+        `shared` is the state that all people share, `own` the person's own state, None without one."""
         return None
 
     def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
-        """Return the ranking of all items, how sure it is, and whether that is enough.
+        """Return the ranking of all items on offer, its uncertainty, and whether it is certain enough to stop asking.
 
-        Raise ValueError if this kind has no such ranking."""
+        It is the ranking of `person`, or of the mean utility of `people`, or of everybody if both are None. Raise
+        ValueError if this kind of loop has no such ranking."""
         raise ValueError(f"standing: expected a loop of choices, got {self.loop}")
 
     def cuts(self, model: M, shared: Any, own: Person | None) -> list[float] | None:
-        """Return the thresholds at which a person's score w.x changes the prediction; None if there are none."""
+        """Return the thresholds of the score w.x, rising, between which one grade is predicted; None if there are none.
+
+        They are those of the person whose own state is `own`, or of nobody in particular if it is None."""
         return None
 
     def why_not_predicted(self, shared: Any) -> str:
-        """Return why nothing is predicted of items by now, in words; "" if something is."""
+        """Return why the state `shared` predicts nothing of items so far, in words; "" if it predicts something."""
         return "Nothing is predicted."
 
     def used(self, model: M, shared: Any, own: Person | None) -> set[int]:
-        """Return the numbers of the items that are not shown to a person again unless repeats are asked for."""
+        """Return the numbers of the items that are not shown to a person again unless the request asks for repeats."""
         return set()
 
     def own_answers(self, shared: Any, own: Person | None) -> dict[int, str]:
-        """Return what a person said of items, in a word or two, by the items' numbers."""
+        """Return what the person with the state `own` answered, in a word or two for each item, by item number."""
         return {}
 
     def counts(self, shared: Any, items: int) -> str:
-        """Return a sentence on how much the loop was taught; "" if the page's own numbers say it."""
+        """Return a sentence on how much feedback was learned, for a loop with `items` items on offer; "" for none."""
         return ""
 
     def describe_overflow(self, model: M, shared: Any) -> str:
-        """Return why the state predicts nothing any more and what to do, in a sentence; "" if it is well."""
+        """Return a sentence on why the state can predict nothing any more and what to do; "" if nothing is wrong."""
         return ""
 
     def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
-        """Return (why none of the newest feedback moved the model, what would), None if this kind does not know.
+        """Return (why none of the newest feedback changed the model, what would change it); None if unknown.
 
-        `thumbs` is a sentence that thumbs would, "" if the learner takes none."""
+        `newest` counts that feedback. `thumbs` is a sentence saying that thumbs would change it, "" if the learner
+        takes none."""
         return None
 
     # ------------------------------------------------------------------------ deciding
 
     def check_show(self, show: Any) -> None:
-        """Raise ValueError if `show` items cannot be shown."""
+        """Raise ValueError if a loop of this kind cannot show `show` items at once."""
         return
 
     def eligible(self, model: M, shared: Any, own: Person | None, asked: Question) -> Ints | None:
-        """Return the places of the candidates that may be shown to this person, None for all.
+        """Return the indices of the candidates that may be shown to this person; None for all.
 
         Raise ValueError if they are too few."""
         return None
@@ -447,30 +505,34 @@ class Interaction(Protocol[M]):
     def propose(
         self, model: M, shared: Any, own: Person | None, asked: Question, eligible: Ints | None, rng: Any
     ) -> Proposal:
-        """Return what to show of the `eligible` candidates. `rng` is the decision's own generator."""
+        """Return what to show of the `eligible` candidates (indices; None for all) for the request `asked`.
+
+        `shared` is the state that all people share, `own` the person's own state, None without one. `rng` is the
+        generator of this one decision."""
 
     # ------------------------------------------------------------------------ taking feedback
 
     def form(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the fields of feedback, turned into the form that this kind has for them."""
+        """Return the fields of feedback, renamed or converted into the form that this kind of loop takes."""
         return given
 
     def refusal(self, model: M, form: str) -> str | None:
-        """Return why a form of feedback is refused; None if it is taken."""
+        """Return why feedback of the form with the name `form` ("clicks") is refused; None if it is taken."""
         return model.refusal(form)
 
     def check_feedback(self, given: Feedback) -> None:
-        """Raise ValueError, naming the field, if feedback of a form that is taken makes no sense."""
+        """Raise ValueError, naming the field, if the values of feedback make no sense in this loop (a rating out of
+        range)."""
         return
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
-        """Return why feedback does not fit a decision that showed these candidates; None if it does."""
+        """Return why feedback does not fit a decision that showed the candidates `shown` (indices); None if it does."""
         return None
 
     def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
-        """Return the predictions of a decision that is imported, one for each item shown.
+        """Return the predictions of an imported decision, one for each item shown, after checking their range.
 
-        Raise ValueError, naming the field, if this kind predicts nothing of the sort."""
+        Raise ValueError, naming the field, if one is out of range or loops of this kind predict nothing."""
         said = self.describe().prediction
         if said is None:
             raise ValueError(f"predicted: expected none in {self.loop}, which predicts nothing, got some")
@@ -483,44 +545,53 @@ class Interaction(Protocol[M]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[M]) -> Explanation:
-        """Return why a decision was made. Raise LookupError if there was nothing to decide."""
+        """Return why a logged decision was made: what put its first item there, and which feedback moved it.
+
+        `context` is the decision with its candidates as an array, `past` the log up to it. Raise LookupError if there
+        was nothing to decide."""
 
     def candidate(self, spec: str) -> M:
-        """Return a model of the learner that `spec` names, which has learned nothing.
+        """Return an untrained model of another learner, named by `spec`, to be evaluated on this loop's log.
 
-        Raise ValueError if there is no such learner, or it does not fit."""
+        Raise ValueError if there is no such learner, or it does not fit the loop."""
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return what learners are measured by on a log of this kind; the first leads."""
+        """Return the measures by which learners are compared on a log of this kind; the first is the main one."""
 
     def compare(self, models: Sequence[M], step: Step) -> Sequence[Compared | None]:
-        """Return, by each measure, how the predictions of `models` compare with an answer that they have not learned
-        yet; None where it says nothing."""
+        """Compare the predictions of `models` with the answer in `step`, which none of them has learned from yet.
+
+        Return one comparison for each of `measures()`, in that order; None where the answer says nothing by that
+        measure."""
 
     def chances(self, models: Sequence[M], step: Step) -> Floats | None:
-        """Return the probability with which each of `models` would show just the list of a decision that was answered
-        (L,), nan for one that does not say; None if this kind of feedback cannot say."""
+        """Return the probability with which each of the L `models` would show exactly the list of the decision in
+        `step` (L,).
+
+        It is nan for a model that cannot tell. Return None if this kind of feedback has no such probabilities."""
         return None
 
     # ------------------------------------------------------------------------ reporting
 
     def tally(self, model: M, shared: Any, people: dict[str, Person]) -> Tally:
-        """Return what counts for a report, by the state published now."""
+        """Return a counter for a report, which judges feedback by the present state: `shared` and each of `people`."""
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return how good what was shown was, by its answers; None if they do not say."""
+        """Return how good the list of a decision was by the feedback on it, within `span()`; None if it does not
+        say."""
 
     def span(self) -> tuple[float, float]:
-        """Return the least and the greatest value that `score` may have."""
+        """Return the (least, greatest) value of `score`."""
         return 0.0, 1.0
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return why the two arms cannot be compared, in words.
+        """Return why the model's lists (`learned`) and those of the control cannot be compared, in words.
 
-        `level` says whether all scores in them are the same, `forms` are the forms of the answers."""
+        `level` says whether all lists have the same score, `forms` are the names of the forms of their feedback."""
 
     def order_reader(self) -> Model | None:
-        """Return a model that reads feedback as an order better than the one shown, for regret and its bounds.
+        """Return a model that reads feedback as an order better than the one shown, for measuring regret in
+        simulations.
 
-        None if feedback of this kind is no such order."""
+        Return None if feedback of this kind is no such order."""
         return None

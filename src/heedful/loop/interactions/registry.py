@@ -1,5 +1,5 @@
-"""Which interaction a loop has: a package of this folder, found by its name, or a class that a learner of the user's
-own names."""
+"""Finds the interaction of a loop: a package of this folder, by its name, or a class that the user's own learner
+names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from heedful.loop.versions import version_of
 
 
 def interaction_of(manifest: Manifest, learner: Any) -> Any:
-    """Return the interaction of a loop with this manifest and learner. Raise LookupError if the learner names an
-    interaction that does not exist."""
+    """Return the interaction, an instance, of a loop with this manifest and learner.
+
+    Raise LookupError if the learner names an interaction that does not exist."""
     return interaction_class(type(learner))(manifest, learner)
 
 
 def interaction_class(cls: type) -> Any:
-    """Return the class of interaction that a learner's class names. Raise LookupError if there is none."""
+    """Return the subclass of `Interaction` that a learner's class `cls` names. Raise LookupError if there is none."""
     own = getattr(cls, "interaction", None)
     if isinstance(own, type):
         return own
@@ -34,8 +35,10 @@ def interaction_class(cls: type) -> Any:
 
 
 def interaction_type(spec: str, settings: Settings) -> Any:
-    """Return the class of interaction of a loop with these settings and the learner that `spec` names: the one that a
-    setting selects, otherwise the learner's. Raise ValueError if there is no such learner or interaction."""
+    """Return the subclass of `Interaction` for a loop with these settings and the learner that `spec` names.
+
+    A setting decides it (`ratings`, `choices`), otherwise the learner. Raise ValueError if there is no such learner or
+    interaction."""
     if (made := interaction_made_by(settings)) is not None:
         return made
     try:
@@ -45,8 +48,10 @@ def interaction_type(spec: str, settings: Settings) -> Any:
 
 
 def interaction_made_by(settings: Settings) -> Any:
-    """Return the class of interaction that one of the settings selects, whatever the learner; None if none does. Raise
-    ValueError if two of them do."""
+    """Return the subclass of `Interaction` that a setting (`ratings`, `choices`) asks for, whatever the learner; else
+    None.
+
+    Raise ValueError if two settings ask for different ones."""
     made = [each for each in interactions().values() if each.setting and getattr(settings, each.setting) is not None]
     if len(made) > 1:
         name = made[0].setting
@@ -55,19 +60,21 @@ def interaction_made_by(settings: Settings) -> Any:
 
 
 def default_learner(settings: Settings) -> str:
-    """Return the learner of a loop with these settings if none is named."""
+    """Return the name of the learner that a loop with these settings has if none is named."""
     kind: Any = interaction_made_by(settings) or interactions()[UNSAID]
     return str(kind.default_learner)
 
 
 def learner_version(learner: Any) -> str:
-    """Return the version of the fold of this learner: what the model declares, then what the learner declares."""
+    """Return the version of the fold with this learner: the version of the kind's model, then that of the learner.
+
+    A model or learner raises its version when the same log would give another state."""
     return version_of(interaction_class(type(learner)).model_type.version, learner)
 
 
 @cache
 def interactions() -> dict[str, Any]:
-    """Return the classes of interaction in this folder, by name."""
+    """Return the subclasses of `Interaction` in this folder, by name."""
     modules = [import_module(f"{package.__name__}.{each.name}") for each in pkgutil.iter_modules(package.__path__)]
     classes: list[Any] = [each for module in modules for each in vars(module).values() if isinstance(each, type)]
     return {each.name: each for each in classes if Interaction in each.__mro__[1:]}

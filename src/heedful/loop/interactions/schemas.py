@@ -1,4 +1,5 @@
-"""What the kinds of feedback add to answers over HTTP, from which the server's schema is made."""
+"""The msgspec types of what kinds of feedback add to answers over HTTP; the server's OpenAPI schema is made from
+them."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ Learned = Annotated[
 
 
 class Difference(msgspec.Struct):
-    """Learned less control, with its 95 % interval."""
+    """Mean score of learned lists minus that of control lists, with its 95 % confidence interval."""
 
     by: float
     low: float
@@ -41,7 +42,7 @@ class Standing(msgspec.Struct):
 
 
 class Left(msgspec.Struct):
-    """About how many questions are left: a median, and the middle half."""
+    """An estimate of how many questions are left: the median and the quartiles."""
 
     about: int
     low: int
@@ -51,7 +52,7 @@ class Left(msgspec.Struct):
 
 
 class Standings(msgspec.Struct):
-    """How things stand in a loop of choices."""
+    """The ranking of items that follows from the choices so far, and how certain it is."""
 
     version: int
     goal: Literal["best", "ranking"]
@@ -73,7 +74,7 @@ class Standings(msgspec.Struct):
 
 
 class Loop(msgspec.Struct, kw_only=True):
-    """What some loops were made with."""
+    """Settings that only loops of some kinds have."""
 
     grades: Annotated[int | UnsetType, Meta(description="how many grades there are, 1 the lowest")] = UNSET
     ratings: Annotated[

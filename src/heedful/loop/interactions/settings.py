@@ -1,4 +1,4 @@
-"""The settings that select a kind of loop, whatever its learner."""
+"""The settings that make a loop one of a certain kind of feedback, whatever its learner."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class KindSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The settings that select a kind; at most one is set."""
+    """The settings that make a loop one of a certain kind of feedback; at most one of them is set."""
 
     ratings: tuple[float, float] | None = None
     """selects a loop of ratings: the lowest and highest rating"""

@@ -1,7 +1,6 @@
-"""What an interaction says of an explanation, an evaluation or a report: lines and tables, for commands and pages.
+"""An explanation, an evaluation or a report as lines and tables, which commands and pages print.
 
-Numbers are texts already. The command or page cuts long tables, and knows colours, widths and fonts.
-"""
+Numbers are formatted as text here. The command or page cuts long tables, and knows colours, widths and fonts."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.findings import Findings, Picture
 
 WEIGHTS = 5
-"""How many weights of a learner are shown: the greatest."""
+"""How many weights of a learner are shown, those of the greatest size."""
 
 
 class Line(NamedTuple):
@@ -30,15 +29,16 @@ class Line(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table of texts: rows under headings, and how each row went over time."""
+    """A table of texts: rows under headings, each with an optional line chart over time."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     texts: tuple[int, ...] = (0,)
-    """the columns that hold texts; the others hold numbers"""
+    """indices of the columns that hold texts; the others hold numbers"""
     trends: tuple[tuple[float | None, ...], ...] = ()
-    """for each row its course over time, scaled to 0 to 1, None where nothing is known; () for a table without"""
+    """for each row the values of its line chart over time, scaled to 0 to 1, None where unknown; () for a table without
+    charts"""
 
 
 Part = Line | Table
@@ -56,24 +56,25 @@ def sentence(text: str) -> Line:
 
 
 def features_table(told: Explanation) -> Table:
-    """Return a table of what each feature adds to the margin of the first over the second."""
+    """Return a table of what each feature adds to the lead of the explanation's first item over its second."""
     rows = [(p.name, brief(p.weight), brief(p.first), brief(p.second), signed(p.counts)) for p in told.features]
     return Table("What put it there", ("feature", "weight", "first", "second", "counts"), tuple(rows))
 
 
 def lessons_table(told: Explanation, title: str = "What moved it") -> Table:
-    """Return a table of how far each piece of feedback moved the margin."""
+    """Return a table, headed `title`, of how far each piece of feedback moved the lead of the first item over the
+    second."""
     rows = [(each.event, each.form, f"{each.seq:,}", signed(each.by)) for each in told.lessons]
     return Table(title, ("feedback", "form", "event", "by"), tuple(rows), (0, 1))
 
 
 def there(parts: Iterable[Part]) -> list[Part]:
-    """Return `parts` without the tables that have no rows."""
+    """Return the lines and tables in `parts`, without tables that have no rows."""
     return [part for part in parts if isinstance(part, Line) or part.rows]
 
 
 def explanation(told: Explanation) -> list[Part]:
-    """Return an explanation as text: the margin of the first, why it was first, its features and its lessons."""
+    """Return an explanation as lines and tables: the lead of the first item and its reason, features and feedback."""
     other = "" if told.second is None else f" before {told.second}"
     head = Line(f"{told.first}{other}, by {signed(told.margin)}")
     return there([head, sentence(told.because), features_table(told), lessons_table(told)])
@@ -83,13 +84,17 @@ def explanation(told: Explanation) -> list[Part]:
 
 
 def greatest(found: LearnerEvaluation) -> str:
-    """Return the greatest weights that a learner ends with, as one text."""
+    """Return the names and values of the learner's greatest weights (at most `WEIGHTS`) as one text; NaN comes
+    first."""
     weights = sorted(found.weights.items(), key=lambda each: (math.isfinite(each[1]), -abs(each[1])))[:WEIGHTS]
     return ", ".join(f"{name} {signed(weight)}" for name, weight in weights if weight)
 
 
 def evaluation(found: Evaluation) -> list[Part]:
-    """Return what a log says about learners: a table for each measure, what it is a mean of, and what may be said."""
+    """Return an evaluation of learners on a log as lines and tables.
+
+    For each measure there is a table with a row for each learner, what the measure is the mean of, and why a value is
+    missing or doubtful; then come the learners' greatest weights."""
     parts: list[Part] = []
     sure = f"{1.0 - found.alpha:.0%}"
     for j, measure in enumerate(found.measures):
@@ -117,7 +122,7 @@ def evaluation(found: Evaluation) -> list[Part]:
 
 
 def _refusals(found: Evaluation, j: int) -> list[Line]:
-    """Return why the log cannot tell a measure of some learners, a line for each reason."""
+    """Return why the `j`-th measure cannot be computed from the log for some learners: a line for each reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for each in found.learners:
         value = each.values[j]
@@ -135,7 +140,8 @@ def _of(names: Sequence[str], found: Evaluation) -> str:
 
 
 def _weights(learners: Sequence[LearnerEvaluation], values: Sequence[Value]) -> list[Part]:
-    """Return what weighted values rest on, and why any of them should not be trusted."""
+    """Return a table of what importance-weighted values rest on (effective sample size, mean weight, share of lists
+    that are not in the log), and a line for each learner whose value should not be trusted."""
     rows = [
         (each.learner, f"{value.effective:,.0f}", f"{value.mean_weight:.2f}", f"{value.unsupported or 0.0:.0%}")
         for each, value in zip(learners, values)
@@ -151,7 +157,8 @@ def _weighted(value: Value) -> bool:
 
 
 def _value(value: Value, share: bool) -> tuple[str, str, str]:
-    """Return a value, its interval, and its difference with its interval, as texts."""
+    """Return (value, its interval, its difference from the first learner with interval) as texts; percentages if
+    `share`."""
 
     def text(number: float | None, sign: bool = False) -> str:
         if number is None:
@@ -175,9 +182,10 @@ def _value(value: Value, share: bool) -> tuple[str, str, str]:
 
 
 def report(found: Findings, card: Card) -> list[Part]:
-    """Return findings as a command prints them: the table of both arms, the verdict, the sections.
+    """Return the findings of a report as lines and tables: a table of both arms, the verdict, the sections.
 
-    Pictures that no row of the table stands for become tables with a line over time."""
+    `card` describes the loop's kind of feedback. A picture is printed as a table with a line chart for each row, unless
+    the table of arms shows the same values already."""
     parts: list[Part] = []
     if found.rows:
         rows = tuple([(row.name, f"{row.shown:,}", f"{row.answered:,}", row.mean) for row in found.rows])
@@ -193,7 +201,8 @@ def report(found: Findings, card: Card) -> list[Part]:
 
 
 def picture_table(picture: Picture) -> Table:
-    """Return a picture as a table: each line with its first and last value, and how it went in between."""
+    """Return a picture of lines over time as a table: a row for each line, with its first and last value and a line
+    chart."""
     known = [[value for value in line.values if value is not None] for line in picture.lines]
     low, high = picture.axis if isinstance(picture.axis, tuple) else (0.0, max(max(values) for values in known))
     span = high - low or 1.0
