@@ -1,7 +1,7 @@
-"""From a request to a decision.
+"""From a request for a decision to the event that the log keeps.
 
 `Decider.read` checks a request, `Decider.propose` makes the event of its decision from the published model, and
-`Decider.decision_of` gives the decision once the event is in the log. Nothing here writes to the log: `Loop.decide`
+`Decider.decision_of` returns the decision once the event is in the log. Nothing here writes to the log: `Loop.decide`
 submits the event and waits for it, the server submits those of many requests together.
 """
 
@@ -27,22 +27,25 @@ from heedful.loop.strangers import around, shown_names
 
 
 class DecisionRequest(NamedTuple):
-    """A checked request for a decision."""
+    """A checked request for a decision: what `Decider.read` returns and `Decider.propose` takes."""
 
     id: str
+    """the id of the decision to be made"""
     request: Request
+    """the candidates with their features, and the context"""
     person: str | None
+    """whom the decision is for; None for nobody in particular"""
     deferred: bool
+    """whether it is made ahead of time, and does not count as shown before `Loop.activate`"""
     repeats: bool | None = None
-    """whether to show again what the person is done with; None takes the loop's setting"""
+    """whether to show again what the person has rated or compared already; None takes the loop's setting"""
 
 
 class Decider:
-    """Reads requests for decisions, has the interaction choose what to show by the published model, and drafts the
-    records that the log keeps."""
+    """Checks requests for decisions and drafts the decisions, by the model that was published last."""
 
     def __init__(self, projection: Projection) -> None:
-        """Make decisions by the model that `projection` published last."""
+        """Decide for the loop whose log and model are `projection`."""
         self.projection = projection
         self.settings = projection.settings
         self.interaction = projection.interaction
@@ -65,10 +68,11 @@ class Decider:
     ) -> DecisionRequest | Decision:
         """Return a checked request, or the decision that was made earlier under its `id`.
 
-        The arguments are those of `Loop.decide`. Raise ValueError, naming the field, on bad input, and LookupError for
-        an item that is not on offer in this process; another process may have put it there (`Projection.catch_up` takes
-        that in). With `looked`, when that has been done, an item that is not on offer is noted as unknown, unless
-        `strict` (or the loop's setting, where `strict` is None) refuses it.
+        The arguments are those of `Loop.decide`, and `looked`: whether the caller has taken in what other processes
+        wrote (`Projection.catch_up`). Raise ValueError, naming the field, on bad input, and LookupError for an item
+        that is not on offer in this process, since another process may have put it there. With `looked`, an item that
+        is not on offer is noted as unknown instead, unless `strict` (or the loop's setting, where `strict` is None)
+        refuses it.
         """
         person = None if person is None else records.check_id("person", person)
         if not isinstance(deferred, bool):
@@ -122,8 +126,11 @@ class Decider:
     # ------------------------------------------------------------------------ what is proposed
 
     def propose(self, asked: DecisionRequest) -> PendingEvent:
-        """Return the event of a decision, made from the published state. Raise ValueError if there is too little to
-        show, and RuntimeError if the learner fails."""
+        """Return the event of a new decision on the request `asked`, made from the published model; nothing is written.
+
+        The arm (learned list, control list or sampled list) and all else that is random comes from the generator of the
+        decision's id (`generator_for`). Raise ValueError if there is too little to show, and RuntimeError if the
+        learner fails."""
         id, request, person, deferred, repeats = asked
         projection, interaction, settings = self.projection, self.interaction, self.settings
         state, own = projection.reading_of(request.x, person)
@@ -177,8 +184,10 @@ class Decider:
         strict: Any = None,
         looked: bool = False,
     ) -> PendingEvent:
-        """Return the event of a decision that another system made. Raise ValueError, naming the field, on bad input,
-        and LookupError for an item that is not on offer."""
+        """Return the event of a decision that another system made; nothing is written.
+
+        The arguments are those of `Loop.record`, `looked` is that of `read`. Raise ValueError, naming the field, on bad
+        input, and LookupError for an item that is not on offer."""
         request = self.parse(candidates, context, prior, None, strict, looked)
         named = records.distinct("shown", shown)
         places = {name: j for j, name in enumerate(request.called)}
@@ -217,8 +226,11 @@ class Decider:
     # ------------------------------------------------------------------------ what is said
 
     def decision_of(self, draft: PendingEvent, answer: Answer) -> Decision:
-        """Return the decision of the event `draft`, by the log's `answer` to it: the new one, or the one that has had
-        its id. Raise LookupError if it was refused or forgotten, and ValueError if its id belongs to another decision.
+        """Return the decision of the event `draft` after it was submitted, where `answer` is the log's answer to it.
+
+        It is the new decision or, if the id was in the log already, the earlier one. Raise LookupError if the event was
+        rejected or the decision was forgotten, and ValueError if the id belongs to a decision on other candidates, for
+        another person, or that showed something else.
         """
         event = draft.event
         if answer.status == "rejected":
@@ -240,7 +252,7 @@ class Decider:
 
 
 def _same(names: tuple[str, ...], known: LoggedDecision) -> bool:
-    """Return whether `names` were the candidates of a decision, as far as the log kept them."""
+    """Return whether `names` were the candidates of the logged decision `known`, as far as the log kept them."""
     of, unknown = known.record.of, {name for _, name in known.record.unknown}
     if len(set(names)) < len(names):
         names = tuple(dict.fromkeys(names))
@@ -252,14 +264,15 @@ def _same(names: tuple[str, ...], known: LoggedDecision) -> bool:
 
 
 def _all_names(known: LoggedDecision) -> tuple[str, ...]:
-    """Return the names of all candidates of a decision, in their order if all items were on offer."""
+    """Return the names of all candidates of a decision: in their order if all were on offer, otherwise sorted."""
     unknown = known.record.unknown
     return tuple(sorted([*known.names, *[name for _, name in unknown]])) if unknown else known.names
 
 
 def to_decision(id: str, known: LoggedDecision, seq: int | None = None) -> Decision:
-    """Return the `Decision` that callers get for a logged one; `seq` is its sequence number if it was written just
-    now."""
+    """Return the `Decision` that callers get for the logged decision `known` with this `id`.
+
+    `seq` is its sequence number if it was written just now and `known` does not have it yet."""
     record, names = known.record, known.names
     at = known.seq if seq is None else seq
     predicted: tuple[Any, ...] | None = record.predicted or None
@@ -272,7 +285,7 @@ def to_decision(id: str, known: LoggedDecision, seq: int | None = None) -> Decis
 
 
 def _draw_arm(settings: Settings, rng: np.random.Generator) -> Arm:
-    """Return which arm decides, by their shares."""
+    """Return the arm that decides, drawn with `rng` by the shares in `settings`: "control", "sampled" or "learned"."""
     drawn = rng.random()
     if drawn < settings.control:
         return "control"

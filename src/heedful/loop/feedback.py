@@ -1,4 +1,5 @@
-"""From feedback as it is given to an event for the log. Nothing here writes to the log; see `heedful.loop.decide`."""
+"""From feedback as the caller gives it to an event for the log. Nothing here writes to the log; see
+`heedful.loop.decide`."""
 
 from __future__ import annotations
 
@@ -22,29 +23,38 @@ LOST = (
     "crash, or there never was one of this id; nothing was learned: record what was shown under this id, then send the "
     "feedback again, or decide again"
 )
-"""The reason that a `LostDecision` gives. A log cannot tell a decision that it lost from one that it never had."""
+"""The reason that a `LostDecision` gives. The log cannot tell a decision that was lost in a crash from one never
+made."""
 
 
 class UnknownDecision(NamedTuple):
-    """Feedback on a decision that this process does not know: another process may have made it, or it was forgotten."""
+    """The result of reading feedback on a decision that is not in the log as this process knows it: another process may
+    have made the decision meanwhile, or it was forgotten."""
 
     event: str
+    """the id of the feedback"""
     decision: str
+    """the id of the decision that it is about"""
 
 
 class FeedbackReader:
-    """The part of a loop that checks feedback."""
+    """Checks pieces of feedback and turns each into an event for the log, or into the answer that rejects it."""
 
     def __init__(self, projection: Projection) -> None:
-        """Check feedback on the decisions of `projection`."""
+        """Read feedback on the decisions of the loop whose log and model are `projection`."""
         self.projection = projection
         self._forms = known_forms(projection.interaction)
 
     def read(
         self, decision: Any, id: Any, time: Any, form: Mapping[str, Any]
     ) -> PendingEvent | Answer | UnknownDecision:
-        """Return the event of one piece of feedback, the answer that rejects it, or that its decision is unknown here.
-        Raise ValueError, naming the field, if `form` is no feedback."""
+        """Check one piece of feedback and return the event to submit; nothing is written.
+
+        `decision` is the id of the decision, `id` that of the feedback (None: a new one), `time` when it was given
+        (microseconds since 1970 or an ISO 8601 text, None: now), `form` the other fields, such as {"clicks": ["b"]}.
+        Return an `Answer` with status `rejected` if the feedback does not fit its decision or this loop, and
+        `UnknownDecision` if the decision is not known here. Raise ValueError, naming the field, if `form` is no
+        feedback."""
         event_id = records.new_id() if id is None else records.check_id("id", id)
         decision = records.check_id("decision", decision)
         interaction = self.projection.interaction
@@ -75,8 +85,10 @@ class FeedbackReader:
     def _resolve(
         self, given: records.Feedback, form: Mapping[str, Any], known: LoggedDecision
     ) -> tuple[FeedbackRecord, Any]:
-        """Return (the record of feedback, the features that it brought along or None), with the names in it looked up
-        in the decision. Raise LookupError with the reason if it does not fit what was shown."""
+        """Return (record of the feedback, features of an object that it brought along or None) for the log.
+
+        `given` is the checked feedback, `form` its fields as they came; names are looked up in the decision `known`.
+        Raise LookupError with the reason if the feedback does not fit what was shown."""
         requests, record, names, said = self.projection.requests, known.record, known.names, None
         later = [self.projection.find_decision(id) for id in given.chain]
         elsewhere = [n for each in later if each is not None for at, n in each.record.unknown if at >= 0]
@@ -93,8 +105,11 @@ class FeedbackReader:
         return (found if said is None else msgspec.structs.replace(found, said=said)), extra
 
     def read_many(self, events: Iterable[Mapping[str, Any]]) -> list[PendingEvent | Answer | UnknownDecision]:
-        """Return what `read` returns for each of many events. One that is no feedback becomes an answer that rejects
-        it."""
+        """Return what `read` returns for each of `events`, in order: mappings such as {"decision": ..., "id": ...,
+        "clicks": [...]}.
+
+        An event that is no feedback becomes an answer that rejects it. Raise ValueError if `events` is not an iterable
+        of events."""
         drafts: list[PendingEvent | Answer | UnknownDecision] = []
         if isinstance(events, str | bytes | Mapping) or not isinstance(events, Iterable):
             raise ValueError(f"events: expected a list of objects, got {describe(events)}")
@@ -113,8 +128,11 @@ class FeedbackReader:
         return drafts
 
     def reject_unknown(self, event: str, kind: str, id: str) -> Answer:
-        """Return the answer to an event about another one (of `kind`, with `id`) that is not in the log, after taking
-        in what other processes wrote."""
+        """Return the answer that rejects the event with the id `event`, because the event that it is about (of `kind`
+        "decision" or "feedback", with this `id`) is not in the log.
+
+        What other processes wrote is taken in first. The reason says whether that event was forgotten, lost or never
+        there."""
         self.projection.catch_up()
         if self.projection.log.is_forgotten(kind, id):
             return self.projection.reject(event, f"{kind} {id} was forgotten")
@@ -130,8 +148,11 @@ class FeedbackReader:
         return None if activated is None else activated.time
 
     def _link(self, known: LoggedDecision) -> Callable[[str], tuple[int, dict[str, int]]]:
-        """Return the function that finds the later decisions of a chain of clicks: by id, (sequence number, number of
-        each item shown by name)."""
+        """Return a function that finds, by id, a later decision in a chain of clicks that begins with the decision
+        `known`.
+
+        It returns (sequence number, candidate's index by name for each item shown), and raises LookupError for a
+        decision that is not in the log, was shown to another person, is not later, or was not shown."""
 
         def find(id: str) -> tuple[int, dict[str, int]]:
             later = self.projection.find_decision(id)

@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 class _Waiting(Generic[T, R]):
-    """The items of one caller on their way to the disk."""
+    """The items that one caller submitted, until they are answered."""
 
     __slots__ = ("after", "answers", "done", "error", "gone", "holds", "items", "turn", "writes")
 
@@ -36,9 +36,10 @@ class _Waiting(Generic[T, R]):
 class GroupCommit(Generic[T, R]):
     """A queue of many callers with one writer: items that come during a commit wait, and go into the next one together.
 
-    `commit(items)` writes a group and returns an answer for each item, once they are on the disk; whatever it raises,
-    every caller of the group gets. There is no thread of its own: the first caller of a group writes for all. The
-    callers that were answered wake one another in turn, as all at once they would compete for the interpreter's lock.
+    `commit(items)` writes a group and returns one answer for each item, in order, once they are on the disk; what it
+    raises is raised in every caller of the group. `most` is the greatest number of callers in one group. There is no
+    extra thread: the first caller of a group writes for all. Callers that were answered wake one another in turn, as
+    all at once they would compete for the interpreter's lock.
     """
 
     def __init__(self, commit: Callable[[list[T]], Sequence[R]], most: int = 1000) -> None:
@@ -49,7 +50,9 @@ class GroupCommit(Generic[T, R]):
         self._busy = False
 
     def submit(self, items: list[T]) -> Sequence[R]:
-        """Return the answers to `items`, one for each, once they are committed."""
+        """Block until `items` are committed, and return the answers to them, one for each, in order.
+
+        Raise what `commit` raised, and InterruptedError if the thread that wrote for this one was interrupted."""
         mine = _Waiting[T, R](items)
         try:
             with self._mutex:
@@ -67,7 +70,8 @@ class GroupCommit(Generic[T, R]):
         return mine.answers
 
     def _write_group(self, mine: _Waiting[T, R]) -> None:
-        """Write all that is waiting, with the items of this caller first."""
+        """Commit the items of this caller and of those who wait, this caller's first, and give each caller its
+        answers."""
         with self._mutex:
             mine.after = deque(self._queue[1 : self._most])
             self._queue = self._queue[self._most :]

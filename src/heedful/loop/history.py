@@ -1,7 +1,7 @@
-"""The feedback of a loop as a person reads it: what was said, by name, the newest first.
+"""The feedback of a loop in words and by name, the newest first.
 
-The log is read backwards, a page at a time, and no further than is wanted: the newest lessons of a long log come as
-quickly as those of a short one.
+The log is read backwards, a page at a time, and no further than is wanted: the newest feedback of a long log comes as
+quickly as that of a short one.
 """
 
 from __future__ import annotations
@@ -21,45 +21,53 @@ from heedful.loop.projection import Projection
 from heedful.loop.records import FeedbackRecord
 
 PAGE = 50
-"""Decisions read at a time."""
+"""How many pieces of feedback are read from the log at a time."""
 
 
 class LessonTold(NamedTuple):
-    """A piece of feedback in words of a person: what was chosen over what, and what became of it."""
+    """A piece of feedback by name: what was preferred to what, and what became of it."""
 
     event: str
-    """the id of the feedback, which `undo` takes"""
+    """the id of the feedback, which `Loop.undo` takes"""
     seq: int
+    """its sequence number in the log"""
     time: int
-    """when it was said, in microseconds since 1970"""
+    """when it was given, in microseconds since 1970"""
     form: str
+    """the form of the feedback: "clicks", "grade", "thumb", ..."""
     decision: str
+    """the id of the decision that it answers"""
     arm: str
-    """of the decision: learned, control, sampled or imported"""
+    """how that decision was made: "learned", "control", "sampled" or "imported\""""
     person: str | None
+    """whom the decision was for; None for nobody in particular"""
     chosen: tuple[str, ...]
-    """what it speaks for, the best first; of a thumb or an action that is against it, too: see `values`. Items alone: a
-    thumb on the whole list, and an edit that is no item, have none"""
+    """names of the items that the feedback is for (clicked, rated, put first), the best first; for a thumb or an
+    action, also an item that it is against (see `values`). Empty for a thumb on the whole list and for an edit that is
+    no item"""
     over: tuple[str, ...]
-    """what was shown and is worse than what was chosen, in the order shown; empty where it agrees with what was shown,
-    or compares nothing"""
+    """names of the items shown that the feedback ranks below `chosen`, in the order shown; empty if it agrees with the
+    order shown, or compares nothing"""
     values: tuple[float, ...]
-    """of a rating or grade, the numbers of what was chosen; of a thumb 1 or -1; of an action what it weighs, below 0
-    where it speaks against its item"""
+    """for a rating or grade, the number given to each item of `chosen`; for a thumb 1 or -1; for an action its weight,
+    below 0 if it is against its item; otherwise empty"""
     text: str | None
-    """the corrected text, the names of the actions; None where texts are not stored"""
+    """the corrected text, or the names of the actions; None if there is none, or if the loop stores no texts"""
     late: bool
+    """whether it came later after the decision was shown than the setting `late_after` says"""
     undone: bool
+    """whether it was undone or rolled back, so that the model is made without it"""
     learned: bool
-    """whether there was a lesson in it (of one that was undone: whether there had been)"""
+    """whether the learner learned something from it (if it was undone: whether it had)"""
 
 
 def lessons(
     projection: Projection, limit: int = 50, before: int | None = None, person: str | None = None
 ) -> tuple[LessonTold, ...]:
-    """Return the newest `limit` pieces of feedback, the newest first.
+    """Return the newest `limit` pieces of feedback in the loop whose log and model are `projection`, the newest first.
 
-    `before` leaves out those from this sequence number on, `person` all but those of one person."""
+    Feedback with sequence number `before` or later is left out (None: nothing is). `person` takes only feedback on
+    decisions for that person (None: on all). Feedback that was undone is included."""
     head = projection.log.last()[0]
     undone = projection.log.retractions()
     found = answers(projection.log, head + 1 if before is None else min(before, head + 1), person)
@@ -67,7 +75,10 @@ def lessons(
 
 
 def answers(log: Log, before: int, person: str | None = None) -> Iterator[tuple[Event, Event]]:
-    """Yield (feedback, the decision it answers) before a sequence number, the newest first, undone feedback too."""
+    """Yield (feedback event, event of the decision it answers) for feedback with a sequence number below `before`, the
+    newest first.
+
+    `person` takes only decisions for that person (None: all). Feedback that was undone is included."""
     some: list[Event] = []
     for event in log.newest_first(before, "feedback"):
         some.append(event)
@@ -89,7 +100,8 @@ def _with_decisions(log: Log, some: Sequence[Event], person: str | None) -> Iter
 
 
 def shown_at(projection: Projection, decision: LoggedDecision) -> int:
-    """Return when a decision was shown, in microseconds since 1970."""
+    """Return when a decision was shown, in microseconds since 1970: when it was activated if it was deferred, and when
+    it was made if it never was activated."""
     if not decision.record.deferred:
         return decision.since
     activated = projection.log.find("activate", decision.id)
@@ -104,9 +116,12 @@ def lesson_of(
     feedback: FeedbackRecord,
     context: Context,
 ) -> Any:
-    """Return what feedback says to the learner of `model`, in a type of its interaction; None if that is nothing.
+    """Return the training example that the learner of `model` makes of a piece of feedback; None if there is nothing to
+    learn in it.
 
-    `context` is that of the decision."""
+    `event` is the feedback's event and `feedback` its decoded record, `decision` the decision that it answers and
+    `context` that decision with its arrays. The type of the example is that of the loop's kind of feedback. Nothing is
+    learned here."""
     extra: Floats = projection.requests.extra(feedback, event.arrays, context, projection.row_of, decision.arrays)
     return model.lesson(context, feedback, extra)
 
@@ -138,7 +153,8 @@ def _told(projection: Projection, event: Event, decided: Event, undone: bool) ->
 
 
 def _elsewhere(projection: Projection, place: tuple[int, int]) -> str:
-    """Return the name of a candidate of a later decision; `place` is (its sequence number, the candidate)."""
+    """Return the name of a candidate of a later decision, where `place` is (that decision's sequence number, the
+    candidate's index); "" if the decision is not in the log."""
     event = projection.log.at(place[0])
     if event is None:
         return ""

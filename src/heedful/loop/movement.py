@@ -1,5 +1,7 @@
-"""Whether feedback changes predictions. A lesson that compares an item with nothing, or agrees with the model, changes
-none."""
+"""How much feedback changed what the model predicts, and why none did.
+
+Feedback changes no prediction if it compares an item with nothing, as on a list of one item, or agrees with the model.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +15,26 @@ if TYPE_CHECKING:
     from heedful.loop.projection import Projection
 
 LEAST = 20
-"""The number of pieces of feedback from which on it is reported that none changed a prediction."""
+"""The least number of pieces of feedback before it is reported that none changed a prediction."""
 LOOKED = 200
-"""How many of the newest pieces of feedback are looked at to find out why."""
+"""How many of the newest pieces of feedback are read to find out why."""
 
 
 class Moves(NamedTuple):
-    """Two counts: the feedback that a model is made of, and how much of it changed predictions."""
+    """How many pieces of feedback a model was made of, and how many of them changed its predictions."""
 
     given: int = 0
+    """pieces of feedback that the model was made of"""
     moved: int = 0
-    """how much of it changed a prediction"""
+    """how many of them changed a prediction"""
 
 
 def describe_unmoved(projection: Projection, least: int = LEAST) -> str:
-    """Return a text that no feedback moved the model so far, why, and what would.
+    """Return sentences saying that no feedback so far has changed a prediction of the model, why, and what feedback
+    would.
 
-    Return "" if some did, or if there are fewer than `least` pieces of feedback."""
+    Return "" if some has, or if there are fewer than `least` pieces of feedback. `projection` is the loop's log with
+    its model."""
     given, moved = projection.moves
     if moved or given < least:
         return ""
@@ -38,7 +43,9 @@ def describe_unmoved(projection: Projection, least: int = LEAST) -> str:
 
 
 def why_unmoved(projection: Projection) -> tuple[str, str]:
-    """Return (why nothing moved the model, what would), by the newest feedback."""
+    """Return (why no feedback changed the model, a sentence on what would), judged by the newest pieces of feedback.
+
+    `projection` is the loop's log with its model; the first text is meant to follow a colon."""
     alone, said, aside, looked = 0, 0, 0, 0
     for event in islice(projection.log.newest_first(projection.log.last()[0] + 1, "feedback"), LOOKED):
         decided = projection.log.at(event.target or 0)
