@@ -1,7 +1,9 @@
-"""Two arms compared, or pairs: a difference of means with a 95 % interval that is robust to who answered.
+"""The difference of two means, or a mean of paired differences, with a 95 % interval that is robust to clusters of
+people.
 
-One person's lists resemble each other, so a person, not a list, is what was drawn at random. With y_i the score of
-list i, n_a the lists of arm a, m_ga those of them that cluster (person) g answered, e_i = y_i - mean of its arm:
+One person's lists resemble each other, so a person, not a list, is what was drawn at random. With y_i the score of list
+i, n_a the number of lists of arm a (L learned, C control), m_ga the number of those that cluster (person) g answered,
+e_i = y_i - mean of its arm:
 
     d    = mean_L - mean_C
     s_g  = sum_{i in g, L} e_i / (n_L r_gL)  -  sum_{i in g, C} e_i / (n_C r_gC),     r_ga = sqrt(1 - m_ga / n_a)
@@ -9,8 +11,8 @@ list i, n_a the lists of arm a, m_ga those of them that cluster (person) g answe
     d +- t_{.975, nu} sqrt(V),   nu = tr(M)^2 / tr(M^2)
 
 This is the bias-reduced sandwich estimator CR2 of Bell & McCaffrey (2002), which for two means has this closed form,
-with their degrees of freedom: M_gh = E[s_g s_h] where the scores are independent of equal variance. Where everybody
-answered one list V is that of Welch's test. It holds up where one arm is small, as a control is.
+with their degrees of freedom nu: M_gh = E[s_g s_h] where the scores are independent of equal variance. Where everybody
+answered one list V is that of Welch's test. It holds up where one arm is small, as a control arm is.
 """
 
 from __future__ import annotations
@@ -27,20 +29,24 @@ Ints = npt.NDArray[np.int64]
 
 
 class Difference(NamedTuple):
-    """The difference of two means (learned lists minus control lists), with a 95 % interval."""
+    """The difference of two means (learned lists minus control lists), or a mean of differences, with a 95 %
+    interval."""
 
     by: float
+    """the difference, in units of the scores"""
     low: float
+    """the ends of the interval"""
     high: float
     people: int
     """the number of people who answered; a list without a person counts as one"""
 
 
 def difference(scores: Array, learned: Bools, people: Ints) -> Difference | None:
-    """Return the difference of the two arms' means, of scores from 0 to 1 (n,); `learned` (n,) says the arm of each,
-    `people` (n,) who answered, numbered from 0.
+    """Return the mean score of the learned lists minus that of the control lists, with its interval, for n lists.
 
-    Return None if chance cannot be told: an arm is empty, or comes from one person, or has no spread.
+    `scores` (n,) lie in [0, 1]; `learned` (n,) is True for a learned list and False for a control list; `people` (n,)
+    numbers the person who answered from 0. Return None if no interval can be computed: an arm is empty, comes from one
+    person, or has no spread.
     """
     arms = learned, ~learned
     n = [int(arm.sum()) for arm in arms]
@@ -71,10 +77,11 @@ def difference(scores: Array, learned: Bools, people: Ints) -> Difference | None
 
 
 def paired(differences: Array, people: Ints, most: float = 1.0) -> Difference | None:
-    """Return the mean of paired differences (n,), each from -`most` to `most`, of `people` (n,) numbered from 0.
+    """Return the mean of paired `differences` (n,), with its interval.
 
-    It is the same estimator with one arm: V = sum_g s_g^2, s_g = sum_{i in g} e_i / (n r_g), r_g = sqrt(1 - m_g / n).
-    Return None if chance cannot be told: all come from one person, or there is no spread.
+    Each difference lies between -`most` and `most`; `people` (n,) numbers the person whom it is from, from 0. It is the
+    same estimator with one arm: V = sum_g s_g^2, s_g = sum_{i in g} e_i / (n r_g), r_g = sqrt(1 - m_g / n). Return None
+    if no interval can be computed: all come from one person, or there is no spread.
     """
     n = differences.size
     m = np.bincount(people).astype(np.float64)

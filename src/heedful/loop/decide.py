@@ -186,8 +186,8 @@ class Decider:
     ) -> PendingEvent:
         """Return the event of a decision that another system made; nothing is written.
 
-        The arguments are those of `Loop.record`, `looked` is that of `read`. Raise ValueError, naming the field, on bad
-        input, and LookupError for an item that is not on offer."""
+        The arguments are those of `Loop.record`; `looked`, and the errors for items that are not on offer, are those of
+        `read`. Raise ValueError, naming the field, on bad input."""
         request = self.parse(candidates, context, prior, None, strict, looked)
         named = records.distinct("shown", shown)
         places = {name: j for j, name in enumerate(request.called)}

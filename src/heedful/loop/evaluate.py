@@ -1,8 +1,8 @@
-"""What would other learners have made of the same log, and how sure is that? One procedure for all kinds.
+"""What would other learners have made of the same log, and how sure is that? One procedure for all kinds of feedback.
 
-The log is folded once, by all learners side by side. Each predicts an answer before it learns from it, or does not
-learn at all (frozen). What is compared, and with which weights, the loop's interaction says by its measures; see
-`heedful.loop.interactions.measure`. Nothing is changed.
+The log is folded once, by all learners side by side. Each predicts an answer before it learns from it; a learner frozen
+at a version has stopped learning. The measures that the predictions are compared by, and the weights of the answers,
+come from the loop's interaction (`heedful.loop.interactions.measure`). Nothing is changed.
 """
 
 from __future__ import annotations
@@ -37,61 +37,76 @@ BETTER_WORSE: tuple[Verdict, Verdict] = ("better", "worse")
 
 
 class Value(NamedTuple):
-    """The value of a learner by one measure, with what it rests on."""
+    """The value of one learner by one measure, with its interval, what it rests on, and the difference to the loop's
+    own learner."""
 
     measure: str
+    """the name of the measure, which `Evaluation.measures` describes"""
     value: float | None
-    """None if the log cannot tell"""
+    """the estimate, in units of the measure; None if the log does not determine it"""
     low: float | None
-    """the ends of an interval that may be looked at whenever one likes"""
+    """the ends of a confidence sequence: the interval holds at whatever sizes of the log it is looked at; None with
+    `value`"""
     high: float | None
     comparisons: int
+    """how many predictions were compared with answers"""
     people: int
-    """among whom each counts alike; a decision for nobody in particular counts as one"""
+    """how many people gave those answers; each person counts alike, and a decision for nobody in particular counts as a
+    person"""
     effective: float
     """the effective sample size (sum w)^2 / sum w^2 of the comparisons' weights w"""
     difference: float | None
-    """to the value of the loop's own learner, on the same answers; None for that learner itself"""
+    """this learner's value minus that of the loop's own learner, on the same answers; None for the own learner
+    itself"""
     difference_low: float | None
     difference_high: float | None
     verdict: Verdict
-    """on the loop's own learner: whether this one is better; "" where there is no difference"""
+    """whether this learner is better or worse than the loop's own, by the interval of the difference; "" if there is
+    none"""
     refused: str
-    """why the log cannot tell; "" if it can"""
+    """why the log does not determine the value; "" if it does"""
     remedy: str
-    """what would make it tell"""
+    """what would make the log determine it, as a sentence"""
     mean_weight: float | None = None
-    """of lists, weighted by the probability with which the learner would show them over that with which the log did: 1
-    if the log supports all that it would show; None for other measures"""
+    """for values of lists: the mean of the weights (probability of a list under the learner / probability with which it
+    was shown), which is 1 if the log supports all that the learner would show; None for other measures"""
     unsupported: float | None = None
-    """the share of what it would show that cannot be in the log"""
+    """for values of lists: the probability that the learner shows a list that the log cannot contain; None for other
+    measures"""
     warning: str = ""
-    """why the value should not be trusted; "" if nothing speaks against it"""
+    """why the value should not be trusted; "" if there is no reason known"""
 
 
 class LearnerEvaluation(NamedTuple):
-    """What one learner would have made of the log."""
+    """What one learner would have made of the log: its weights in the end, and its value by each measure."""
 
     learner: str
-    """as it was named: "prank", "pairwise-logistic:rate=0.2"; "NAME@VERSION" is frozen at that version"""
+    """the learner as the caller named it: "prank", "pairwise-logistic:rate=0.2"; "NAME@VERSION" is frozen at that
+    version"""
     lessons: int
+    """how many pieces of feedback it learned from"""
     weights: dict[str, float]
-    """what it ended with, by feature, the caller's score last (1 more than what was learned of it)"""
+    """its weights after the log, by feature, that of the caller's score last (1 + what was learned of it); {} if it has
+    none"""
     values: tuple[Value, ...]
-    """by the measures of the loop's kind, the first leads"""
+    """its value by each measure, in the order of `Evaluation.measures`; the first measure is the main one"""
 
 
 class Evaluation(NamedTuple):
-    """What a log says about learners, the loop's own first."""
+    """What a log says about learners: for each, its value by each measure, with intervals; the loop's own learner comes
+    first."""
 
     learners: tuple[LearnerEvaluation, ...]
+    """one entry for each learner, the loop's own first"""
     measures: tuple[Measure, ...]
+    """what the learners are measured by, the main measure first"""
     alpha: float
-    """each interval misses with at most this probability, at any time"""
+    """the probability with which each interval misses, at most, at whatever sizes of the log it is looked at"""
     after: int
-    """answers are compared from this version on: the last at which a learner is frozen"""
+    """only answers after this version (sequence number) are compared: the last version at which a learner is frozen, 0
+    if none is"""
     first: str = "the loop's own learner"
-    """what the first is, with which the others are compared"""
+    """a description of the first learner, which the others are compared with"""
 
     def to_frame(self, package: str = "pandas") -> Any:
         """Return one row for each learner and measure, as a data frame of `package` (pandas, polars, or pyarrow).
@@ -109,9 +124,12 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(projection: Projection, specs: Sequence[str], alpha: float = 0.05) -> Evaluation:
-    """Fold the log with the loop's own learner and those that `specs` name, and compare their predictions with answers.
+    """Fold the log with the loop's own learner and those that `specs` name, and compare their predictions with the
+    answers.
 
-    Raise ValueError if there is no such learner, if it does not fit the loop, or if it fails on the log."""
+    `projection` is the loop's log with its model; `specs` are names with parameters, "NAME:rate=0.2", or "NAME@VERSION"
+    for a learner that stops learning after that version; each interval misses with probability `alpha` at most, 1e-6 to
+    0.5. Raise ValueError if there is no such learner, if it does not fit the loop, or if it fails on the log."""
     check_between("alpha", alpha, 1e-6, 0.5)
     own = projection.manifest.learner
     named = [own, *dict.fromkeys(spec for spec in specs if spec != own)]
@@ -142,7 +160,7 @@ def evaluate(projection: Projection, specs: Sequence[str], alpha: float = 0.05) 
 
 
 class _Fold:
-    """The fold of one learner: frozen once its version is reached, otherwise learning to the end."""
+    """One learner as it folds the log: it learns to the end or, if it is frozen, up to its version."""
 
     def __init__(self, projection: Projection, spec: str) -> None:
         if not isinstance(spec, str) or not spec:
@@ -165,7 +183,7 @@ class _Fold:
 
 
 class _Sums:
-    """The comparisons of all learners by one measure, of each person."""
+    """The comparisons of all learners' predictions with answers, by one measure, summed for each answer."""
 
     def __init__(self, measure: Measure, learners: int) -> None:
         self.measure, self._learners = measure, learners
@@ -173,7 +191,8 @@ class _Sums:
         self._counted: set[int] = set()
         self._who: list[int] = []
         self._rows: list[Floats] = []
-        """for each answer: comparisons, sum of weights, sum of squared weights, sums of weighted values"""
+        """for each answer: number of comparisons, sum of weights, sum of squared weights, sum of weighted values of
+        each learner"""
 
     def add(self, who: Any, decision: int, compared: Compared | None) -> None:
         if compared is None or (self.measure.once and decision in self._counted):
@@ -190,7 +209,8 @@ class _Sums:
         self._rows.append(row)
 
     def values(self, alpha: float) -> list[Value]:
-        """Return the value of each learner."""
+        """Return the value of each learner, in the order of the learners; each interval misses with probability `alpha`
+        at most."""
         if not self._rows:
             return [refused(self.measure, self.measure.missing, self.measure.remedy)] * self._learners
         rows, who = np.array(self._rows), np.array(self._who)
@@ -218,23 +238,26 @@ class _Sums:
 
 
 class _Lists:
-    """What the lists of all learners would have earned: the scores of logged lists by weights pi / mu, where pi is the
-    probability with which a learner would show a list and mu that with which the log did."""
+    """The value that the lists of each learner would have had: the scores of logged lists, with weights pi / mu.
+
+    pi is the probability with which the learner would show the logged list, mu that with which it was shown (inverse
+    propensity scoring of whole lists)."""
 
     def __init__(self, interaction: Any, learners: int) -> None:
         low, high = interaction.span()
         self.measure = Measure("list value", LISTS, NO_LISTS, EXPLORE, low, high, once=True)
         self.told = False
-        """whether this kind of feedback says how likely a learner would show a list"""
+        """whether any answered list had a known probability and this kind of feedback says how likely a learner would
+        show it"""
         self._interaction, self._learners = interaction, learners
         self._counted: set[int] = set()
         self._who: list[Any] = []
         self._rows: list[Floats] = []
-        """for each decision: its score from 0 to 1, the weight of each learner"""
+        """for each decision: its score, scaled to 0 to 1, and the weight pi / mu of each learner"""
         self._least = 1.0
-        """the least probability of a list"""
+        """the smallest probability with which any of the lists was shown"""
         self._claimed = True
-        """whether all lists were logged by others, who said with which probability each was shown"""
+        """whether all of the lists are imported, so that another system said with which probability each was shown"""
 
     def add(self, who: Any, models: Sequence[Any], step: Step) -> None:
         decision = step.decision
@@ -254,7 +277,8 @@ class _Lists:
         self._claimed = self._claimed and decision.record.arm == "imported"
 
     def values(self, alpha: float) -> list[Value]:
-        """Return the value of each learner."""
+        """Return the value of each learner, in the order of the learners; each difference misses with probability
+        `alpha` at most."""
         rows = np.array(self._rows)
         found = [self._value(rows[:, j], rows[:, 0], alpha / 2.0) for j in range(1, self._learners + 1)]
         return [found[0], *(judge(each, found[0]) for each in found[1:])]
@@ -277,12 +301,17 @@ class _Lists:
 
 
 def refused(measure: Measure, reason: str, remedy: str) -> Value:
-    """Return a value that a log cannot tell, with the reason and what would make it tell."""
+    """Return a `Value` for `measure` that the log does not determine, with the `reason` and the `remedy`, a sentence
+    each."""
     return Value(measure.name, None, None, None, 0, 0, 0.0, None, None, None, "", reason, remedy)
 
 
 def weighted(measure: Measure, found: Estimate | Refusal, comparisons: int, people: int) -> Value:
-    """Return a weighted mean of scores from 0 to 1 as a value between the ends of `measure`."""
+    """Return the off-policy estimate `found` of a mean score from 0 to 1 as a `Value`, scaled to the range of
+    `measure`.
+
+    `comparisons` is the number of lists behind it, `people` the number of people. A `Refusal` becomes a refused value.
+    """
     if isinstance(found, Refusal):
         return refused(measure, found.reason, found.remedy)
     span = measure.high - measure.low
@@ -298,7 +327,10 @@ def _column(values: Floats) -> npt.NDArray[np.float64]:
 
 
 def judge(value: Value, own: Value) -> Value:
-    """Return a value with a verdict: better or worse where its interval lies apart from that of the loop's own."""
+    """Return `value` with its difference to `own`, the value of the loop's own learner, and a verdict.
+
+    It is "better" or "worse" if the two intervals do not overlap. A value without estimate or interval is returned as
+    it is."""
     ends = value.value, value.low, value.high, own.value, own.low, own.high
     if None in ends:
         return value

@@ -1,7 +1,7 @@
-"""Why was a decision made: what put the first of it there, and which feedback moved it? One procedure for all kinds.
+"""Why a decision was made: what put its first item there, and which feedback moved that. One procedure for all kinds.
 
-What an explanation is made of, the loop's interaction knows (`interaction.explain`); it reads the log through `_Past`.
-Everything here folds the log again and changes nothing.
+What an explanation is made of, the loop's interaction knows (`Interaction.explain`); it reads the log through `_Past`.
+Everything here folds the log again up to the decision, and changes nothing.
 """
 
 from __future__ import annotations
@@ -20,43 +20,61 @@ from heedful.loop.records import FeedbackRecord
 
 
 class Part(NamedTuple):
-    """The part of one feature in the margin of the first over the second: weight times difference."""
+    """The share of one feature in the lead of the first item over the second: its weight times the difference of the
+    two items."""
 
     name: str
+    """the feature"""
     weight: float
+    """its weight in the model of that time, for the person that the decision was for"""
     first: float
+    """the value of the feature for the first item"""
     second: float
+    """the value for the second item; if there is none, that of an item of average features, or 0 where the first is
+    explained by itself"""
     counts: float
+    """weight * (first - second), in units of the score"""
 
 
 class Moved(NamedTuple):
-    """A piece of feedback, and by how much it moved the first ahead of the second."""
+    """A piece of feedback, and by how much it moved the lead of the first item over the second
+    (`Explanation.margin`)."""
 
     event: str
+    """the id of the feedback, which `Loop.undo` takes"""
     seq: int
+    """its sequence number in the log"""
     form: str
+    """the form of the feedback: "clicks", "grade", "thumb", ..."""
     by: float
+    """the margin after learning from it minus the margin before; above 0 for the first item"""
 
 
 class Explanation(NamedTuple):
-    """An explanation of why the first item of a decision stands before the second, by the model of that time."""
+    """Why the first item of a decision stands before the second, by the model that made the decision."""
 
     decision: str
+    """the id of the decision"""
     arm: str
+    """how the decision was made: "learned", "control", "sampled" or "imported\""""
     first: str
+    """the name of the item shown first"""
     second: str | None
-    """None where there was no other candidate: then the first is compared with an item of average features"""
+    """the name of the item that it is compared with; None if there was no other candidate: then the first is compared
+    with an item of average features, or explained by itself"""
     because: str
-    """the model, the caller's order, or chance: in words"""
+    """a sentence on what put the first item there: the model, the caller's order, or chance"""
     margin: float
-    """score of the first less score of the second: the sum of what the features count"""
+    """score of the first minus score of the second: the sum of `counts` over the features"""
     features: tuple[Part, ...]
-    """by how much they count, the most first; those that count nothing are left out"""
+    """the shares of the features in the margin, the largest in size first; those that are 0 are left out"""
     lessons: tuple[Moved, ...]
-    """by how much they moved it, the most first; with the caller's own score they sum to the margin"""
+    """the feedback that moved the margin, the largest move in size first; the moves and the caller's own score sum to
+    the margin"""
     prediction: dict[str, Any] | None = None
-    """what was predicted of the first, and from how much, by the names of its interaction; None where nothing is. Where
-    the first is explained by itself (`second` is None), `margin` is its score or the prediction itself"""
+    """the prediction for the first item and the numbers that it is made from, by names of this kind of feedback; None
+    if nothing is predicted. If the first item is explained by itself (`second` is None), `margin` is its score or the
+    prediction"""
 
     def to_frame(self, package: str = "pandas") -> Any:
         """Return the features, the most important first, as a data frame of `package` (pandas, polars, or pyarrow).
@@ -73,7 +91,7 @@ class Explanation(NamedTuple):
 
 
 def explain(projection: Projection, id: str) -> Explanation:
-    """Return why the first item of decision `id` stood first.
+    """Return why the first item of the decision `id` stood first, in the loop whose log and model are `projection`.
 
     Raise LookupError if there is no such decision, or if it showed nothing that was on offer."""
     known = projection.find_decision(id)
@@ -88,13 +106,14 @@ def explain(projection: Projection, id: str) -> Explanation:
 
 
 class _Past:
-    """The log up to a version of the model, as an interaction reads it."""
+    """The log up to a version of the model, as an interaction reads it to explain a decision (see `protocol.Past`)."""
 
     def __init__(self, projection: Projection, version: int) -> None:
         self._ledger, self._version = projection, version
 
     def model(self) -> Any:
-        """Return the model as it was: folded on from the newest state before it that was kept."""
+        """Return the model of that version: the newest stored state before it, with the feedback after that learned
+        again."""
         projection, model = self._ledger, self._ledger.fresh()
         for event, decision, feedback in projection.steps(
             [model], projection.before(model, self._version), self._version
@@ -104,7 +123,11 @@ class _Past:
         return model
 
     def follow(self, margin: Callable[[Any], float]) -> tuple[Any, list[Moved]]:
-        """Return the model as it was, and by how much each lesson moved `margin` of it, the most first."""
+        """Return (model of that version, how much each piece of feedback moved `margin`), the largest move in size
+        first.
+
+        `margin` maps a model to a number; it is called before and after every piece of feedback, from an empty model
+        on."""
         projection, moved = self._ledger, list[Moved]()
         model = projection.fresh()
         before = margin(model)
@@ -124,10 +147,10 @@ class _Past:
                 yield event, decision, feedback
 
     def context(self, decision: LoggedDecision) -> Context:
-        """Return a decision with its arrays."""
+        """Return the decision with its arrays, as they were when it was made."""
         return self._ledger.requests.context(decision)
 
 
 def by_size(value: float) -> float:
-    """Return a sort key that puts the greatest size first, whatever the sign, and nan before all."""
+    """Return a sort key that puts numbers in order of decreasing absolute value, nan before all."""
     return -math.inf if math.isnan(value) else -abs(value)

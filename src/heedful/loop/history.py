@@ -58,7 +58,8 @@ class LessonTold(NamedTuple):
     undone: bool
     """whether it was undone or rolled back, so that the model is made without it"""
     learned: bool
-    """whether the learner learned something from it (if it was undone: whether it had)"""
+    """whether it held something to learn and the learner did not fail on it (if it was undone: whether that had been
+    so)"""
 
 
 def lessons(

@@ -1,8 +1,8 @@
 """How well answers were predicted, next to a baseline on the same answers: one report for all kinds of feedback.
 
-A prediction is the one that was logged with its decision, so it was made before the answer was known. A kind of
-feedback says of each answer what the prediction and the baseline score (an error, or whether they were right); the
-means, their difference with its interval and the series over time are made here.
+A prediction is the one that was logged with its decision, so it was made before the answer was known. The kind of
+feedback gives each answer two scores, one for the prediction and one for the baseline (an error, or whether it was
+right); the means, their difference with its interval and the series over time are computed here.
 """
 
 from __future__ import annotations
@@ -19,42 +19,47 @@ from heedful.loop.windows import windows
 
 
 class PredictionWindow(NamedTuple):
-    """Consecutive answers: one point of a line over time."""
+    """The mean scores over some consecutive answers: one point of a line over time."""
 
     seq: int
-    """sequence number of the last answer, and its time in microseconds since 1970"""
+    """sequence number in the log of the feedback with the last of these answers"""
     time: int
+    """when that was given, in microseconds since 1970"""
     answers: int
+    """how many answers these are"""
     score: float | None
-    """the mean score of those that were predicted; None if none was"""
+    """the mean score of the predictions of these answers; None if none was predicted"""
     baseline: float
-    """the mean score of the baseline over all of them"""
+    """the mean score of the baseline over all of these answers"""
 
 
 class PredictionReport(NamedTuple):
-    """The mean score of predictions, next to that of a baseline on the same answers."""
+    """The mean score of a loop's predictions, next to that of a baseline on the same answers."""
 
     measure: str
-    """what a score is: "mean |predicted - given|\""""
+    """what a score is, in words: "mean |predicted - given|\""""
     lower_is_better: bool
+    """whether a score is an error (lower is better) or a success rate"""
     compared_with: str
-    """what the baseline predicts: "the median grade so far\""""
+    """what the baseline predicts, in words: "the median grade so far\""""
     answers: int
-    """how many answers are compared"""
+    """how many answers there are"""
     score: float | None
-    """the mean score of the predictions; None if there is none"""
+    """the mean score of the predictions; None if no answer was predicted"""
     baseline: float | None
-    """the mean score of the baseline on the same answers"""
+    """the mean score of the baseline on the answers that were predicted (on all, if none was); None without answers"""
     difference: Difference | None
-    """score less baseline, with its 95 % interval over people; None if that cannot be said"""
+    """score minus baseline, with its 95 % interval, which is cluster-robust over people; None if it cannot be
+    computed"""
     unsaid: str
     """why there is no difference, in words; "" if there is one"""
     series: tuple[PredictionWindow, ...]
+    """the scores over time, oldest first, in windows of about as many answers each"""
     details: dict[str, Any] = {}  # noqa: RUF012  # nobody writes to it
-    """what only this kind of feedback has to say, by name, as JSON"""
+    """further results that only this kind of feedback has, by name, as JSON"""
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """Return the windows, a row each, as a data frame of `package` (pandas, polars, or pyarrow for a table).
+        """Return the series, a row for each window, as a data frame of `package` ("pandas", "polars" or "pyarrow").
 
         Raise ModuleNotFoundError if it is not installed."""
         columns = {name: [getattr(each, name) for each in self.series] for name in PredictionWindow._fields}
@@ -62,39 +67,50 @@ class PredictionReport(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """The scores of the prediction and of the baseline for one answer. Scores sort by when the answer was given."""
+    """One answer, with the score of its prediction and the score of the baseline. Sorts by when the answer was
+    given."""
 
     seq: int
-    """sequence number of the feedback"""
+    """sequence number of the feedback in the log"""
     place: int
-    """place of the answer in the feedback"""
+    """index of the answer within the feedback, where that holds several (grades of several items)"""
     time: int
+    """when it was given, in microseconds since 1970"""
     who: str | int
-    """the person; for a decision without a person its number"""
+    """the person's name; for a decision for nobody in particular its sequence number"""
     score: float
-    """nan if nothing was predicted"""
+    """the score of the prediction; nan if nothing was predicted"""
     baseline: float
+    """the score of the baseline"""
 
 
 class Wording(NamedTuple):
-    """The words of a kind of feedback for its measure, and for why a difference is missing."""
+    """The texts of a report for one kind of feedback: what its measure is, and why the difference to the baseline is
+    missing."""
 
     measure: str
+    """what a score is: "mean |predicted - given|\""""
     lower_is_better: bool
+    """whether a score is an error"""
     compared_with: str
+    """what the baseline predicts: "the median grade so far\""""
     no_answer: str
-    """why nothing can be said: there is no answer"""
+    """the reason if there is no answer"""
     one_person: str
-    """why there is no difference: one person gave all answers"""
+    """the reason if one person gave all answers"""
     no_spread: str
-    """why there is no difference: both scores are equal for every answer"""
+    """the reason if score minus baseline is the same for every answer"""
     no_prediction: str = "nothing was predicted of what was answered"
+    """the reason if none of the answers was predicted"""
 
 
 def prediction_report(
     answers: Iterable[Scored], wording: Wording, most: float, details: dict[str, Any]
 ) -> PredictionReport:
-    """Return the report on `answers`, which come in any order; the two scores of one differ by at most `most`."""
+    """Return the report on `answers`, which come in any order.
+
+    The two scores of one answer differ by at most `most` in size. `wording` holds the texts of this kind of feedback,
+    `details` what else it reports, by name, as JSON."""
     found = sorted(answers, key=lambda each: (each.seq, each.place))
     named = wording.measure, wording.lower_is_better, wording.compared_with
     if not found:

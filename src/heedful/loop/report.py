@@ -1,7 +1,9 @@
-"""What a loop learned, measured from its log: learned lists against those left alone, how well answers were predicted,
-and what feedback was worth.
+"""How well a loop does, measured from its log: learned lists against control lists, predictions, and the feedback
+itself.
 
-How good a list was, the interaction says of its answers (`score`), and whether the two arms can be compared at all.
+A learned list is in the order of the model; a control list is in the caller's own order (or a random one), shown to a
+share of requests for comparison. The loop's interaction scores a list by the answers to it (`Interaction.score`), and
+says whether the two arms can be compared at all.
 """
 
 from __future__ import annotations
@@ -26,69 +28,83 @@ from heedful.loop.windows import windows
 
 
 class Arm(NamedTuple):
-    """The lists of one arm: made from what was learned, or left in the caller's order (control)."""
+    """The lists of one arm, learned or control: how many there were, and their mean score."""
 
     shown: int
+    """how many lists of this arm were shown"""
     answered: int
     """how many of them have feedback that says what was preferred, or that nothing was"""
     mean: float | None
-    """mean score of those answered, as the interaction scores a list; None if there is none"""
+    """the mean score of those answered, by `Interaction.score` (for lists by features 1 / the position of the preferred
+    item); None if there are none"""
 
 
 class Window(NamedTuple):
-    """Consecutive lists: one point of a line over time."""
+    """Both arms over some consecutive lists: one point of a line over time."""
 
     seq: int
-    """sequence number of the last list, and its time in microseconds since 1970"""
+    """sequence number of the last of these lists in the log"""
     time: int
+    """when that was shown, in microseconds since 1970"""
     learned: Arm
+    """those of the lists that the model ordered"""
     control: Arm
+    """those of the lists in the caller's own order"""
 
 
 class Counts(NamedTuple):
-    """Counts of the feedback in all arms and on imported decisions; what was undone counts in `undone` alone."""
+    """Counts of the feedback on all decisions looked at, whichever arm they are in; feedback that was undone counts in
+    `undone` alone."""
 
     given: int
+    """how many pieces of feedback are in effect"""
     empty: int
-    """how many hold no lesson: nothing was clicked, or nothing is compared"""
+    """how many of them hold nothing to learn: nothing was clicked, or nothing is compared"""
     contradictory: int
-    """how many contradict the model as it is now, by the interaction's measure: w . D < 0, the negative part in [J15],
-    or a prediction that is far off"""
+    """how many of them contradict the model as it is now, as the kind of feedback defines it: w . D < 0, the negative
+    part in [J15], where w are the weights and D the features of the preferred minus those of the shown list, or a
+    prediction that is far off"""
     late: int
-    """how many came later after their decision than the setting `late_after`; they were learned all the same"""
+    """how many of them came later after their decision than the setting `late_after`; they were learned all the same"""
     undone: int
+    """how many pieces of feedback were undone or rolled back"""
 
 
 class Report(NamedTuple):
-    """A report on what a loop learned, measured from its log."""
+    """A report on how well a loop does, measured from its log over the newest decisions."""
 
     version: int
+    """the version of the model at the time of the report"""
     decisions: int
-    """how many were looked at: the newest"""
+    """how many decisions were looked at: the newest"""
     whole: bool
-    """whether those are all"""
+    """whether those are all decisions in the log"""
     since: int | None
-    """when the oldest of them was made, in microseconds since 1970"""
+    """when the oldest of them was made, in microseconds since 1970; None if there are none"""
     imported: int
-    """of the decisions, how many somebody else made: they are in neither arm"""
+    """how many of the decisions another system made: they are in neither arm"""
     waiting: int
     """how many of the decisions were deferred and never activated: they were not shown"""
     learned: Arm
+    """the lists that the model ordered"""
     control: Arm
+    """the lists that were left in the caller's own order, for comparison"""
     difference: Difference | None
-    """mean score of learned less that of control, with its 95 % interval; None if that cannot be said"""
+    """mean score of learned lists minus that of control lists, with its 95 % interval; None if it cannot be computed"""
     unsaid: str
     """why there is no difference, in words; "" if there is one"""
     series: tuple[Window, ...]
+    """both arms over time, oldest first"""
     feedback: Counts
+    """counts of the feedback"""
     simulation: Measured | None
-    """regret, if a simulated person teaches the loop; otherwise None"""
+    """the regret and its bound, if a simulated person teaches the loop; otherwise None"""
     prediction: PredictionReport | None = None
     """how well answers were predicted; None if this kind of feedback predicts nothing"""
     thumbs: Approval | None = None
     """the share of thumbs up in both arms; None if there was no thumb"""
     unknown: int | None = None
-    """how many of the decisions were asked about something that was not on offer; None if none was"""
+    """how many of the decisions were on candidates some of which were not on offer; None if none was"""
 
     def to_frame(self, package: str = "pandas") -> Any:
         """Return the lists over time as a data frame of `package` (pandas, polars, or pyarrow for a table).
@@ -119,7 +135,7 @@ class Report(NamedTuple):
 
 
 class _Shown(NamedTuple):
-    """A list that was shown, and its score by the answers to it."""
+    """A learned or control list that was shown, and its score by the answers to it (None if they do not say)."""
 
     seq: int
     time: int
@@ -129,9 +145,9 @@ class _Shown(NamedTuple):
 
 
 def report(projection: Projection, last: int) -> Report:
-    """Return the report on the newest `last` decisions of a loop.
+    """Return the report on the newest `last` decisions of the loop whose log and model are `projection`.
 
-    Raise ValueError if its simulation.json makes no sense."""
+    Raise ValueError if the loop's simulation.json makes no sense."""
     looked = _Look(projection)
     for event in projection.log.newest_first(projection.log.last()[0] + 1):
         if event.kind == "decision" and looked.decisions == last:
@@ -162,7 +178,9 @@ def report(projection: Projection, last: int) -> Report:
 
 
 class _Look:
-    """Reads a log event by event, the newest first, so that feedback on a decision comes before the decision."""
+    """Collects the numbers of a report from the events of a log, which have to be given to `at` newest first.
+
+    Feedback on a decision thereby comes before the decision, and is kept until that comes."""
 
     def __init__(self, projection: Projection) -> None:
         self._ledger = projection
@@ -253,7 +271,10 @@ def _series(lists: list[_Shown]) -> tuple[Window, ...]:
 
 
 def _difference(lists: Sequence[_Shown], low: float, high: float) -> Difference | None:
-    """Return the difference of the two arms; scores lie between `low` and `high`. None if it cannot be said."""
+    """Return the mean score of learned lists minus that of control lists, with its interval; None if it cannot be
+    computed.
+
+    Scores lie between `low` and `high`."""
     answered = [(each.score, each.learned, each.person) for each in lists if each.score is not None]
     if not answered:
         return None
@@ -266,6 +287,6 @@ def _difference(lists: Sequence[_Shown], low: float, high: float) -> Difference 
 
 
 def _level(lists: Sequence[_Shown]) -> bool:
-    """Return whether in each arm all answered lists have the same score: then chance cannot be told."""
+    """Return whether all answered lists have the same score within each arm, so that no interval can be computed."""
     arms = [[each.score for each in lists if each.learned == arm and each.score is not None] for arm in (True, False)]
     return max(len(set(scores)) for scores in arms) == 1 and min(map(len, arms)) > 1
