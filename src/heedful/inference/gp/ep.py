@@ -1,13 +1,15 @@
-"""Expectation propagation for choices, in the space of items: [H12] Section 2 without a matrix over pairs.
+"""Expectation propagation (EP) for pairwise choices, in the space of items: [H12] Section 2 without a matrix over
+pairs.
 
-The preference kernel of [H12] is A K A', A the incidence matrix of the pairs, so a site exp(-tau g^2 / 2 + nu g) on
-g = f_a - f_b adds four entries to a matrix over the items. One sweep costs O(items^3 + pairs), and ends where the
-textbook's sequential sweep over the matrix of pairs ends: all sites are refreshed at once, with damping where that
-does not calm down.
+The preference kernel of [H12] is A K A', with A the incidence matrix of the pairs, so a site exp(-tau g^2 / 2 + nu g)
+on g = f_a - f_b adds four entries to a matrix over the items. One sweep costs O(items^3 + pairs). It updates all sites
+at once, with damping if their changes do not shrink, and has the same fixed point as the sequential sweep over the
+matrix of pairs.
 
-Of rows that share noise (`Answers.group`) the differences as perceived, y = D f + e, are what the sites are on, with
-e ~ N(0, D D' / 2) kept exactly; each row says y > 0. So a ranking is one factor whose noise is shared, of which EP
-takes the truncation row by row: for one row that is the plain choice to rounding, for several an approximation.
+Rows of one answer share noise (`PairRows.group`). There the sites act on the perceived differences y = D f + e, with e
+~ N(0, D D' / 2) integrated out exactly; each row says y > 0. So a ranking is one factor with shared noise, and EP
+approximates its truncations row by row: with one row that is the plain choice to rounding, with several it is an
+approximation.
 """
 
 from __future__ import annotations
@@ -42,16 +44,20 @@ Array = npt.NDArray[np.float64]
 
 WIDENED = 1e-9
 WIDENING, MOST_WIDENING = 10, 100
-"""Sites may take negative precision if at least WIDENING sweeps are allowed; then there are at most MOST_WIDENING
-more."""
+"""Sites may take negative precision if at least WIDENING sweeps are allowed; then up to MOST_WIDENING
+sweeps are added.
+"""
 
 LEAST = 1e-2
-"""A posterior has in any direction at most 1 / LEAST times the variance of its prior: beyond, it is soon no
-Gaussian."""
+"""The least eigenvalue of posterior precision relative to the prior: no direction may get more than 1 / LEAST times its
+prior variance, because a wider posterior is far from Gaussian.
+"""
 
 
 class EPResult(NamedTuple):
-    """The posterior of one person, the sites to start the next run from, and the log evidence, log P(answers)."""
+    """The result of EP for one person: the posterior over utilities, the sites (to start a later run), and log
+    P(answers).
+    """
 
     posterior: Posterior
     sites: Sites
@@ -59,10 +65,10 @@ class EPResult(NamedTuple):
 
 
 class UserPosteriors(NamedTuple):
-    """The posteriors of U people over the same n items: means (U x n), covariances (U x n x n), log evidence (U,).
+    """Posteriors of U people over the same n items: `mean` (U x n), `cov` (U x n x n), `log_evidence` (U,).
 
-    All sites together are exp(-d'T d / 2 + r'd) with d = f - prior mean: T (U x n x n), r (U x n). `cavities`: mean and
-    variance (p,) of the quantity that each row is about, given everything but this row.
+    The sites of a person together are exp(-d' T d / 2 + r' d), d = f - prior mean, with `T` (U x n x n) and `r` (U x
+    n). `cavities`: mean and variance, (p,) each, of the quantity that each row is about, given everything but this row.
     """
 
     mean: Array
@@ -90,18 +96,18 @@ def infer_users(
     tolerance: float = 1e-9,
     sweeps: int = 500,
 ) -> UserPosteriors:
-    """Infer the posteriors of `users` people by EP, from their answers `rows` and a prior N(prior_mean (n,), K (n x
-    n)) that they share.
+    """Infer the posteriors of U = `users` people by EP from their comparisons `rows`, independently of each other.
 
-    Alternatively each person has a prior and items of their own: prior_mean (U x n), K (U x n x n).
+    The prior N(prior_mean, K) is common, prior_mean (n,) and K (n x n), or each person has one, and items of their own:
+    prior_mean (U x n), K (U x n x n). A `Table` or `Design` already made from the rows saves time.
 
-    `width`, `lapse`: one for all, or one for each person (U,). `width` is how much better an item must be perceived to
-    be called better if ties are allowed, else 0. `lapse` is the probability of a random answer; rankings and best-of-k
-    answers have no lapses, because their noise is shared. `sites`: where an earlier run on the first of these rows
-    ended. Sweeps end when no site moves by more than `tolerance`, as a share, or after `sweeps`.
+    `width` and `lapse` are one number, or (U,). `width`: how much better an item must be perceived not to tie; 0 if
+    ties are not allowed. `lapse`: probability of a random answer; rankings and best-of-k answers have no lapses,
+    because their rows share noise. `sites`: where an earlier run ended, on the first of these rows. Sweeps end when no
+    site moves by more than the fraction `tolerance`, or after `sweeps`.
 
-    With lapses and contradicting answers the posterior may have several modes: the result is a Gaussian around one of
-    them, or over them. Raise ValueError if there are ties and `width` is 0.
+    With lapses and contradicting answers the posterior may have several modes; the Gaussian found lies around one of
+    them or covers several. Raise ValueError if there are ties and `width` is 0.
     """
     table = make_table(rows, users, K.shape[-1]) if isinstance(rows, PairRows) else rows
     rows, U = table.rows, table.U
@@ -142,8 +148,11 @@ def infer_users(
 
 
 class _At(NamedTuple):
-    """The Gaussian that the current sites define, and the moments of each row's likelihood against its cavity N(m,
+    """The Gaussians that the current sites define, and for each row the moments of its likelihood over its cavity N(m,
     v).
+
+    Fields are as in `Table.natural` (T, h), `UserPosteriors` (cov, r, mean), `cavities` (m, v) and `moments` (log_z,
+    slope, bend); B is I + L' T L for the prior covariance L L'.
     """
 
     T: Array
@@ -194,10 +203,11 @@ def _widen(
     people: npt.NDArray[np.bool_],
     tolerance: float,
 ) -> tuple[Array, Array, _At, Array, npt.NDArray[np.bool_]]:
-    """Continue EP with sites that may have negative precision tau, from where it converged with tau >= 0.
+    """Continue EP for some people with sites that may have negative precision, from where it converged with tau >= 0.
 
-    The result is more accurate for people whose sites converge; the others keep the sites that they had. Only `people`
-    (U,) are continued. Return tau, nu, the Gaussian, the size of the last step of each person, and who converged (U,).
+    The result is more accurate for people whose sites converge; others keep the sites that they had. `L` (n x m): root
+    of the prior covariance; `tau`, `nu` (p,): the sites; `moved` (U,): size of each person's last step; `people` (U,):
+    mask of whom to continue. Return tau, nu, the Gaussian, the size of the last steps, and a mask of who converged.
     """
     user, U = table.rows.user, table.U
     Lt, one = L.swapaxes(-1, -2), np.eye(L.shape[-1])
@@ -237,22 +247,26 @@ def _widen(
 
 
 class Likelihood(NamedTuple):
-    """The constants of the likelihood of each row (p,), from which `moments` computes."""
+    """The constants of the likelihood of p rows, from which `moments` computes: tie width (p,), noise, ties and lapses.
+
+    `tied`: indices of the rows that tie; `lapsing`: indices of the l rows whose answer may be random.
+    """
 
     width: Array
     noise: Array
-    """the variance of the noise that is not in what the site is on: 1 of a row alone, 0 in a group"""
+    """(p,) noise variance that the site's quantity does not contain: 1 for an answer of its own, 0 in a group"""
     tied: Ints
     lapsing: Ints
     lapse: Array
-    """of the lapsing (l,)"""
+    """(l,) probability that the answer is random"""
     kinds: Array
-    """(l,) how many answers there are to choose from at random"""
+    """(l,) number of possible answers to choose from at random: 2, or 3 with ties"""
 
 
 def likelihood_of(rows: PairRows, width: Array, lapse: Array) -> Likelihood:
-    """Return the likelihood of rows, given each person's width and lapse rate (U,). Raise ValueError for ties without
-    a width.
+    """Return the constants of the likelihood of `rows`, for the tie width (U,) and lapse rate (U,) of each person.
+
+    Raise ValueError if there is a tie of a person with width 0.
     """
     grouped = rows.group >= 0
     # Of several compared at once the order is kept, whether or not two of them could have been called equally good
@@ -266,8 +280,10 @@ def likelihood_of(rows: PairRows, width: Array, lapse: Array) -> Likelihood:
 
 
 def moments(of: Likelihood, m: Array, v: Array) -> tuple[Array, Array, Array]:
-    """Return the log Z (p,) of each row against its cavity N(m, v) (p,), its first derivative by m, and minus its
-    second.
+    """Return for each row (p,) log Z, its first derivative by m, and minus its second, with Z the integral of the row's
+    likelihood over its cavity N(m, v).
+
+    `of`: the constants of the likelihood; `m`, `v` (p,): mean and variance of the cavities.
     """
     s = np.sqrt(v + of.noise)
     out = choice_moments(m, s, of.width)
@@ -294,9 +310,10 @@ def infer(
     tolerance: float = 1e-9,
     sweeps: int = 500,
 ) -> EPResult:
-    """Infer the posterior of one person by EP, with the prior N(prior_mean (n,), K (n x n)).
+    """Infer the posterior over the utilities of n items of one person by EP, with the prior N(prior_mean (n,), K (n x
+    n)).
 
-    Answers are pairs (p x 2), winner first, each given `counts` (p,) times (once if None), or `PairRows`, with counts
+    `pairs`: answers (p x 2), winner first, each given `counts` (p,) times (None: once); or `PairRows`, with `counts`
     None. Items that were never compared enter only at the end, so a thousand items with twenty answers are quick. The
     other arguments and errors are those of `infer_users`.
     """
@@ -319,8 +336,10 @@ def infer(
 
 
 def extend_to_items(many: UserPosteriors, K: Array, prior_mean: Array, met: Ints) -> EPResult:
-    """Return the posterior of one person over all n items, from `many`, their posterior over the items `met` (q,), in
-    rising order."""
+    """Return the result for one person over all n items, from `many`: the result over the q items in the answers.
+
+    `K` (n x n), `prior_mean` (n,): the prior over all items; `met` (q,): the numbers of the q items, rising.
+    """
     posterior = many.of(0)
     if met.size < len(prior_mean):
         posterior = extend_posterior(K, prior_mean, K[:, met], K[np.ix_(met, met)], many.T[0], many.r[0])
@@ -330,11 +349,12 @@ def extend_to_items(many: UserPosteriors, K: Array, prior_mean: Array, met: Ints
 def infer_rows(
     K: Array, D: Array, times: Array, *, lapse: float = 0.0, tolerance: float = 1e-9, sweeps: int = 500
 ) -> EPResult:
-    """Infer the posterior of f ~ N(0, K (n x n)) from rows d of D (p x n) that won, with P = Phi(d . f), each
-    `times` (p,) times.
+    """Infer the posterior of f ~ N(0, K (n x n)) by EP from p observations that d . f > 0, each with probability Phi(d
+    . f).
 
-    With rows e_a - e_b this is `infer`. Otherwise f are weights of features, and d is the difference of the features of
-    two items.
+    `D` (p x n): the vectors d; `times` (p,): how often each was observed. f are weights of features and d the
+    difference of the features of winner and loser; with d = e_winner - e_loser it is `infer`. `lapse`, `tolerance`,
+    `sweeps` as in `infer_users`.
     """
     p, n = D.shape
     design = make_design(D, times, np.zeros(p, np.int64), 1, np.zeros(p, bool))
@@ -343,10 +363,10 @@ def infer_rows(
 
 
 def extend_posterior(K: Array, prior_mean: Array, across: Array, among: Array, T: Array, r: Array) -> Posterior:
-    """Return the posterior over n items with the prior N(prior_mean, K), given answers about q items.
+    """Return the posterior over n items with the prior N(prior_mean (n,), K (n x n)), given answers about q items.
 
-    `across` (n x q): prior covariances of the n items with the q; `among` (q x q): those of the q items; T (q x q), r
-    (q,): the product of the sites, as in `UserPosteriors`.
+    `across` (n x q): prior covariances of the n items with the q items; `among` (q x q): those of the q items, possibly
+    singular; T (q x q), r (q,): the product of the sites, as in `UserPosteriors`.
     """
     hold = np.linalg.solve(np.eye(len(T)) + T @ among, np.column_stack([T, r]))  # among may be singular
     cov = K - across @ hold[:, :-1] @ across.T

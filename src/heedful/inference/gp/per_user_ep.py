@@ -1,5 +1,6 @@
-"""EP for many people, each over only the items they met: cheap where people answer about few of many items; the rest
-follows from the prior.
+"""EP for many people, each over only the items that their answers mention.
+
+This is cheap where each person compares few of many items; the posterior over the other items follows from the prior.
 """
 
 from __future__ import annotations
@@ -18,26 +19,32 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 STEP = 4
-"""People are in one batch if their numbers of items, rounded up to a multiple of this, are equal: a batch has arrays of
-one size."""
+"""People are batched if their numbers of items, rounded up to a multiple of STEP, are equal, so that arrays have one
+size.
+"""
 
 
 class UserBatch(NamedTuple):
-    """People who met up to q items each, with their rows over their own items.
+    """u people who each compared up to q items, with their comparisons renumbered to these items.
 
-    `who` (u,): the people; `items` (u x q): the items that each met; `at` (p,): the indices of their rows. Someone who
-    met fewer than q items has item 0 as padding, which has no effect.
+    `who` (u,): the people; `items` (u x q): the items that each compared; `at` (p,): indices of their rows in the table
+    of all; `table`: these rows, with people and items renumbered. A person with fewer than q items has item 0 as
+    padding, which has no effect.
     """
 
     who: Ints
     items: Ints
     there: npt.NDArray[np.bool_]
-    """(u x q) whether it is one of theirs"""
+    """(u x q) True for items of the person, False for padding"""
     at: Ints
     table: Table
 
     def prior(self, mean: Array, cov: Array) -> tuple[Array, Array]:
-        """Return the prior means (u x q) and covariances (u x q x q) of their own items."""
+        """Return the means (u x q) and covariances (u x q x q) of the people's own items, from `mean` (n,) and `cov` (n
+        x n).
+
+        Padding has mean 0, variance 1 and no covariances.
+        """
         own = cov[self.items[:, :, None], self.items[:, None, :]]
         both = self.there[:, :, None] & self.there[:, None, :]
         return np.where(self.there, mean[self.items], 0.0), np.where(both, own, np.eye(self.items.shape[1]))
@@ -52,10 +59,11 @@ class UserBatch(NamedTuple):
         tolerance: float,
         sweeps: int,
     ) -> UserPosteriors:
-        """Run `infer_users` for the people of the batch, with the prior means (u x q) and covariances (u x q x q) of
-        their own items.
+        """Run EP (`infer_users`) for the people of the batch, each over their own items.
 
-        `sites`: tau and nu of all rows (p,), of which the batch's are the start; `width`, `lapse`: of all people (U,).
+        `mean` (u x q), `cov` (u x q x q): priors over these items; `sites`: tau and nu of all rows, (p,) each, where
+        the sites start; `width`, `lapse` (U,): tie width and lapse rate of all people; `tolerance`, `sweeps` as in
+        `infer_users`.
         """
         (tau, nu), who = sites, self.who
         return infer_users(
@@ -64,7 +72,7 @@ class UserBatch(NamedTuple):
         )  # fmt: skip
 
     def split(self, most: int) -> list[UserBatch]:
-        """Return the batch in parts of at most `most` people."""
+        """Return the batch split into batches of at most `most` people."""
         if self.who.size <= most:
             return [self]
         rows, out = self.table.rows, []
@@ -79,7 +87,11 @@ class UserBatch(NamedTuple):
 
 
 class PerUserPosteriors(NamedTuple):
-    """The posteriors of U people over n items like `UserPosteriors`, each stored over the items they met."""
+    """Posteriors of U people over n items, each stored over only the items that the person compared.
+
+    The prior N(prior_mean, prior_cov) is common; `parts` are batches of people, `inferred` their posteriors. The other
+    fields are those of `UserPosteriors`.
+    """
 
     prior_mean: Array
     prior_cov: Array
@@ -89,10 +101,10 @@ class PerUserPosteriors(NamedTuple):
     log_evidence: Array
     cavities: tuple[Array, Array]
     place: Ints
-    """(U x 2) the part of each person, and where in it; -1 who said nothing"""
+    """(U x 2) number of the batch of each person, and the position in it; -1 for a person without answers"""
 
     def of(self, user: int) -> Posterior:
-        """Return the posterior of one user over all items."""
+        """Return the posterior of person `user` over all n items; without answers, the prior."""
         part, i = self.place[user]
         if part < 0:
             return Posterior(self.prior_mean, self.prior_cov)
@@ -104,18 +116,18 @@ class PerUserPosteriors(NamedTuple):
 
     @property
     def mean(self) -> Array:
-        """Each person's means (U x n), computed on access."""
+        """Posterior means of all people (U x n), computed on access."""
         return np.array([self.of(u).mean for u in range(len(self.place))]).reshape(len(self.place), -1)
 
     @property
     def cov(self) -> Array:
-        """Each person's covariances (U x n x n), computed on access."""
+        """Posterior covariances of all people (U x n x n), computed on access."""
         n = self.prior_mean.size
         return np.array([self.of(u).cov for u in range(len(self.place))]).reshape(len(self.place), n, n)
 
 
 def batches_of_users(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
-    """Return people grouped by how many items they met; people without answers are left out."""
+    """Return the people with answers in batches of about equally many items; `users`: the number of all people."""
     order = rows.user.argsort(kind="stable")
     who, starts = np.unique(rows.user[order], return_index=True)
     own = np.split(order, starts[1:])
@@ -149,10 +161,11 @@ def infer_per_user(
     tolerance: float = 1e-9,
     sweeps: int = 500,
 ) -> PerUserPosteriors:
-    """Run `infer_users` with each person over only the items that they met.
+    """Infer the posteriors of `users` people (U) by EP, each over only the items that they compared.
 
-    `cov` (n x n), `mean` (n,): the prior of each person; `parts`: from `batches_of_users`; `width`, `lapse` (U,); the
-    other arguments are those of `infer_users`.
+    `cov` (n x n), `mean` (n,): the common prior; `rows`: all comparisons; `parts`: the people in batches, made from
+    these rows by `batches_of_users`; `width`, `lapse` (U,): tie width and lapse rate of each person. The other
+    arguments and the errors are those of `infer_users`.
     """
     p = rows.size
     (tau, nu), m, v = initial_sites(sites, p), np.zeros(p), np.zeros(p)
@@ -170,8 +183,9 @@ def infer_per_user(
 
 
 def pull_sums(people: PerUserPosteriors) -> tuple[Array, Array]:
-    """Return the sums over people of a_u (n,) and of a_u a_u' - W_u (n x n), where the posterior of a person is N(m
-    + S a_u, S - S W_u S).
+    """Return the sums over people of a_u (n,) and of a_u a_u' - W_u (n x n).
+
+    They are defined by the posterior of a person, N(m + S a_u, S - S W_u S), under the common prior N(m, S).
     """
     n = people.prior_mean.size
     a, A = np.zeros(n), np.zeros((n, n))

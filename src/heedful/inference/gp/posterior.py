@@ -1,4 +1,4 @@
-"""Gaussian posteriors over the utilities of items, and the choice probabilities they give."""
+"""Gaussian posteriors over the utilities of items, and the choice probabilities that follow from them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 SAME = 1e-6
-"""Utilities of a draw that are closer than this, in units of the largest standard deviation, are equally good."""
+"""Two utilities of a draw count as equal if they differ by less than SAME times the largest standard deviation."""
 
 
 class Posterior(NamedTuple):
-    """The posterior over item utilities (n,), with its covariance (n x n). Only differences matter: P(a is chosen over
-    b) is Phi(f_a - f_b), so the unit of utility is the standard deviation of the noise of one choice.
+    """A Gaussian posterior over the utilities f of n items: `mean` (n,) and `cov` (n x n).
+
+    Only differences matter: item a is chosen over b with probability Phi(f_a - f_b), so the unit of utility is the
+    standard deviation of the noise of one choice.
     """
 
     mean: Array
@@ -30,40 +32,47 @@ class Posterior(NamedTuple):
         return self.cov.diagonal()
 
     def row(self, i: int) -> Array:
-        """Return the covariances of utility i with all (n,)."""
+        """Return the covariances (n,) of the utility of item i with those of all items."""
         return self.cov[i]  # type: ignore[no-any-return]
 
     def block(self, low: int, high: int) -> Array:
-        """Return the covariances of utilities low to high - 1 with all from low + 1 on, as a copy."""
+        """Return a copy of the covariances of items low to high - 1 with items low + 1 to n - 1, (high - low) x (n -
+        low - 1).
+        """
         return self.cov[low:high, low + 1 :].copy()
 
     def of_items(self, items: Ints) -> Posterior:
-        """Return the marginal over these items (k,)."""
+        """Return the marginal posterior over the items with these numbers (k,)."""
         return Posterior(self.mean[items], self.cov[np.ix_(items, items)])
 
     def whole(self) -> Posterior:
-        """Return the posterior as one Gaussian: here itself."""
+        """Return the posterior as one Gaussian with a full covariance: itself."""
         return self
 
     def components(self) -> list[tuple[float, Posterior]]:
-        """Return the Gaussians that the posterior mixes, with their weights: here only itself."""
+        """Return (weight, Gaussian) for each component of the posterior: here one with weight 1."""
         return [(1.0, self)]
 
     def gap(self, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of f_a - f_b, for items or arrays of items a and b (one shape)."""
+        """Return mean and variance of f_a - f_b; a and b are item numbers, or arrays of one shape, which the results
+        have.
+        """
         cov = self.cov
         v = (cov[a, a] - cov[a, b]) + (cov[b, b] - cov[b, a])  # so grouped, it is the same for b and a
         return self.mean[a] - self.mean[b], np.maximum(v, 0.0)
 
     def beats(self, a: Index, b: Index) -> Array:
-        """Return P(a is chosen over b) next time, noise included: Phi(m / sqrt(1 + v)). For items, or arrays of one
-        shape.
+        """Return P(a is chosen over b) in the next choice, including its noise: Phi(m / sqrt(1 + v)), f_a - f_b ~ N(m,
+        v).
+
+        a and b are item numbers, or arrays of one shape, which the result has.
         """
         return choice_probability(*self.gap(a, b))
 
     def better(self, a: Index, b: Index) -> Array:
-        """Return P(f_a > f_b), without the noise of a choice; 1/2 for two identical items. For items, or arrays of one
-        shape.
+        """Return P(f_a > f_b), without the noise of a choice; 1/2 for two items with identical utilities.
+
+        a and b are item numbers, or arrays of one shape, which the result has.
         """
         from scipy.special import ndtr
 
@@ -72,18 +81,19 @@ class Posterior(NamedTuple):
         return ndtr(m / np.sqrt(np.maximum(v, floor)))  # type: ignore[no-any-return]
 
     def ranking(self) -> Ints:
-        """Return items by posterior mean (n,), best first, ties by number."""
+        """Return the item numbers (n,) by posterior mean, best first; of equal means the lower number comes first."""
         return (-self.mean).argsort(kind="stable")
 
     def sd(self) -> Array:
-        """Return the standard deviation of each utility (n,), less the part that all items share: that of f_i - mean
-        f."""
+        """Return the standard deviation (n,) of f_i minus the average of all utilities; a shift that all items share is
+        left out.
+        """
         cov = self.cov - self.cov.mean(axis=0)
         centred = cov - cov.mean(axis=1, keepdims=True)
         return np.sqrt(np.maximum(centred.diagonal(), 0.0))  # type: ignore[no-any-return]
 
     def draws(self, count: int, seed: int = 0) -> Array:
-        """Return the draws from the posterior (count x n), seeded; the covariance may be singular."""
+        """Return `count` draws from the posterior (count x n), made with `seed`. The covariance may be singular."""
         n = self.mean.size
         out: Array = np.random.default_rng(seed).standard_normal((count, n))
         tied = np.count_nonzero(self.cov, axis=1) > (self.cov.diagonal() != 0.0)
@@ -95,8 +105,10 @@ class Posterior(NamedTuple):
         return out
 
     def best(self, count: int = 4000, seed: int = 0) -> Array:
-        """Return P(each item is the best) (n,), which sums to 1: shares of `count` seeded draws, with standard error
-        at most .5 / sqrt(count), .008 by default. Identical items share.
+        """Return P(item i is the best) (n,), which sums to 1; items that are equal in a draw share it.
+
+        These are shares of `count` draws, made with `seed`, with standard error at most .5 / sqrt(count): .008 by
+        default.
         """
         f = self.draws(count, seed)
         spread = float(np.sqrt(max(self.cov.diagonal().max(initial=0.0), 0.0)))
@@ -104,8 +116,9 @@ class Posterior(NamedTuple):
         return (top / top.sum(axis=1, keepdims=True)).mean(axis=0)  # type: ignore[no-any-return]
 
     def positions(self, count: int = 4000, seed: int = 0) -> Array:
-        """Return P(item i has position j) (n x n), the first position 0, from seeded draws; rows and columns sum to
-        1.
+        """Return P(item i has position j) (n x n), position 0 the best, as shares of `count` draws made with `seed`.
+
+        Rows and columns sum to 1. In a draw, of equal utilities the lower number comes first.
         """
         f = self.draws(count, seed)
         n = self.mean.size
@@ -116,8 +129,9 @@ class Posterior(NamedTuple):
 
 
 def choice_probability(mean: Array, var: Array) -> Array:
-    """Return the probability Phi(mean / sqrt(1 + var)) of choosing the first of two items, noise included, where the
-    difference of their utilities is N(mean, var). Elementwise.
+    """Return the probability of choosing the first of two items, Phi(mean / sqrt(1 + var)), elementwise.
+
+    `mean`, `var`: of the difference of their utilities, which is Gaussian. The noise of the choice has variance 1.
     """
     from scipy.special import ndtr
 
@@ -125,9 +139,10 @@ def choice_probability(mean: Array, var: Array) -> Array:
 
 
 def user_gap(mean: Array, cov: Array, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-    """Return mean and variance of f_u(a) - f_u(b), from the means (U x n) and covariances (U x n x n) of U people.
+    """Return mean and variance of f_u(a) - f_u(b), for U people with means `mean` (U x n) and covariances `cov` (U x n
+    x n).
 
-    `user`, `a`, `b`: numbers, or arrays of one shape, which the results have.
+    `user`, `a`, `b`: numbers of a person and two items, or arrays of one shape, which the results have.
     """
     user, a, b = (np.asarray(x, np.int64) for x in (user, a, b))
     v = (cov[user, a, a] - cov[user, a, b]) + (cov[user, b, b] - cov[user, b, a])
@@ -135,8 +150,10 @@ def user_gap(mean: Array, cov: Array, user: Index, a: Index, b: Index) -> tuple[
 
 
 def _correlate(z: Array, cov: Array, items: Ints) -> None:
-    """Turn independent normals z (d x n) of these items in place into draws with their covariance, which may be
-    singular: by pivoted Cholesky.
+    """Turn columns `items` of independent standard normals z (d x n), in place, into draws with covariance `cov` (n x
+    n).
+
+    `cov` may be singular (pivoted Cholesky). Other columns stay as they are.
     """
     from scipy.linalg.blas import dtrmm
     from scipy.linalg.lapack import dpstrf
@@ -150,19 +167,21 @@ def _correlate(z: Array, cov: Array, items: Ints) -> None:
 
 
 class LowRankPosterior(NamedTuple):
-    """A posterior as the prior less a low-rank term, prior[items, items] - left right', of which parts are computed
-    when needed.
+    """A Gaussian posterior over n of N items whose covariance is the prior's minus a low-rank term.
+
+    The covariance is prior[items, items] - left right'. Its parts are computed when needed, so the n x n matrix is
+    never formed.
     """
 
     mean: Array
-    """(n,)"""
+    """(n,) posterior means"""
     prior: Array
-    """N x N, of which these are some"""
+    """(N x N) prior covariance of all items"""
     items: Ints
-    """(n,) which, rising"""
+    """(n,) numbers of the items, rising"""
     left: Array
     right: Array
-    """(n x q), q items that answers were about"""
+    """(n x q) as is `left`; q is the number of items in the answers"""
 
     @property
     def var(self) -> Array:
@@ -170,17 +189,19 @@ class LowRankPosterior(NamedTuple):
         return self.prior.diagonal()[self.items] - np.vecdot(self.left, self.right)  # type: ignore[no-any-return]
 
     def row(self, i: int) -> Array:
-        """Return the covariances of utility i with all (n,)."""
+        """Return the covariances (n,) of the utility of item i with those of all n items."""
         found: Array = self.prior[self.items[i]][self.items] - np.vecdot(self.right, self.left[i])
         return found
 
     def block(self, low: int, high: int) -> Array:
-        """Return the covariances of utilities low to high - 1 with all from low + 1 on, as a copy."""
+        """Return the covariances of items low to high - 1 with items low + 1 to n - 1, (high - low) x (n - low - 1), as
+        a copy.
+        """
         found = product(self.left[low:high], self.right[low + 1 :])
         return np.subtract(self._prior(self.items[low:high], self.items[low + 1 :]), found, out=found)
 
     def whole(self) -> Posterior:
-        """Return the `Posterior` with all covariances (n x n)."""
+        """Return the same posterior with its full covariance (n x n)."""
         cov = self._prior(self.items, self.items) - self.left @ self.right.T
         return Posterior(self.mean, 0.5 * (cov + cov.T))
 
@@ -195,7 +216,7 @@ _SMALL = 1 << 18
 
 
 def product(a: Array, b: Array) -> Array:
-    """Return a b' (h x n) for a (h x q) and b (n x q), multiplied in parts so small that BLAS stays in this thread.
+    """Return a b' (h x n) for a (h x q) and b (n x q), multiplied in blocks so small that BLAS starts no other threads.
 
     On a busy machine, waiting for other threads costs many times the product.
     """

@@ -1,4 +1,9 @@
-"""EP sites on differences of utilities, and the Gaussian over items that they define."""
+"""Sites of EP (expectation propagation): a Gaussian factor for each pairwise comparison, and the Gaussian over the
+utilities of items that they define together.
+
+The site of a row, a comparison of items a and b, is exp(-tau g^2 / 2 + nu g), with g = f_a - f_b the difference of
+their utilities.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +20,14 @@ Array = npt.NDArray[np.float64]
 
 
 LARGE = 200
-"""The number of items from which on a single matrix is inverted by Cholesky."""
+"""Size (number of items) from which a single matrix is inverted by Cholesky."""
 
 
 class Sites(NamedTuple):
-    """The site of each row: its factor exp(-tau g^2 / 2 + nu g) of the posterior, with g = f_winner - f_loser; tau,
-    nu (p,).
+    """The sites of p rows: factors exp(-tau g^2 / 2 + nu g) of the posterior, with g = f_winner - f_loser; tau, nu
+    (p,).
 
-    `sweeps`: the number of sweeps that EP took. `moved`: the size of the last step of a site, as a share of it; EP did
+    `sweeps`: number of sweeps that EP took; `moved`: the largest relative change of a site in the last sweep. EP did
     not converge if that is above the tolerance.
     """
 
@@ -33,7 +38,10 @@ class Sites(NamedTuple):
 
 
 def initial_sites(sites: Sites | None, count: int) -> tuple[Array, Array]:
-    """Return tau and nu (count,) that EP starts from: those of `sites` for the first rows, 0 for all others."""
+    """Return the tau and nu (count,) from which EP starts: those of `sites` for the first rows, and 0 for later ones.
+
+    With `sites` None all are 0. The arrays are copies.
+    """
     tau, nu = np.zeros(count), np.zeros(count)
     if sites is not None:
         had = min(sites.tau.size, count)
@@ -42,62 +50,80 @@ def initial_sites(sites: Sites | None, count: int) -> tuple[Array, Array]:
 
 
 def cavities(m: Array, v: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-    """Return mean and variance (p,) of each row's quantity without one copy of its site, from those with it."""
+    """Return mean and variance (p,) of the cavity of each row: the Gaussian over its quantity g without its own site.
+
+    `m`, `v` (p,): mean and variance of g with all sites; `tau`, `nu` (p,): the sites. A row that was given several
+    times has as many sites; one copy is removed.
+    """
     left = np.maximum(1.0 - v * tau, 1e-10)
     return (m - v * nu) / left, v / left
 
 
 def site_steps(m: Array, v: Array, slope: Array, bend: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-    """Return how far tau and nu (p,) are from the sites that match the moments of their rows.
+    """Return by how much tau and nu (p,) must change for each site to match the moments of its likelihood.
 
-    m, v (p,): mean and variance of the cavities; slope, bend (p,): first and minus the second derivative of log Z by m.
+    `m`, `v` (p,): mean and variance of the cavities; `slope`, `bend` (p,): first and minus the second derivative of log
+    Z by m, with Z the integral of the likelihood over the cavity; `tau`, `nu` (p,): the present sites.
     """
     ends = 1.0 - v * bend
     return bend / ends - tau, (slope + m * bend) / ends - nu
 
 
 def site_changes(to_tau: Array, to_nu: Array, tau: Array, nu: Array) -> Array:
-    """Return the size (p,) of steps of sites: as a share of the site, or as it is where the site is small."""
+    """Return the size (p,) of the changes `to_tau`, `to_nu` of sites `tau`, `nu`: relative for large sites, absolute
+    for small.
+    """
     return np.maximum(np.abs(to_tau) / (1.0 + np.abs(tau)), np.abs(to_nu) / (1.0 + np.abs(nu)))
 
 
 def log_scales(log_z: Array, m: Array, v: Array, tau: Array, nu: Array) -> Array:
-    """Return the log Z (p,) of each row less the log integral of its site, both against the cavity N(m, v)."""
+    """Return for each row (p,) `log_z`, less the log of the integral of its site over the cavity N(m, v).
+
+    `log_z` (p,): the log integral of the likelihood over the cavity; m, v (p,); `tau`, `nu` (p,): the sites.
+    """
     grown = 1.0 + v * tau
     return log_z + 0.5 * np.log(grown) - 0.5 * (nu * (2.0 * m + v * nu) - m * m * tau) / grown
 
 
 class Group(NamedTuple):
-    """The rows of o answers with r rows each, whose noise is shared, and where their sites act."""
+    """o answers of r rows each, whose rows share noise (such as rankings of one length), and the indices where their
+    sites act.
+    """
 
     at: Ints
-    """(o x r) the rows"""
+    """(o x r) indices of the rows"""
     N: Array
-    """(o x r x r) the covariance of their noise, D D' / 2"""
+    """(o x r x r) covariance D D' / 2 of the noise of the rows, with rows e_winner - e_loser in D"""
     where: Ints
-    """(4 o r r) places in a flat T of (a_i, a_j), (b_i, b_j), (a_i, b_j), (b_i, a_j)"""
+    """(4 o r r) flat indices into T (U x n x n) of (a_i, a_j), (b_i, b_j), (a_i, b_j), (b_i, a_j), for rows i and j of
+    an answer that compare a with b
+    """
     ends: Ints
-    """(2 o r) places in a flat h of the winners, then of the losers"""
+    """(2 o r) flat indices into h (U x n) of the winners, then of the losers"""
 
 
 class Table(NamedTuple):
-    """Rows prepared for EP sweeps of U people over n items: their indices in flat arrays."""
+    """The comparisons of U people over n items, prepared for sweeps of EP: with their indices into flat arrays.
+
+    Made by `make_table`. Arrays T (U x n x n) and h (U x n) hold, for each person, the product of the sites exp(-f' T f
+    / 2 + h' f).
+    """
 
     rows: PairRows
     U: int
     n: int
     alone: Ints
-    """(i,) the rows that stand alone"""
+    """(i,) indices of the rows that are answers of their own"""
     where: Ints
-    """(4 i) places in a flat T (U n n) of (a, a), (b, b), (a, b), (b, a)"""
+    """(4 i) flat indices into T of (a, a), (b, b), (a, b), (b, a), for rows that compare a with b"""
     ends: Ints
-    """(2 i) places in a flat h (U n) of the winners, then of the losers"""
+    """(2 i) flat indices into h of the winners, then of the losers"""
     groups: tuple[Group, ...]
 
     def natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return T (U x n x n) and h (U x n) of exp(-f'Tf / 2 + h'f), the product of the sites of each person.
+        """Return T (U x n x n) and h (U x n): the product of the sites of each person is exp(-f' T f / 2 + h' f).
 
-        The noise that rows of a group share is integrated out.
+        `tau`, `nu` (p,): the sites of all rows. The noise that rows of a group share is integrated out.
         """
         times = self.rows.times
         at = self.alone
@@ -119,8 +145,10 @@ class Table(NamedTuple):
         return T.reshape(U, n, n), sum_by(np.concatenate(ends), np.concatenate(pulls), U * n).reshape(U, n)
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
-        """Return the log |I + N T|^(-1/2) e^(nu' C nu / 2), summed over the groups of each person (U,): the constant
-        that integrating out the noise of groups leaves.
+        """Return for each person (U,) the log constant that remains from integrating out the noise that rows share.
+
+        It is the sum over the person's groups of log |I + N T|^(-1/2) + nu' C nu / 2; T = diag(tau), N is the
+        covariance of the noise, C its covariance given the sites. `tau`, `nu` (p,): the sites of all rows.
         """
         out = np.zeros(self.U)
         for group in self.groups:
@@ -133,10 +161,11 @@ class Table(NamedTuple):
         return out
 
     def site_marginals(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return mean and variance (p,) of the quantity that each site is on, from those of f: means (U x n),
-        covariances (U x n x n).
+        """Return mean and variance (p,) of the quantity on which each site acts, from `mean` (U x n) and `cov` (U x n x
+        n) of f.
 
-        The quantity is g = f_a - f_b for a row alone, and y, the difference as perceived, for a row of a group.
+        For a row that is an answer of its own the quantity is g = f_a - f_b; for a row of a group it is the perceived
+        difference y = f_a - f_b + noise. `tau`, `nu` (p,): the sites.
         """
         m, v = np.empty(tau.size), np.empty(tau.size)
         at = self.alone
@@ -154,10 +183,10 @@ class Table(NamedTuple):
 
 
 class Design(NamedTuple):
-    """Preference rows with a likelihood on d . f for any vector d, prepared for EP sweeps.
+    """p observations about linear combinations d . f of n utilities (or weights), prepared for sweeps of EP.
 
-    It has the methods of `Table`, which is the case d = e_winner - e_loser. D (p x n) holds the d of each row; rows are
-    sorted by person. Made by `make_design`.
+    It generalises `Table`, where d = e_winner - e_loser, and has the same methods; rows share no noise. Made by
+    `make_design`. `D` (p x n): the vectors d; rows are sorted by person.
     """
 
     rows: PairRows
@@ -168,7 +197,10 @@ class Design(NamedTuple):
     """the rows of each person"""
 
     def natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return T (U x n x n) and h (U x n) of exp(-f'Tf / 2 + h'f), the product of the sites of each person."""
+        """Return T (U x n x n) and h (U x n): the product of the sites of each person is exp(-f' T f / 2 + h' f).
+
+        `tau`, `nu` (p,): the sites of all rows.
+        """
         t, v = self.rows.times * tau, self.rows.times * nu
         T, h = np.empty((self.U, self.n, self.n)), np.empty((self.U, self.n))
         for u, at in enumerate(self.own):
@@ -177,12 +209,12 @@ class Design(NamedTuple):
         return T, h
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
-        """Return zeros (U,), because rows of a design share no noise."""
+        """Return zeros (U,): rows of a design share no noise that would have to be integrated out."""
         return np.zeros(self.U)
 
     def site_marginals(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return mean and variance (p,) of d . f of each row, from those of f: means (U x n), covariances (U x n x
-        n).
+        """Return mean and variance (p,) of d . f of each row, from `mean` (U x n) and `cov` (U x n x n) of f; sites are
+        ignored.
         """
         m, v = np.empty(len(self.D)), np.empty(len(self.D))
         for u, at in enumerate(self.own):
@@ -192,9 +224,10 @@ class Design(NamedTuple):
 
 
 def make_design(D: Array, times: Array, user: Ints, users: int, equal: npt.NDArray[np.bool_]) -> Design:
-    """Make a design of rows d of D (p x n), each of which won or, where `equal` (p,), tied, `times` (p,) times.
+    """Make a `Design` of p observations: d . f was perceived as positive or, where `equal`, as a tie.
 
-    `user` (p,), the person of each row, must rise.
+    `D` (p x n): the vectors d; `times` (p,): how often each was observed; `user` (p,): the person, in rising order;
+    `users`: number of people; `equal` (p,).
     """
     p, n = D.shape
     alone = PairRows(user, np.zeros((p, 2), np.int64), equal, times, np.full(p, -1))
@@ -203,7 +236,9 @@ def make_design(D: Array, times: Array, user: Ints, users: int, equal: npt.NDArr
 
 
 def make_table(rows: PairRows, U: int, n: int) -> Table:
-    """Prepare rows of U people over n items for EP sweeps: rows of a group together, groups of one size together."""
+    """Prepare the comparisons `rows` of U people over n items for sweeps of EP; groups of the same size are handled
+    together.
+    """
     [alone] = (rows.group < 0).nonzero()
     [shared] = (rows.group >= 0).nonzero()
     shared = shared[rows.group[shared].argsort(kind="stable")]
@@ -227,7 +262,9 @@ def _meet(x: Ints, y: Ints) -> Array:
 
 
 def _four(u: Ints, a: Ints, b: Ints, c: Ints, d: Ints, n: int) -> Ints:
-    """Return flat indices of (a, c), (b, d), (a, d), (b, c) in arrays (U x n x n)."""
+    """Return the flat indices of (a, c), (b, d), (a, d), (b, c) in arrays (U x n x n), for people u; all inputs are
+    (k,).
+    """
     base = u * (n * n)
     return np.concatenate([base + a * n + c, base + b * n + d, base + a * n + d, base + b * n + c])
 
@@ -237,9 +274,10 @@ def _two(u: Ints, a: Ints, b: Ints, n: int) -> Ints:
 
 
 def perception_covariance(tau: Array, N: Array) -> tuple[Array, Array]:
-    """Return G = (I + N T)^-1 and C = G N (o x r x r), with T = diag(tau) for tau (o x r).
+    """Return G = (I + N T)^-1 and C = G N, (o x r x r) each, for o answers of r rows with shared noise.
 
-    C is the covariance of the perceived differences y given f.
+    `tau` (o x r): precision of the sites, T = diag(tau); `N` (o x r x r): covariance of the noise. C is the covariance
+    of the perceived differences y given the utilities f and the sites.
     """
     G = np.linalg.inv(np.eye(N.shape[1]) + N * tau[:, None, :]).astype(np.float64, copy=False)
     C = G @ N
@@ -247,27 +285,30 @@ def perception_covariance(tau: Array, N: Array) -> tuple[Array, Array]:
 
 
 def sum_by(where: Ints, values: Array, size: int) -> Array:
-    """Return the sums of the values at each index (size,)."""
+    """Return the sums (size,) of the `values` with each index 0 to size - 1; `where` has the index of each value."""
     return np.bincount(where, values, size).astype(np.float64, copy=False)  # of no values, whole numbers
 
 
 def _gap_covariances(cov: Array, where: Ints, count: int) -> Array:
-    """Return the covariances (count,) of f_a - f_b with f_c - f_d, from the indices of `_four`; (a, b) and (b, a)
-    agree."""
+    """Return `count` covariances of f_a - f_b with f_c - f_d; `where`: the indices of their four entries, made by
+    `_four`.
+
+    The result is the same to the last bit for (a, b) and (b, a).
+    """
     ac, bd, ad, bc = cov.take(where).reshape(4, count)
     return (ac - ad) + (bd - bc)
 
 
 def is_diagonal(K: Array) -> bool:
-    """Return whether K is a single (n x n) diagonal matrix."""
+    """Return True if K is one square diagonal matrix without a 0 on the diagonal (not a stack of matrices)."""
     square = K.ndim == 2 and K.shape[0] == K.shape[1]
     return square and bool(np.count_nonzero(K) <= len(K) and (K.diagonal() != 0.0).all())
 
 
 def inverses(B: Array) -> Array:
-    """Return the inverses of symmetric matrices (U x n x n).
+    """Return the inverses (U x n x n) of a stack of symmetric matrices B (U x n x n).
 
-    A single large matrix that is positive definite is inverted by Cholesky, in half the time.
+    A single large positive definite matrix is inverted by Cholesky, in half the time.
     """
     if len(B) == 1 and B.shape[-1] >= LARGE:
         from scipy.linalg.lapack import dpotrf, dpotri
@@ -281,9 +322,9 @@ def inverses(B: Array) -> Array:
 
 
 def root(K: Array) -> Array:
-    """Return L with L L' = K, for K (n x n) or a stack of such matrices.
+    """Return L with L L' = K, for a positive semidefinite K (n x n) or a stack of such matrices.
 
-    K may be singular, as with identical items; then L has fewer columns.
+    L is n x n, or has fewer columns if K is singular, as with identical items.
     """
     if is_diagonal(K):
         return np.diag(np.sqrt(K.diagonal()))

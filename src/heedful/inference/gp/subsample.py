@@ -1,5 +1,6 @@
-"""Samples of many answers, to learn what they have in common. Selected by person and by item, never by outcome, so that
-winners and losers stay together.
+"""Subsamples of comparisons, for estimating what all of them have in common.
+
+They are selected by person and by item, never by outcome, so that wins and losses stay in proportion.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ import numpy.typing as npt
 from heedful.inference.pairwise import PairRows, take_rows
 
 NEAR = 150
-"""The greatest number of one person's items."""
+"""The greatest number of items in a subsample of one person's comparisons."""
 
 
 def sample_people(rows: PairRows, users: int, most: int) -> tuple[PairRows, int]:
-    """Sample people at random with all their rows, up to `most` rows but at least one person; return their rows,
-    and how many people.
+    """Return all rows of randomly chosen people, at most `most` rows but at least one person, and the number of these
+    people.
 
-    People are renumbered. If there are no more than `most` rows, all are returned.
+    `rows`: comparisons of `users` people. The chosen people are renumbered from 0; the draw is always the same. If
+    there are no more than `most` rows, all are returned.
     """
     if rows.size <= most:
         return rows, users
@@ -30,7 +32,11 @@ def sample_people(rows: PairRows, users: int, most: int) -> tuple[PairRows, int]
 
 
 def sample_items(rows: PairRows) -> PairRows:
-    """Return the answers about NEAR items that were often compared with one another; all if there are no more items."""
+    """Return the comparisons among NEAR items that are well connected by comparisons; all, if there are no more items.
+
+    The most compared item comes first, then those reached from it, breadth first. Answers that share noise are kept
+    only as a whole.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order
 
