@@ -1,4 +1,4 @@
-"""Answers in the order they came, with the EP site of each: what a comparison learner keeps of the past."""
+"""A buffer of past comparisons in order of arrival, each with its EP site: the memory of a learner from comparisons."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ ROOM = 16
 
 
 class AnswerBuffer(NamedTuple):
-    """A buffer of rows of comparisons, in the first `n` entries of growing arrays.
+    """Comparisons of all people, in the first `n` entries of arrays that grow by doubling.
 
-    `user`; `pairs`, winner first; `equal`, whether it is a tie; `group`, the number shared by rows of one answer (-1:
-    alone); the site `tau`, `nu`; and the `width` and `lapse` assumed of the person, the same in all rows of one person.
+    Per row: `user` (number of the person), `pairs` (two item numbers, winner first), `equal` (whether they tie),
+    `group` (a number shared by the rows of one answer; -1: an answer of its own), the EP site `tau`, `nu`, and the
+    `width` (tie width) and `lapse` (lapse rate) assumed of the person, which are the same in all rows of a person.
     """
 
     user: Ints
@@ -38,7 +39,7 @@ class AnswerBuffer(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """Whether the arrays grow as answers arrive: yes."""
+        """True: the arrays grow as answers arrive (some states have arrays of fixed size)."""
         return True
 
     def own(self) -> AnswerBuffer:
@@ -47,21 +48,23 @@ class AnswerBuffer(NamedTuple):
         return self._replace(**dict(zip(self._fields, columns)))
 
     def of(self, user: int) -> Ints:
-        """Return the indices of a user's rows."""
+        """Return the indices of the rows of one person, rising."""
         return np.flatnonzero(self.user[: self.n] == user)
 
     def rows(self, at: Selection) -> PairRows:
-        """Return the rows at `at` (an index array, slice or mask) as `PairRows`."""
+        """Return a copy of the rows selected by `at` (an array of indices, a boolean mask or a slice),
+        each given once.
+        """
         user = self.user[at]
         return PairRows(user, self.pairs[at], self.equal[at], np.ones(user.size), self.group[at])
 
     def sites(self, at: Selection) -> Sites:
-        """Return the sites of the rows at `at`."""
+        """Return the sites of the rows selected by `at` (an array of indices, a boolean mask or a slice)."""
         return Sites(self.tau[at], self.nu[at])
 
 
 def empty_buffer() -> AnswerBuffer:
-    """Return a buffer without rows."""
+    """Return a buffer without rows, with capacity for ROOM."""
     whole, real = np.zeros(ROOM, np.int64), np.zeros(ROOM)
     pairs = np.zeros((ROOM, 2), np.int64)
     return AnswerBuffer(
@@ -72,7 +75,11 @@ def empty_buffer() -> AnswerBuffer:
 def append_answer(
     buffer: AnswerBuffer, user: int, pairs: Ints, equal: bool | npt.NDArray[np.bool_], width: float, lapse: float
 ) -> AnswerBuffer:
-    """Append an answer, pairs (r x 2) with sites 0, and return the buffer. It may overwrite `buffer`."""
+    """Append one answer of person `user`, and return the buffer. The given buffer may be overwritten.
+
+    `pairs` (r x 2): the items compared, winner first; `equal`: whether they tie, one for all or (r,); `width`, `lapse`:
+    tie width and lapse rate of the person. Sites are 0. With r > 1 the rows form a group.
+    """
     n, r = buffer.n, len(pairs)
     while n + r > buffer.user.size:
         buffer = double_capacity(buffer)
@@ -84,14 +91,15 @@ def append_answer(
 
 
 def double_capacity(buffer: AnswerBuffer) -> AnswerBuffer:
-    """Return the buffer with twice the capacity."""
+    """Return a copy of the buffer with twice the capacity."""
     columns: Any = (np.concatenate([part, np.zeros_like(part)]) for part in buffer[:-1])
     return buffer._replace(**dict(zip(buffer._fields, columns)))
 
 
 def drop_rows(buffer: AnswerBuffer, at: Ints) -> AnswerBuffer:
-    """Return the buffer without the rows `at`: whole answers, or rows of an answer whose other rows no longer share
-    noise.
+    """Return a new buffer without the rows with indices `at`. Groups are renumbered as if these rows had never come.
+
+    `at` may contain some rows of an answer; those that remain still share their noise.
     """
     kept = np.delete(np.arange(buffer.n), at)
     out = empty_buffer()
@@ -106,16 +114,16 @@ def drop_rows(buffer: AnswerBuffer, at: Ints) -> AnswerBuffer:
 
 
 def rows_about(buffer: AnswerBuffer, item: int) -> Ints:
-    """Return the indices of all rows of the answers that mention an item."""
+    """Return the indices, rising, of all rows of the answers in which the item with number `item` occurs."""
     rows, group = (buffer.pairs[: buffer.n] == item).any(axis=1), buffer.group[: buffer.n]
     return np.flatnonzero(rows | ((group >= 0) & np.isin(group, group[rows])))
 
 
 def order_comparisons(shown: Ints, order: Ints) -> Ints:
-    """Return the pairs (r x 2), winner first, of an answer that orders `shown` (k,).
+    """Return the pairs (r x 2) of item numbers, winner first, of an answer that ranks some or all of the items shown.
 
-    `order` lists places in `shown`, best first; items that it does not list come after those, without an order among
-    them.
+    `shown` (k,): item numbers; `order`: positions in `shown`, best first. Each ranked item beats the next, and the last
+    beats every item that is not ranked.
     """
     named = shown[order]
     rest = np.delete(shown, order)
@@ -124,14 +132,14 @@ def order_comparisons(shown: Ints, order: Ints) -> Ints:
 
 
 def tie_comparisons(shown: Ints) -> Ints:
-    """Return the pairs (r x 2) of an answer that all of `shown` are equally good."""
+    """Return all pairs (r x 2) of the item numbers `shown` (k,), for an answer that they are equally good."""
     return np.array(list(combinations(shown.tolist(), 2)), np.int64)
 
 
 def item_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, items: Ints) -> Posterior:
-    """Return the posterior over a user's utilities of distinct items (i,), from the current sites.
+    """Return the posterior over one person's utilities of distinct `items` (i,), from the sites in the buffer.
 
-    The prior is N(mean (n,), cov (n x n)).
+    `mean` (n,), `cov` (n x n): the person's prior over all items.
     """
     met, T, r = natural_parameters(mean, buffer, user)
     every = items.size == len(cov) and bool((items == np.arange(items.size)).all())
@@ -141,7 +149,7 @@ def item_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, ite
 
 
 def low_rank_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, items: Ints) -> LowRankPosterior:
-    """Return what `item_posterior` returns, for items in rising order, without forming an i x i matrix."""
+    """Return the same posterior as `item_posterior`, for `items` in rising order, without forming an i x i matrix."""
     met, T, r = natural_parameters(mean, buffer, user)
     across = cov[np.ix_(items, met)]
     hold = np.linalg.solve(np.eye(met.size) + T @ cov[np.ix_(met, met)], np.column_stack([T, r]))
@@ -151,10 +159,9 @@ def low_rank_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int,
 
 
 def natural_parameters(mean: Array, buffer: AnswerBuffer, user: int) -> tuple[Ints, Array, Array]:
-    """Return the items that a user's answers mention (q,), rising, and T (q x q), r (q,) of the product of their
-    sites.
+    """Return the q items in one person's answers, rising, and T (q x q), r (q,) of the product of their sites.
 
-    T and r are those of `UserPosteriors`, over these items.
+    The product is exp(-d' T d / 2 + r' d), with d the utilities of these items minus their prior `mean` (n,).
     """
     at = buffer.of(user)
     met, inverse = np.unique(buffer.pairs[at], return_inverse=True)

@@ -1,8 +1,8 @@
 """Diagnostics of EP: by how much its choice probabilities differ from those of the exact posterior.
 
 For plain choices without lapses EP is accurate, as brute force confirms. With lapses, contradicting answers make the
-posterior multimodal, which no Gaussian can represent. Importance sampling from EP's Gaussian and from the prior
-measures the error, as far as the samples reach all modes: with few items they do.
+posterior multimodal, which no Gaussian can represent. The error is measured by importance sampling from EP's Gaussian
+and from the prior; this is reliable if the draws reach all modes, as they do with few items.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from heedful.inference.gp.stopping import FEW, AnswerSites, log_likelihoods
 Array = npt.NDArray[np.float64]
 
 WITHIN = 0.03
-"""Probabilities with at most this error count as accurate."""
+"""The largest error of a probability that counts as accurate."""
 
 MOST_ITEMS = 60
 
@@ -28,11 +28,11 @@ _AGAIN = 1_000_003  # between the seeds of both halves of the draws
 
 
 class EPDiagnostics(NamedTuple):
-    """A diagnosis: whether EP's choice probabilities are accurate to WITHIN, the largest error, and the effective
-    number of draws.
+    """Whether EP's choice probabilities are accurate to WITHIN, the largest error found, and the effective number of
+    draws.
 
-    With fewer than 200 effective draws `reliable` is False and `max_error` 1. If answers share noise nothing is
-    checked: `reliable` is True, and `effective_draws` and `max_error` are 0.
+    With fewer than 200 effective draws `reliable` is False and `max_error` 1. If rows share noise, or there are none,
+    nothing is checked: `reliable` is True, and `effective_draws` and `max_error` are 0.
     """
 
     reliable: bool
@@ -43,11 +43,11 @@ class EPDiagnostics(NamedTuple):
 def diagnose_ep(
     prior: Posterior, posterior: Posterior, seen: AnswerSites, *, draws: int = 20_000, seed: int = 0
 ) -> EPDiagnostics:
-    """Compare the posterior of one person with importance sampling of the exact one.
+    """Compare EP's posterior of one person with importance sampling of the exact posterior.
 
-    `prior`: the prior of this person; `posterior`: the result of `infer`, or of a learner; `seen`: the answers and
-    their sites. Choices between items that were compared are checked; of more than MOST_ITEMS, those compared most
-    often. `draws` are seeded with `seed`.
+    `prior`: the person's prior; `posterior`: EP's result; `seen`: the answers with their sites. The probabilities of
+    choices between compared items are checked, at most those of the MOST_ITEMS items compared most often. The number of
+    draws is `draws`, half of them from the prior, made with `seed`.
     """
     from scipy.special import ndtr
 
@@ -79,7 +79,7 @@ def diagnose_ep(
 
 
 def _log_scale(before: Posterior, seen: AnswerSites) -> float:
-    """Return the log integral of the product of the sites against the prior."""
+    """Return the log integral of the prior `before` times the product of the sites of the answers `seen`."""
     table = make_table(seen.rows, 1, before.mean.size)
     [T], [h] = table.natural(seen.sites.tau, seen.sites.nu)
     r = h - T @ before.mean

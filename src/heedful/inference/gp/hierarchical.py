@@ -1,4 +1,4 @@
-"""Hierarchical model of many people's utilities of the same items: f_u ~ N(m, S), m and S learned from everybody's
+"""Hierarchical model of many people's utilities of the same items: f_u ~ N(m, S), with m and S learned from all
 answers.
 """
 
@@ -27,30 +27,30 @@ Array = npt.NDArray[np.float64]
 
 SWEEPS = 1
 SMALL, FEW = 24, 0.8
-"""The fit is over all n items, not only over those that answers mention, if n is at most SMALL or if answers mention
-more than the share FEW of them."""
+"""The fit is over all n items if n <= SMALL, or if answers mention more than the fraction FEW of them; else only over
+those that answers mention.
+"""
 SETTLED = 1e-3
-"""Evidence that rises by less than this, in nats per answer, in a step counts as not rising."""
+"""EM may stop when a step raises the log evidence by less than this many nats per answer."""
 GROW, FAR = 1.3, 8.0
-"""While steps of EM keep their direction, each is extrapolated GROW times as far as the one before it, at most FAR
-times."""
+"""EM is accelerated: while its steps keep their direction, each is lengthened GROW times as much as the one before, at
+most FAR times in all.
+"""
 
 
 class Population(NamedTuple):
-    """The population distribution of utilities of n items: mean m (n,), covariance S (n x n). It is the prior of a new
-    person.
-    """
+    """The distribution of people's utilities of n items, N(mean (n,), cov (n x n)); it is the prior of a new person."""
 
     mean: Array
     cov: Array
 
 
 class HierarchicalFit(NamedTuple):
-    """A population, the posteriors of its people, and how the fit went.
+    """The result of `fit`: the population, the posteriors of U people, and how EM went.
 
-    `trace` (e,): log evidence of all answers before each EM step, and at the end. `moved`: by how much the last step
-    moved the mean or the standard deviation of a utility. `noise`: response noise of each person, as given or as
-    learned.
+    `trace`: log evidence of all answers before each EM step, and at the end. `moved`: by how much the last step moved
+    the mean or the standard deviation of a utility, at most. `noise`: tie width and lapse rate of each person (U,), as
+    given or as learned.
     """
 
     population: Population
@@ -75,23 +75,24 @@ def fit(
     steps: int = 30,
     tolerance: float = 1e-2,
 ) -> HierarchicalFit:
-    """Fit m and S by EM to the answers of `users` people; K (n x n) is the prior covariance of utilities.
+    """Fit m and S by EM to the answers `rows` of U = `users` people; K (n x n) is the prior covariance of utilities.
 
             m = sum mu_u / (U + kappa0)
             S = (nu0 K + sum (Sigma_u + d d') + kappa0 m m') / (U + nu0),  d = mu_u - m
 
-    nu0 = 0, kappa0 = 0 is maximum likelihood, as in Birlutiu et al. 2010. nu0 > 0 is maximum a posteriori with an
-    inverse-Wishart prior on S that counts as nu0 people (n if None). kappa0 > 0 shrinks m to 0, as kappa0 indifferent
-    people would; without it, a few people who all agree have no finite maximum.
+    mu_u and Sigma_u are EP's posterior of person u. nu0 = 0, kappa0 = 0 is maximum likelihood, as in Birlutiu et al.
+    2010. nu0 > 0 is maximum a posteriori with an inverse-Wishart prior on S that counts as nu0 people (None: n). kappa0
+    > 0 shrinks m to 0, as kappa0 indifferent people would; without it, a few people who all agree have no finite
+    maximum.
 
-    With `noise`, the lapse rate of each person is learned as well, and one tie width if `width` is above 0 or a tie
-    occurs. Learning starts from `width` and `lapse` where these are above 0, else from the mode of the prior. EM ends
-    when m and the standard deviations of S move by less than `tolerance` and the evidence no longer rises, or after
-    `steps`. `start` and `sites`: where an earlier fit ended. With a `Design`, f are weights of features.
+    `width`, `lapse`: tie width and lapse rate, one number or (U,). With `noise`, the lapse rate of each person is
+    learned too, and one tie width if `width` is above 0 or a tie occurs; learning starts from `width` and `lapse` where
+    these are above 0, else from the mode of the prior. EM ends when m and the standard deviations of S move by less
+    than `tolerance` and the evidence no longer rises, or after `steps`. `start` and `sites`: where an earlier fit
+    ended. With a `Design`, f are weights of features.
 
-    Costs users x q^3 per sweep, q the number of items that a person meets, and n^3 per step, n the number of items that
-    anybody met. All other items, given those, are distributed as K says, so EM over all items would end at the same
-    place.
+    The cost is users x q^3 per sweep and n^3 per step, where q is the number of items that a person compares and n
+    counts only items in answers. Other items follow from these by K, so EM over all items would end at the same fit.
     """
     n = len(K)
     nu0 = float(n) if nu0 is None else float(nu0)
@@ -186,7 +187,7 @@ def _fit(
 
 
 def _inference(rows: PairRows | Design, users: int, n: int) -> Inference:
-    """Return the EP to use: of each person over all n items, or over only the items that they met if that is
+    """Return the function that runs EP for all people: over all n items, or over each person's own items if that is
     cheaper.
     """
     parts = batches_of_users(rows, users) if isinstance(rows, PairRows) and n > SMALL else ()
@@ -218,7 +219,9 @@ def _inference(rows: PairRows | Design, users: int, n: int) -> Inference:
 
 
 def _extrapolate(cov: Array, new: Array, ahead: float) -> Array:
-    """Return cov + ahead (new - cov) if that is safely positive definite, else `new`."""
+    """Return cov + ahead (new - cov) if that is safely positive definite, else `new`; an EM step lengthened `ahead`
+    times.
+    """
     if ahead == 1.0:
         return new
     further = cov + ahead * (new - cov)
@@ -232,9 +235,9 @@ def _extrapolate(cov: Array, new: Array, ahead: float) -> Array:
 def maximise_population(
     K: Array, people: UserPosteriors | PerUserPosteriors, nu0: float, kappa0: float = 0.0
 ) -> tuple[Array, Array]:
-    """Do one M step: return m (n,) and S (n x n) from the posteriors of people.
+    """Do one M step of `fit`: return m (n,) and S (n x n) from EP's posteriors of `people`.
 
-    There must be at least one person, or nu0 > 0.
+    K (n x n), `nu0`, `kappa0` as in `fit`. There must be at least one person, or nu0 > 0.
     """
     if isinstance(people, PerUserPosteriors):
         return _maximise_from_sums(K, people, nu0, kappa0)
@@ -246,11 +249,12 @@ def maximise_population(
 
 
 def _maximise_from_sums(K: Array, people: PerUserPosteriors, nu0: float, kappa0: float) -> tuple[Array, Array]:
-    """Do the M step of `maximise_population` from sums over people, each of whom has a posterior over the items
-    they met.
+    """Do the M step of `maximise_population` for people whose posteriors are stored over only the items that they
+    compared.
 
-    With e = the new m - m, Sigma_u + d d' = S - S W_u S + (S a_u - e) (S a_u - e)'. With p = S sum a_u, the terms next
-    to S A S are - p e' - e p' + U e e', and kappa0 m m' with the new m.
+    The posterior of u is N(m + S a_u, S - S W_u S) with the old m and S. With e = the new m - m, Sigma_u + d d' = S - S
+    W_u S + (S a_u - e) (S a_u - e)'. Let A = sum (a_u a_u' - W_u) and p = S sum a_u; then the sum is U S + S A S - p e'
+    - e p' + U e e', to which kappa0 m m' is added with the new m.
     """
     U, S, m = len(people.place), people.prior_cov, people.prior_mean
     a, A = pull_sums(people)
@@ -268,9 +272,9 @@ def _maximise_from_sums(K: Array, people: PerUserPosteriors, nu0: float, kappa0:
 
 
 def extend_population(population: Population, K: Array, met: Ints) -> Population:
-    """Return the population over all n items, from one over the items `met` (q,).
+    """Return the population over all n items, from one over the q items with numbers `met` (q,), rising.
 
-    The other items, given these, are distributed as K (n x n) says.
+    Given these, the other items follow from the prior covariance K (n x n).
     """
     among = np.ix_(met, met)
     if K[met].astype(bool).sum() == met.size:  # each item for itself
@@ -286,10 +290,10 @@ def extend_population(population: Population, K: Array, met: Ints) -> Population
 
 
 def add_items(population: Population, K: Array, across: Array, own: Array) -> Population:
-    """Return the population with q new items appended.
+    """Return the population with q new items appended to its n items.
 
-    K (n x n): covariances of the old items; `across` (n x q): of old with new; `own` (q x q): of the new. New items,
-    given the old, follow the kernel; without features each is independent.
+    K (n x n): prior covariances of the old items; `across` (n x q): of old with new items; `own` (q x q): of new items.
+    New items follow from the old by the kernel; without features each is independent.
     """
     n, q = across.shape
     A = _solve(K, across).T  # K_new,known K^-1
@@ -302,7 +306,7 @@ def add_items(population: Population, K: Array, across: Array, own: Array) -> Po
 
 
 def _solve(K: Array, across: Array) -> Array:
-    """Return K^-1 `across` for a symmetric K, which may be singular."""
+    """Return K^-1 `across` for a symmetric K (n x n), which may be singular (pseudo-inverse)."""
     if not across.any():
         return np.zeros(across.shape)
     values, vectors = np.linalg.eigh(K)

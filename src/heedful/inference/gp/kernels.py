@@ -1,4 +1,4 @@
-"""Covariance functions of utilities: an RBF of the items' features, or independent items without features."""
+"""Covariance functions of utilities: an RBF kernel of the items' features or, without features, independent items."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from heedful.core.validation import check_positive, describe, is_number, numbers
 Array = npt.NDArray[np.float64]
 
 MOST = 1e3
-"""The greatest standard deviation of utilities and width of a tie, in units of the noise of one choice: far above it,
-expectation propagation loses all digits."""
+"""The greatest standard deviation of utilities, and the greatest tie width, in units of the noise of one choice. Far
+above it EP loses all precision.
+"""
 
 _BLOCK = 1 << 14
 
 
 class Kernel(NamedTuple):
-    """The covariance k(x, x') = amplitude^2 exp(-1/2 sum_d ((x_d - x'_d) / (scale_d l_d))^2); without features,
-    amplitude^2 for an item with itself and 0 for two items.
+    """RBF kernel k(x, x') = amplitude^2 exp(-1/2 sum_j ((x_j - x'_j) / (scale_j l_j))^2) of items with d features.
 
-    `scale` (d,): the standard deviations of the features of the items it was made for, inf for a constant feature.
-    `lengthscale` (d,): one for each feature, in these units.
+    `scale` (d,): standard deviation of each feature over the items it was made for, inf for a constant feature;
+    `lengthscale` (d,): l, in these units; `amplitude`: standard deviation of a utility. With d = 0, items are
+    independent: amplitude^2 for an item with itself, 0 for two items.
     """
 
     scale: Array
@@ -32,8 +33,9 @@ class Kernel(NamedTuple):
     amplitude: float = 1.0
 
     def between(self, X: Array, Z: Array) -> Array:
-        """Return the covariances (n x m) of items with features X (n x d) and others with features Z (m x d); 0 without
-        features.
+        """Return the covariances (n x m) of n items with features X (n x d) and m other items with features Z (m x d).
+
+        They are 0 if d = 0.
         """
         if X.shape[1] == 0:
             return np.zeros((len(X), len(Z)))
@@ -53,7 +55,7 @@ class Kernel(NamedTuple):
         return out
 
     def over(self, X: Array) -> Array:
-        """Return the covariances (n x n) of items with features X (n x d)."""
+        """Return the covariance matrix (n x n) of n items with features X (n x d)."""
         if X.shape[1] == 0:
             return self.amplitude**2 * np.eye(len(X))
         out, rows = np.empty((len(X), len(X))), max(1, _BLOCK // max(len(X), 1))
@@ -65,17 +67,18 @@ class Kernel(NamedTuple):
 
 
 def check_amplitude(value: float) -> None:
-    """Raise ValueError unless `value` is a standard deviation of utilities above 0 and at most MOST."""
+    """Raise ValueError unless `value`, a standard deviation of utilities, is above 0 and at most MOST."""
     check_positive("amplitude", value)
     if value > MOST:
         raise ValueError(f"amplitude: expected a number above 0, at most {MOST:.0f}, got {describe(value)}")
 
 
 def kernel_for(X: Array, lengthscale: str | npt.ArrayLike = "median", amplitude: float = 1.0) -> Kernel:
-    """Make the kernel for items with features X (n x d), d = 0 without features.
+    """Make the RBF kernel for n items with features X (n x d), d = 0 without features; features are scaled by their
+    standard deviation.
 
-    `lengthscale`: "median", the median distance of two distinct items, as in [H12]; a number; or one for each feature,
-    in standard deviations. Raise ValueError for anything else.
+    `lengthscale`: "median" (the median distance of two distinct items, as in [H12]), a number, or one number for each
+    feature, in standard deviations. `amplitude`: standard deviation of a utility. Raise ValueError if one is invalid.
     """
     check_amplitude(amplitude)
     d = X.shape[1]
@@ -97,7 +100,7 @@ def kernel_for(X: Array, lengthscale: str | npt.ArrayLike = "median", amplitude:
 
 
 def _median(Z: Array) -> float:
-    """Return `median_distance`, with a small cache: refits concern the same items."""
+    """Return `median_distance(Z)` from a small cache, because repeated fits use the same items."""
     key = Z.shape, hashlib.blake2b(Z.tobytes(), digest_size=16).digest()
     if (found := _medians.get(key)) is None:
         if len(_medians) >= _FEW:
@@ -111,7 +114,10 @@ _medians: dict[tuple[tuple[int, ...], bytes], float] = {}
 
 
 def median_distance(Z: Array) -> float:
-    """Return the median distance of two different rows of Z (n x d) that are not equal; 1 if there are none."""
+    """Return the median Euclidean distance of two rows of Z (n x d) that differ; 1 if all rows are the same.
+
+    With many rows the median is over 100,000 pairs, always the same ones.
+    """
     a, b = np.triu_indices(len(Z), 1)
     if a.size > 100_000:  # enough for a median
         chosen = np.random.default_rng(0).choice(a.size, 100_000, replace=False)

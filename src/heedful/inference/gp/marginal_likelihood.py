@@ -1,4 +1,6 @@
-"""Chooses the kernel of the items, that is how much features explain, by the marginal likelihood of the answers."""
+"""Choice of the kernel of items, that is of how much their features explain, by the marginal likelihood
+of the answers.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,17 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 SHARES, LENGTHS = (0.5, 0.8, 0.95), (0.5, 1.0, 2.0)
-"""The shares of variance that features may explain, besides 0, and the length-scales in median distances that are
-tried."""
+"""The candidates: the fraction of the variance of utilities that features explain (besides 0), and the length-scale in
+multiples of the median distance.
+"""
 
 TRIED = 5_000
-"""The greatest number of rows, of several people, by which the kernel is chosen."""
+"""The greatest number of comparisons from which the kernel is chosen, with several people."""
 
 
 class Kernel(NamedTuple):
-    """The share of the variance of utilities that features explain, and their length-scale in median distances; both 0
-    without features.
+    """The fraction of the variance of utilities that features explain, and the length-scale as a multiple of the median
+    distance; both 0 if features are not used.
     """
 
     explained: float = 0.0
@@ -34,8 +37,9 @@ class Kernel(NamedTuple):
 
 
 def covariance(X: Array, kernel: Kernel) -> Array:
-    """Return the correlations K (n x n) of items with features X (n x d): an RBF for the explained share, and for the
-    rest the identity.
+    """Return the correlation matrix K (n x n) of the utilities of n items with features X (n x d).
+
+    It is `explained` times an RBF kernel, plus the rest times the identity.
     """
     n = len(X)
     if X.shape[1] == 0 or kernel.explained == 0.0:
@@ -46,10 +50,12 @@ def covariance(X: Array, kernel: Kernel) -> Array:
 
 
 def choose_kernel(X: Array, met: Ints, users: int, rows: PairRows) -> Kernel:
-    """Choose the kernel with the highest marginal likelihood for items with features X (n x d).
+    """Choose, among the candidates, the kernel of n items with features X (n x d) that gives the highest marginal
+    likelihood.
 
-    `rows`: answers of `users` people over the items `met` (q,). Of many rows a sample decides: some people with all
-    their answers or, of one person, some items with all answers among them.
+    `rows`: comparisons by `users` people of the q items with numbers `met` (q,), numbered from 0 to q - 1. Of many
+    comparisons a subsample is used: some people with all their answers, or of one person some items with all answers
+    among them.
     """
     if not X.shape[1]:
         return Kernel()

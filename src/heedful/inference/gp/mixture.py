@@ -16,18 +16,19 @@ Array = npt.NDArray[np.float64]
 
 
 class Mixture(NamedTuple):
-    """A posterior over n utilities that is a mixture of Gaussians.
+    """A posterior over the utilities of n items that is a mixture of g Gaussians; used when hyperparameters are
+    uncertain.
 
-    `mean` (n,) and `cov` (n x n) are those of the mixture. Probabilities of orders and places are those of the mixture
-    itself, whose tails are heavier than a Gaussian's.
+    `mean` (n,) and `cov` (n x n) are those of the mixture. Probabilities are computed from the mixture, whose tails are
+    heavier than those of the Gaussian with the same mean and covariance.
     """
 
     mean: Array
     cov: Array
     weights: Array
-    """(g,) adding up to 1"""
+    """(g,) weights of the Gaussians; they sum to 1"""
     parts: tuple[Posterior, ...]
-    """g Gaussians"""
+    """the g Gaussians"""
 
     @property
     def var(self) -> Array:
@@ -35,44 +36,53 @@ class Mixture(NamedTuple):
         return self.cov.diagonal()
 
     def better(self, a: Index, b: Index) -> Array:
-        """Return P(f_a > f_b), as `Posterior.better`."""
+        """Return P(f_a > f_b), without the noise of a choice, for item numbers a and b or arrays of one shape."""
         return self.weights @ np.array([part.better(a, b) for part in self.parts])  # type: ignore[no-any-return]
 
     def beats(self, a: Index, b: Index) -> Array:
-        """Return P(a beats b) in the next choice, as `Posterior.beats`."""
+        """Return P(a is chosen over b) in the next choice, including its noise, for item numbers a and b or arrays of
+        one shape.
+        """
         return self.weights @ np.array([part.beats(a, b) for part in self.parts])  # type: ignore[no-any-return]
 
     def ranking(self) -> Ints:
-        """Return the items (n,), the highest mean first, ties to the lowest number."""
+        """Return the item numbers (n,) by posterior mean, best first; of equal means the lower number comes first."""
         return self.whole().ranking()
 
     def sd(self) -> Array:
-        """Return the standard deviation of each utility (n,), less the part that all items share: that of f_i - mean
-        f."""
+        """Return the standard deviation (n,) of f_i minus the average of all utilities; a shift that all items share is
+        left out.
+        """
         return self.whole().sd()
 
     def draws(self, count: int, seed: int = 0) -> Array:
-        """Return the draws from the mixture (count x n), from each Gaussian in proportion to its weight, rounded."""
+        """Return `count` draws from the mixture (count x n), made with `seed`.
+
+        The number from each Gaussian is proportional to its weight, rounded; draws of one Gaussian are next to each
+        other.
+        """
         ends = np.rint(np.cumsum(self.weights) * count).astype(np.int64)
         sizes = np.diff(ends, prepend=0).tolist()
         return np.concatenate([part.draws(k, seed + i) for i, (k, part) in enumerate(zip(sizes, self.parts)) if k])
 
     def of_items(self, items: Ints) -> Mixture:
-        """Return the marginal over these items (k,)."""
+        """Return the marginal posterior over the items with these numbers (k,)."""
         parts = [part.of_items(items) for part in self.parts]
         return Mixture(self.mean[items], self.cov[np.ix_(items, items)], self.weights, tuple(parts))
 
     def components(self) -> list[tuple[float, Posterior]]:
-        """Return the Gaussians with their weights."""
+        """Return (weight, Gaussian) for each of the g Gaussians."""
         return list(zip(self.weights.tolist(), self.parts))
 
     def whole(self) -> Posterior:
-        """Return one Gaussian with the same mean and covariance."""
+        """Return the single Gaussian with the same mean and covariance."""
         return Posterior(self.mean, self.cov)
 
 
 def mixture(weights: Sequence[float], parts: Sequence[Posterior]) -> Posterior | Mixture:
-    """Mix Gaussians with these weights, which need not sum to 1; a single Gaussian is returned unchanged."""
+    """Mix Gaussians over the same items; `weights`, one for each, need not sum to 1. A single Gaussian is returned
+    unchanged.
+    """
     if len(parts) == 1:
         return parts[0]
     share = np.asarray(weights, np.float64) / np.sum(weights)

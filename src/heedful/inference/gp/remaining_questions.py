@@ -1,4 +1,4 @@
-"""Estimates how many questions remain until `stopping` is satisfied, by rollouts of simulated answers."""
+"""Estimate of how many questions remain until `stopping` is satisfied, by simulating future answers (rollouts)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 PLAYED = 40
-"""The greatest number of items in play in a rollout."""
+"""The greatest number of items that a rollout compares."""
 
 DRAWS = 400
 """The number of draws from which P(best) is computed in a rollout."""
 
 
 class RemainingQuestions(NamedTuple):
-    """The number of questions left: the median and the middle half of the rollouts. A value of `most` stands for that
-    many or more.
+    """How many questions are left: the median (`about`) and the quartiles (`low`, `high`) of the rollouts.
+
+    Rollouts end after `most` questions, so a value equal to `most` stands for that many or more.
     """
 
     about: int
@@ -41,7 +42,9 @@ class RemainingQuestions(NamedTuple):
 
 
 class _Rollouts(NamedTuple):
-    """The rollouts that have not stopped: F of them after t questions each, p of them real answers."""
+    """The F rollouts that have not reached the goal yet, each with p real answers and t simulated ones
+    about n items.
+    """
 
     number: Ints  # F; which of the futures
     truth: Array  # F x n
@@ -69,15 +72,17 @@ def estimate_remaining(
     seed: int = 0,
     stop: Stop | None = None,
 ) -> RemainingQuestions:
-    """Estimate how many questions remain until `stopping` is satisfied, if asked by `rule` (the goal's own rule if
-    empty).
+    """Estimate how many more questions one person must answer until `stopping` is satisfied.
 
-    Simulates `futures` rollouts: utilities drawn from the posterior answer the rule's questions with noise, and each
-    answer moves the Gaussian as `posterior_after` does, until the goal is reached or `most` questions were asked. The
-    result is approximate: P(best) in a rollout is from DRAWS draws, is checked less often the longer the rollout takes,
-    and uses the answers in `seen` only if all are plain choices between items in play. Of more than PLAYED items, those
-    likeliest to be best are in play; for "ranking" PLAYED evenly spread ones, and the count is scaled up. `stop`: the
-    result of `stopping`, if known. Raise ValueError, naming the argument.
+    `goal`: "best" or "ranking"; `at`: the probability to reach; `rule`: the acquisition rule that picks questions, by
+    default that of the goal. Each of `futures` rollouts draws utilities from the posterior, which answer the questions
+    with noise; each answer updates the Gaussian as `posterior_after` does, until the goal is reached or `most`
+    questions were asked. `seed` makes the draws. `stop`: the result of `stopping`, if known already.
+
+    The result is approximate. P(best) in a rollout is from DRAWS draws and is checked less often the longer the rollout
+    takes; the answers `seen` count only if all are plain choices between compared items. Rollouts compare at most
+    PLAYED items: those most likely to be the best or, for "ranking", evenly spaced ones, with the count scaled up.
+    Raise ValueError, naming the argument, if one is invalid.
     """
     rule = rule or GOALS.get(goal, "")
     check_goal(posterior, goal, at)
@@ -100,8 +105,11 @@ def estimate_remaining(
 
 
 def _items_in_play(posterior: Posterior, goal: str, seed: int) -> tuple[Ints, float]:
-    """Return the items that the rollouts compare (rising), at most PLAYED: items spread over the ranking, or the
-    likeliest to be the best. Also return the number of real questions that one question among them stands for."""
+    """Return the numbers of the items that rollouts compare (rising, at most PLAYED), and how many real questions one
+    among them stands for.
+
+    For "ranking" they are evenly spaced over the ranking, else those most likely to be the best.
+    """
     n = posterior.mean.size
     if n <= PLAYED:
         return np.arange(n), 1.0
@@ -116,7 +124,7 @@ def _items_in_play(posterior: Posterior, goal: str, seed: int) -> tuple[Ints, fl
 
 
 def _plain_choices(seen: AnswerSites | None, items: Ints) -> AnswerSites | None:
-    """Return the answers with items numbered by their place in `items`, or None unless all are plain choices among
+    """Return the answers `seen` with items renumbered by their place in `items`; None unless all are plain choices of
     them.
     """
     if seen is None or seen.rows.size == 0 or seen.lapse > 0.0 or seen.width > 0.0:
@@ -128,9 +136,9 @@ def _plain_choices(seen: AnswerSites | None, items: Ints) -> AnswerSites | None:
 
 
 def _start(posterior: Posterior, seen: AnswerSites | None, futures: int, rng: np.random.Generator) -> _Rollouts:
-    """Return the rollouts before their first question.
+    """Return `futures` rollouts before their first question, with true utilities drawn from the posterior.
 
-    Their true utilities are from the exact posterior if the answers are known, else from the Gaussian.
+    If the answers `seen` are given, it is the exact posterior, by importance sampling; else the Gaussian.
     """
     truth = posterior.draws(futures if seen is None else 2000, int(rng.integers(2**31)))
     pairs, tau, nu = np.empty((0, 2), np.int64), np.empty(0), np.empty(0)
@@ -143,7 +151,10 @@ def _start(posterior: Posterior, seen: AnswerSites | None, futures: int, rng: np
 
 
 def _counts(played: _Rollouts, goal: str, rule: str, at: float, most: int, rng: np.random.Generator) -> Ints:
-    """Return the number of questions that each rollout takes, at most `most`: halfway between the last two checks."""
+    """Return the number of questions (F,) that each rollout needs, at most `most`.
+
+    The goal is not checked after each question; the number is halfway between the last two checks.
+    """
     n = played.mean.shape[1]
     a, b = np.triu_indices(n, 1)
     normal = rng.standard_normal((DRAWS, n))
@@ -160,7 +171,9 @@ def _counts(played: _Rollouts, goal: str, rule: str, at: float, most: int, rng: 
 
 
 def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generator) -> _Rollouts:
-    """Return the rollouts after one more question and answer each."""
+    """Return the rollouts after one more question each, chosen by `rule` among the pairs (a, b), and its simulated
+    answer.
+    """
     number, truth, mean, cov = played[:4]
     n, every = mean.shape[1], np.arange(number.size)
     if rule == "random":
@@ -189,8 +202,9 @@ def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generato
 
 
 def _best(played: _Rollouts, normal: Array) -> Array:
-    """Return P(the likeliest item is the best) in each rollout (F,), from common random numbers, weighted by the
-    answers.
+    """Return in each rollout (F,) the probability that its most probable best item is the best.
+
+    It is from importance-weighted draws; `normal` (draws x n): standard normals, the same for all rollouts.
     """
     from scipy.special import ndtr
 

@@ -1,5 +1,7 @@
-"""Response noise of each person, learned from their answers by maximum a posteriori with EP's evidence: the lapse rate
-(how often they answer at random) and the tie width (within which two items are equally good).
+"""Response noise of each person: the lapse rate (how often they answer at random) and the tie width (how small a
+perceived difference must be for two items to be called equally good).
+
+Both are learned from the person's answers, as the maximum a posteriori under EP's evidence.
 """
 
 from __future__ import annotations
@@ -22,14 +24,14 @@ Array = npt.NDArray[np.float64]
 MOST_LAPSES = 0.99
 HALVINGS = 26
 MOVES = 1e-3
-"""Lapse rates and widths that move less than this have settled."""
+"""Learning ends when no lapse rate or tie width moves by this much."""
 
 
 class NoisePrior(NamedTuple):
-    """The prior of response noise.
+    """Prior of the response noise of a person.
 
-    Lapse rates have the distribution Beta(a, b). Tie widths are log-normal, with median `width` and standard deviation
-    `spread` of the logarithm. With probability `random` a person always answers at random.
+    The lapse rate has the distribution Beta(a, b). The tie width is log-normal, with median `width` and standard
+    deviation `spread` of the logarithm. With probability `random` a person always answers at random.
     """
 
     a: float = 1.2
@@ -39,7 +41,7 @@ class NoisePrior(NamedTuple):
     random: float = 0.05
 
     def check(self) -> None:
-        """Check the parameters. Raise ValueError, naming the field."""
+        """Raise ValueError, naming the field, if one is outside its range."""
         for name, value, least, most in (
             ("a", self.a, 1.0, 1e6), ("b", self.b, 1.0, 1e6), ("width", self.width, 1e-6, 1e6),
             ("spread", self.spread, 1e-3, 1e3), ("random", self.random, 1e-12, 0.999),
@@ -49,7 +51,7 @@ class NoisePrior(NamedTuple):
 
     @property
     def lapse(self) -> float:
-        """Mode of the lapse rate."""
+        """Mode of the prior of the lapse rate."""
         return (self.a - 1.0) / max(self.a + self.b - 2.0, 1e-12)
 
 
@@ -57,8 +59,8 @@ PRIOR = NoisePrior()
 
 
 class UserNoise(NamedTuple):
-    """The response noise of one person: tie width (0 where ties are not allowed), lapse rate, and P(they always answer
-    at random).
+    """Response noise of one person: tie width (0 if ties are not allowed), lapse rate, P(the person always answers at
+    random).
     """
 
     width: float
@@ -67,8 +69,8 @@ class UserNoise(NamedTuple):
 
 
 class ResponseNoise(NamedTuple):
-    """The response noise of U people: tie widths (0 where ties are not allowed), lapse rates, P(always at random), each
-    (U,).
+    """Response noise of U people: tie widths (0 if ties are not allowed), lapse rates, P(always random answers), (U,)
+    each.
     """
 
     width: Array
@@ -76,7 +78,7 @@ class ResponseNoise(NamedTuple):
     random: Array
 
     def of(self, user: int) -> UserNoise:
-        """Return the response noise of one user."""
+        """Return the response noise of the person with this number."""
         return UserNoise(*(float(part[user]) for part in self))
 
 
@@ -90,10 +92,11 @@ def infer_with_noise(
     rounds: int = 30,
     tolerance: float = 1e-9,
 ) -> tuple[EPResult, ResponseNoise]:
-    """Infer the posterior of one person as `infer` does, and learn their lapse rate and tie width.
+    """Infer the posterior of one person as `infer` does, and learn their lapse rate and tie width at the same time.
 
-    The width is learned if `ties` are allowed (None: if a tie occurs), else it is 0. EP and `improve_noise` alternate
-    at most `rounds` times. Raise ValueError as `NoisePrior.check` does.
+    `K` (n x n), `prior_mean` (n,): the prior of utilities; `rows`: their answers; `prior`: of the noise. The width is
+    learned if `ties` (None: if a tie occurs), else it is 0. EP and `improve_noise` alternate at most `rounds` times;
+    `tolerance`: of the last run of EP. Raise ValueError as `NoisePrior.check` does.
     """
     told = rows.rows if isinstance(rows, Design) else rows._replace(user=np.zeros(rows.size, np.int64))
     noise = initial_noise(told, 1, prior, ties)
@@ -116,9 +119,9 @@ def infer_with_noise(
 
 
 def initial_noise(rows: PairRows, users: int, prior: NoisePrior, ties: bool | None = None) -> ResponseNoise:
-    """Return the response noise of `users` people before anything is learned: the modes of the prior.
+    """Return the response noise of `users` people (U) before anything is learned: the modes or medians of `prior`.
 
-    Widths are 0 unless `ties` are allowed (None: if a tie occurs).
+    Widths are 0 unless `ties` (None: if a tie occurs in `rows`). Raise ValueError as `NoisePrior.check` does.
     """
     prior.check()
     width = prior.width if (rows.equal.any() if ties is None else ties) else 0.0
@@ -129,12 +132,12 @@ def initial_noise(rows: PairRows, users: int, prior: NoisePrior, ties: bool | No
 def improve_noise(
     rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, prior: NoisePrior, *, shared: bool = False
 ) -> tuple[ResponseNoise, float]:
-    """Do one step towards the maximum a posteriori of the noise; return the new noise, and how far it moved.
+    """Do one step towards the maximum a posteriori of the noise; return the new noise and the largest change in it.
 
-    `cavities`: the means and variances (p,) of the cavities of EP with the present `noise`; `shared`: one tie width for
-    all people. The derivative of EP's evidence is the derivative of each row's log Z with its cavity fixed, so a step
-    that no longer moves is at a maximum. People who only give rankings keep the lapse rate of the prior, because EP has
-    no lapses in rankings.
+    `cavities`: means and variances, (p,) each, of the EP cavities of `rows` under the present `noise`; `prior`: of the
+    noise; `shared`: whether all people have one tie width. The derivative of EP's evidence is that of the log Z of each
+    row with its cavity fixed, so where a step moves nothing it is at a maximum. People who only give rankings keep the
+    lapse rate that they have, because EP has no lapses in rankings.
     """
     alone = rows.group < 0
     lapse = _lapses(rows, cavities, noise, prior)
@@ -146,9 +149,11 @@ def improve_noise(
 
 
 def _lapses(rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, prior: NoisePrior) -> Array:
-    """Return the most probable lapse rate l of each user (U,): where the derivative of sum log((1 - l) z + l / kinds) +
-    log Beta(l; prior) is 0. z is the probability of an answer without a lapse, by the cavity means and variances; kinds
-    is how many answers there are to choose from."""
+    """Return the most probable lapse rate l of each person (U,), by bisection on the derivative of sum log((1 - l) z +
+    l / kinds) + log Beta(l; prior).
+
+    z is the probability of an answer without a lapse under its cavity; kinds is the number of possible answers.
+    """
     alone = rows.group < 0
     log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
     user, times, z = rows.user[alone], rows.times[alone], np.exp(log_z[alone])
@@ -171,7 +176,10 @@ def _widths(
     alone: npt.NDArray[np.bool_],
     shared: bool,
 ) -> Array:
-    """Return the most probable tie widths (U,): the roots of the derivative, by bisection on their logarithms."""
+    """Return the most probable tie widths (U,), by bisection on the derivative by their logarithms.
+
+    `alone` (p,): which rows are answers of their own; `shared`: whether all people have one width.
+    """
     from scipy.special import expit, log_ndtr
 
     at = np.flatnonzero(alone | rows.equal)
@@ -207,10 +215,11 @@ def _density(z: Array, log_z: Array) -> Array:
 def noise_slopes(
     rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, lapsing: npt.NDArray[np.bool_]
 ) -> tuple[float, float]:
-    """Return the derivatives of the log evidence of all answers by the logit of the lapse rate and by the log of
-    the tie width.
+    """Return the derivatives of the log evidence of all answers by the logit of the lapse rate and by the log tie
+    width.
 
-    The lapse rate is that of the rows `lapsing` (p,). `cavities`: their means and variances (p,), which are held fixed.
+    The lapse rate is common to the rows in the mask `lapsing` (p,), the tie width to all people. `cavities`: means and
+    variances, (p,) each, of the EP cavities of `rows`, held fixed; `noise`: the present noise.
     """
     alone = rows.group < 0
     log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
@@ -233,8 +242,10 @@ def noise_slopes(
 
 
 def random_probabilities(rows: PairRows, log_evidence: Array, noise: ResponseNoise, prior: NoisePrior) -> Array:
-    """Return P(each person always answers at random) (U,), by Bayes' rule with `prior.random`, from the log evidence
-    (U,) of their answers if they do not. People without answers have the prior.
+    """Return P(the person always answers at random) (U,), by Bayes' rule with the prior probability `prior.random`.
+
+    `log_evidence` (U,): log P(their answers) if they do not; `noise`: tie width and lapse rate of each person. People
+    without answers have the prior probability.
     """
     from scipy.special import expit
 
@@ -244,7 +255,11 @@ def random_probabilities(rows: PairRows, log_evidence: Array, noise: ResponseNoi
 
 
 def random_log_odds(rows: PairRows, log_evidence: Array, noise: ResponseNoise) -> Array:
-    """Return the log likelihood ratio (U,) of random answers against the model, whose log evidence is (U,)."""
+    """Return the log likelihood ratio (U,) of answering always at random against the model, for the answers of each
+    person.
+
+    `log_evidence` (U,): log P(their answers) under the model; `noise` says who may tie.
+    """
     from scipy.special import betaln
 
     alone, U = rows.group < 0, noise.lapse.size
@@ -272,9 +287,10 @@ def _groups(rows: PairRows) -> list[Ints]:
 
 
 def _log_orders(pairs: Ints, tied: npt.NDArray[np.bool_]) -> float:
-    """Return the log of the number of possible answers of this shape: orders of the items in tiers of these sizes.
+    """Return the log of the number of possible answers of the same form as one answer with pairs (r x 2), winner first.
 
-    Where all items tie, the possible answers are which item is best, or none.
+    For a ranking, the orders of its items in tiers of these sizes; `tied` (r,): which pairs tie. If all items tie, the
+    possible answers are each item as the best, or none.
     """
     n = int(pairs.max()) + 1
     level = np.zeros(n, np.int64)

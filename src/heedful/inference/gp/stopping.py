@@ -1,11 +1,11 @@
-"""When to stop asking: stopping rules on the posterior probability of the goal.
+"""When to stop asking: rules on the posterior probability that the goal is reached.
 
-Goal "best": the likeliest favourite is the best item with probability `at`. Goal "ranking": the expected share of pairs
-of items in the right order is `at`. Both are posterior probabilities, so stopping at .9 is right nine times in ten,
-whichever questions were asked, provided that the model holds: the noise, and a prior that people are drawn from. The
-Gaussian of EP has the right mean and variance but no skew; it says .9 where .96 is nearer and so asks on. Given the
-answers (`AnswerSites`), P(best) is that of the exact posterior, by importance sampling: draws from the Gaussian,
-weighted by the likelihood of the answers over the sites of EP.
+Goal "best": some item is the best one with probability `at`. Goal "ranking": the expected fraction of pairs of items in
+the right order is `at`. Both are posterior probabilities, so stopping at .9 is right nine times in ten, whichever
+questions were asked, provided that the model holds: the noise, and a prior that people are drawn from. EP's Gaussian
+has the right mean and variance but no skew; it says .9 where .96 is closer and so asks too many questions. If the
+answers are given (`AnswerSites`), P(best) is therefore computed under the exact posterior, by importance sampling:
+draws from the Gaussian, weighted by the likelihood of the answers over their EP sites.
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ GOALS = {"best": "eubo", "ranking": "bald"}
 """The goals, each with the acquisition rule that reaches it with the fewest questions."""
 
 NEGLIGIBLE = 1e-4
-"""Items that together are best with less than this probability are left out of sampling, and of P(best)."""
+"""Items that together are the best with less than this probability are left out of P(best)."""
 
 _AGAIN = 1_000_003  # between the seeds of the two looks
 
 FEW = 200
-"""The least effective number of draws with which importance weights are used."""
+"""Importance weights are used only if the effective number of draws is at least FEW."""
 
 
 class AnswerSites(NamedTuple):
-    """The answers of one person behind a posterior, and the sites by which EP replaced them."""
+    """The answers of one person behind a posterior, with the EP site of each, and the tie width and
+    lapse rate assumed.
+    """
 
     rows: PairRows
     sites: Sites
@@ -48,8 +50,9 @@ class AnswerSites(NamedTuple):
 class Stop(NamedTuple):
     """The decision of `stopping`.
 
-    `stop`: whether to stop. `sure`: P(`item` is the best), or the expected share of pairs in order. `item`: the
-    likeliest best item, or the first of the ranking. `draws`: the effective number of draws, 0 for "ranking".
+    `stop`: True to stop asking. `sure`: P(`item` is the best), or the expected fraction of pairs in the right order.
+    `item`: number of the most probable best item, or of the first in the ranking. `draws`: effective number of draws
+    behind `sure`; 0 for the goal "ranking", which needs none.
     """
 
     stop: bool
@@ -67,16 +70,16 @@ def stopping(
     draws: int = 4000,
     seed: int = 0,
 ) -> Stop:
-    """Decide whether the goal "best" or "ranking" is reached with probability `at`.
+    """Decide whether the goal, "best" or "ranking", is reached with probability `at`.
 
-    P(best) is a share of seeded draws among the possible best items: its standard error at .9 is .005 for 4000 draws,
-    plus at most NEGLIGIBLE for items left out. Checking after every answer would stop at the first lucky draws, so a
-    probability that is high enough has to be so again in four times as many other draws; that one is reported.
+    P(best) is a share of `draws` draws from the posterior, made with `seed`; its standard error at .9 is .005 for 4000
+    draws, plus at most NEGLIGIBLE for items left out. Checking after every answer would sooner or later stop by luck,
+    so a probability that is high enough must be confirmed by four times as many other draws; then theirs is returned.
 
-    With `seen`, P(best) is that of the exact posterior; it is that of the Gaussian if fewer than FEW effective draws
-    are left, or if answers share noise (rankings, best of several). The probability of "ranking" is exact for the
-    Gaussian. Identical items, whose difference is the same in every draw, count as best together, and as in order.
-    Raise ValueError, naming the argument.
+    With `seen`, P(best) is that of the exact posterior given these answers; but it is that of the Gaussian if fewer
+    than FEW effective draws remain, or if rows share noise (rankings, best-of-k). For "ranking" the result is exact for
+    the Gaussian. Items with identical utilities count as best together, and as in the right order. Raise ValueError,
+    naming the argument, if one is invalid.
     """
     check_goal(posterior, goal, at)
     check_count("draws", draws)
@@ -107,9 +110,10 @@ def stopping(
 
 
 def weights(f: Array, seen: AnswerSites) -> Array:
-    """Return the importance weights (d,), summing to 1, of draws f (d x n) from EP's Gaussian.
+    """Return importance weights (d,), which sum to 1, of d draws f (d x n) from EP's Gaussian for its exact posterior.
 
-    They are the likelihood of the answers, none of which may share noise, over the product of their sites.
+    They are proportional to the likelihood of the answers `seen` over the product of their sites. No rows may share
+    noise.
     """
     said, assumed = log_likelihoods(f, seen)
     log_w = said - assumed
@@ -118,10 +122,10 @@ def weights(f: Array, seen: AnswerSites) -> Array:
 
 
 def log_likelihoods(f: Array, seen: AnswerSites) -> tuple[Array, Array]:
-    """Return the log likelihood (d,) of the answers at utilities f (d x n), and the log of the product of their
-    sites (d,).
+    """Return the log likelihood of the answers `seen` at each of d utility vectors f (d x n), and the log of the
+    product of their sites, (d,) each.
 
-    No answers may share noise.
+    No rows may share noise.
     """
     from scipy.special import ndtr
 
@@ -142,11 +146,11 @@ def log_likelihoods(f: Array, seen: AnswerSites) -> tuple[Array, Array]:
 
 
 def contenders(posterior: Posterior | Mixture) -> Ints:
-    """Return the items that may be the best (rising): all but those that together are best with probability below
-    NEGLIGIBLE.
+    """Return the numbers of the items that may be the best, rising: all but some that together are the best with
+    probability below NEGLIGIBLE.
 
     P(an item is the best) is at most P(it is better than the item with the highest mean); the items with the lowest
-    bounds are dropped while the sum of their bounds stays below.
+    bounds are dropped as long as their bounds add up to less.
     """
     top = int(posterior.mean.argmax())
     bound = posterior.better(np.arange(posterior.mean.size), np.full(posterior.mean.size, top))
@@ -158,8 +162,9 @@ def contenders(posterior: Posterior | Mixture) -> Ints:
 
 
 def in_order(mean: Array, cov: Array) -> Array:
-    """Return the expected share of pairs in the right order (F,) of Gaussians with means (F x n) and covariances (F x n
-    x n).
+    """Return the expected fraction of item pairs that the order of means puts in the right order, for F Gaussians (F,).
+
+    `mean` (F x n), `cov` (F x n x n). Pairs with identical utilities count as in order.
     """
     from scipy.special import ndtr
 
@@ -173,8 +178,8 @@ def in_order(mean: Array, cov: Array) -> Array:
 
 
 def check_goal(posterior: Posterior | Mixture, goal: str, at: float) -> None:
-    """Raise ValueError, naming the argument, unless `goal` is one of GOALS, `at` lies between 0 and 1, and there
-    are two items.
+    """Raise ValueError, naming the argument, unless `goal` is in GOALS, 0 < `at` < 1, and there are at
+    least two items.
     """
     if goal not in GOALS:
         raise ValueError(f"goal: expected one of {', '.join(GOALS)}, got {describe(goal)}")

@@ -1,7 +1,7 @@
-"""Acquisition functions where more than two items are shown and the best is named: which set of k items to show.
+"""Acquisition functions for best-of-k questions, where k > 2 items are shown and the best is named: which k to show.
 
-There is no closed form beyond two. Utilities are drawn, and given them the probability of each item being called the
-best is a quadrature over its own noise, exact to .001. Draws are seeded and common to all sets, so that scores compare.
+There is no closed form beyond two items. Utilities are drawn; given them, the probability that an item is called the
+best is a quadrature over the noise of its perception, exact to .001. All sets are scored with the same draws.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ Array = npt.NDArray[np.float64]
 DRAWS = 256
 BEST_DRAWS = 4000
 LOOKED_AT = 20
-"""The number of items that are tried as the next one of a set: those whose pairs with the items in it have the highest
-scores."""
+"""The number of items tried as the next one of a set: those whose pairs with its items have the highest scores."""
 
 _BLOCK = 1 << 18
 
@@ -34,9 +33,10 @@ WEIGHTS: Array = _weights / _weights.sum()
 
 
 def best_probabilities(posterior: Posterior, items: npt.ArrayLike, *, draws: int = BEST_DRAWS, seed: int = 0) -> Array:
-    """Return the probability that each of k items is called the best of them (k,), noise included; the sum is 1.
+    """Return the probability (k,) that each of k items is called the best of them, noise included; the sum is 1.
 
-    For two items it is exact, `Posterior.beats`; for more it is from seeded draws, with a standard error below .005.
+    `items`: their numbers. For two items it is exact (`Posterior.beats`); for more it is from `draws` draws, made with
+    `seed`, with a standard error below .005 by default.
     """
     at = np.asarray(items, np.int64)
     if at.size == 2:
@@ -47,10 +47,10 @@ def best_probabilities(posterior: Posterior, items: npt.ArrayLike, *, draws: int
 
 
 def subset_scores(posterior: Posterior, rule: str, sets: Ints, *, draws: int = DRAWS, seed: int = 0) -> Array:
-    """Return the scores (p,) of sets of k items (p x k) under a rule: bits for "bald" and "mes", expected utility
-    of the best for "eubo".
+    """Return the scores (p,) of p questions, each a set of k items in `sets` (p x k), under a rule.
 
-    Scores of pairs are exact.
+    "bald" is the mutual information of answer and utilities, "mes" the entropy of the answer, both in bits; "eubo" is
+    the expected utility of the best item. Scores of pairs are exact; others are from `draws` draws, made with `seed`.
     """
     if sets.shape[1] == 2:
         a, b = sets.T
@@ -79,12 +79,13 @@ def next_set(
     skip: npt.ArrayLike = (),
     rng: np.random.Generator | None = None,
 ) -> Ints:
-    """Choose the items to show together (size,), rising.
+    """Choose the `size` items to show together; return their numbers, rising.
 
-    Of two, the pair with the highest score; of more, this pair is extended one item at a time by the item that gives
-    the set the highest score. `items`: the candidates, all if None. A set of `skip` (q x size) is never returned; if no
-    extended set is left, the first possible set is. "random" draws uniformly with `rng`. Raise ValueError, naming the
-    argument; also if no set is left.
+    For two, the pair with the highest score under `rule` ("bald", "mes", "eubo", "random"). For more, this pair is
+    extended one item at a time by the item that gives the highest score. `items`: numbers of the candidates, None for
+    all. `skip` (q x size): sets that are never returned; if they rule out all that are found so, the first set left is
+    returned. "random" draws uniformly with `rng`. Raise ValueError, naming the argument, if one is invalid or no set is
+    left.
     """
     check_rule(rule, rng)
     check_count("size", size, least=2)
@@ -127,7 +128,7 @@ def _next_pair(
 
 
 def _greedy_sets(posterior: Posterior, rule: str, size: int, gone: set[tuple[int, ...]]) -> Iterator[Ints]:
-    """Yield sets that are extended from the best pair, then from the next one, and so on, without those in `gone`."""
+    """Yield sets of `size` items not in `gone`, each grown greedily from a pair, the pairs in order of their scores."""
     n = posterior.mean.size
     asked: list[tuple[int, int]] = []
     while len(asked) < n * (n - 1) // 2:
@@ -157,8 +158,10 @@ def _greedy_sets(posterior: Posterior, rule: str, size: int, gone: set[tuple[int
 
 
 def _best_given_utilities(f: Array) -> Array:
-    """Return the probability that each item is called the best of its set, for utilities f (.. x k), each perceived
-    with noise of variance 1/2.
+    """Return the probability (.. x k) that each of k items is called the best of its set, given the utilities f (.. x
+    k).
+
+    Each item is perceived with independent noise of variance 1/2.
     """
     from scipy.special import ndtr
 
@@ -175,7 +178,7 @@ def _best_given_utilities(f: Array) -> Array:
 
 
 def _bits(p: Array) -> Array:
-    """Return the entropy of distributions (.. x k) in bits."""
+    """Return the entropy (..) in bits of distributions over k outcomes, p (.. x k)."""
     kept = np.maximum(p, np.finfo(np.float64).tiny)
     return -(p * np.log2(kept)).sum(axis=-1)  # type: ignore[no-any-return]
 

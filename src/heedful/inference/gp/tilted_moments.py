@@ -1,4 +1,4 @@
-"""Moments of one answer's likelihood against a Gaussian: all that EP needs of a likelihood."""
+"""Moments of the likelihood of one answer over a Gaussian (the cavity), which is all that EP needs of a likelihood."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ HALF_LOG_TAU = 0.5 * float(np.log(2.0 * np.pi))
 
 
 def choice_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
-    """Return the log Z, d log Z / dm and -d^2 log Z / dm^2 (p,) of a choice, Z = Phi((m - width) / s).
+    """Return log Z, d log Z / dm and -d^2 log Z / dm^2, (p,) each, of p choices; Z = Phi((m - width) / s).
 
-    Z is the probability that the first item is perceived better by more than `width`. m (p,) and s^2 (p,): mean and
-    variance of the perceived difference, noise included.
+    Z is the probability that the first item is perceived better by more than `width`. `m`, `s` (p,): mean and standard
+    deviation of the perceived difference, noise included; `width` (p,): tie width, 0 if ties are not allowed.
     """
     from scipy.special import log_ndtr
 
@@ -28,11 +28,11 @@ def choice_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Arra
 
 
 def tie_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
-    """Return the log Z, d log Z / dm and -d^2 log Z / dm^2 (p,) of a tie, Z = Phi((width - m) / s) - Phi((-width - m) /
-    s).
+    """Return log Z, d log Z / dm and -d^2 log Z / dm^2, (p,) each, of p ties; Z = Phi((width - m) / s) - Phi((-width -
+    m) / s).
 
-    Z is the probability that the perceived difference is below `width` > 0 in size; m (p,) and s^2 (p,) as in
-    `choice_moments`.
+    Z is the probability that the perceived difference is less than `width` > 0 in absolute value. `m`, `s` (p,): mean
+    and standard deviation of this difference, noise included.
     """
     from scipy.special import log_ndtr
 
@@ -48,11 +48,11 @@ def tie_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
 
 
 def lapse_moments(log_z: Array, slope: Array, bend: Array, lapse: Array, kinds: Array) -> tuple[Array, Array, Array]:
-    """Return the log Z, its first and minus its second derivative (p,) of an answer with lapses, (1 - lapse) Z + lapse
-    / kinds.
+    """Return log Z and its first and minus its second derivative, (p,) each, of p answers that may be random.
 
-    With probability `lapse` one of `kinds` answers is given at random. log_z, slope, bend (p,): the moments of an
-    answer without lapses.
+    With probability `lapse` the answer is drawn from `kinds` possible ones, so Z is (1 - lapse) Z_0 + lapse / kinds,
+    with Z_0 that of an answer without lapses. `log_z`, `slope`, `bend` (p,): log Z_0 and its derivatives. All arguments
+    are (p,).
     """
     with np.errstate(divide="ignore"):
         log_meant = np.log1p(-lapse) + log_z
