@@ -1,4 +1,5 @@
-"""The learners: one folder for each interaction, one file for each family. New files are found without being listed."""
+"""The learners: one folder for each kind of interaction, one file for each family. New files are found without being
+listed."""
 
 from __future__ import annotations
 
@@ -17,13 +18,14 @@ _DEFINED = re.compile(r"^(?:class|def) (\w+)", re.MULTILINE)
 
 
 def families() -> Iterator[ModuleType]:
-    """Import the modules in these folders, and iterate over them. Raise OSError if a folder cannot be read."""
+    """Import every module in the folders of learners, one after the other, and yield it. Raise OSError if a folder
+    cannot be read."""
     for name in _module_names():
         yield importlib.import_module(name)
 
 
 def _module_names() -> Iterator[str]:
-    """Return the full names of the modules in these folders."""
+    """Iterate over the full names of the modules in the folders of learners."""
     for folder in __path__:
         os.listdir(folder)  # OSError where the folder cannot be read: pkgutil would treat it as empty
     for package in pkgutil.iter_modules(__path__):
@@ -33,8 +35,8 @@ def _module_names() -> Iterator[str]:
 
 @cache
 def modules_by_name() -> dict[str, str]:
-    """Return the name of the module of every class and function in these folders, by its name. Sources are read, not
-    imported."""
+    """Return for every class and function in the folders of learners, by its name, the full name of its module. Sources
+    are read, not imported."""
     found: dict[str, str] = {}
     for name in _module_names():
         spec = find_spec(name)
@@ -44,8 +46,8 @@ def modules_by_name() -> dict[str, str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a learner when it is first used, so that `from heedful.learners import PRank` needs no list. Raise
-    AttributeError for other names."""
+    """Return the learner class `name`, imported when it is first used, so that `from heedful.learners import PRank`
+    needs no list. Raise AttributeError for other names."""
     if name.startswith("_") or name not in modules_by_name():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(modules_by_name()[name]), name)

@@ -1,11 +1,13 @@
-"""A learner around a learner of ranks: what one person has of their own, on top of what all share.
+"""Add to a learner of ordinal grades (ranks 1 to k) an offset for one person, on top of what all people share.
 
-    s     = w . x + c (v . x - a)    w and thresholds b of the learner inside; v and a this person's own,
-                                     c = n / (n + shrink) after n lessons of this person
+    s     = w . x + c (v . x - a)    for an instance x (N,)
     rank  = the least r with s < b_r, b_k infinite
 
-v and a take PRank's own step ([P01] Figure 2), with tau_r where s is on the wrong side of b_r:
-v += (sum tau) x, a -= sum tau. The thresholds stay with the learner inside, and with them their order.
+w (N,) and the thresholds b_1 <= ... <= b_{k-1} are those of a learner that all people share; v (N,) and the number a
+are this person's own, with the weight c = n / (n + shrink) after n lessons of this person.
+
+v and a take PRank's own step ([P01] Figure 2), with tau_r = 1 or -1 where s is on the wrong side of b_r, else 0: v +=
+(sum tau) x, a -= sum tau. The thresholds stay with the shared learner, and with them their order.
 """
 
 from __future__ import annotations
@@ -23,27 +25,29 @@ Array = npt.NDArray[np.float64]
 
 
 class Offset(NamedTuple):
-    """The state of one person: a direction v (N,), and a level a that is subtracted from their scores."""
+    """What one person's scores differ by from the shared ones, v . x - a: a direction `v` (N,) and a level `a`."""
 
     v: Array
     a: float
 
 
 class PersonalState(NamedTuple):
-    """The state of `Personal`: the state of the learner inside, and one person's offset."""
+    """The state of `Personal`: the state of the shared learner, and the offset of one person."""
 
     shared: Any
-    """the state of the learner inside"""
+    """the state of the shared learner"""
     own: Offset
     lessons: int
     """number of lessons of this person"""
 
 
 class Personal(NamedTuple):
-    """A learner of ranks with an offset for one person, which counts half after `shrink` lessons.
+    """A learner of ordinal grades with an offset for one person, which has half of its full weight after `shrink`
+    lessons.
 
-    `learner` has one direction, `weights(state)`, and `thresholds(state)`. Every lesson is learned twice: by the
-    offset, on top of the score that all share, and by `learner`. It is made around a learner, not by name.
+    `learner` is what all people share: a learner with one direction, `weights(state)`, and `thresholds(state)`. Every
+    lesson is learned twice: by the offset, on top of the shared score, and by `learner`. A `Personal` is made from a
+    learner in Python, not by name.
     """
 
     learner: Any
@@ -51,49 +55,52 @@ class Personal(NamedTuple):
 
     @property
     def version(self) -> int:
-        """The version of the fold: raised with every change of what it computes."""
+        """The version of the learner's computation, raised with every change of its results."""
         return 1
 
     @property
     def must_interpret(self) -> bool:
-        """Whether it must run interpreted: yes, because an offset is a new array after every lesson."""
+        """True: numba cannot compile it, because an offset is a new array after every lesson."""
         return True
 
     @property
     def n_features(self) -> int:
-        """The number of features, those of the learner inside."""
+        """The number of features N, that of the shared learner."""
         return int(self.learner.n_features)
 
     @property
     def space(self) -> Ranks:
-        """The space of ranks, that of the learner inside."""
+        """The space of ranks of the shared learner."""
         space: Ranks = self.learner.space
         return space
 
     def init(self, rng: np.random.Generator) -> PersonalState:
-        """Return the state before any lesson. Raise ValueError unless `shrink` is above 0."""
+        """Return the state before any lesson; `rng` is for the shared learner. Raise ValueError unless `shrink` is
+        above 0."""
         check_positive("shrink", self.shrink)
         return PersonalState(self.learner.init(rng), self.nobody(), 0)
 
     def propose(self, state: PersonalState, x: Floats, rng: np.random.Generator) -> int:
-        """Return the rank predicted of x (N,)."""
+        """Return the rank, 1 to k, predicted for the instance `x` (N,) of this person. `rng` is not used."""
         s = self._score(state.shared, state.own, self.share(state.lessons), x)
         return int(ranks(np.array([s]), self.learner.thresholds(state.shared))[0])
 
     def update(self, state: PersonalState, x: Floats, y: int, feedback: int) -> PersonalState:
-        """Return the state after the true rank `feedback` of x (N,): the offset's step, then that of the learner.
+        """Return the state after the true rank `feedback` of the instance `x` (N,), for which `y` was predicted: first
+        the offset takes a step, then the shared learner.
 
-        The offset is a new one, so that the state before the lesson can still be read."""
+        The offset is a new one, so that the offset in `state` can still be read.
+        """
         n = state.lessons + 1
         own = self._step(state.shared, state.own, self.share(n), x, feedback)
         return PersonalState(self.learner.update(state.shared, x, y, feedback), own, n)
 
     def nobody(self) -> Offset:
-        """Return the offset of a person without lessons."""
+        """Return the offset of a person without lessons, which is 0."""
         return Offset(np.zeros(self.learner.n_features), 0.0)
 
     def share(self, lessons: int) -> float:
-        """Return c, the weight of the offset after this number of lessons."""
+        """Return c, the weight of a person's offset, from 0 to 1, after `lessons` lessons of this person."""
         return lessons / (lessons + self.shrink)
 
     def _score(self, shared: Any, own: Offset, c: float, x: Floats) -> float:
@@ -110,5 +117,8 @@ class Personal(NamedTuple):
 
 
 def ranks(s: Array, thresholds: Array) -> Ints:
-    """Return the least r with s < b_r for each score s (m,); thresholds b_1 <= ... <= b_{k-1} (k-1,), b_k infinite."""
+    """Return the rank of each score in `s` (m,), as integers (m,): the least r with s < b_r.
+
+    `thresholds` are b_1 <= ... <= b_{k-1} (k-1,); b_k is infinite.
+    """
     return 1 + np.searchsorted(thresholds, s, side="right").astype(np.int64)

@@ -29,7 +29,7 @@ from heedful.spaces.ordinal import Ranks
 
 METHODS = ("init", "propose", "update")
 ALIASES = {"batch": ("perceptron", {"batch": "10"})}
-"""Names of a learner with a parameter preset: name -> (learner, parameters that it sets)."""
+"""names of a learner with preset parameters: name -> (learner, the parameters that it sets)"""
 
 _OWN = re.compile(r"(?P<place>.+?\.py|[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?::(?P<given>.*))?", re.DOTALL)
 _DOCSTRING = re.compile(r"(?P<title>[^:]+): (?P<source>.+?)\.? Interaction: (?P<interaction>\w+)\.?", re.DOTALL)
@@ -37,8 +37,11 @@ _FROM_DATA = ("n_features", "space")
 
 
 class LearnerSummary(NamedTuple):
-    """Title, source and interaction of a learner, from the first paragraph of its docstring: `Title: source.
-    Interaction: X.` What is missing there is empty."""
+    """The title of a learner, its source (a paper, or "ours") and its kind of interaction.
+
+    They are from the first paragraph of its docstring, `Title: source. Interaction: X.`; what is missing there is
+    empty.
+    """
 
     title: str
     source: str
@@ -49,8 +52,8 @@ class LearnerSummary(NamedTuple):
 
 
 def kebab(name: str) -> str:
-    """Return a class name in kebab case: SecondOrderPerceptron as second-order-perceptron, PRank as prank, NMFBandit as
-    nmf-bandit."""
+    """Return the class name `name` in kebab case: SecondOrderPerceptron as second-order-perceptron, PRank as prank,
+    NMFBandit as nmf-bandit."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])", "-", name).lower()
 
 
@@ -62,10 +65,10 @@ _OLD_NAMES = {_short(old): _short(new) for old, new in RENAMED.items()}
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Return class names by short name: in kebab case, without the words preference and perceptron where that is
-    unique.
+    """Return the class names `names` keyed by short name: kebab case without the words preference and perceptron.
 
-    `perceptron` where nothing else is left.
+    A name of which nothing is left is `perceptron`. Classes that would share a short name have their full name in kebab
+    case.
     """
     classes: dict[str, list[str]] = {}
     for name in names:
@@ -74,7 +77,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def why_not_learner(cls: object) -> str:
-    """Return why cls is no learner, in words; empty if it is one."""
+    """Return why `cls` is not the class of a learner, in words that follow "it"; an empty text if it is one."""
     if not (isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")):
         return "is not a NamedTuple"
     missing = [method for method in METHODS if not callable(getattr(cls, method, None))]
@@ -82,13 +85,14 @@ def why_not_learner(cls: object) -> str:
 
 
 def find_learners() -> dict[str, type]:
-    """Return every learner in the folder heedful/learners, by its short name, sorted."""
+    """Return the class of every learner in the folder heedful/learners, keyed and sorted by short name."""
     classes = {cls.__name__: cls for module in learners.families() for cls in _learners_of(module)}
     return {short: classes[name] for short, name in sorted(short_names(classes).items())}
 
 
 def is_packaged(name: str) -> bool:
-    """Return whether a learner of the package has this name: short, in full, an alias or an earlier name."""
+    """Return True if `name` means a learner of this package: its short name, its full name, an alias or an earlier
+    name."""
     if name in ALIASES or name in _OLD_NAMES or _find_packaged(name) is not None:
         return True
     known = find_learners()
@@ -96,7 +100,7 @@ def is_packaged(name: str) -> bool:
 
 
 def summarise(cls: type) -> LearnerSummary:
-    """Return title, source and interaction of a learner's class, from its docstring."""
+    """Return the title, source and kind of interaction of the learner class `cls`, read from its docstring."""
     paragraph = " ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split())
     if match := _DOCSTRING.fullmatch(paragraph):
         return LearnerSummary(**match.groupdict())
@@ -105,8 +109,8 @@ def summarise(cls: type) -> LearnerSummary:
 
 
 def _find_packaged(name: str) -> type | None:
-    """Return the only learner of the package with this name, short or in full; None if there are none or several. Other
-    modules are not imported."""
+    """Return the only learner class of the package with the short or full name `name`; None if there are none or
+    several. Only modules that define such a name are imported."""
     called = (each for each in learners.modules_by_name() if name in (kebab(each), _short(each)))
     classes = [getattr(learners, each) for each in called]
     found = [cls for cls in classes if not why_not_learner(cls)]
@@ -125,17 +129,19 @@ def _learners_of(module: ModuleType) -> list[type]:
 
 
 def learner_class(name: str) -> type:
-    """Return the class of a learner by its name; parameters after the name are ignored.
+    """Return the class of the learner that `name` means: a name of the package, FILE.py:Class or module:Class.
+    Parameters after the name are ignored. For a rule of online convex optimisation this is `OnlineConvex`.
 
-    Raise ValueError for an unknown name, with the nearest known one, and for FILE.py:Class or module:Class where there
-    is no such class or it is no learner; raise FileNotFoundError if there is no such file.
+    Raise ValueError for an unknown name, with the nearest known one, or if there is no such class or it is not a
+    learner; raise FileNotFoundError if there is no such file.
     """
     cls = cast(type, _resolve(name)[1])
     return OnlineConvex if is_rule(cls) else cls
 
 
 def _resolve(spec: str) -> tuple[str, Any, str, dict[str, str]]:
-    """Split a spec: (the name, its class, the text of its parameters, the parameters that an alias sets)."""
+    """Split the text `spec` of a learner: return (its name, its class, the text of its parameters, the parameters that
+    an alias sets)."""
     name, _, given = spec.strip().partition(":")
     target, preset = ALIASES.get(name, (_OLD_NAMES.get(name, name), {}))
     if (cls := _find_packaged(target)) is not None:
@@ -168,7 +174,11 @@ def _class_of(module: ModuleType, name: str, place: str) -> type:
 
 
 def _import_file(place: str) -> ModuleType:
-    """Import the module in a file, under a name made from its path, so that compiled code finds it again."""
+    """Return the module in the file `place`, imported under a name made from its path, so that compiled code finds it
+    again.
+
+    Raise FileNotFoundError if there is no such file; raise ValueError if it cannot be imported.
+    """
     path = Path(place).expanduser().resolve()
     if not path.is_file():
         raise FileNotFoundError(f"{place}: no such file; expected FILE.py:Class")
@@ -211,7 +221,7 @@ def _in_words(error: BaseException) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return `; did you mean X?` with the closest of `names`, or nothing if none is close."""
+    """Return "; did you mean X?" with the one of `names` closest to `name`, or an empty text if none is close."""
     close = difflib.get_close_matches(name, list(names), n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
@@ -220,11 +230,12 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def make_learner(spec: str, *, n_features: int, space: Any, **defaults: Any) -> Any:
-    """Make the learner of a spec, `NAME` or `NAME:FIELD=VALUE,FIELD=VALUE`.
+    """Return the learner of the text `spec`, `NAME` or `NAME:FIELD=VALUE,FIELD=VALUE`.
 
-    Its fields n_features and space come from the data; so does n_ranks from a space of grades, where the spec does not
-    set it. `defaults` fill fields of these names that have no default of their own. Raise ValueError, naming the field,
-    for an unknown field, a value of another type, and a field without a value; and as `learner_class`.
+    Its fields n_features and space come from the arguments, and cannot be set by the text; n_ranks comes from a `space`
+    of grades where the text does not set it. `defaults` fill fields of these names that have no default of their own.
+    Raise ValueError, naming the field, for an unknown field, a value of another type, and a field without a value;
+    raise the errors of `learner_class` for the name.
     """
     name, cls, given, preset = _resolve(spec)
     if is_rule(cls):
@@ -237,10 +248,10 @@ def make_learner(spec: str, *, n_features: int, space: Any, **defaults: Any) -> 
 
 
 def make_user(spec: str) -> Any:
-    """Make the simulated person of a spec: strict:alpha=A (0 < A <= 1), noisy:depth=D, better:exact=BOOL, best,
-    position-biased:eta=E, cascade:stop=P, expected:alpha=A,strict=A.
+    """Return the simulated person of the text `spec`: strict:alpha=A (0 < A <= 1), noisy:depth=D, better:exact=BOOL,
+    best, position-biased:eta=E, cascade:stop=P, expected:alpha=A,strict=A.
 
-    Raise ValueError for an unknown name, or a parameter that makes no sense.
+    Raise ValueError for an unknown name, or a parameter that is not valid.
     """
     from heedful.worlds.users import USERS
 
@@ -256,7 +267,8 @@ def make_user(spec: str) -> Any:
 
 
 def _parse(name: str, given: str) -> dict[str, str]:
-    """Parse `a=1,b=2` into a mapping of texts."""
+    """Parse the text `given`, `a=1,b=2`, into a mapping from fields to texts. Raise ValueError, beginning with `name`,
+    if it has another form or a field twice."""
     values: dict[str, str] = {}
     for part in given.split(",") if given.strip() else []:
         field, equals, value = (piece.strip() for piece in part.partition("="))
@@ -269,10 +281,10 @@ def _parse(name: str, given: str) -> dict[str, str]:
 
 
 def parameters(spec: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that a spec `NAME:FIELD=VALUE,...` gives to fields, converted to their types (`fields`: name ->
-    type).
+    """Return the values that the text `spec`, `NAME:FIELD=VALUE,...`, gives to its fields, by field. `fields` has the
+    known fields with the types to convert to.
 
-    Raise ValueError for an unknown field, and a value of another type.
+    Raise ValueError for an unknown field or a value of another type.
     """
     name, _, given = spec.strip().partition(":")
     texts = _parse(name, given)

@@ -1,4 +1,4 @@
-"""Baselines that learn nothing, for comparison with a learner: a fixed and a random order."""
+"""Two baselines that learn nothing, for comparison with a learner: a fixed and a random order."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Array = npt.NDArray[np.float64]
 
 
 class OrderState(NamedTuple):
-    """The state of `FixedOrder` and `RandomOrder`."""
+    """The state of `FixedOrder` and `RandomOrder`: weights that stay 0, and a count of rounds."""
 
     w: Array
     """utility weights, always 0 (N,)"""
     t: int
-    """number of rounds"""
+    """number of rounds so far"""
 
 
 @declare(version=1, simulation_only="it learns nothing", partial=True)
 class FixedOrder(NamedTuple):
     """Fixed order: ours, for comparison, the candidates as they come. Interaction: coactive.
 
-    Shows the argmax for w = 0, where all candidates tie: with `Ranking` the candidates by their index, with
-    `WithBaseScore` the caller's order. It learns nothing.
+    Shows the argmax of w . phi(x, .) for weights w = 0, where all candidates tie: with `Ranking` as the `space` the
+    candidates by their index, with `WithBaseScore` the order by the caller's own score. It learns nothing.
     """
 
     n_features: int
@@ -47,7 +47,7 @@ class FixedOrder(NamedTuple):
         return OrderState(state.w, state.t + 1)
 
     def weights(self, state: OrderState) -> Array:
-        """Return the utility weights (N,), all 0."""
+        """Return the utility weights (N,) for N features, all 0."""
         return state.w
 
 
@@ -55,8 +55,8 @@ class FixedOrder(NamedTuple):
 class RandomOrder(NamedTuple):
     """Random order: ours, for comparison, a random object each time. Interaction: coactive.
 
-    Shows the argmax for one random feature in place of the candidates' own: with `Ranking` every order is equally
-    likely, with `Assignment` every assignment. It learns nothing.
+    Shows the argmax for one feature, drawn at random for each candidate, in place of the candidates' own: with
+    `Ranking` as the `space` every order is equally likely, with `Assignment` every assignment. It learns nothing.
     """
 
     n_features: int
@@ -74,5 +74,5 @@ class RandomOrder(NamedTuple):
         return OrderState(state.w, state.t + 1)
 
     def weights(self, state: OrderState) -> Array:
-        """Return the utility weights (N,), all 0."""
+        """Return the utility weights (N,) for N features, all 0."""
         return state.w

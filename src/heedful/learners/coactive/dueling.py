@@ -19,11 +19,12 @@ Array = npt.NDArray[np.float64]
 
 @kernel
 def team_draft(first: Ints, second: Ints, size: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Interleave two rankings by team draft (Radlinski, Kurup & Joachims, 2008): (the list, each entry's team).
+    """Interleave two rankings by team draft (Radlinski, Kurup & Joachims, 2008); return (the list, the team of each
+    entry).
 
-    The team with fewer entries drafts next; a coin decides where they have equally many. It drafts its best candidate
-    that is not in the list yet. Teams are 0 (first) and 1 (second). The list ends at `size` entries, or when both
-    teams have no candidate left.
+    `first` and `second` are candidate indices, best first; they are teams 0 and 1. The team with fewer entries in the
+    list drafts next; a coin, from `rng`, decides if both have equally many. It drafts its best candidate that is not in
+    the list yet. The list ends at `size` entries, or when neither team has a candidate left.
     """
     m = 0
     for j in first:
@@ -57,18 +58,18 @@ def team_draft(first: Ints, second: Ints, size: int, rng: np.random.Generator) -
 
 
 class Duel(NamedTuple):
-    """A proposal of `DuelingBandit`: two rankings interleaved into one list."""
+    """A proposal of `DuelingBandit`: two rankings interleaved into one list, with what `update` needs."""
 
     shown: Ints
-    """the interleaved list (n,)"""
+    """the interleaved list: candidate indices (n,)"""
     teams: Ints
-    """the ranking that each entry is from (n,): 0 for w, 1 for w + gamma u"""
+    """the ranking that each entry is from (n,): 0 for that of the weights w, 1 for that of w + gamma u"""
     u: Array
-    """the random direction (N,)"""
+    """the random direction u of length 1, (N,) for N features"""
 
 
 class DuelingState(NamedTuple):
-    """The state of `DuelingBandit`."""
+    """The state of `DuelingBandit`: the weights and a count of rounds."""
 
     w: Array
     """the utility weights (N,)"""
@@ -80,10 +81,11 @@ class DuelingState(NamedTuple):
 class DuelingBandit(NamedTuple):
     """Dueling bandit gradient descent: Yue & Joachims 2009, as [J15] section 6.2.6 runs it. Interaction: coactive.
 
-    Interleaves the rankings of w and of w' = w + gamma u, for a random direction u of length 1. The first k of the
-    feedback are the clicks; where w' gets more of them, w += delta u. With k = 1 it shows the best item of each, the
-    same twice where they agree; the item in the feedback wins, and both items are a tie. A list of one candidate
-    compares nothing. Starting from w = 0, only delta / gamma matters.
+    Interleaves the rankings of the weights w and of w' = w + gamma u, for a random direction u of length 1, by team
+    draft. The first k of the feedback are the clicked candidates, k being the positions that `space` counts; where w'
+    gets more of the clicks than w, w += delta u. With k = 1 it shows the best item of each, the same twice where they
+    agree; the item in the feedback wins, and both items are a tie. A list of one candidate compares nothing. Starting
+    from w = 0, only `delta` / `gamma` matters.
     """
 
     n_features: int
@@ -122,5 +124,5 @@ class DuelingBandit(NamedTuple):
         return DuelingState(state.w, state.t + 1)
 
     def weights(self, state: DuelingState) -> Array:
-        """Return the utility weights w (N,)."""
+        """Return the utility weights w (N,) for N features."""
         return state.w

@@ -3,8 +3,8 @@
 People click more at the top, so clicks taken at face value confirm the order shown. Where two neighbours are swapped
 with a known probability, the position bias cancels between them: FairPairs (Radlinski & Joachims 2006), which 3PR
 brought to coactive learning (Raman, Joachims, Shivaswamy & Schnabel 2013). Ours: a logistic step in place of the
-perceptron's; a click on only the upper one counts too; weights correct for swap probabilities other than one half;
-and the other pairs that the clicks imply count a little.
+perceptron's; a click on only the upper one of two neighbours counts too; weights correct for swap probabilities other
+than one half; and the other pairs that the clicks imply count a little.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ Bools = npt.NDArray[np.bool_]
 
 
 class PerturbedRanking(NamedTuple):
-    """A proposal: the order shown, the position where its pairs start, which pairs were swapped, and its probability.
+    """A proposal of `FairPairs`: an order in which pairs of neighbours may have been swapped at random.
 
-    Pair p has the positions start + 2p and start + 2p + 1, counted from 0. start = -1: nothing was swapped at random,
-    and feedback is a correction, at face value. `probability` is that of showing this order, given the model.
+    `shown` is the order after the swaps: candidate indices, best first. Pair p has the positions start + 2p and start +
+    2p + 1, counted from 0, and `swapped` says for each pair if it was swapped. `start` = -1 means that nothing was
+    swapped at random; feedback is then a correction, taken at face value. `probability` is that of showing this order,
+    given the learner's weights.
     """
 
     shown: Ints
@@ -39,12 +41,12 @@ class PerturbedRanking(NamedTuple):
 
 
 class FairPairsState(NamedTuple):
-    """The state of `FairPairs`."""
+    """The state of `FairPairs`: the weights and the sums that AdaGrad's step sizes need."""
 
     w: Array
     """the utility weights (N,)"""
     g: Array
-    """a buffer for the gradient (N,)"""
+    """a buffer for the gradient (N,), overwritten in every update"""
     total: Array
     """the sum of the squared gradients (N,)"""
     t: int
@@ -56,10 +58,11 @@ class FairPairs(NamedTuple):
     """Fair pairs: ours, after 3PR (Raman et al., ICML 2013), with logistic steps. Interaction: coactive.
 
     Shows its order with neighbours swapped: a coin decides whether pairs start at the first or at the second position,
-    and each pair is swapped with probability `swap`, down to position 2k. No order is less probable than swap^k / 2.
-    The first k of the feedback are the clicked candidates; they may be fewer or none. Where one of a pair is clicked
-    and the other is not, it beats the other with weight .5 / P(the pair was shown in this order). This is fair where
-    clicks depend on relevance and position (position bias, cascade): equally relevant neighbours win equally often.
+    and each pair is swapped with probability `swap`, down to position 2k, k being the positions that `space` counts. No
+    order is less probable than swap^k / 2. The first k of the feedback are the clicked candidates; they may be fewer or
+    none. Where one of a pair is clicked and the other is not, it beats the other with weight .5 / P(the pair was shown
+    in this order). This is fair where clicks depend on relevance and position (position bias, cascade): equally
+    relevant neighbours win equally often.
 
     That is unbiased, but compares neighbours only. The pairs that clicks imply at face value
     (`Ranking.add_pair_gradient`) are added with weight `implied`: they compare more candidates and learn faster, but
@@ -67,9 +70,10 @@ class FairPairs(NamedTuple):
     `PairwiseLogistic`. Swaps have a cost: the shown order is worse than the learned one (bench/clicks.py; swap = 0.5,
     as in 3PR, costs most and learns best).
 
-    Each update is one step up the gradient of the weighted sum of log sigma(w . (x_a - x_b)), as in
-    `PairwiseLogistic`. Where a proposal has start = -1 (a caller may set it), the feedback is an explicit correction.
-    Where one item is shown (k = 1), there is nothing to swap.
+    Each update is one AdaGrad step with the learning rate `rate` up the gradient of the weighted sum of log sigma(w .
+    (x_a - x_b)), over the pairs in which candidate a, with features x_a, beats b; sigma is the logistic function. Where
+    a proposal has start = -1 (a caller may set it), the feedback is an explicit correction. Where one item is shown (k
+    = 1), there is nothing to swap.
     """
 
     n_features: int
@@ -107,18 +111,20 @@ class FairPairs(NamedTuple):
         return self.step(state, state.g)
 
     def direction(self, state: FairPairsState, x: Floats, y: PerturbedRanking, feedback: Ints) -> Array:
-        """Return the gradient at the weights of `state`, (N,)."""
+        """Return the gradient (N,), at the weights of `state`, that `update` would take a step along after `feedback`
+        (clicked or preferred candidates) on the proposal `y` for the candidates `x` (m x N)."""
         D = np.zeros(self.n_features)
         self.gradient(D, state.w, x, y, feedback)
         return D
 
     def step(self, state: FairPairsState, D: Array) -> FairPairsState:
-        """Return the state after an AdaGrad step along D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an AdaGrad step along the gradient `D` (N,). It overwrites the arrays of `state`."""
         adagrad_step(state.w, state.total, D, self.rate)
         return FairPairsState(state.w, state.g, state.total, state.t + 1)
 
     def gradient(self, out: Array, w: Array, x: Floats, y: PerturbedRanking, feedback: Ints) -> None:
-        """Write into `out` the gradient at w of the log-likelihood of the feedback on y, (N,)."""
+        """Write into `out` (N,) the gradient in the weights `w` (N,) of the weighted log-likelihood of `feedback`
+        (clicked or preferred candidates) on the proposal `y` for the candidates `x` (m x N)."""
         out[:] = 0.0
         self.space.add_pair_gradient(out, w, x, feedback, y.shown)
         if y.start >= 0:
@@ -130,27 +136,29 @@ class FairPairs(NamedTuple):
             self.space.add_pairs(out, w, x, better, worse, weights)
 
     def weights(self, state: FairPairsState) -> Array:
-        """Return the utility weights w (N,)."""
+        """Return the utility weights w (N,) for N features."""
         return state.w
 
     def plain(self, shown: Ints) -> PerturbedRanking:
-        """Return a proposal without random swaps: feedback on it is an explicit correction."""
+        """Return the proposal that shows the order `shown` (candidate indices) without random swaps: feedback on it
+        counts as an explicit correction."""
         return PerturbedRanking(shown, -1, np.zeros(0, np.bool_), 1.0)
 
     def truncate(self, y: PerturbedRanking, size: int) -> PerturbedRanking:
-        """Return the first `size` entries of a proposal, which the person saw, with the pairs that lie completely in
-        them."""
+        """Return the proposal `y` cut to its first `size` entries, which the person saw, with only the pairs that lie
+        completely in them."""
         pairs = min(y.swapped.size, max(size - max(y.start, 0), 0) // 2)
         return PerturbedRanking(y.shown[:size], y.start, y.swapped[:pairs], y.probability)
 
     def depth(self, m: int) -> int:
-        """Return how many of m candidates may be swapped: those at the first 2k positions."""
+        """Return how many positions from the top are in reach of swaps when there are `m` candidates: at most 2k, k
+        being the positions that the space counts."""
         most: int = 2 * self.space.positions()
         return min(m, most)
 
     def chance(self, order: Ints, shown: Ints) -> float:
-        """Return the probability that the first positions show `shown`, where the learner's own order is `order`
-        (m,)."""
+        """Return the probability that random swaps of the learner's own order `order` (m,) make a list that begins with
+        `shown`; both are candidate indices, best first."""
         depth, size = self.depth(order.size), shown.size
         learned, seen = order[: max(size, depth)].tolist(), shown.tolist()  # lists are faster here
         if self.swap == 0.0 or depth < 2:
@@ -168,7 +176,7 @@ class FairPairs(NamedTuple):
         return total
 
     def order(self, y: PerturbedRanking) -> Ints:
-        """Return the learner's own order (m,) of a proposal, without its swaps."""
+        """Return the learner's own order (m,), best first, of the proposal `y`: its swaps undone."""
         order = y.shown.copy()
         swap_pairs(order, y.start, y.swapped)
         return order
@@ -183,7 +191,8 @@ def _swap_pairs_loop(order: Ints, start: int, swapped: Bools) -> None:
 
 @primitive(_swap_pairs_loop)
 def swap_pairs(order: Ints, start: int, swapped: Bools) -> None:
-    """Swap the neighbours at start + 2p and start + 2p + 1 of `order` in place, wherever swapped_p."""
+    """Swap the neighbours at positions start + 2p and start + 2p + 1 of `order` in place, for every pair p with
+    swapped[p] True."""
     for p, other in enumerate(swapped.tolist()):
         if other:
             i = start + 2 * p
@@ -205,7 +214,12 @@ def _fair_pairs_loop(shown: Ints, start: int, swapped: Bools, clicked: Bools, sw
 
 @primitive(_fair_pairs_loop)
 def fair_pairs(shown: Ints, start: int, swapped: Bools, clicked: Bools, swap: float) -> tuple[Ints, Ints, Array]:
-    """Return the winners, losers and weights (p,) of the pairs with exactly one click; clicked (m,)."""
+    """Return (winners, losers, weights), one of each for every pair of neighbours with exactly one click.
+
+    The pairs are those of the order `shown` (candidate indices) from position `start` on; `swapped` says which of them
+    were swapped, each with probability `swap`, and `clicked` (m,) which candidates were clicked. The weight is .5 /
+    P(the pair was shown in this order).
+    """
     order, hit = shown.tolist(), clicked.tolist()
     better, worse, weights = [], [], []
     for p, other in enumerate(swapped.tolist()):
@@ -229,7 +243,8 @@ def _swap_probability_loop(swapped: Bools, start: int, depth: int, swap: float) 
 
 @primitive(_swap_probability_loop)
 def swap_probability(swapped: Bools, start: int, depth: int, swap: float) -> float:
-    """Return the probability of the order that these swaps among the first `depth` positions make.
+    """Return the probability of showing an order whose pairs from position `start` on were swapped as `swapped` says,
+    each with probability `swap`, within the first `depth` positions.
 
     Pairs from the other start cannot make this order, unless nothing was swapped: then both starts show it.
     """

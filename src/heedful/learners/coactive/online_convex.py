@@ -1,8 +1,9 @@
 """Turn a rule of online convex optimisation into a coactive learner, for any space ([J15] Algorithm 3).
 
 A rule is a NamedTuple of hyperparameters with two methods: `init(n)` gives the first state, a NamedTuple with the
-weights in a field `w` (n,), and `step(state, D)` the state after a round whose feedback changed phi by D (n,). It may
-overwrite the arrays of the state. It is compiled where numba can compile it.
+weights in a field `w` (n,), and `step(state, D)` the state after a round in which the feedback object has features that
+differ by D (n,) from those of the object shown. It may overwrite the arrays of the state. It is compiled where numba
+can compile it.
 
 >>> Session(OnlineConvex(n_features=4, space=Ranking(5), rule=AdaGrad(rate=0.5)))
 """
@@ -23,7 +24,7 @@ from heedful.spaces.ranking import difference
 
 Array = npt.NDArray[np.float64]
 RuleState: TypeAlias = Any
-"""The state of an OnlineConvex learner: the state of its rule, a NamedTuple with the weights in a field `w` (n,)."""
+"""the state of an OnlineConvex learner, which is that of its rule: a NamedTuple with the weights in a field `w` (n,)"""
 
 
 class Rule(Protocol[S]):
@@ -33,25 +34,29 @@ class Rule(Protocol[S]):
     """
 
     def init(self, n: int, /) -> S:
-        """Return the state before the first round, for n weights. Raise ValueError if a hyperparameter makes no
-        sense."""
+        """Return the state before the first round, for `n` weights. Raise ValueError if a hyperparameter is not
+        valid."""
 
     def step(self, state: S, D: Array, /) -> S:
-        """Return the state after a round whose feedback changed phi by D (n,). It may overwrite the arrays of
-        `state`."""
+        """Return the state after a round whose feedback object has the features of the object shown plus `D` (n,). It
+        may overwrite the arrays of `state`."""
 
 
 class AdaGradState(NamedTuple):
-    """The state of `AdaGrad`."""
+    """The state of `AdaGrad`: the weights and the sums that its step sizes need."""
 
     w: Array
     """the weights (n,)"""
     total: Array
-    """the sum of D^2 over the rounds (n,)"""
+    """the sum of D^2 over the rounds so far, for the update directions D (n,)"""
 
 
 class AdaGrad(NamedTuple):
-    """Diagonal AdaGrad (Duchi, Hazan & Singer, 2011) on the linear loss: w_i += rate D_i / sqrt(sum of D_i^2)."""
+    """Diagonal AdaGrad (Duchi, Hazan & Singer, 2011) on the linear loss -w . D, with update directions D (n,).
+
+    In every round w_i += rate D_i / sqrt(sum of D_i^2 over the rounds so far), for each of the n weights; `rate` is the
+    step size.
+    """
 
     rate: float = 1.0
 
@@ -60,7 +65,7 @@ class AdaGrad(NamedTuple):
         return AdaGradState(np.zeros(n), np.zeros(n))
 
     def step(self, state: AdaGradState, D: Array) -> AdaGradState:
-        """Return the state after an AdaGrad step along D (n,). It overwrites the arrays of `state`."""
+        """Return the state after an AdaGrad step along `D` (n,). It overwrites the arrays of `state`."""
         state.total[:] += D * D
         state.w[:] += self.rate * D / np.sqrt(state.total + 1e-20)  # where the total is 0, D is 0 too
         return state
@@ -70,9 +75,10 @@ class AdaGrad(NamedTuple):
 class OnlineConvex(NamedTuple):
     """Online convex optimisation: [J15] Algorithm 3, with a rule of your own. Interaction: coactive.
 
-    Shows the argmax of w . phi(x, .), and gives D = phi(x, ybar) - phi(x, y), the gradient of w . D, to the rule. Where
-    the rule's regret on the losses -w . D_t against every fixed w* of a class is at most B_T,
-    REG_T <= mean xi / alpha + B_T / (alpha T) for w* of that class, since w_t . D_t <= 0.
+    Shows the argmax y of w . phi(x, .) over `space`, and gives D = phi(x, ybar) - phi(x, y), the gradient of w . D for
+    the feedback object ybar, to `rule`. Where the rule's regret on the losses -w . D_t against every fixed w* of a
+    class is at most B_T after T rounds, the average regret is REG_T <= mean xi / alpha + B_T / (alpha T) for w* of that
+    class, since w_t . D_t <= 0; the feedback is alpha-informative with slacks xi.
     """
 
     n_features: int
@@ -81,7 +87,7 @@ class OnlineConvex(NamedTuple):
 
     @property
     def must_interpret(self) -> bool:
-        """Whether the rule cannot be compiled, by its own property of this name."""
+        """True if the rule says, by an attribute of this name, that numba cannot compile it."""
         return bool(getattr(self.rule, "must_interpret", False))
 
     def init(self, rng: np.random.Generator) -> RuleState:
@@ -101,17 +107,18 @@ class OnlineConvex(NamedTuple):
         return self.rule.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RuleState, D: Array) -> RuleState:
-        """Return the state after an update in direction D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after the rule's update in direction `D` (N,). It may overwrite the arrays of `state`."""
         return self.rule.step(state, D)
 
     def weights(self, state: RuleState) -> Array:
-        """Return the utility weights w (N,)."""
+        """Return the utility weights w (N,) for N features."""
         w: Array = state.w
         return w
 
 
 def is_rule(cls: object) -> bool:
-    """Return whether a class is a rule for `OnlineConvex`: a NamedTuple with `init` and `step` but no `propose`."""
+    """Return True if `cls` is the class of a rule for `OnlineConvex`: a NamedTuple with `init` and `step` but no
+    `propose`."""
     named = isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
     return (
         named and all(callable(getattr(cls, name, None)) for name in ("init", "step")) and not hasattr(cls, "propose")

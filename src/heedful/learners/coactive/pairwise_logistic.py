@@ -1,7 +1,8 @@
 """Coactive learning with the logistic loss of all pairs that a correction implies: ours, not from the papers.
 
-The papers' learners use one difference D a round and learn only where the person disagreed; under noise their regret
-does not fall below a floor. The same feedback also says that each chosen candidate beats each that was passed over.
+The papers' learners use one difference of features D a round and learn only where the person disagreed; under noise
+their regret does not fall below a floor. The same feedback also says that each chosen candidate beats each candidate
+above it that was not chosen.
 """
 
 from __future__ import annotations
@@ -30,18 +31,19 @@ def _adagrad_loop(w: Array, total: Array, g: Array, rate: float) -> None:
 
 @primitive(_adagrad_loop)
 def adagrad_step(w: Array, total: Array, g: Array, rate: float) -> None:
-    """Make one AdaGrad step in place: total += g^2; w += rate g / sqrt(total), all (N,)."""
+    """Make one AdaGrad step up the gradient `g` in place, with step size `rate`: total += g^2; w += rate g /
+    sqrt(total). The weights `w`, the sum of squared gradients `total` and g are (N,)."""
     total += g * g
     w += rate * g / np.sqrt(total + _TINY)
 
 
 class PairwiseLogisticState(NamedTuple):
-    """The state of `PairwiseLogistic`."""
+    """The state of `PairwiseLogistic`: the weights and the sums that AdaGrad's step sizes need."""
 
     w: Array
     """the utility weights (N,)"""
     g: Array
-    """a buffer for the gradient (N,)"""
+    """a buffer for the gradient (N,), overwritten in every update"""
     total: Array
     """the sum of the squared gradients (N,)"""
     t: int
@@ -52,8 +54,10 @@ class PairwiseLogisticState(NamedTuple):
 class PairwiseLogistic(NamedTuple):
     """Pairwise logistic: ours, all implied pairs with AdaGrad steps. Interaction: coactive.
 
-    Each round is one step up the gradient of sum log sigma(w . (x_a - x_b)) over the pairs "a before b" that the
-    correction implies (`Ranking.add_pair_gradient`), at `rate` / sqrt(the sum of squared gradients) a coordinate.
+    Shows the argmax of w . phi(x, .) over `space`. Each round is one step up the gradient of sum log sigma(w . (x_a -
+    x_b)) over the pairs "candidate a is better than b" that the correction implies (`Ranking.add_pair_gradient`), with
+    features x_a and x_b and the logistic function sigma. The step size of each weight is `rate` / sqrt(the sum of its
+    squared gradients).
     """
 
     n_features: int
@@ -76,16 +80,17 @@ class PairwiseLogistic(NamedTuple):
         return self.step(state, state.g)
 
     def direction(self, state: PairwiseLogisticState, x: Floats, y: Ints, feedback: Ints) -> Array:
-        """Return the gradient at the weights of `state`, (N,)."""
+        """Return the gradient (N,), at the weights of `state`, that `update` would take a step along after `feedback`,
+        a better object than the proposal `y`, in the context `x`."""
         D = np.zeros(self.n_features)
         self.space.add_pair_gradient(D, state.w, x, feedback, y)
         return D
 
     def step(self, state: PairwiseLogisticState, D: Array) -> PairwiseLogisticState:
-        """Return the state after an AdaGrad step along D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an AdaGrad step along the gradient `D` (N,). It overwrites the arrays of `state`."""
         adagrad_step(state.w, state.total, D, self.rate)
         return PairwiseLogisticState(state.w, state.g, state.total, state.t + 1)
 
     def weights(self, state: PairwiseLogisticState) -> Array:
-        """Return the utility weights w (N,)."""
+        """Return the utility weights w (N,) for N features."""
         return state.w

@@ -1,8 +1,8 @@
 """The coactive learners of [J15] Algorithms 1 to 5: show an object, get a better one, update the weights towards it.
 
-Every round gives D = phi(x, ybar) - phi(x, y); y is the argmax of w . phi(x, .), so w . D <= 0. The space of
-objects and the update rule are independent choices (Algorithm 3): `step` is the rule, a function of D alone, and
-`update` makes the step for D in place.
+In every round the learner shows y, the argmax of w . phi(x, .), and gets ybar; D = phi(x, ybar) - phi(x, y) is the
+update direction, so w . D <= 0. The space of objects and the update rule are independent choices (Algorithm 3): `step`
+is the rule, a function of D alone, and `update` makes the step for D in place.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Array = npt.NDArray[np.float64]
 
 
 class PerceptronState(NamedTuple):
-    """The state of `PreferencePerceptron`."""
+    """The state of `PreferencePerceptron`: the weights and the updates of the unfinished batch."""
 
     w: Array
     """the utility weights (N,)"""
     pending: Array
-    """the sum of the D's of the unfinished batch (N,)"""
+    """the sum of the update directions D of the unfinished batch (N,)"""
     t: int
     """number of rounds learned from"""
 
@@ -36,11 +36,13 @@ class PerceptronState(NamedTuple):
 class PreferencePerceptron(NamedTuple):
     """Preference perceptron: [J15] Algorithms 1 and 2. Interaction: coactive.
 
-    w += D after every round, w_1 = 0. With `batch` = k the k D's of a batch are applied together after its last
-    round (summed from s+1; from s, as Algorithm 2 prints it, a round would count twice), and those of an
-    unfinished batch not at all.
+    Shows the argmax y of w . phi(x, .) over `space`, and w += D after every round, from w = 0, for D = phi(x, ybar) -
+    phi(x, y) and the feedback object ybar. With `batch` = k the k D's of a batch are applied together after its last
+    round (summed from s+1; from s, as Algorithm 2 prints it, a round would count twice), and those of an unfinished
+    batch not at all.
 
-    Theorem 1, Lemma 4: REG_T <= mean xi / alpha + 2 R |w*| sqrt(k/T) / alpha.
+    Theorem 1, Lemma 4: after T rounds of alpha-informative feedback with slacks xi the average regret is REG_T <= mean
+    xi / alpha + 2 R |w*| sqrt(k/T) / alpha, for true weights w* and |phi| <= R.
     """
 
     n_features: int
@@ -61,13 +63,14 @@ class PreferencePerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: PerceptronState, D: Array) -> PerceptronState:
-        """Return the state after an update in direction D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an update in direction `D` (N,). It overwrites the arrays of `state`."""
         into = state.w if self.batch == 1 else state.pending
         into += D
         return self.finish_round(state)
 
     def finish_round(self, state: PerceptronState) -> PerceptronState:
-        """Return the state after its D was added: counts the round, and applies the batch where it is complete."""
+        """Return the state after the update direction of a round was added: count the round, and add the batch to the
+        weights where it is complete."""
         t = state.t + 1
         if self.batch > 1 and t % self.batch == 0:
             state.w[:] += state.pending
@@ -75,12 +78,15 @@ class PreferencePerceptron(NamedTuple):
         return PerceptronState(state.w, state.pending, t)
 
     def weights(self, state: PerceptronState) -> Array:
-        """Return the utility weights w (N,)."""
+        """Return the utility weights w (N,) for N features."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """Return the bound of Theorem 1 and Lemma 4 on REG after t rounds (n,) of strictly alpha-informative feedback,
-        (n,)."""
+        """Return the bound of Theorem 1 and Lemma 4 on the average regret after `t` rounds (n,), as an array (n,).
+
+        It holds for strictly alpha-informative feedback under true weights `w_star` (N,) and |phi(x, y)| <= `R`; `S`,
+        the bound on the largest entry of phi, is not used.
+        """
         return 2.0 * R * float(np.linalg.norm(w_star)) * np.sqrt(self.batch / t) / alpha
 
 
@@ -99,7 +105,8 @@ def _signed_weights_loop(theta: Array, w: Array) -> None:
 
 @primitive(_signed_weights_loop)
 def signed_weights(theta: Array, w: Array) -> None:
-    """Write into w: w_i = (e^theta_i - e^-theta_i) / sum_j (e^theta_j + e^-theta_j), theta and w (N,).
+    """Write into `w` the weights w_i = (e^theta_i - e^-theta_i) / sum_j (e^theta_j + e^-theta_j); `theta` and `w` are
+    (N,).
 
     exp is that of libm, for one number at a time: numpy's rounds differently on different processors.
     """
@@ -123,18 +130,20 @@ def _simplex_weights_loop(theta: Array, w: Array) -> None:
 
 @primitive(_simplex_weights_loop)
 def simplex_weights(theta: Array, w: Array) -> None:
-    """Write into w: w_i = e^theta_i / sum_j e^theta_j (softmax), theta and w (N,); exp as in `signed_weights`."""
+    """Write into `w` the softmax w_i = e^theta_i / sum_j e^theta_j; `theta` and `w` are (N,). exp is libm's, as in
+    `signed_weights`."""
     each = np.array([math.exp(v) for v in (theta - theta.max()).tolist()])
     w[:] = each / np.add.accumulate(each)[-1]
 
 
 class ExponentiatedState(NamedTuple):
-    """The state of `ExponentiatedPerceptron`."""
+    """The state of `ExponentiatedPerceptron`: the sum of scaled update directions, and the weights that follow from
+    it."""
 
     theta: Array
-    """the sum of eta_t D_t (N,)"""
+    """the sum of eta_t D_t over the rounds t, learning rate times update direction (N,)"""
     w: Array
-    """the utility weights that follow from theta (N,)"""
+    """the utility weights that follow from `theta` (N,)"""
     t: int
     """number of rounds learned from"""
 
@@ -143,13 +152,16 @@ class ExponentiatedState(NamedTuple):
 class ExponentiatedPerceptron(NamedTuple):
     """Exponentiated preference perceptron: [J15] Algorithm 4, signed by Eq. 22 and 23. Interaction: coactive.
 
-    w_i *= exp(eta D_i), then normalised to sum 1, over doubled features phi_e = (phi, -phi) (Eq. 22 prints min
-    where it must be max). The weight of phi_i is e^theta_i / Z and that of -phi_i is e^-theta_i / Z for
-    theta = sum eta_t D_t, so theta (N) is all there is to keep. `bound` is S, an upper bound of |phi|_inf. With a
-    `horizon` T, eta = 1 / (2 S sqrt T); without one (0), the experiments' eta_t = 1 / (2 S sqrt t), which has no
-    guarantee. Not `signed`: Algorithm 4 as printed, w_i = e^theta_i / Z from 1 / N on, for w* >= 0.
+    Shows the argmax y of w . phi(x, .) over `space`; for the feedback object ybar and D = phi(x, ybar) - phi(x, y), w_i
+    *= exp(eta D_i), then normalised to sum 1, over doubled features phi_e = (phi, -phi) (Eq. 22 prints min where it
+    must be max). The weight of phi_i is e^theta_i / Z and that of -phi_i is e^-theta_i / Z for theta = sum eta_t D_t
+    over the rounds t and the normaliser Z, so theta (N,) is all there is to keep for N features. `bound` is S, an upper
+    bound of the largest entry |phi|_inf. With a `horizon` of T rounds, eta = 1 / (2 S sqrt T); without one (0), the
+    experiments' eta_t = 1 / (2 S sqrt t), which has no guarantee. If `signed` is False: Algorithm 4 as printed, w_i =
+    e^theta_i / Z from 1 / N on, for true weights w* >= 0.
 
-    Theorem 5, |w*|_1 = 1, fixed eta: REG_T <= mean xi / alpha + (2 ln N + 1) S / (alpha sqrt T), N doubled if signed.
+    Theorem 5, |w*|_1 = 1, fixed eta: REG_T <= mean xi / alpha + (2 ln N + 1) S / (alpha sqrt T), N doubled if signed,
+    for the average regret REG_T under alpha-informative feedback with slacks xi.
     """
 
     n_features: int
@@ -160,7 +172,7 @@ class ExponentiatedPerceptron(NamedTuple):
 
     @property
     def simulation_only(self) -> str | None:
-        """Why the learner is for simulations only, in words, where it is not signed; None if it is."""
+        """Why the learner is for simulations only, in words, if it is not `signed`; None if it is."""
         return None if self.signed else "every feature has the weight 1 / N before the first lesson"
 
     def init(self, rng: np.random.Generator) -> ExponentiatedState:
@@ -180,20 +192,21 @@ class ExponentiatedPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: ExponentiatedState, D: Array) -> ExponentiatedState:
-        """Return the state after an update in direction D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an update in direction `D` (N,). It overwrites the arrays of `state`."""
         state.theta[:] += self.rate(state.t + 1) * D
         return self.finish_round(state)
 
     def dimension(self) -> int:
-        """Return the N of Theorem 5: the number of weights, doubled where they are signed."""
+        """Return the N of Theorem 5: the number of features, doubled if the weights are signed."""
         return 2 * self.n_features if self.signed else self.n_features
 
     def rate(self, t: int) -> float:
-        """Return the learning rate eta_t of round t = 1, 2, ..."""
+        """Return the learning rate eta_t of round `t` = 1, 2, ..."""
         return 1.0 / (2.0 * self.bound * math.sqrt(float(self.horizon if self.horizon > 0 else t)))
 
     def finish_round(self, state: ExponentiatedState) -> ExponentiatedState:
-        """Return the state after its eta D was added: counts the round, and computes the weights for theta."""
+        """Return the state after the scaled update direction of a round was added to theta: count the round, and
+        compute the weights anew."""
         if self.signed:
             signed_weights(state.theta, state.w)
         else:
@@ -201,15 +214,16 @@ class ExponentiatedPerceptron(NamedTuple):
         return ExponentiatedState(state.theta, state.w, state.t + 1)
 
     def weights(self, state: ExponentiatedState) -> Array:
-        """Return the utility weights w (N,)."""
+        """Return the utility weights w (N,) for N features."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """Return the regret bound of Theorem 5 after t rounds (n,) of strictly alpha-informative feedback, (n,).
+        """Return the bound of Theorem 5 on the average regret after `t` rounds (n,), as an array (n,).
 
-        Its proof gives |w*|_1 (2 S sqrt(T) ln N + S t / sqrt(T)) / (alpha t) at every t for a horizon T and `bound` =
-        S. NaN if it does not hold: with the variable rate, where `bound` is less than |phi|_inf, or where w* has a
-        negative weight and the learner's weights are not signed.
+        It holds for strictly alpha-informative feedback under true weights `w_star` (N,) and |phi|_inf <= `S`; `R` is
+        not used. The proof gives |w*|_1 (2 S sqrt(T) ln N + S t / sqrt(T)) / (alpha t) at every t for a horizon T, with
+        the learner's `bound` as S. NaN if it does not hold: without a horizon, where `bound` is less than `S`, or where
+        w* has a negative weight and the learner's weights are not signed.
         """
         if self.horizon == 0 or self.bound < S or not (self.signed or bool((w_star >= 0.0).all())):
             return np.full(t.shape, np.nan)
@@ -219,7 +233,7 @@ class ExponentiatedPerceptron(NamedTuple):
 
 
 class ConvexState(NamedTuple):
-    """The state of `ConvexPerceptron`."""
+    """The state of `ConvexPerceptron`: the weights and a count of rounds."""
 
     w: Array
     """the utility weights (N,)"""
@@ -231,11 +245,12 @@ class ConvexState(NamedTuple):
 class ConvexPerceptron(NamedTuple):
     """Convex preference perceptron: [J15] Algorithm 5. Interaction: coactive.
 
-    w = the point of the ball |w| <= radius nearest to w + D / sqrt t. (The factor G in the step of [C12]
+    Shows the argmax y of w . phi(x, .) over `space`. After round t, w = the point of the ball |w| <= `radius` nearest
+    to w + D / sqrt t, for D = phi(x, ybar) - phi(x, y) and the feedback object ybar. (The factor G in the step of [C12]
     contradicts its own bound; [J15] has none.)
 
     Theorem 6 for the linear loss, G = 1: REG_T <= 2 mean xi+ / alpha + (D2/(2 sqrt T) + D2/T + 4 R^2/sqrt T) / alpha,
-    D2 = (2 radius)^2, for |w*| <= radius.
+    D2 = (2 radius)^2, for true weights |w*| <= radius, |phi| <= R, and alpha-informative feedback with slacks xi.
     """
 
     n_features: int
@@ -256,24 +271,29 @@ class ConvexPerceptron(NamedTuple):
         return self.finish_round(state)
 
     def step(self, state: ConvexState, D: Array) -> ConvexState:
-        """Return the state after an update in direction D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an update in direction `D` (N,). It overwrites the arrays of `state`."""
         state.w[:] += 1.0 / math.sqrt(float(state.t + 1)) * D
         return self.finish_round(state)
 
     def finish_round(self, state: ConvexState) -> ConvexState:
-        """Return the state after its D / sqrt t was added: counts the round, and projects w into the ball."""
+        """Return the state after the scaled update direction of a round was added: count the round, and project the
+        weights onto the ball."""
         norm = math.sqrt(squared_norm(state.w))
         if norm > self.radius:
             state.w[:] *= self.radius / norm
         return ConvexState(state.w, state.t + 1)
 
     def weights(self, state: ConvexState) -> Array:
-        """Return the utility weights w (N,)."""
+        """Return the utility weights w (N,) for N features."""
         return state.w
 
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
-        """Return the regret bound of Theorem 6 for the linear loss after t rounds (n,) of strictly alpha-informative
-        feedback, (n,); NaN for w* outside the ball."""
+        """Return the bound of Theorem 6, for the linear loss, on the average regret after `t` rounds (n,), as an array
+        (n,).
+
+        It holds for strictly alpha-informative feedback under true weights `w_star` (N,) and |phi(x, y)| <= `R`; `S`,
+        the bound on the largest entry of phi, is not used. NaN if w* lies outside the ball.
+        """
         if np.linalg.norm(w_star) > self.radius:
             return np.full(t.shape, np.nan)
         d2, root = (2.0 * self.radius) ** 2, np.sqrt(t)

@@ -22,7 +22,7 @@ Array = npt.NDArray[np.float64]
 
 
 class PerturbedState(NamedTuple):
-    """The state of `PerturbedPerceptron`."""
+    """The state of `PerturbedPerceptron`: the weights and a count of rounds."""
 
     w: Array
     """the utility weights (N,)"""
@@ -40,9 +40,9 @@ class PerturbedPerceptron(NamedTuple):
     click the lower one too rarely; but with swap = 1/2 each of two equally relevant neighbours is the lower one equally
     often, so on average they do not change w, and the more relevant of two neighbours moves w towards itself.
 
-    The order is perturbed down to position 2k, as in `FairPairs`. The first k of the feedback are the clicked
-    candidates; they may be fewer or none. Where a proposal has start = -1 (a caller may set it), the feedback is a
-    correction: it goes on top, and the rest follows as shown.
+    The order is perturbed down to position 2k, k being the positions that `space` counts, as in `FairPairs`. The first
+    k of the feedback are the clicked candidates; they may be fewer or none. Where a proposal has start = -1 (a caller
+    may set it), the feedback is a correction: it goes on top, and the rest follows as shown.
     """
 
     n_features: int
@@ -56,7 +56,7 @@ class PerturbedPerceptron(NamedTuple):
         return PerturbedState(np.zeros(self.n_features), 0)
 
     def pairs(self) -> FairPairs:
-        """Return the learner that shows orders with the same swaps."""
+        """Return the `FairPairs` learner that makes the same random swaps, for its methods that do not learn."""
         return FairPairs(self.n_features, self.space, 0.1, self.swap, 0.0)
 
     def propose(self, state: PerturbedState, x: Floats, rng: np.random.Generator) -> PerturbedRanking:
@@ -67,7 +67,12 @@ class PerturbedPerceptron(NamedTuple):
         return PerturbedState(state.w, state.t + 1)
 
     def correction(self, x: Floats, y: PerturbedRanking, feedback: Ints) -> Ints:
-        """Return ybar: the shown order, where the two of a pair change places if only the lower one was clicked."""
+        """Return the order ybar that `feedback` (clicked or preferred candidates) stands for: the order shown by `y`,
+        where the two of a pair change places if only the lower one was clicked.
+
+        If y has no random swaps, it is the feedback, then the rest as shown. Entries are rows of the candidates `x` (m
+        x N).
+        """
         clicked = np.zeros(x.shape[0], np.bool_)
         if y.start < 0:
             out = np.empty(feedback.size + y.shown.size, np.int64)
@@ -90,32 +95,34 @@ class PerturbedPerceptron(NamedTuple):
         return out
 
     def direction(self, state: PerturbedState, x: Floats, y: PerturbedRanking, feedback: Ints) -> Array:
-        """Return D = phi(x, ybar) - phi(x, y), (N,)."""
+        """Return D = phi(x, ybar) - phi(x, y) (N,), the direction of the update after `feedback` (clicked or preferred
+        candidates) on the proposal `y`; ybar is its `correction`. `state` is not used."""
         return difference(self.space, self.n_features, x, self.correction(x, y, feedback), y.shown)
 
     def step(self, state: PerturbedState, D: Array) -> PerturbedState:
-        """Return the state after an update in direction D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an update in direction `D` (N,). It overwrites the arrays of `state`."""
         state.w[:] += D
         return PerturbedState(state.w, state.t + 1)
 
     def weights(self, state: PerturbedState) -> Array:
-        """Return the utility weights w (N,)."""
+        """Return the utility weights w (N,) for N features."""
         return state.w
 
     def plain(self, shown: Ints) -> PerturbedRanking:
-        """Return a proposal without random swaps: feedback on it is an explicit correction."""
+        """Return the proposal that shows the order `shown` (candidate indices) without random swaps: feedback on it
+        counts as an explicit correction."""
         return self.pairs().plain(shown)
 
     def truncate(self, y: PerturbedRanking, size: int) -> PerturbedRanking:
-        """Return the first `size` entries of a proposal, which the person saw, with the pairs that lie completely in
-        them."""
+        """Return the proposal `y` cut to its first `size` entries, which the person saw, with only the pairs that lie
+        completely in them."""
         return self.pairs().truncate(y, size)
 
     def chance(self, order: Ints, shown: Ints) -> float:
-        """Return the probability that the first positions show `shown`, where the learner's own order is `order`
-        (m,)."""
+        """Return the probability that random swaps of the learner's own order `order` (m,) make a list that begins with
+        `shown`; both are candidate indices, best first."""
         return self.pairs().chance(order, shown)
 
     def order(self, y: PerturbedRanking) -> Ints:
-        """Return the learner's own order (m,) of a proposal, without its swaps."""
+        """Return the learner's own order (m,), best first, of the proposal `y`: its swaps undone."""
         return self.pairs().order(y)

@@ -24,10 +24,10 @@ FEW = 50
 PASSES, EXACT = 10_000, 1e-6
 """When training stops: the number of liblinear's passes over the pairs, and its tolerance."""
 TRIAL = 1_000, 1e-4
-"""When training stops in cross-validation: scikit-learn's defaults, since it only counts held-out pairs."""
+"""Passes and tolerance in cross-validation: scikit-learn's defaults, since it only counts pairs in the right order."""
 FOLDS = 5
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
-"""The values of C that cross-validation tries; the papers give only 100."""
+"""the values of C, the weight of the loss against |w|^2/2, that cross-validation tries; the papers give only 100"""
 
 
 _TURN = threading.Lock()
@@ -35,16 +35,16 @@ _TURN = threading.Lock()
 
 
 class RankingSVMState(NamedTuple):
-    """The state of `RankingSVM`."""
+    """The state of `RankingSVM`: the weights, the training data, and when it was last trained."""
 
     w: Array
     """the utility weights (N,)"""
     pairs: Array
-    """the latest difference vectors D, capacity x N"""
+    """the latest difference vectors D, capacity x N, overwritten in turn once all rows are used"""
     n: int
     """the number of difference vectors so far"""
     trained: int
-    """the number of them at the last training"""
+    """the value of `n` at the last training; 0 before the first one"""
     C: float
     """the C of the last training"""
     t: int
@@ -59,14 +59,15 @@ class RankingSVMState(NamedTuple):
 class RankingSVM(NamedTuple):
     """Ranking SVM: Joachims 2002, retrained as in [J15] section 6.2.5. Interaction: coactive.
 
-    w = argmin |w|^2/2 + C sum max(0, 1 - w . D) over the difference vectors D of all rounds with a correction, without
-    intercept. It is trained after the first correction, and whenever there are at least 10 % more than at the last
-    training (10 n >= 11 n_last); before, proposals come from a random w. C = 100 up to 50 pairs; beyond, the value
-    that orders most held-out pairs correctly in 5-fold cross-validation, the smallest where they tie.
+    Shows the argmax y of w . phi(x, .) over `space`. w = argmin |w|^2/2 + C sum max(0, 1 - w . D) over the difference
+    vectors D = phi(x, ybar) - phi(x, y) of all rounds with a correction ybar, without intercept. It is trained after
+    the first correction, and whenever there are at least 10 % more than at the last training (10 n >= 11 n_last);
+    before, proposals come from a random w. C = 100 up to 50 difference vectors; beyond, the value for which most
+    held-out D have w . D > 0 in 5-fold cross-validation, the smallest where they tie.
 
     `squared` takes the loss max(0, 1 - w . D)^2 instead, which liblinear solves several times faster and to
     convergence; with the papers' loss and a large C it stops after 10,000 passes, within about 1 % of the least
-    objective. It keeps the latest `capacity` pairs. It needs scikit-learn, and cannot be compiled.
+    objective. It keeps the latest `capacity` difference vectors. It needs scikit-learn, and cannot be compiled.
     """
 
     n_features: int
@@ -94,8 +95,8 @@ class RankingSVM(NamedTuple):
         return self.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RankingSVMState, D: Array) -> RankingSVMState:
-        """Return the state with one more difference vector D (N,), trained again where there are enough new ones. It
-        may overwrite the arrays of `state`."""
+        """Return the state with one more difference vector `D` (N,), trained again if there are enough new ones; a D of
+        zeros only counts the round. It may overwrite the arrays of `state`."""
         if not D.any():
             return state._replace(t=state.t + 1)
         state.pairs[state.n % self.capacity] = D
@@ -108,14 +109,15 @@ class RankingSVM(NamedTuple):
         return state._replace(trained=state.n, C=C)
 
     def weights(self, state: RankingSVMState) -> Array:
-        """Return the utility weights w (N,)."""
+        """Return the utility weights w (N,) for N features."""
         return state.w
 
 
 def choose_C(pairs: Array, squared: bool) -> float:
-    """Choose C by cross-validation: the C of GRID that orders most held-out pairs correctly, for pairs (n x N).
+    """Return the C of GRID, the weight of the loss, for which most held-out difference vectors D (rows of `pairs`, n x
+    N) have w . D > 0 in 5-fold cross-validation; the smallest where they tie. `squared` is as in `fit_svm`.
 
-    Pair i is held out in fold i mod 5.
+    Row i is held out in fold i mod 5.
     """
     fold = np.arange(len(pairs)) % FOLDS
 
@@ -129,7 +131,11 @@ def choose_C(pairs: Array, squared: bool) -> float:
 
 
 def fit_svm(pairs: Array, C: float, squared: bool, passes: int = PASSES, tolerance: float = EXACT) -> Array:
-    """Train an SVM: argmin over w (N,) of |w|^2/2 + C sum_i loss(w . D_i), D_i the rows of `pairs` (n x N)."""
+    """Return the weights w (N,) of an SVM: argmin |w|^2/2 + C sum_i loss(w . D_i), for the rows D_i of `pairs` (n x N).
+
+    The loss of z is max(0, 1 - z), or its square if `squared`. liblinear stops after `passes` passes over the rows or
+    at `tolerance`.
+    """
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning

@@ -18,12 +18,12 @@ Array = npt.NDArray[np.float64]
 
 
 class SecondOrderState(NamedTuple):
-    """The state of `SecondOrderPerceptron`."""
+    """The state of `SecondOrderPerceptron`: the weights, the inverse of A, and two buffers."""
 
     w: Array
     """the utility weights (N,)"""
     A_inv: Array
-    """A^-1, as a lower triangle (N x N)"""
+    """A^-1, of which only the lower triangle is used (N x N)"""
     D: Array
     """a buffer for the update direction (N,)"""
     v: Array
@@ -36,10 +36,12 @@ class SecondOrderState(NamedTuple):
 class SecondOrderPerceptron(NamedTuple):
     """Second-order preference perceptron: [J15] Algorithm 6. Interaction: coactive.
 
-    A_t = A_{t-1} + gamma D D^T, A_0 = epsilon I; w = the point of the ball |w| <= radius nearest, in the norm of
-    A_t, to w + A_t^-1 D. The state keeps A^-1, updated by Woodbury with denominator 1/gamma + D^T A^-1 D.
+    Shows the argmax y of w . phi(x, .) over `space`; D = phi(x, ybar) - phi(x, y) for the feedback object ybar. Then
+    A_t = A_{t-1} + gamma D D^T, A_0 = epsilon I; w = the point of the ball |w| <= radius nearest, in the norm of A_t,
+    to w + A_t^-1 D. The state keeps A^-1, updated by Woodbury with denominator 1/gamma + D^T A^-1 D.
 
-    Theorem 8 bounds the regret of a strongly convex loss (CREG); the linear loss is not one, so no bound on REG.
+    Theorem 8 bounds the regret of a strongly convex loss (CREG); the linear loss is not one, so there is no bound on
+    the regret of utilities (REG).
     """
 
     n_features: int
@@ -66,7 +68,7 @@ class SecondOrderPerceptron(NamedTuple):
         return self.step(state, state.D)
 
     def step(self, state: SecondOrderState, D: Array) -> SecondOrderState:
-        """Return the state after an update in direction D (N,). It may overwrite the arrays of `state`."""
+        """Return the state after an update in direction `D` (N,). It overwrites the arrays of `state`."""
         w, A_inv, v = state.w, state.A_inv, state.v
         symmetric_times(A_inv, D, v)
         along = scores(D.reshape(1, -1), v)[0]  # D^T A_{t-1}^-1 D, 0 only where D is
@@ -80,17 +82,18 @@ class SecondOrderPerceptron(NamedTuple):
         return SecondOrderState(w, A_inv, state.D, v, state.t + 1)
 
     def weights(self, state: SecondOrderState) -> Array:
-        """Return the utility weights w (N,)."""
+        """Return the utility weights w (N,) for N features."""
         return state.w
 
 
 @kernel
 def project_onto_ball(A_inv: Array, w_bar: Array, radius: float) -> Array:
-    """Project w_bar (N,), |w_bar| > radius, onto the ball in the norm of A; A_inv (N x N) by its lower triangle.
+    """Return the projection (N,) of `w_bar` (N,), which is longer than `radius`, onto the ball |w| <= radius in the
+    norm of A.
 
-    The projection is the argmin of (w - w_bar)^T A (w - w_bar) over |w| <= radius: w(mu) = (I + mu A^-1)^-1 w_bar with
-    |w(mu)| = radius. 1/|w(mu)| is concave and increases, so Newton steps on 1/|w(mu)| - 1/radius from mu = 0 approach
-    the root from below; they converge after 4 to 6 steps.
+    `A_inv` is A^-1 (N x N), of which only the lower triangle is read. The projection is the argmin of (w - w_bar)^T A
+    (w - w_bar) over the ball: w(mu) = (I + mu A^-1)^-1 w_bar with |w(mu)| = radius. 1/|w(mu)| is concave and increases,
+    so Newton steps on 1/|w(mu)| - 1/radius from mu = 0 approach the root from below; they converge after 4 to 6 steps.
     """
     n = w_bar.size
     mu = 0.0

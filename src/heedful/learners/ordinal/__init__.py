@@ -1,1 +1,1 @@
-"""Ordinal learners: a rank is predicted, the true rank is told."""
+"""Ordinal learners: they predict the rank (grade) that a person gives an instance, and learn from the true rank."""

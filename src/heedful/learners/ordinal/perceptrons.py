@@ -1,8 +1,8 @@
 """The ordinal learners of [P01]: predict the rank that a person gives an instance, get the true rank, update.
 
-An instance x (N,) has a rank from 1 to k. `PRank` projects it on one direction and cuts the line at k - 1 thresholds;
-the multiclass perceptron has a direction for every rank; Widrow-Hoff predicts a number and rounds it. `weights` exists
-where a learner has one direction.
+An instance x (N,) has N features and a rank from 1 to k. `PRank` projects it on one direction and cuts the line at k -
+1 thresholds; the multiclass perceptron has a direction for every rank; Widrow-Hoff predicts a number and rounds it.
+Learners with one direction have a method `weights`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Array = npt.NDArray[np.float64]
 
 @kernel
 def rank_at(score: float, thresholds: Array) -> int:
-    """Return the rank of a score: the least r with score < b_r, for ascending thresholds b (k-1,) and b_k =
-    infinity."""
+    """Return the rank of `score`: the least r with score < b_r, for ascending `thresholds` b_1, ..., b_{k-1} (k-1,) and
+    an infinite b_k."""
     rank = 1
     for r in range(thresholds.size):  # all of them, without a branch that the processor would mispredict
         rank += 1 if score - thresholds[r] >= 0.0 else 0
@@ -32,10 +32,10 @@ def rank_at(score: float, thresholds: Array) -> int:
 
 
 class PRankState(NamedTuple):
-    """The state of `PRank`."""
+    """The state of `PRank`: a direction, thresholds on it, and a count of rounds."""
 
     w: Array
-    """the direction (N,)"""
+    """the direction (N,) on which instances are projected"""
     b: Array
     """the thresholds b_1 <= ... <= b_{k-1} (k-1,)"""
     t: int
@@ -46,8 +46,9 @@ class PRankState(NamedTuple):
 class PRank(NamedTuple):
     """PRank: [P01] Figure 2. Interaction: ordinal.
 
-    Predicts the least r with w . x < b_r (b_k infinite). On a mistake only: y_r = -1 where y <= r, else +1;
-    tau_r = y_r where (w . x - b_r) y_r <= 0, else 0; w += (sum tau) x, b_r -= tau_r.
+    Keeps a direction w (N,) and k - 1 thresholds b, for `n_features` = N and `n_ranks` = k. Predicts for an instance x
+    the least r with w . x < b_r (b_k infinite). On a mistake only, for the true rank y and each r: y_r = -1 where y <=
+    r, else +1; tau_r = y_r where (w . x - b_r) y_r <= 0, else 0; w += (sum tau) x, b_r -= tau_r.
 
     The thresholds stay in order. Where a rule (w*, b*) of norm 1 ranks every instance right by a margin gamma, and
     |x| <= R, the sum of |predicted - true| is at most (k - 1)(R^2 + 1) / gamma^2. Not invariant to the scale of x:
@@ -59,7 +60,7 @@ class PRank(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of ranks."""
+        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> PRankState:
@@ -75,20 +76,22 @@ class PRank(NamedTuple):
         return PRankState(state.w, state.b, state.t + 1)
 
     def weights(self, state: PRankState) -> Array:
-        """Return the direction w (N,)."""
+        """Return the direction w (N,) on which instances are projected."""
         return state.w
 
     def thresholds(self, state: PRankState) -> Array:
-        """Return the thresholds b (k-1,): scores at which the rank changes."""
+        """Return the thresholds b (k-1,), ascending: the scores at which the predicted rank changes."""
         return state.b
 
 
 @kernel
 def prank_step(w: Array, b: Array, x: Floats, feedback: int) -> float:
-    """Update w (N,) and b (k-1,) as PRank does, in place ([P01] Figure 2); returns sum tau: w has moved by (sum tau) x.
+    """Update the direction `w` (N,) and the thresholds `b` (k-1,) in place as PRank does ([P01] Figure 2), for an
+    instance `x` (N,) with the true rank `feedback`; return sum tau, the factor such that w has moved by (sum tau) x.
 
-    The sum is 0 where the predicted rank was right. With exact ties w . x = b_r counts as wrong for y > r too, so more
-    thresholds move than the rank was off; some move up and some down, and the sum may be 0 though thresholds moved.
+    The sum is 0 where the predicted rank was right. With exact ties w . x = b_r counts as wrong for ranks above r too,
+    so more thresholds move than the rank was off; some move up and some down, and the sum may be 0 though thresholds
+    moved.
     """
     score = dot(x, w)
     if rank_at(score, b) == feedback:
@@ -104,7 +107,7 @@ def prank_step(w: Array, b: Array, x: Floats, feedback: int) -> float:
 
 
 class AveragedState(NamedTuple):
-    """The state of `AveragedPRank`."""
+    """The state of `AveragedPRank`: PRank's own state, with sums from which the averages follow."""
 
     w: Array
     """PRank's direction (N,)"""
@@ -122,8 +125,8 @@ class AveragedState(NamedTuple):
 class AveragedPRank(NamedTuple):
     """Averaged PRank: ours, after Freund & Schapire 1999. Interaction: ordinal.
 
-    Updates w and b as PRank does, and predicts with the average of all w and b since the first round: w - drift / t
-    and summed / t. A round without a mistake costs no more than PRank's.
+    Updates a direction w and thresholds b as `PRank` does, and predicts with the average of all w and b since the first
+    round: w - drift / t and summed / t after t rounds. A round without a mistake costs no more than PRank's.
     """
 
     n_features: int
@@ -131,7 +134,7 @@ class AveragedPRank(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of ranks."""
+        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> AveragedState:
@@ -152,16 +155,17 @@ class AveragedPRank(NamedTuple):
         return AveragedState(state.w, state.b, state.drift, state.summed, state.t + 1)
 
     def weights(self, state: AveragedState) -> Array:
-        """Return the average direction w (N,)."""
+        """Return the direction (N,) averaged over all rounds so far."""
         return state.w - state.drift / max(state.t, 1)
 
     def thresholds(self, state: AveragedState) -> Array:
-        """Return the average thresholds b (k-1,): scores at which the rank changes."""
+        """Return the thresholds (k-1,) averaged over all rounds so far: the scores at which the predicted rank
+        changes."""
         return state.summed / max(state.t, 1)
 
 
 class MulticlassState(NamedTuple):
-    """The state of `MulticlassPerceptron`."""
+    """The state of `MulticlassPerceptron`: a direction for every rank, and a count of rounds."""
 
     W: Array
     """a direction for each rank, k x N"""
@@ -173,8 +177,9 @@ class MulticlassState(NamedTuple):
 class MulticlassPerceptron(NamedTuple):
     """Multiclass perceptron: Crammer & Singer, as in [P01]. Interaction: ordinal.
 
-    Predicts the rank of the greatest W_r . x, ties to the lowest; on a mistake W_y += x and W_predicted -= x. It does
-    not use the order of the ranks, so it learns k N numbers instead of N + k - 1.
+    Keeps a direction W_r (N,) for each rank r of k, for `n_features` = N and `n_ranks` = k. Predicts for an instance x
+    the rank of the greatest W_r . x, ties to the lowest; on a mistake W_y += x for the true rank y and W_predicted -=
+    x. It does not use the order of the ranks, so it learns k N numbers instead of N + k - 1.
     """
 
     n_features: int
@@ -182,7 +187,7 @@ class MulticlassPerceptron(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of ranks."""
+        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> MulticlassState:
@@ -202,7 +207,7 @@ class MulticlassPerceptron(NamedTuple):
 
 @kernel
 def best_row(W: Array, x: Floats) -> int:
-    """Return the index of the row of W (k, N) with the greatest W_r . x, ties to the lowest."""
+    """Return the index r of the row of `W` (k x N) with the greatest W_r . x, for `x` (N,); ties to the lowest."""
     best, most = 0, dot(x, W[0])
     for r in range(1, W.shape[0]):
         s = dot(x, W[r])
@@ -212,7 +217,7 @@ def best_row(W: Array, x: Floats) -> int:
 
 
 class WidrowHoffState(NamedTuple):
-    """The state of `WidrowHoff`."""
+    """The state of `WidrowHoff`: the weights and a count of rounds."""
 
     w: Array
     """the weights of the regression (N,)"""
@@ -224,9 +229,10 @@ class WidrowHoffState(NamedTuple):
 class WidrowHoff(NamedTuple):
     """Widrow-Hoff: online regression, as in [P01]. Interaction: ordinal.
 
-    Predicts w . x rounded half up and clipped to 1..k; after every round w += eta (y - w . x) x. Not invariant to the
-    scale of x: stable where eta |x|^2 < 2 in every round. A larger eta can diverge: w grows until it overflows; the
-    prediction is still a rank (1 where w . x is NaN), but means nothing.
+    Predicts for an instance x the number w . x, rounded half up and clipped to 1..k (`n_ranks`); after every round w +=
+    eta (y - w . x) x for the true rank y. Not invariant to the scale of x: stable where eta |x|^2 < 2 in every round. A
+    larger eta can diverge: w grows until it overflows; the prediction is still a rank (1 where w . x is NaN), but means
+    nothing.
     """
 
     n_features: int
@@ -235,7 +241,7 @@ class WidrowHoff(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of ranks."""
+        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> WidrowHoffState:
@@ -259,7 +265,7 @@ class WidrowHoff(NamedTuple):
 
 
 class ConstantState(NamedTuple):
-    """The state of `ConstantRank`."""
+    """The state of `ConstantRank`: how often each rank was the true one."""
 
     counts: Ints
     """how often each rank was the true one (k,)"""
@@ -271,8 +277,8 @@ class ConstantState(NamedTuple):
 class ConstantRank(NamedTuple):
     """A constant predictor: ours, for comparison. Interaction: ordinal.
 
-    Predicts the median of the true ranks so far (of two, the lower): no other constant would have had a lower rank
-    loss. It ignores x.
+    Predicts the median of the true ranks so far (of two, the lower), whatever the instance: no other constant would
+    have had a lower sum of |predicted - true|. Before the first round it predicts the middle rank.
     """
 
     n_features: int
@@ -280,7 +286,7 @@ class ConstantRank(NamedTuple):
 
     @property
     def space(self) -> Ranks:
-        """The space of ranks."""
+        """The space of the ranks 1 to `n_ranks`."""
         return Ranks(self.n_ranks)
 
     def init(self, rng: np.random.Generator) -> ConstantState:
