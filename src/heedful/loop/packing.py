@@ -3,8 +3,8 @@
     payload    {"shown": [], "arm": ..., ..., "packed": {"record": 940, "lists": [["<u2", 200], ["<u4", 0]], ...}}
     arrays     as `packed` says: differences of numbers, JSON of the rest; then the features that came with the request
 
-All items on offer are one number (`DecisionRecord.catalogue`). Older records are JSON throughout and are still read.
-docs/decisions/0017 weighs the alternatives.
+If all items on offer are the candidates, one number stands for them (`DecisionRecord.catalogue`). Older records are
+JSON throughout and are still read. docs/decisions/0017 weighs the alternatives.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from heedful.loop.interactions.old_names import predicted_before
 from heedful.loop.records import DecisionRecord, Packed
 
 LONG = 4_000
-"""Bytes of JSON, or of features, from which on they are deflated. A shorter record fits into one page of the
-database."""
+"""The least bytes of JSON, or of features, that are deflated. A shorter record fits into one page of the database."""
 MOST = 2**28
 """The most bytes that are deflated, and so the most that a reader inflates."""
 
@@ -32,22 +31,27 @@ _TYPES = ("|u1", "<u2", "<u4", "<u8")
 
 
 class LoggedDecision(NamedTuple):
-    """A decision as it stands in the log."""
+    """A decision as it stands in the log, with the names of its candidates."""
 
     id: str
+    """the id of the decision"""
     seq: int
+    """its sequence number in the log; 0 if it is not written yet"""
     since: int
     """when it was shown, in microseconds since 1970; if it is deferred, when it was made"""
     person: str | None
+    """whom it was for; None for nobody in particular"""
     record: DecisionRecord
+    """what was shown, and how that came about"""
     arrays: bytes
-    """features of the candidates that came with the request, and of the context, as float32 bytes"""
+    """float32 bytes: the features of the candidates that came with the request (m, N) or their query features (m, Q),
+    then those of the context"""
     names: tuple[str, ...]
-    """the names of the candidates"""
+    """the names of the m candidates, to which indices in `record` refer"""
     version: int
     """the version of the model that made it"""
     rows: Ints | None = None
-    """the rows of the candidates in the catalogue; None if they came with the request"""
+    """the rows (m,) of the candidates in the catalogue; None if they came with the request"""
 
 
 class _Left(msgspec.Struct, omit_defaults=True):
@@ -65,8 +69,9 @@ _LEFT = _Left.__struct_fields__
 
 
 def pack(record: DecisionRecord, came: bytes) -> tuple[str, bytes | None]:
-    """Return (payload, arrays) of the event of a decision; `came` are the features that came with it, as float32
-    bytes."""
+    """Return (payload, arrays) of the event that logs a decision: JSON, and the bytes beside it or None.
+
+    `record` is the decision, `came` the features that came with its request, as float32 bytes."""
     if record.catalogue:
         record = msgspec.structs.replace(record, items=())
     told = Packed()
@@ -88,9 +93,12 @@ def pack(record: DecisionRecord, came: bytes) -> tuple[str, bytes | None]:
 
 
 def unpack(payload: str, arrays: bytes | None, predicts: bool = True) -> tuple[DecisionRecord, bytes]:
-    """Return (record, features) of the event of a decision, without `items` if it refers to the whole catalogue.
-    `predicts` says whether older names of predictions are looked for. Raise ValueError if the event was not written by
-    `pack`."""
+    """Return (record, features that came with the request as bytes) from the `payload` and `arrays` of a logged
+    decision.
+
+    The record has no `items` if all items on offer were candidates (`catalogue` says which). `predicts` says whether
+    the kind of feedback predicts anything, so that older names of that field are looked for. Raise ValueError if the
+    event was not written by `pack`."""
     record, came = _decode(payload), arrays or b""
     if predicts and not record.predicted and (predicted := predicted_before(payload.encode())):
         record = msgspec.structs.replace(record, predicted=predicted)
@@ -125,7 +133,7 @@ def _differences(numbers: tuple[int, ...]) -> npt.NDArray[Any]:
 
 
 def _is_sparse(features: bytes) -> bool:
-    """Return whether at least half of these numbers are 0; other features do not deflate well."""
+    """Return whether at least half of these float32 numbers are 0; other features do not deflate well."""
     numbers = np.frombuffer(features, "<u4")
     return 2 * int(np.count_nonzero(numbers)) <= numbers.size
 

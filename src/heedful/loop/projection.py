@@ -1,8 +1,8 @@
-"""A log together with the model that is its fold: the writing side of a loop.
+"""The log of a loop together with the model that is folded from it: the writing side of a loop.
 
 A group of events goes into the log in one transaction and then into the model, in order, without what was undone.
 Readers decide from a state that is published afterwards and never written to again. The file is long because one lock
-orders all of it: committing, folding, taking in what other processes wrote, and keeping snapshots.
+orders all of it: committing, learning, taking in what other processes wrote, and keeping snapshots.
 """
 
 from __future__ import annotations
@@ -38,10 +38,12 @@ from heedful.loop.versions import declared_version
 from heedful.storage import Busy, Closed, Damaged
 
 MARKS, BETWEEN = 4, 250
-"""How many states are kept in memory for undoing, and the fewest lessons between two of them."""
+"""How many states of the model are kept in memory for undoing, and the fewest lessons between two of them."""
 LONG = 200
-"""The most lessons that are learned while readers wait; before more, they get a state of their own."""
+"""The most events that are learned in place while readers wait; before more, readers keep a copy of the people's
+states."""
 AGAIN = "another process has changed the model meanwhile"
+"""The reason with which a decision is rejected that was made by a model that has changed meanwhile."""
 CACHED, HELD = 50_000, 128_000_000
 """The most decisions kept in memory, and the most bytes they may take. Older ones are read from the log when their
 feedback comes."""
@@ -50,9 +52,9 @@ ENTRY = 400
 
 
 class CachedDecision(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A decision in memory, packed as in the log.
+    """A decision in memory, packed as in the log (see `heedful.loop.packing`), so that feedback on it needs no read.
 
-    There are many, and the garbage collector would have to look through anything with references.
+    There are many, so it holds nothing that the garbage collector would have to look through.
     """
 
     seq: int
@@ -65,43 +67,59 @@ class CachedDecision(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 class PendingEvent(NamedTuple):
-    """An event on its way into the log, with what the fold needs."""
+    """An event to be submitted to the log, with what the model needs to learn from it."""
 
     event: Event
+    """the event, with sequence number 0 until it is appended"""
     decision: LoggedDecision | None = None
-    """the decision that a feedback answers, or that this event is"""
+    """the decision that a feedback answers, or that this event is; None for other events"""
     feedback: FeedbackRecord | None = None
+    """the record of a feedback; None for other events"""
     again: bool = False
-    """whether it is a decision by this loop: it is made again if another process has changed the model meanwhile, and
-    in a loop with `durable="feedback"` it need not wait for the disk"""
+    """whether it is a decision made by this loop: it is rejected with the reason `AGAIN`, to be made again, if another
+    process has changed the model meanwhile, and in a loop with `durable="feedback"` it need not wait for the disk"""
 
 
 class Mark(NamedTuple):
-    """The model after the event at `position`, from which to fold on when a recent lesson is undone."""
+    """A copy of the model after one event, kept in memory: undoing a recent lesson folds the log from there on."""
 
     position: int
+    """the sequence number of that event"""
     shared: Any
+    """the state that all people share"""
     people: dict[str, Person]
+    """the states of single people, by name"""
     moves: Moves
+    """how much feedback the model was made of"""
 
 
 class PublishedState(NamedTuple):
-    """The state that readers decide from. Nobody writes to it."""
+    """The state of the model that readers decide from. Its arrays are not written to again."""
 
     version: int
+    """the sequence number of the last event that it was made of"""
     shared: Any
+    """the state that all people share"""
     people: dict[str, Person]
+    """the states of single people, by name; may already hold a newer one, whose `since` is above `version`"""
 
 
 class IncompleteModel(ValueError):
-    """The model lacks a lesson, because the learner failed on it."""
+    """Raised if a snapshot is asked for while the model lacks feedback that the learner failed on."""
 
 
 class Projection:
-    """A log with the model that is its fold."""
+    """The log of a loop, and the model that learns from its feedback in order: the one place that writes to both.
+
+    Any number of threads may call it, and other processes may write to the same log: what they wrote is taken in before
+    every commit."""
 
     def __init__(self, path: Path, named: str | None) -> None:
-        """Open the loop in the folder `path`; `named` names a learner of the user's own again."""
+        """Open the loop in the folder `path`, and fold its log from the newest snapshot that still holds.
+
+        `named` names the learner again if it is one of the user's own ("FILE.py:Class"), otherwise None. Raise
+        FileNotFoundError if there is no loop, LookupError if such a learner is not named, and ValueError if the log is
+        damaged or no loop's."""
         self.path = path
         self.notes: list[str] = []
         """warnings for the person who runs the loop, each once"""
@@ -120,7 +138,7 @@ class Projection:
         self.settings = self.manifest.settings
         self.learner = built_learner(self.manifest, named)
         self.interaction: Interaction[Any] = interaction_of(self.manifest, self.learner)
-        """the kind of feedback of this loop"""
+        """the kind of feedback of this loop, and all that differs between kinds"""
         self._every: int = min(self.settings.snapshot_every, self.interaction.snapshot_most)
         self._predicts = self.interaction.describe().prediction is not None
         self.learner_version = learner_version(self.learner)
@@ -128,11 +146,11 @@ class Projection:
             told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
             self.note(told)
         self.named = f"{self.manifest.learner}@{self.learner_version}"
-        """the learner with its version, as decisions name it"""
+        """the learner with its version, as decisions name it: "NAME@VERSION\""""
         self.catalogue = Catalogue(self.log, self.manifest.encoding.size, self.interaction.splits_items)
         self.requests = Requests(self.manifest, self.catalogue, self.interaction)
         self.turn = threading.RLock()
-        """the lock of whoever writes: a commit, an act of forgetting, a new fold"""
+        """the lock of the thread that writes: a commit, an act of forgetting, a new fold of the log"""
         self._group: GroupCommit[PendingEvent, Answer] = GroupCommit(self._commit)
         # An ordinary dict forgets its first entries slowly: each time it looks past all that were forgotten before.
         self._decisions = OrderedDict[str, CachedDecision]()
@@ -147,7 +165,7 @@ class Projection:
         self._retractions = Retractions()
         self._head = self._version = 0
         self.failed: dict[int, str] = {}
-        """by sequence number, lessons that the learner failed on, which the fold leaves out, and its error"""
+        """feedback that the learner failed on and the model leaves out: sequence number -> what went wrong, in words"""
         if self.log.unfinished():
             self.forget_derived()
             self.log.finish_erasing()
@@ -171,11 +189,14 @@ class Projection:
 
     @property
     def published(self) -> PublishedState:
-        """the state to decide from"""
+        """the state to decide from: the model after the last group of events"""
         return self._published
 
     def reading(self, person: str | None) -> tuple[PublishedState, Person | None]:
-        """Return the published state and the person's own state that belongs to it."""
+        """Return (published state, the state of `person` that fits it); None for nobody in particular, or a person
+        without one.
+
+        It waits for a moment while another thread is learning from feedback of that person."""
         while True:
             state = self._published
             own = state.people.get(person) if person is not None else None
@@ -191,9 +212,10 @@ class Projection:
                 time.sleep(0.0)  # a newer state is published in a moment
 
     def reading_of(self, x: Any, person: str | None) -> tuple[PublishedState, Person | None]:
-        """Return the published state and the person's own state, for a decision among the candidates `x`.
+        """Return (published state, the person's own state or None) to rank the candidates `x` for `person`.
 
-        If the state lacks some of the candidates, what other processes wrote is taken in first.
+        `x` are features (m, N) of m candidates, or numbers of items (m,). If the state does not know some of them yet,
+        what other processes wrote is taken in first.
         """
         person = self.interaction.person(person)
         state, own = self.reading(person)
@@ -203,7 +225,7 @@ class Projection:
         return state, own
 
     def find_decision(self, id: str) -> LoggedDecision | None:
-        """Return the decision `id`; None if there is none."""
+        """Return the decision with this `id`, from memory or the log; None if there is none."""
         kept = self._decisions.get(id)
         if kept is not None:
             return self._unpack_decision(id, kept.seq, kept.time, kept.person, kept.version, kept.payload, kept.arrays)
@@ -214,7 +236,9 @@ class Projection:
         return self.decision(event)
 
     def decision(self, event: Event) -> LoggedDecision:
-        """Return the decision of an event, with the items that were on offer at that time."""
+        """Return the decision in an `event` of kind "decision", with its candidates by name as they were at that time.
+
+        Raise Damaged if it is not as it was written."""
         seq, _, id, time, person, _, version, payload, arrays = event
         return self._unpack_decision(id, seq, time, person, version, payload, arrays)
 
@@ -238,7 +262,7 @@ class Projection:
             raise Damaged(f"{self.log.path}: event {seq}: {told}: restore a back-up") from None
 
     def _remember(self, event: Event) -> None:
-        """Keep a decision in memory for those who ask for it again."""
+        """Keep the decision in `event` in memory, and drop the oldest ones if there are too many."""
         seq, _, id, time, person, _, version, payload, arrays = event
         size = ENTRY + sum([getsizeof(part) for part in (id, person, payload, arrays)])
         with self._remembering:
@@ -251,19 +275,25 @@ class Projection:
     # ------------------------------------------------------------------------ writing
 
     def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
-        """Return the answer to each of these events, once they are on the disk and learned."""
+        """Write these events to the log together with those of other threads, learn from them, and return the answer to
+        each.
+
+        Returns once they are learned, and on the disk where `waits_for_disk` says so. Raise TimeoutError if another
+        process keeps writing."""
         return self._group.submit(drafts) if drafts else ()
 
     def reject(self, event: str, reason: str) -> Answer:
-        """Return the answer that refuses the event with the id `event`."""
+        """Return the answer that rejects the event with the id `event`, for `reason`; nothing is written."""
         return Answer("rejected", event, None, self._version, reason=reason)
 
     def attempt(self, drafts: Sequence[PendingEvent], durable: bool = True) -> list[Answer] | None:
-        """Commit and learn these events in this thread, and return their answers. Return None, with nothing done, if
-        that would mean waiting for another writer or taking in what another process wrote.
+        """Write these events and learn from them in this thread without waiting for any other; return the answer to
+        each.
 
-        For a caller that serves many requests in one thread; it writes a snapshot when one is `due`. If `durable` is
-        False, it waits for `log.sync` before it answers events for which `waits_for_disk` is true.
+        Return None, with nothing done, if another thread or process is writing, or has written something that was not
+        taken in. For a caller that serves many requests in one thread, which calls `keep` itself when a snapshot is
+        `due`. If `durable` is False, the events are not on the disk when it returns: the caller waits for `log.sync`
+        before it sends answers to events for which `waits_for_disk` is true.
         """
         if not self.turn.acquire(blocking=False):
             return None
@@ -276,19 +306,21 @@ class Projection:
 
     @property
     def due(self) -> bool:
-        """whether it is time to write a snapshot"""
+        """whether as many lessons have been learned since the last snapshot as the setting `snapshot_every` says"""
         return self._since_snapshot >= self._every
 
     def waits_for_disk(self, drafts: Sequence[PendingEvent]) -> bool:
-        """Return whether any of these events has to be on the disk before it is answered."""
+        """Return whether any of these events has to be on the disk before it is answered.
+
+        All do, except for decisions by this loop if it has `durable="feedback"`."""
         return self.settings.durable == "decision" or not all(draft.again for draft in drafts)
 
     def _commit(self, drafts: Sequence[PendingEvent], patient: bool = True, durable: bool = True) -> list[Answer]:
         """Write a group of events, then learn from them, and return their answers: the only way into the log, except
         for forgetting.
 
-        The group is then on the disk, unless `durable` is False or nothing in it `waits_for_disk`. Raise Busy, with
-        nothing changed, if it would have to wait and is not `patient`.
+        When it returns they are on the disk, unless `durable` is False or none of them `waits_for_disk`. Raise Busy,
+        with nothing changed, if it would have to wait for another writer and `patient` is False.
         """
         with self.turn:
             answers: list[Any] = [None] * len(drafts)
@@ -333,14 +365,15 @@ class Projection:
             return answers
 
     def _there(self, drafts: Sequence[PendingEvent]) -> dict[tuple[str, str], Event]:
-        """Return the events in the log that have the kind and id of one of these."""
+        """Return the events in the log that have the same kind and id as one of `drafts`, by (kind, id)."""
         ids: dict[str, list[str]] = {}
         for draft in drafts:
             ids.setdefault(draft.event.kind, []).append(draft.event.id)
         return {(kind, id): event for kind in ids for id, event in self.log.known(kind, ids[kind]).items()}
 
     def _refusal(self, event: Event) -> str | None:
-        """Return why an event cannot be appended, as seen inside the transaction; None if it can."""
+        """Return why `event` cannot be appended: it, or what it is about, was forgotten; None if it can. Inside a
+        transaction."""
         if self.log.is_forgotten(event.kind, event.id):
             return f"{event.kind} {event.id} was forgotten"
         if event.target is not None and self.log.is_gone(event.target):
@@ -348,7 +381,9 @@ class Projection:
         return None
 
     def _answer_repeat(self, event: Event, before: Event) -> Answer:
-        """Return the answer to an event whose id is in the log: a duplicate, or rejected if its content differs."""
+        """Return the answer to an `event` whose kind and id are those of `before`, which is in the log.
+
+        It is a duplicate, or rejected if its content differs."""
         if event.kind == "decision":
             return Answer("duplicate", event.id, before.seq, before.version)
         if (event.target, event.payload, event.arrays) == (before.target, before.payload, before.arrays):
@@ -356,7 +391,9 @@ class Projection:
         return self.reject(event.id, f"{event.kind} {event.id} is in the log already, with other content")
 
     def _learn(self, fresh: Sequence[tuple[int, Event, PendingEvent]], answers: list[Any]) -> None:
-        """Learn from events that were just committed, in order, and fill in the answer to each."""
+        """Learn from events that were just committed, in order, and fill in `answers`.
+
+        Each entry of `fresh` is (index in `answers`, the event with its sequence number, what was submitted)."""
         before = self._retractions
         anew = any(
             event.kind == "rollback" or (event.kind == "undo" and event.target not in before) for _, event, _ in fresh
@@ -389,13 +426,13 @@ class Projection:
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
 
     def _says(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
-        """Return whether there is a lesson in feedback."""
+        """Return whether there is anything in a piece of feedback that the model would learn."""
         step = self.step(event, decision, feedback)
         lesson = self._model.lesson(step.context, feedback, step.extra)
         return lesson is not None and self.interaction.teaches(self._model, lesson)
 
     def _catch_up(self) -> int:
-        """Take in what other processes wrote and return the log's last sequence number. Inside a transaction."""
+        """Learn from what other processes wrote and return the log's last sequence number. Inside a transaction."""
         if self._stale:  # an interruption, a failure to read: what is in memory may lack something
             self.log.look_for_forgotten()
             self.forget_cached()
@@ -422,13 +459,13 @@ class Projection:
         return head
 
     def _apart(self, events: int) -> None:
-        """Give the model's people a copy of their own before many events are learned, so that readers can go on with
-        the published one."""
+        """Copy the model's dict of people before `events` events are learned, if these are many, so that readers keep
+        the published one meanwhile."""
         if events > LONG:
             self._model.people = dict(self._model.people)
 
     def _take_in(self, event: Event) -> None:
-        """Learn from one event of another process."""
+        """Learn from one event that another process wrote."""
         if event.kind == "item":
             self._put(event)
         elif event.kind == "feedback":
@@ -438,8 +475,10 @@ class Projection:
             self._version = event.seq
 
     def _put(self, event: Event, folded: bool = False) -> None:
-        """Take in that an item was put on offer or withdrawn. Some models are made of that too; `folded` says that this
-        one has it already."""
+        """Take in that an item was put on offer or withdrawn, in the catalogue and, where the model is made of items
+        too, in the model.
+
+        `folded` says that the model has it already."""
         self.catalogue.put(event)
         if self.interaction.folds_items:
             self._version = max(event.seq, self._version)
@@ -447,16 +486,17 @@ class Projection:
                 self.offer(self._model, event)
 
     def catch_up(self) -> None:
-        """Take in what other processes wrote."""
+        """Learn from what other processes have written since the last commit, and publish the model. Waits for other
+        writers."""
         with self.turn, self.log.writing():
             self._catch_up()
 
     def is_behind(self) -> bool:
-        """Return whether another process wrote something that was not taken in."""
+        """Return whether another process has written events that this process has not learned from yet."""
         return self.log.last()[0] != self._head
 
     def look(self) -> None:
-        """Take in what other processes wrote, if there is anything; otherwise no transaction is begun."""
+        """Learn from what other processes wrote, if they wrote anything; otherwise no transaction is begun."""
         if self.is_behind():
             self.catch_up()
 
@@ -468,24 +508,34 @@ class Projection:
         return model
 
     def offer(self, model: LoopModel, event: Event) -> None:
-        """Let a model that is made of items, too, take in that one was put on offer or withdrawn."""
+        """Let `model` take in the `event` of an item that was put on offer or withdrawn, where it is made of items too.
+
+        A failure of the learner is noted, not raised."""
         if told := self.interaction.on_item(model, event, self.catalogue):
             self.note(f"item {event.subject}: {told}; mend the learner and open the loop again")
 
     def teach(self, model: LoopModel, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
-        """Let any model learn from feedback, one step of its fold; return whether there was a lesson in it."""
+        """Let `model` learn from one piece of feedback; return whether there was anything to learn in it.
+
+        `event` is the feedback's event, `feedback` its decoded record, `decision` the decision that it answers. `model`
+        is changed in place; it may be another one than the loop's own. Raise what the learner raises."""
         context = self.requests.context(decision)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
         return model.teach(context, feedback, extra, event.seq)
 
     def step(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> Step:
-        """Return a piece of feedback with all that a fold needs."""
+        """Return a piece of feedback with its decision and the arrays of both: one step of a fold.
+
+        `event` is the feedback's event, `feedback` its decoded record, `decision` the decision that it answers."""
         context = self.requests.context(decision)
         extra = self.requests.extra(feedback, event.arrays, context, self.row_of, decision.arrays)
         return Step(event, decision, feedback, context, extra)
 
     def _teach(self, model: LoopModel, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
-        """Let this loop's model learn from feedback. A lesson that the learner fails on is left out, with a note."""
+        """Let `model` learn from feedback as `teach` does, and count it. A failure of the learner is noted; False is
+        returned then.
+
+        The feedback is then in `failed`, and the model, which may have changed half-way, has to be folded again."""
         if event.seq in self.failed:
             return False
         before = self.interaction.predictor(model, decision.person)
@@ -504,7 +554,10 @@ class Projection:
         return learned
 
     def row_of(self, seq: int, candidate: int) -> Floats:
-        """Return the features (1, N) of one candidate of the decision at `seq`."""
+        """Return the features (1, N) of one candidate of the decision with sequence number `seq`; (0, N) if that is not
+        in the log.
+
+        `candidate` is its index among the candidates; N is the number of features as the learner sees them."""
         event = self.log.at(seq)
         if event is None:
             return np.zeros((0, self.learner.n_features))
@@ -512,9 +565,10 @@ class Projection:
         return self.requests.context(known).x[candidate : candidate + 1]
 
     def fold(self, head: int, *, from_scratch: bool = False) -> LoopModel:
-        """Return the fold of the log up to `head`, from the newest kept state that still holds, or `from_scratch`.
+        """Return a new model that has learned all feedback in the log up to sequence number `head`.
 
-        What other processes append meanwhile is left for later.
+        It begins from the newest state in memory or on disk that no undo has changed, or from nothing with
+        `from_scratch`. Events after `head`, which other processes append meanwhile, are left for later.
         """
         while True:
             model = self.fresh()
@@ -530,7 +584,8 @@ class Projection:
                 return model
 
     def _start(self, model: LoopModel, head: int) -> int:
-        """Put the newest kept state that still holds into a fresh model, and return its position in the log."""
+        """Put the newest stored state up to `head` that still holds into a fresh `model`; return its position in the
+        log, 0 for none."""
         if self._marks:
             mark = self._marks[-1]
             model.shared, model.people, self.moves = copy_arrays(mark.shared), dict(mark.people), mark.moves
@@ -543,11 +598,11 @@ class Projection:
         return position
 
     def _like(self, model: LoopModel) -> Any:
-        """Return a state like those kept for each person."""
+        """Return a state of the type that is kept for each person, for reading such states from a file."""
         return self.interaction.personal(model)
 
     def _mark(self) -> None:
-        """Keep the model as it is now."""
+        """Keep a copy of the model as it is now in memory (a `Mark`), and drop the oldest if there are too many."""
         self._marks = [
             *self._marks,
             Mark(self._head, copy_arrays(self._model.shared), dict(self._model.people), self.moves),
@@ -555,8 +610,11 @@ class Projection:
         self._since_mark = 0
 
     def before(self, model: LoopModel, version: int) -> int:
-        """Put the newest kept state up to `version` that still holds into a fresh model, and return its position in the
-        log, from which to fold on."""
+        """Put the newest stored state that is at most as new as `version` into a fresh `model`; return its position in
+        the log.
+
+        The position is a sequence number: the fold goes on with the events after it. It is 0 if there is no such state.
+        """
         with self.turn:  # what is kept comes and goes
             there = [mark for mark in self._marks if mark.position <= version]
             if there:
@@ -566,14 +624,16 @@ class Projection:
             return snapshots.restore(self.path, model, like, self.log, version, self.stamp(), lambda _: None)[0]
 
     def _drop_marks(self, position: int) -> None:
-        """Drop the kept states that include the lesson at `position`."""
+        """Drop the states in memory that include the feedback with sequence number `position`."""
         self._marks = [mark for mark in self._marks if mark.position < position]
 
     def lessons(
         self, after: int = 0, up_to: int | None = None
     ) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
-        """Yield the feedback that the model is made of, in order, each with its decision; with `up_to`, the feedback
-        that version of the model was made of."""
+        """Yield (event, decision, record) of the feedback that the model is made of, in order, without what was undone.
+
+        It begins after the event with sequence number `after`. With `up_to`, it is the feedback that this version of
+        the model was made of."""
         retractions = self.log.retractions(up_to)
         for event, decided in self.log.lessons(after):
             if up_to is not None and event.seq > up_to:
@@ -584,7 +644,9 @@ class Projection:
     def steps(
         self, models: Sequence[LoopModel], after: int = 0, up_to: int | None = None
     ) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
-        """Yield the same as `lessons`; models that are made of items, too, take in the events of items on the way."""
+        """Yield what `lessons` yields, for a caller that lets `models` learn from it.
+
+        Where models are made of items too, `models` take in the events of items on the way, in the log's order."""
         if not self.interaction.folds_items:
             yield from self.lessons(after, up_to)
             return
@@ -599,7 +661,7 @@ class Projection:
                     self.offer(model, event)
 
     def rebuild(self) -> None:
-        """Fold the log again and publish the model."""
+        """Fold the log again, without what was undone, and publish the model."""
         self._stale = True
         retractions = self.log.retractions()
         self._marks = [mark for mark in self._marks if not retractions.changes(mark.position)]
@@ -615,23 +677,25 @@ class Projection:
 
     @property
     def model(self) -> LoopModel:
-        """the model that is written to; hold `turn` while reading its state"""
+        """the model that is written to, as opposed to `published`; hold the lock `turn` while reading its state"""
         return self._model
 
     # ------------------------------------------------------------------------ what is derived
 
     def stamp(self) -> dict[str, Any]:
-        """Return what a snapshot depends on besides the log: learner, version, Python, numpy, scipy, machine.
+        """Return what a snapshot depends on besides the log, by name: learner, its version, Python, numpy, scipy,
+        machine.
 
         A snapshot with another stamp is not used, and the log is folded again.
         """
         return snapshots.stamp(self.manifest, self.learner, self.learner_version)
 
     def snapshot(self) -> Path:
-        """Write a snapshot and return its path. Raise OSError if it cannot be written, and IncompleteModel if the model
-        lacks a lesson: a start from it would neither try the lesson again nor report it.
+        """Write a snapshot of the model to the loop's folder and return its path.
 
-        No other process can write meanwhile, so nobody who is being forgotten is kept.
+        Raise OSError if it cannot be written, and IncompleteModel if the model lacks feedback that the learner failed
+        on: a start from the snapshot would neither try that again nor report it. No other process can write meanwhile,
+        so a person whom it is forgetting is not in the snapshot.
         """
         with self.turn, self.log.writing():
             head = self._catch_up()
@@ -645,7 +709,7 @@ class Projection:
         return path
 
     def keep(self) -> None:
-        """Write a snapshot that nobody asked for: a failure is noted and loses nothing."""
+        """Write a snapshot; if that fails, add a warning to `notes` and go on, since nothing is lost."""
         try:
             self.snapshot()
         except (OSError, IncompleteModel) as error:
@@ -654,17 +718,17 @@ class Projection:
                 self._since_snapshot = 0  # it is not tried at every event from now on
 
     def forget_cached(self) -> None:
-        """Drop what is in memory of people, decisions and items."""
+        """Drop the decisions, items and states of the model that are cached in memory."""
         self._decisions, self._held, self._marks = OrderedDict(), 0, []
         self.catalogue.look_again()
 
     def forget_derived(self) -> None:
-        """Remove all that was derived from events that are gone."""
+        """Remove the snapshots and caches, which may hold events that were erased from the log."""
         snapshots.remove_snapshots(self.path)
         self.forget_cached()
 
     def verify(self) -> list[str]:
-        """Return what is wrong with the log and the model, in words; [] if nothing is. The whole log is folded
+        """Return what is wrong with the log and the model, a sentence each; [] if nothing is. The whole log is folded
         again."""
         with self.turn:
             self.catch_up()

@@ -1,4 +1,4 @@
-"""The door for JSON: checks of what comes from outside, and the structs in which the log keeps it.
+"""The structs in which the log keeps events, what callers get back, and the checks of what comes from outside.
 
 All that comes from a person or a program is checked here, by field, before anything is written. The log keeps it in one
 of the `...Record` structs, with candidates as indices into their decision.
@@ -40,119 +40,136 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     shown: tuple[int, ...]
     """indices of the candidates that were shown, best first"""
     items: tuple[int, ...] = ()
-    """the versions of the candidates that are items of the catalogue"""
+    """the versions of the candidates, if they are items of the catalogue: the sequence numbers of the events that put
+    them on offer"""
     catalogue: int = 0
-    """if all items on offer were candidates, the version of the catalogue, which says what `items` are; the log leaves
-    them out then"""
+    """if all items on offer were candidates, the sequence number of the last item event, which determines `items`; the
+    log leaves `items` out then. Otherwise 0"""
     names: tuple[str, ...] = ()
-    """the names of candidates that came with the request"""
+    """the names of the candidates, if they came with the request and are not items of the catalogue"""
     prior: tuple[float, ...] = ()
-    """the caller's score of each candidate, standardised"""
+    """the caller's score of each candidate, standardised to mean 0 and variance 1; empty if none were given"""
     arm: Arm = "learned"
     """what decided: what was learned; the caller's order or chance, for comparison; a draw around what was learned, so
     that every list has a known probability; or another system"""
     learner: str = ""
-    """the learner with its version"""
+    """the learner with its version: "NAME@VERSION\""""
     seed: int = 0
     """the seed of the loop, which together with the id makes the decision's random generator"""
     probability: float | None = None
-    """of showing just this list; None if it is unknown"""
+    """the probability of showing just this list; None if it is unknown"""
     proposal: dict[str, Any] = {}
-    """what else the learner needs when the feedback comes"""
+    """what else the learner's update needs when the feedback comes, by name"""
     context: dict[str, Any] | None = None
-    """the context as it was given; None if the loop stores no texts"""
+    """the context of the request as it was given; None if the loop stores no texts"""
     attributes: tuple[dict[str, Any], ...] = ()
-    """candidates as they were given with the request; empty if the loop stores no texts"""
+    """the attributes of candidates that came with the request, as they were given; empty if the loop stores no texts"""
     of: int = 0
-    """the number of candidates, if only those that were shown are kept; otherwise 0"""
+    """the number of candidates there were, if only those that were shown are kept; otherwise 0"""
     deferred: bool = False
     """whether it was made ahead of time, and does not count as shown before it is activated"""
     predicted: tuple[int | float, ...] = ()
     """the prediction for each item shown: its grade, its rating, its probability of being chosen; empty if there is
     none"""
     unknown: tuple[tuple[int, str], ...] = ()
-    """(index in the list, name) of each candidate that was not on offer, -1 if it was not shown; the rest of the record
-    is as if it had not been named"""
+    """(place in the list from 0, name) of each candidate that was not on offer; the place is -1 if it was not shown.
+    The rest of the record is as if it had not been named"""
     packed: Packed | None = None
-    """in the log, the description of what is not in the JSON"""
+    """in the log, the description of the fields that are not in the JSON; None if all are"""
 
 
 class Packed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """The description of an event's bytes beside the JSON of a decision: first the deflated rest of the record, then
-    features (m, N), as float32 or deflated."""
+    """The description of an event's bytes beside the JSON of a decision.
+
+    They are the deflated rest of the record, then features of the candidates (m, N) and of the context, as float32 or
+    deflated."""
 
     record: int = 0
     """bytes of the deflated rest of the record"""
     lists: tuple[tuple[str, int], ...] = ()
-    """(type of a number, count) of `shown` and of `items`"""
+    """(numpy type string, count) of the numbers in `shown` and in `items`"""
     rest: int = 0
-    """bytes of that rest once it is inflated: lists first, then JSON"""
+    """bytes of that rest once it is inflated: the two lists, then JSON of the other long fields"""
     features: int = 0
     """bytes of the features once they are inflated; 0 if they are not deflated"""
 
 
 class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A piece of feedback in the log, in the form in which it was given, with candidates as indices into the
+    """A piece of feedback in the log, in the form in which it was given, with candidates as indices into their
     decision."""
 
     form: str
+    """the form: "clicks", "grade", "thumb", ...; "unknown" if all of it is about candidates that were not on offer"""
     chosen: list[int] = []
-    """candidates; -1, -2, ... are what the feedback brought along: a corrected object, candidates of later queries"""
+    """candidates that the feedback names, by index; -1, -2, ... stand for objects that it brought along: a corrected
+    object, or the candidates of later decisions in `chain`"""
     values: list[float] = []
-    """the rating or grade of each candidate chosen; the weight of an action"""
+    """the rating or grade of each candidate in `chosen`; the weight of an action; the sign of a thumb"""
     chain: list[tuple[int, int]] = []
-    """clicks in later queries for the same need: (sequence number of the decision, candidate)"""
+    """clicks in later decisions for the same need, in order: (sequence number of that decision, index of its
+    candidate)"""
     text: str | None = None
     """the corrected text, or the name of the action; None if the loop stores no texts"""
     given: dict[str, Any] | None = None
-    """the attributes of a corrected object; None if the loop stores no texts"""
+    """the attributes of a corrected object, as given; None if there is none or the loop stores no texts"""
     base: int = 0
-    """the candidate that a corrected object was made from"""
+    """the index of the candidate that a corrected object was made from"""
     done: list[list[str]] = []
-    """for several actions at once, the names of those on each candidate chosen"""
+    """if several actions came at once, the names of those on each candidate in `chosen`"""
     said: dict[str, Any] | None = None
-    """the feedback as it was given, if some of it is about candidates that were not on offer; if all of it is, `form`
-    is `unknown`"""
+    """the feedback as it was given, if any of it is about candidates that were not on offer; otherwise None"""
 
 
 class ExportRecord(msgspec.Struct, frozen=True):
-    """The record of an export: the path of the file it wrote."""
+    """The record of an export: the path of the file that it wrote, "-" for stdout."""
 
     path: str
 
 
 class Answer(NamedTuple):
-    """The result of an event."""
+    """What became of an event that was sent to a loop."""
 
     status: Status
+    """"applied"; "duplicate" if the same event was in the log already; "rejected", with the `reason`"""
     event: str
+    """the id of the event"""
     seq: int | None
     """its sequence number in the log, for a duplicate that of the first; None if it was rejected"""
     version: int
-    """the version of the model after it"""
+    """the version of the model after the event"""
     late: bool = False
+    """whether it is feedback that came later than the setting `late_after` says; it is learned all the same"""
     learned: bool = False
-    """whether there was a lesson in it"""
+    """whether it changed what the model is made of: feedback with something to learn in it, an undo that took effect, a
+    rollback"""
     reason: str | None = None
+    """why it was rejected, or why nothing was learned; None if there is nothing to say"""
 
 
 class LostDecision(Answer):
-    """The answer to feedback on a decision that is not in the log of a loop with `durable="feedback"`: rejected, as it
-    was lost in a crash or never made."""
+    """The answer to feedback on a decision that is not in the log of a loop with `durable="feedback"`.
+
+    It is rejected: the decision was lost in a crash of the machine, or never made."""
 
     __slots__ = ()
 
 
 class Decision(NamedTuple):
-    """A decision: what to show, and how it came about."""
+    """A decision, as callers get it: what to show, and how that came about."""
 
     id: str
+    """the id of the decision, which feedback on it names"""
     shown: tuple[str, ...]
-    """the names of the candidates, best first"""
+    """the names of the candidates to show, best first"""
     probability: float | None
+    """the probability of showing just this list; None if it is unknown"""
     version: int
+    """the version of the model that made it"""
     arm: str
+    """how it was made: "learned" (by the model), "control" (in the caller's order or at random, for comparison),
+    "sampled" (drawn around the model's order) or "imported" (by another system)"""
     seq: int
+    """its sequence number in the log"""
     predicted: tuple[float | None, ...] | None = None
     """the prediction for each item shown (a grade, a rating, a probability of being chosen), None for an unknown item;
     None if this loop predicts nothing"""
@@ -160,12 +177,13 @@ class Decision(NamedTuple):
     """candidates that are not on offer, shown or not; None if all are"""
 
     def plain(self) -> dict[str, Any]:
-        """Return the decision by field, as in JSON: `predicted` and `unknown` only if there are some."""
+        """Return the fields by name, as in JSON; `predicted` and `unknown` only if they are not None."""
         return {name: value for name, value in zip(self._fields, self) if value is not None or name == "probability"}
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """Return what is shown, best first, with its predictions, as a data frame of `package` (pandas, polars, or
-        pyarrow for a table). Raise ModuleNotFoundError if the package is not installed."""
+        """Return what is shown, a row each, best first, with its predictions, as a data frame of `package`.
+
+        `package` is "pandas", "polars" or "pyarrow". Raise ModuleNotFoundError if it is not installed."""
         from heedful.data.frames import frame_of
 
         return frame_of(self._columns(), package)
@@ -187,15 +205,22 @@ class Decision(NamedTuple):
 
 
 class Feedback(NamedTuple):
-    """Feedback that was checked, before its names are looked up in the decision."""
+    """Feedback whose shape was checked, with items by name: before these are looked up in the decision."""
 
     form: str
+    """the form: "clicks", "grade", "thumb", ..."""
     names: tuple[str, ...] = ()
+    """the items that it names"""
     values: tuple[float, ...] = ()
+    """the rating or grade of each of them, the weight of an action, or the sign of a thumb"""
     chain: tuple[str, ...] = ()
+    """the ids of later decisions for the same need, in which some of the clicks were"""
     text: str | None = None
+    """the corrected text, or the name of an action"""
     given: Mapping[str, Any] | None = None
+    """the attributes of a corrected object"""
     done: tuple[tuple[str, ...], ...] = ()
+    """if several actions came at once, the names of those on each item"""
 
 
 # ---------------------------------------------------------------------------- the checks
@@ -204,8 +229,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def check_id(name: str, value: Any) -> str:
-    """Return `value` as an id or name: a text of 1 to 200 printable characters, or the digits of a whole number. Raise
-    ValueError for anything else."""
+    """Return `value` as an id: a text of 1 to 200 printable characters, or the digits of a whole number below 2^63 in
+    size.
+
+    Raise ValueError for anything else; `name` is the field that the message names."""
     if type(value) is str and value.isprintable() and 1 <= len(value) <= LONGEST_ID:
         return value  # nearly always
     if is_number(value, int) and abs(value) < 2**63:
@@ -250,8 +277,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def check_text(name: str, value: Any, most: int = 1_000_000) -> str:
-    """Return `value` as a text that UTF-8 can write, of at most `most` characters. Raise ValueError for anything
-    else."""
+    """Return `value` as a text that UTF-8 can encode, of at most `most` characters.
+
+    Raise ValueError for anything else; `name` is the field that the message names."""
     if not isinstance(value, str) or len(value) > most:
         got = f"{len(value)} characters" if isinstance(value, str) else describe(value)
         raise ValueError(f"{name}: expected a text of at most {most} characters, got {got}")
@@ -263,7 +291,9 @@ def check_text(name: str, value: Any, most: int = 1_000_000) -> str:
 
 
 def check_names(name: str, value: Any, least: int = 1, most: int = MOST_CANDIDATES) -> tuple[str, ...]:
-    """Return `value` as a tuple of ids. Raise ValueError for anything else."""
+    """Return `value`, a sequence of `least` to `most` ids, as a tuple.
+
+    Raise ValueError for anything else; `name` is the field that the message names."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence) or not least <= len(value) <= most:
         got = f"{len(value)} of them" if isinstance(value, Sequence) and len(value) > most else describe(value)
         raise ValueError(f"{name}: expected a list of {least} to {most} names, got {got}")
@@ -274,7 +304,9 @@ def check_names(name: str, value: Any, least: int = 1, most: int = MOST_CANDIDAT
 
 
 def distinct(name: str, value: Any, least: int = 1) -> tuple[str, ...]:
-    """Return `value` as a tuple of ids, none of them twice. Raise ValueError for anything else."""
+    """Return `value`, a sequence of at least `least` ids, as a tuple; none of them may come twice.
+
+    Raise ValueError for anything else; `name` is the field that the message names."""
     names = check_names(name, value, least)
     if len(set(names)) < len(names):
         [(twice, times)] = Counter(names).most_common(1)
@@ -283,7 +315,9 @@ def distinct(name: str, value: Any, least: int = 1) -> tuple[str, ...]:
 
 
 def check_number(name: str, value: Any) -> float:
-    """Return `value` as a finite number of at most 1e100 in size. Raise ValueError for anything else."""
+    """Return `value` as a float; it has to be a finite number of at most 1e100 in size.
+
+    Raise ValueError for anything else; `name` is the field that the message names."""
     if is_number(value, np.integer, np.floating) and isinstance(value, np.generic):
         value = value.item()
     if not is_number(value, int, float) or not abs(value) <= MOST:
@@ -293,7 +327,9 @@ def check_number(name: str, value: Any) -> float:
 
 def check_time(name: str, value: Any) -> int:
     """Return `value` as microseconds since 1970, UTC; it may be a number of them, or a text such as
-    2026-01-31T12:00:00Z. Raise ValueError for anything else."""
+    2026-01-31T12:00:00Z.
+
+    A text has to say its time zone. Raise ValueError for anything else; `name` is the field that the message names."""
     if is_number(value, int) and 0 <= value < 2**53:
         return int(value)
     try:
@@ -307,13 +343,15 @@ def check_time(name: str, value: Any) -> int:
 
 
 def encode(value: Any) -> str:
-    """Return a record as JSON."""
+    """Return a record as JSON text."""
     return msgspec.json.encode(value).decode()
 
 
 def plain(value: Any) -> Any:
-    """Return a result as plain values for JSON: named tuples become objects, at any depth, without fields that are None
-    by default; numbers that are not finite become null."""
+    """Return a result as plain values for JSON.
+
+    Named tuples become objects, at any depth, without fields that are None by default; numbers that are not finite
+    become None."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         kept = [(name, part) for name, part in zip(value._fields, value) if part is not None or _says_none(value, name)]
         return {name: plain(part) for name, part in kept}
