@@ -104,12 +104,13 @@ class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """candidates that the feedback names, by index; -1, -2, ... stand for objects that it brought along: a corrected
     object, or the candidates of later decisions in `chain`"""
     values: list[float] = []
-    """the rating or grade of each candidate in `chosen`; the weight of an action; the sign of a thumb"""
+    """the rating or grade of each candidate in `chosen`, the weight of an action, +1 or -1 for a thumb, or the index of
+    the better item of a choice (-1: neither)"""
     chain: list[tuple[int, int]] = []
     """clicks in later decisions for the same need, in order: (sequence number of that decision, index of its
     candidate)"""
     text: str | None = None
-    """the corrected text, or the name of the action; None if the loop stores no texts"""
+    """the corrected text (None if the loop stores no texts), the name of the action, or the choice"""
     given: dict[str, Any] | None = None
     """the attributes of a corrected object, as given; None if there is none or the loop stores no texts"""
     base: int = 0
@@ -212,11 +213,12 @@ class Feedback(NamedTuple):
     names: tuple[str, ...] = ()
     """the items that it names"""
     values: tuple[float, ...] = ()
-    """the rating or grade of each of them, the weight of an action, or the sign of a thumb"""
+    """the rating or grade of each of them, the weight of an action, +1 or -1 for a thumb, or the index of the better
+    item of a choice (-1: neither); (1,) for an edit that stands for the candidate nearest to it"""
     chain: tuple[str, ...] = ()
     """the ids of later decisions for the same need, in which some of the clicks were"""
     text: str | None = None
-    """the corrected text, or the name of an action"""
+    """the corrected text, the name of an action, or the choice"""
     given: Mapping[str, Any] | None = None
     """the attributes of a corrected object"""
     done: tuple[tuple[str, ...], ...] = ()

@@ -1,5 +1,7 @@
-"""What a loop is created with: its learner, its encodings and its settings. They are the first event of the log and
-never change."""
+"""What a loop is created with: its learner, its encodings and its settings.
+
+They are the first event of the log and never change.
+"""
 
 from __future__ import annotations
 
@@ -17,42 +19,49 @@ from heedful.loop import records
 from heedful.loop.interactions.settings import KindSettings
 
 SCHEMA = 1
+"""the version of the manifest's format"""
 
 ACTIONS = {"view": 0.1, "cart": 0.5, "buy": 1.0, "hide": -1.0}
+"""the default weights of actions, by name; below 0 speaks against the item"""
 
 
 class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The settings of a loop: how it decides and what it keeps. Raise ValueError, naming the field, for what makes no
-    sense."""
+    """The settings of a loop: how it decides and what it keeps. They are fixed when it is created.
+
+    Raise ValueError, naming the field, for what makes no sense. In some kinds of feedback (ratings, comparisons) the
+    learner knows items by number, not by features; where that makes a difference the fields say so."""
 
     k: int = 10
-    """how many positions count when an order is corrected; 1 shows a single item. In kinds that know items by number,
-    how many are shown unless a request says otherwise"""
+    """how many positions of a list count when a corrected order is learned from; with 1 a single item is shown. Where
+    items are known by number: how many are shown unless a request says otherwise"""
     control: float = 0.05
-    """the share of decisions that show the caller's order, for comparison; in kinds that know items by number it is a
-    random order if there is no caller's score"""
+    """the share of decisions, 0 to 1, that show the caller's own order instead of the learned one (the control), so
+    that the two can be compared. Where items are known by number and the caller gives no score, it is a random order"""
     exploration: float | None = None
-    """the probability of swapping two neighbours, 0 to 0.5; None for the learner's default"""
+    """the probability with which the learner swaps two neighbours in a list, 0 to 0.5, to learn from the comparison;
+    None for the learner's default"""
     sampled: float = 0.0
-    """the share of decisions whose list is drawn at random around the ranking (Plackett-Luce over ranks), so that every
-    list has a known probability; only in kinds that show lists by features"""
+    """the share of decisions, 0 to 1 - `control`, whose list is drawn at random around the learned order (Plackett-Luce
+    over ranks), so that every list has a known probability above 0; only where lists are ordered by features"""
     temperature: float = 1.0
-    """of those lists: near 0 they are the ranking itself, at infinity any list"""
+    """the spread of those draws, 0.05 to 100: near 0 the lists are the learned order itself, with larger values all
+    lists become equally likely"""
     shrink: float = 0.0
-    """above 0, a state is learned for each person in addition, which counts half after this many of their lessons or
-    answers"""
+    """above 0, a state is learned for each person in addition to the shared one; it counts half after this many of the
+    person's lessons. 0: all people share one state"""
     actions: dict[str, Any] = msgspec.field(default_factory=lambda: dict(ACTIONS))
-    """the weight of each action by name, above 0 for its item and below 0 against it; in some kinds of loop, the
-    number that an action stands for and how many answers it counts as, (value, weight)"""
+    """the weight of each action by name, above 0 if it is for its item and below 0 if it is against it; in a loop that
+    learns ratings (value, weight): the rating that the action stands for, and how many ratings it counts as"""
     repeats: bool = False
-    """whether what a person is done with, an item or a pair, is shown to them again; only some kinds take it"""
+    """whether a person is shown again what they have rated or compared already; only where items are known by number"""
     strict: bool = False
-    """whether a request is refused that names an item that is not on offer, one twice, or none; otherwise the known
-    ones are ranked"""
+    """whether a request is refused if it names an item that is not on offer, names one twice, or names none; otherwise
+    those that are on offer are ranked"""
     late_after: float = 3600.0
-    """seconds after a decision from which on feedback counts as late; it is learned all the same"""
+    """how many seconds after a decision was shown feedback counts as late; it is learned all the same"""
     store_text: bool = True
-    """whether texts are kept; otherwise only their features are"""
+    """whether the log keeps texts, and attributes that come with requests, as they were given; otherwise only their
+    features, and of items the numbers and categories"""
     keep_unshown: bool = True
     """whether candidates that came with a request and were not shown are kept in the log; otherwise feedback can name
     only what was shown"""
@@ -62,6 +71,8 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     snapshot_every: int = 20_000
     """the number of lessons after which a snapshot is written"""
     seed: int = 0
+    """the seed of all random draws, 0 to 2^63 - 1; each decision has a generator of its own, made from it and the
+    decision's id"""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -89,28 +100,44 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             msgspec.structs.force_setattr(self, name, value)
 
     def weight(self, action: str) -> float:
-        """Return the weight of an action, from -1 to 1. Raise ValueError for one that the settings do not list."""
+        """Return the weight of `action` divided by the greatest weight in size, so from -1 to 1.
+
+        Raise ValueError for an action that the settings do not list."""
         if action not in self.actions:
             raise ValueError(f"action: expected {', '.join(self.actions)}, got {describe(action)}")
         return float(self.actions[action] / max(abs(weight) for weight in self.actions.values()))
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The first event of a log: all that the fold depends on besides the other events."""
+    """What a loop is created with, as the first event of its log keeps it: all that the model depends on besides other
+    events."""
 
     learner: str
+    """the learner with its parameters: "second-order:epsilon=0.1", "FILE.py:Class\""""
     encoding: Encoding
+    """how the attributes of an item become features"""
     context: Encoding | None = None
+    """how the attributes of a request become features; None if it has none"""
     crosses: tuple[tuple[str, str], ...] | Literal["all"] = ()
+    """pairs (context column, item column) whose products are features too; "all" for all pairs"""
     settings: Settings
+    """how the loop decides and what it keeps"""
     query: Encoding | None = None
-    """the encoding of query features, which a request says of each candidate"""
+    """how query features become features: what a request says of each candidate, such as a search score; None if it
+    says nothing"""
     learner_version: str = ""
+    """the version of the learner's code when the loop was created"""
     schema: int = SCHEMA
+    """the version of this format"""
 
     @classmethod
     def of(cls, learner: Any, encoding: Any, context: Any, crosses: Any, settings: Any, query: Any = None) -> Manifest:
-        """Return a manifest of these parts. Raise ValueError, naming the field, if they do not fit together."""
+        """Return a manifest of these parts after checking them; the arguments are those of `Loop.create`.
+
+        `learner` is a name with parameters; `encoding`, `context` and `query` are encodings (of items, of requests, of
+        query features; the last two may be None); `crosses` are pairs (context column, item column) or "all". If the
+        settings store no texts, examples and words of the rows are removed from the encodings. Raise ValueError, naming
+        the field, if a part is of the wrong type or they do not fit together."""
         if not isinstance(learner, str):
             raise ValueError(f"learner: expected its name, such as fair-pairs, got {describe(learner)}")
         if not isinstance(encoding, Encoding):
@@ -146,31 +173,39 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return manifest
 
     def crossed(self) -> FeatureCross | None:
-        """Return the products of context and item features; None if there are none."""
+        """Return the map from context and item features to the features with their products; None if there are no
+        products."""
         if self.context is None or not self.crosses:
             return None
         return FeatureCross(self.context, self.candidates, self.crosses)
 
     @property
     def candidates(self) -> Encoding:
-        """the encoding of a candidate: the columns of an item, then the query features"""
+        """the encoding of a candidate: the columns of an item, then those of the query features"""
         if self.query is None:
             return self.encoding
         return msgspec.structs.replace(self.encoding, columns=(*self.encoding.columns, *self.query.columns))
 
     @property
     def candidate_names(self) -> list[str]:
-        """the names of the features of a candidate, with those crossed with the context if there are any"""
+        """the names of the features of a candidate, including products with the context, without the caller's score"""
         crossed = self.crossed()
         return list(crossed.names if crossed else self.candidates.names)
 
     def item_payload(self, row: Mapping[str, Any]) -> str:
-        """Return the attributes of an item as the log keeps them."""
+        """Return the attributes `row` of an item as the JSON that the log keeps, without texts if the settings store
+        none.
+
+        Raise ValueError if JSON cannot express them."""
         kept = row if self.settings.store_text else self._without_texts(row, self.encoding)
         return plain_json(kept)
 
     def kept(self, row: Mapping[str, Any] | None, encoding: Encoding | None) -> dict[str, Any] | None:
-        """Return the attributes of a request or a candidate as the log keeps them; None if texts are not stored."""
+        """Return what the log keeps of `row`, the attributes of a request or of a candidate that came with it, as plain
+        values.
+
+        Return None if the settings store no texts, or if there are no attributes or no `encoding` of them. Raise
+        ValueError if JSON cannot express them."""
         if row is None or not self.settings.store_text or encoding is None:
             return None
         return plain(row)
@@ -181,13 +216,14 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return {name: value for name, value in row.items() if name in keep or name == encoding.identifier}
 
     def to_json(self, learner_version: str) -> str:
-        """Return the manifest as the log's first event keeps it."""
+        """Return the manifest, with this `learner_version`, as the JSON that the log's first event keeps."""
         return records.encode(msgspec.structs.replace(self, learner_version=learner_version))
 
     @staticmethod
     def from_json(written: str) -> Manifest:
-        """Return the manifest that `to_json` wrote. Raise ValueError if it is something else, or was written by a newer
-        heedful."""
+        """Return the manifest that `to_json` wrote.
+
+        Raise ValueError if the text is no manifest, or was written by a newer version of heedful."""
         try:
             manifest = decoder(Manifest).decode(written)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -200,8 +236,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 def _checked_by_kind(settings: Settings) -> dict[str, Any]:
-    """Return the settings that have a meaning of their own in this kind of loop, as they are kept. Raise ValueError,
-    naming the field, if one makes no sense."""
+    """Return the settings that the loop's kind of feedback checks itself, by name, with values as they are kept.
+
+    Raise ValueError, naming the field, if one makes no sense."""
     from heedful.loop.interactions.protocol import Interaction
     from heedful.loop.interactions.registry import interaction_made_by
 
@@ -218,8 +255,11 @@ def _check_query(query: Any, encoding: Encoding) -> None:
 
 
 def built_learner(manifest: Manifest, named: str | None = None) -> Any:
-    """Return the learner of a loop. A learner of the user's own has to be `named` again, because a log does not run
-    code. Raise LookupError if it is not, and ValueError if it is another or does not fit."""
+    """Return the learner that `manifest` names, with its hyperparameters, after checking that it fits the loop.
+
+    `named` names it again, which a learner of the user's own ("FILE.py:Class") needs, because opening a log does not
+    run code that the log names. Raise LookupError if it is missing for such a learner, and ValueError if it names
+    another learner or the learner does not fit the loop."""
     spec = manifest.learner
     if named is not None and named != spec:
         raise ValueError(f"learner: expected {spec}, which this loop was made with, got {named}")
@@ -240,20 +280,24 @@ def built_learner(manifest: Manifest, named: str | None = None) -> Any:
 
 
 def check_learner(spec: str) -> None:
-    """Raise ValueError if `spec` names no learner, or gives it parameters that it does not have."""
+    """Raise ValueError if `spec`, a name with parameters, names no learner, or gives it parameters that it does not
+    have."""
     from heedful.loop.interactions.registry import interaction_class
 
     interaction_class(learner_class(spec)).check_spec(spec)
 
 
 def check_share(name: str, value: Any, most: float) -> None:
-    """Raise ValueError unless `value` is a number from 0 to `most`."""
+    """Raise ValueError, naming the field `name`, unless `value` is a number from 0 to `most`."""
     if not is_number(value, int, float) or not 0.0 <= value <= most:
         raise ValueError(f"{name}: expected a number from 0 to {most:g}, got {describe(value)}")
 
 
 def without_texts(encoding: Any) -> Any:
-    """Return an encoding that encodes alike and quotes nothing of the rows from which it was inferred."""
+    """Return an encoding that gives the same features, without the examples and words of the rows that it was inferred
+    from.
+
+    None stays None."""
     if encoding is None:
         return None
     columns = []
@@ -268,8 +312,9 @@ DEEPEST = 16
 
 
 def plain_json(row: Mapping[str, Any]) -> str:
-    """Return attributes as JSON, with numpy's numbers and arrays as plain numbers. Raise ValueError for what JSON
-    cannot say."""
+    """Return the attributes `row` as JSON, with numpy's numbers and arrays as plain numbers and lists.
+
+    Raise ValueError for what JSON cannot express, or what is nested more than `DEEPEST` deep."""
     try:
         written = msgspec.json.encode(dict(row), enc_hook=_plain).decode()
         _check_shallow(msgspec.json.decode(written), DEEPEST)
@@ -280,7 +325,8 @@ def plain_json(row: Mapping[str, Any]) -> str:
 
 
 def plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return attributes as they come back from JSON."""
+    """Return the attributes `row` as plain values, as they come back from JSON. Raise ValueError as `plain_json`
+    does."""
     decoded: dict[str, Any] = msgspec.json.decode(plain_json(row))
     return decoded
 

@@ -1,5 +1,7 @@
-"""Snapshots: files in a loop's folder that hold the model after one event of the log. A snapshot only saves time. If
-one is missing or wrong, the log is folded again."""
+"""Snapshots: files in a loop's folder that hold the model as it was after one event of the log.
+
+A snapshot only saves time. If one is missing or cannot be used, the log is folded again.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,9 @@ KEPT = 3
 
 
 def make_folder(folder: Path) -> None:
-    """Create the folder of a new loop. Raise FileExistsError if it exists, and FileNotFoundError if its parent does
-    not."""
+    """Create the folder of a new loop, for its owner alone.
+
+    Raise FileExistsError if it exists, and FileNotFoundError if its parent does not."""
     try:
         folder.mkdir(mode=0o700, parents=False)
     except FileExistsError:
@@ -43,7 +46,7 @@ def make_folder(folder: Path) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove the folder of a loop that could not be created."""
+    """Remove the folder of a loop that could not be created, with all that is in it; errors are ignored."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -74,26 +77,31 @@ def read_own(folder: Path, *parts: str, most: int) -> bytes:
 
 
 def snapshot_path(folder: Path, position: int) -> Path:
-    """Return the path of the snapshot after event `position`."""
+    """Return the path in `folder` of the snapshot of the model after the event with sequence number `position`."""
     return folder / f"snapshot-{position:012d}.safetensors"
 
 
 def snapshots(folder: Path) -> list[tuple[int, Path]]:
-    """Return (position, path) of the snapshots in the folder, the newest first."""
+    """Return (position, path) of each snapshot in `folder`, the newest first; the position is the sequence number of an
+    event."""
     found = [(re.fullmatch(r"snapshot-(\d{12,})\.safetensors", path.name), path) for path in folder.iterdir()]
     # What a link leads to is not of this folder.
     return sorted(((int(match[1]), path) for match, path in found if match and not path.is_symlink()), reverse=True)
 
 
 def remove_snapshots(folder: Path) -> None:
-    """Remove all snapshots, and what an interrupted writing left."""
+    """Remove all snapshots in `folder`, and unfinished ones that an interrupted write left."""
     for path in folder.glob("snapshot-*"):
         if not path.is_dir():
             path.unlink(missing_ok=True)
 
 
 def stamp(manifest: Manifest, learner: Any, version: str) -> dict[str, Any]:
-    """Return what a state depends on besides the log: learner, code, executor, builds."""
+    """Return what a model depends on besides the log, by name: learner, versions of code, Python, numpy, scipy,
+    machine.
+
+    `version` is the version of the learner's code (`heedful.loop.versions`). A snapshot is used only if its stamp is
+    equal."""
     return {
         "learner": manifest.learner,
         "fields": {name: _values(repr(value)) for name, value in zip(learner._fields, learner)},
@@ -108,19 +116,22 @@ def stamp(manifest: Manifest, learner: Any, version: str) -> dict[str, Any]:
 
 
 def _values(written: str) -> str:
-    """Return the field values of a learner, without the names of spaces and their fields, since renaming these changes
-    no state."""
+    """Return the field values of a learner out of its repr, without the names of fields and types: renaming these
+    changes no state."""
     return re.sub(r"\b[A-Za-z_]\w*=|\b[A-Za-z_][\w.]*(?=\()", "", written)
 
 
 def _as_today(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the stamp of an older snapshot as `stamp` would write it today."""
+    """Return the stamp of a snapshot that may be older as `stamp` would write it today."""
     fields = {name: _values(value) for name, value in manifest["fields"].items()}
     return manifest | {"fields": fields, "learner_version": declared_version(manifest["learner_version"])}
 
 
 def save(path: Path, model: LoopModel, position: int, log: Log, stamped: dict[str, Any]) -> None:
-    """Write the model as it is after event `position`. Raise OSError if it cannot be written."""
+    """Write `model`, as it is after event `position` of `log`, to the file `path`; then remove snapshots that are too
+    many.
+
+    `stamped` is the stamp to store with it. Raise OSError if it cannot be written."""
     arrays = arrays_of(model.shared, "shared")
     people = sorted(model.people.items())
     stacked = [arrays_of(person.state, "people") for _, person in people]
@@ -134,8 +145,10 @@ def save(path: Path, model: LoopModel, position: int, log: Log, stamped: dict[st
 
 
 def spare(positions: Sequence[int]) -> list[int]:
-    """Return which snapshots to remove, of `positions`, the newest first. Of older ones, one is kept for every doubling
-    of the distance from the newest, so that undoing an old lesson folds at most twice what it has to."""
+    """Return which of the snapshots at these `positions`, the newest first, are to be removed.
+
+    The newest `KEPT` stay. Of older ones, one stays for every doubling of the distance from the newest, so that undoing
+    an old lesson folds at most twice as much as it has to."""
     kept: set[int] = set()
     found = []
     for position in positions[KEPT:]:
@@ -147,8 +160,10 @@ def spare(positions: Sequence[int]) -> list[int]:
 
 
 def _place(log: Log, position: int) -> dict[str, Any]:
-    """Return what identifies a position in a log, so that a snapshot of another log, or of this one before it was
-    restored, is not used."""
+    """Return values that identify a position in a log and its content up to there, by name.
+
+    A snapshot of another log, or of this one before it was restored from a back-up, has other values and is not used.
+    """
     event = log.at(position)
     return {"position": position, "event": log.digest("event", repr(event)) if event is not None else ""}
 
@@ -162,12 +177,12 @@ def restore(
     stamped: dict[str, Any],
     note: Callable[[str], None],
 ) -> tuple[int, tuple[int, int]]:
-    """Put the newest snapshot up to `head` that still holds into a fresh `model`, whose people have states like `like`.
-    Return (its position, (the number of pieces of feedback in it, how many of them changed predictions)); zeros if
-    there is none.
+    """Put the newest snapshot in `folder` that can be used, at most at position `head`, into a fresh `model`.
 
-    A snapshot no longer holds once a lesson in it was undone, and is not used if other code or other builds wrote it;
-    `note` is then called with the reason.
+    Return (its position, (how many pieces of feedback it is made of, how many of them changed predictions)), or zeros
+    if there is none. `like` is a state of the type that is kept for each person, `stamped` the stamp of today. A
+    snapshot cannot be used if something in it was undone since, or if other code or another version of Python, numpy or
+    scipy wrote it; `note` is then called with the reason.
     """
     for position, path in snapshots(folder):
         if position > head or log.is_superseded(position):
@@ -193,7 +208,10 @@ def restore(
 
 
 def _fill(model: LoopModel, like: Any, arrays: dict[str, Any], names: list[str]) -> None:
-    """Put the arrays of a snapshot into a model. Nothing is changed if they do not fit."""
+    """Put the `arrays` of a snapshot into `model`; `names` are those of its people. Nothing is changed if they do not
+    fit.
+
+    `like` is a state of the type that is kept for each person."""
     lessons, since = arrays.pop("lessons"), arrays.pop("since")
     own = {name: arrays.pop(name) for name in list(arrays) if name.split(".")[0] == "people"}
     shared = state_like(model.shared, arrays, "shared")
@@ -209,7 +227,7 @@ def _fill(model: LoopModel, like: Any, arrays: dict[str, Any], names: list[str])
 
 
 def same(a: LoopModel, b: LoopModel) -> bool:
-    """Return whether two models are equal, bit for bit."""
+    """Return whether two models are equal bit for bit, in the shared state and in that of every person."""
 
     def bits(state: Any) -> dict[str, tuple[str, bytes]]:
         return {name: (str(value.dtype), value.tobytes()) for name, value in arrays_of(copy_arrays(state)).items()}
