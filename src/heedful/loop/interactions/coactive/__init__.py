@@ -1,5 +1,6 @@
-"""The coactive interaction: people say what is better than what was shown, by clicks, an order, an edit or a thumb. Its
-model (`model.Model`) has feature weights shared by all, and a state for each person."""
+"""The coactive interaction: people say what is better than what was shown, by clicks, an order, an edit or a thumb.
+
+Its model (`model.Model`) has feature weights that all people share, and an offset of them for each person."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ Array = npt.NDArray[np.float64]
 
 
 class Coactive(Interaction[Model]):
-    """Feedback that names something better than what was shown."""
+    """Feedback that names something better than what was shown (coactive learning, [J15]); the learner ranks by a
+    score."""
 
     name, takes = "coactive", "corrections and clicks"
     command = "heedful simulate catalogue items.csv --user better"
@@ -56,7 +58,9 @@ class Coactive(Interaction[Model]):
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """Return the learner; it has to be linear in the features."""
+        """Return the learner that `spec` names, over the features in `manifest`.
+
+        Raise ValueError if there is none, or if it is not linear in the features (has no `weights` and `space`)."""
         learner = super().make_learner(spec, manifest)
         if not hasattr(learner, "weights") or not hasattr(learner, "space"):
             raise ValueError(
@@ -65,9 +69,10 @@ class Coactive(Interaction[Model]):
         return learner
 
     def caveats(self) -> list[str]:
-        """Return what the settings make impossible to tell, a sentence each: that the loop got better, without a
-        control arm (lists that keep the caller's order); what was clicked for its place alone, without swapped
-        neighbours."""
+        """Return a sentence for each thing that the settings make impossible to measure.
+
+        Without a control arm (lists in the caller's order), whether the loop got better; without swapped neighbours,
+        which clicks are due to an item's position alone."""
         told = []
         if self.manifest.settings.control == 0.0:
             told.append("control 0: nothing keeps the caller's order, so that it got better cannot be shown")
@@ -81,8 +86,9 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def describe(self) -> Card:
-        """Return how pages and commands speak of a loop of rankings: people correct an order, and no number is
-        predicted of an item."""
+        """Return the description of loops of rankings, from which pages and commands are written.
+
+        People correct an order, and no number is predicted for an item."""
         return (
             super()
             .describe()
@@ -105,7 +111,9 @@ class Coactive(Interaction[Model]):
         )
 
     def example(self, model: Model, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return a click; if a single item is shown, for which a click compares nothing, a form that the learner can
+        """Return (words, fields) of an answer that the model can learn from; `shown` are the names of the items shown.
+
+        It is a click; if a single item is shown, for which a click compares nothing, a form that the learner can
         use."""
         if len(shown) > 1:
             return "clicks", {"clicks": [shown[0]]}
@@ -117,17 +125,22 @@ class Coactive(Interaction[Model]):
         return "would rather have another", {"better": ["ITEM"]}
 
     def empty(self, given: Mapping[str, Any]) -> str:
-        """Return why there was nothing to learn; numbers teach only if they differ."""
+        """Return why nothing could be learned from feedback with the fields `given`, continuing "nothing in it to
+        learn".
+
+        Numbers teach only if two items have different ones."""
         if "rating" in given or "grade" in given:
             return ": that takes two items with different numbers"
         return super().empty(given)
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """Return the features of the first and second item, and the feedback that moved them, as text."""
+        """Return an explanation as lines and tables: the features of the first and second item, and what feedback moved
+        them."""
         return texts.explanation(told)
 
     def findings(self, found: Report) -> Findings:
-        """Return the reciprocal ranks of what people picked, in words and pictures."""
+        """Return the report `found` in words and pictures: the reciprocal ranks of what people preferred, in both
+        arms."""
         return texts.findings(found, self.describe(), self.manifest.settings.control)
 
     # ------------------------------------------------------------------------ the fold
@@ -137,7 +150,8 @@ class Coactive(Interaction[Model]):
         return Model(self.learner, self._shrink)
 
     def predictor(self, model: Model, person: str | None) -> list[bytes] | None:
-        """Return the weights as bytes, and the person's own unless they are 0."""
+        """Return the weights of all people, and the person's own offset unless it is 0, as bytes, to detect a
+        change."""
         own = own_state(model.people, person)
         parts: list[Any] = [model.learner.weights(model.shared)]
         if own is not None and (offset := model.learner.weights(own.state)[:-1]).any():
@@ -147,11 +161,17 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ reading
 
     def order(self, model: Model, shared: Any, own: Person | None, x: Floats) -> Ints:
-        """Return the candidates by score, shared and personal."""
+        """Return the indices of the candidates `x` (m, N: m candidates, N features), best score first (m,).
+
+        `shared` are the weights of all people, `own` is the person's offset, None without one."""
         return top(scores(x, model.effective(shared, own)), len(x))
 
     def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
-        """Return why nothing moved: a single item is compared with nothing, or in the control nothing was swapped."""
+        """Return (why none of the newest feedback changed the model, what would), None if unknown.
+
+        Either each list had a single item, with nothing to compare it with, or all were control lists, in which no
+        neighbours are swapped. `thumbs` is a sentence saying that thumbs would change it, "" if the learner takes
+        none."""
         looked, alone, said, control = newest
         if looked and alone == looked:
             told = "each list showed a single item, and a click or an action on the only one compares it with nothing"
@@ -164,19 +184,24 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ deciding
 
     def check_show(self, show: Any) -> None:
-        """Raise ValueError unless a loop with k = 1 shows a single item."""
+        """Raise ValueError if `show`, the number of items to show, is not 1 in a loop with the setting k = 1."""
         check_show(show, self.manifest.settings)
 
     def propose(
         self, model: Model, shared: Any, own: Person | None, asked: Question, eligible: Ints | None, rng: Any
     ) -> Proposal:
-        """Return the list by score, with the learner's swaps or draws, or the caller's order."""
+        """Return the list for the request `asked`: by score with the learner's random swaps, the caller's order, or a
+        draw.
+
+        `shared` are the weights of all people, `own` is the person's offset, None without one; `eligible` is not
+        used."""
         return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
     def refusal(self, model: Model, form: str) -> str | None:
-        """Return why a form is refused; several actions at once do not say what is better."""
+        """Return why feedback of the form `form` is refused, None if it is taken; `actions` does not say which item is
+        better."""
         if refusal := model.refusal(form):
             return refusal
         return "actions: expected action and item, but in a loop of ratings" if form == "actions" else None
@@ -184,7 +209,9 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[Model]) -> Explanation:
-        """Return why the first item stood before the second: which features put it there, and which lessons."""
+        """Return why the first item of a decision stood before the second: what each feature added, and each feedback.
+
+        `context` holds the candidates' features (m, N), `past` the log up to the decision."""
         from heedful.loop.explain import Explanation, Part
 
         record, names, x = decision.record, decision.names, context.x
@@ -214,7 +241,9 @@ class Coactive(Interaction[Model]):
         )
 
     def candidate(self, spec: str) -> Model:
-        """Return a model of another learner of orders."""
+        """Return an untrained model of another coactive learner, to be evaluated on this loop's log.
+
+        Raise ValueError if `spec` names no learner, or one that learns from another kind of feedback."""
         if (other := named_interaction(learner_class(spec))) != self.name:
             and_no = ", and does not fix how many grades there are" if other == "ordinal" else ""
             expected = "expected one that is taught what is better"
@@ -222,21 +251,27 @@ class Coactive(Interaction[Model]):
         return Model(self.make_learner(spec, self.manifest), self._shrink)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the share of swapped pairs that are ranked as people answered."""
+        """Return the measure by which learners are compared: the share of swapped pairs that they rank as people
+        answered."""
         swap = getattr(self.learner, "swap", 0.0)
         most = max(0.5 / swap if swap > 0.0 else 1.0, MOST_WEIGHT if self.manifest.settings.sampled > 0.0 else 1.0)
         return (Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, most_weight=most, once=True),)
 
     def chances(self, models: Sequence[Model], step: Step) -> Floats | None:
-        """Return the probability with which each model would show the list of an answered decision (L,)."""
+        """Return the probability with which each of the L `models` would show exactly the list of the decision in
+        `step` (L,).
+
+        It is nan for a model that cannot tell. Return None if the log kept too little of the decision."""
         return list_chances(self, models, step, [model.draws for model in models])
 
     def compare(self, models: Sequence[Model], step: Step) -> Sequence[Compared | None]:
-        """Return which pairs of neighbours, swapped at random, the models rank as the answer does, where it prefers one
-        of the two; ties count half.
+        """Return, for each of `models`, which pairs of neighbours it ranks as the answer in `step` does; ties count
+        1/2.
 
-        An answer contradicts what was shown far more often than it confirms it, and people click more at the top. Both
-        cancel, where either order of two neighbours was shown with a known probability P, by weights .5 / P."""
+        Only pairs that were shown in either order at random with a known probability, and of which the answer prefers
+        one, are compared; (None,) if there are none. An answer contradicts what was shown far more often than it
+        confirms it, and people click more at the top. Both effects cancel if a pair whose shown order had probability P
+        has the weight 1 / (2 P)."""
         found = swapped_pairs(step.context, step.feedback, getattr(self.learner, "swap", 0.0))
         if found is None:
             return (None,)
@@ -248,23 +283,24 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self, model: Model, shared: Any, people: dict[str, Person]) -> _Tally:
-        """Return a counter of feedback that contradicts the model."""
+        """Return a counter of feedback that contradicts the present model: `shared` and the offsets of `people`."""
         return _Tally(model, shared, people, order_reader(self.learner))
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return the reciprocal rank: 1 / the place, in the list shown, of the item that the first informative answer
+        """Return the reciprocal rank: 1 / the position in the list of the item that the first informative answer
         prefers.
 
-        It is 0 if that item was not shown, or nothing was wanted, and None if no answer says.
-        """
+        It is 0 if that item was not shown, or nothing was wanted, and None if no answer says."""
         return score_list(decision, answers)
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return why learned lists and lists in the caller's order cannot be compared."""
+        """Return why learned lists and lists in the caller's order (the control) cannot be compared, in words.
+
+        `level` says whether all lists have the same score, `forms` are the names of the forms of their feedback."""
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
     def order_reader(self) -> Model:
-        """Return the model that reads feedback as a better order, whatever the learner."""
+        """Return a model that reads feedback as an order better than the one shown, whatever the learner."""
         return order_reader(self.learner)
 
 
@@ -286,8 +322,10 @@ def _because(arm: str, margin: float) -> str:
 
 
 def _second(shown: tuple[int, ...], x: Floats, past: Past[Model], person: str | None) -> int | None:
-    """Return what the first item is compared with: the next item shown, otherwise the best candidate not shown; None if
-    there is no other."""
+    """Return the index of the candidate that the first item shown is compared with; None if there is no other.
+
+    It is the next item in `shown`, otherwise the candidate not shown with the highest score for `person`; `x` (m, N)
+    are the candidates' features."""
     if len(shown) > 1:
         return shown[1]
     others = [j for j in range(len(x)) if j != shown[0]]
@@ -302,14 +340,16 @@ def _weights(model: Model, person: str | None) -> Array:
 
 
 MOST_WEIGHT = 4.0
-"""The greatest weight of a pair in a list that was drawn at random; if either order weighs more, it is left out."""
+"""The greatest weight of a pair in a list drawn at random; a pair is left out if either of its orders weighs more."""
 
 
 def swapped_pairs(context: Context, feedback: FeedbackRecord, swap: float) -> tuple[Ints, Ints, Array] | None:
-    """Return the winners, losers and weights .5 / P of the neighbours that were shown in either order with a known
-    probability P, and of which an answer prefers one; None if there are none.
+    """Return (winners, losers, weights) of the pairs of neighbours in a list that can be compared; None if there are
+    none.
 
-    They were swapped with probability `swap` or left as they were, or the list was drawn at random."""
+    Such a pair was shown in either order at random, the order shown with a known probability P, and the feedback
+    prefers one of the two; its weight is 1 / (2 P). Winners and losers are indices of candidates. `swap` is the
+    probability with which neighbours are swapped; in a list drawn at random P follows from the draw."""
     record = context.record
     if feedback.form not in ("clicks", "better"):
         return None
@@ -333,7 +373,11 @@ def swapped_pairs(context: Context, feedback: FeedbackRecord, swap: float) -> tu
 
 
 def _pairs(record: DecisionRecord, swap: float) -> tuple[int, Array] | None:
-    """Return (the position of the first pair, the weights of all pairs, 0 if left out); None if there are none."""
+    """Return (position of the first pair in the list, weight 1 / (2 P) of each pair); None if there are no random
+    pairs.
+
+    P is the probability of the order shown; the weight is 0 for a pair that is left out. `swap` is the probability with
+    which neighbours are swapped."""
     said, n = record.proposal, len(record.shown)
     if record.arm == "sampled":
         weights = pair_weights(np.array(said["ranks"], np.int64), said["candidates"], said["temperature"])
@@ -350,14 +394,14 @@ def _pairs(record: DecisionRecord, swap: float) -> tuple[int, Array] | None:
 
 
 class _Tally:
-    """A counter of contradictions: feedback with w . D < 0 for the model's current w, the negative part in [J15]."""
+    """A counter of contradictions: feedback with w . D < 0 for the present weights w and its direction D ([J15])."""
 
     def __init__(self, model: Model, shared: Any, people: dict[str, Person], reader: Model) -> None:
         self._model, self._shared, self._people, self._reader = model, shared, people, reader
         self._weights: dict[str | None, Array] = {}
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Return whether the model ranks the other way round what feedback prefers."""
+        """Return whether the present model ranks the opposite way of what the feedback in `step` prefers."""
         said = self._reader.lesson(step.context, step.feedback, step.extra)
         if said is None:
             return False
@@ -380,13 +424,15 @@ class _Tally:
 
 
 def order_reader(learner: Any) -> Model:
-    """Return a model that reads feedback as a complete order better than the one shown, whatever `learner` is."""
+    """Return a model that reads feedback as a complete order better than the one shown, over the features of
+    `learner`."""
     return Model(_Order(learner.n_features, learner.space))
 
 
 def direction(reader: Model, lesson: Lesson | Thumb) -> Array:
-    """Return D of a lesson (N,), phi(x, ybar) - phi(x, y); for a thumb, phi of what was shown, negated if the thumb is
-    down."""
+    """Return the direction D (N,) in feature space of a lesson: phi(x, better object) - phi(x, object shown).
+
+    For a thumb it is phi of what was shown, negated if the thumb is down. `reader` is a model by `order_reader`."""
     if isinstance(lesson, Thumb):
         return lesson.sign * lesson.z
     learner = reader.learner
@@ -394,7 +440,7 @@ def direction(reader: Model, lesson: Lesson | Thumb) -> Array:
 
 
 class _Order(NamedTuple):
-    """A learner that learns nothing, for reading feedback as a complete order."""
+    """A learner that learns nothing, with which a model reads feedback as a complete order."""
 
     n_features: int
     space: Any

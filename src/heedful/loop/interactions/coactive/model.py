@@ -1,14 +1,15 @@
-"""The model of a coactive loop: a learner, the caller's score as its prior, and an offset for each person.
+"""The model of a coactive loop: a learner that adds to the caller's score, and an offset of its weights for each
+person.
 
-    score_j = p_j + w . (x_j, p_j)                     shared by all; p_j the caller's score of candidate j
-            + the same learner's weights for this person, on c x_j, c = n / (n + shrink) after n of their lessons
+    score_j = p_j + w . (x_j, p_j)      for all people; x_j are the features of candidate j, p_j is the caller's score
+            + c v . x_j                 for this person, c = n / (n + shrink) after n pieces of their feedback
 
-Before the first lesson the caller's order is shown. The offset is learned with the same update rule from the person's
-own lessons, on top of the shared score; it is shrunk towards 0 and counts for little until there are many lessons.
+Before any feedback the caller's order is shown. The offset v is learned with the same update rule from the person's own
+feedback, with the score for all people in place of the caller's; it is shrunk towards 0 and counts for little until
+there is much feedback.
 
-Every form of feedback becomes one lesson of the learner here (`lesson`). A thumb becomes a logistic step along the
-learner's D: it names no other object, so no learner has an update for it.
-"""
+Every form of feedback becomes one lesson of the learner here (`lesson`). A thumb becomes a logistic step along phi of
+what was shown: it names no other object, so no learner has an update for it."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ Array = npt.NDArray[np.float64]
 
 
 class Lesson(NamedTuple):
-    """Feedback as the learner takes it: candidates (m, N), proposal, better object, weight."""
+    """Feedback as the learner's `update` takes it.
+
+    `x` are candidates (m, N: m candidates, N features), `y` is the proposal that was shown, `feedback` the better
+    object as indices of candidates, `weight` the size of the step, 1 for all but some actions."""
 
     x: Floats
     y: Any
@@ -37,21 +41,25 @@ class Lesson(NamedTuple):
 
 
 class Thumb(NamedTuple):
-    """Approval of what was shown, or not: z (N,), and +1 or -1."""
+    """Approval or disapproval of what was shown: its features `z` (N,), and `sign` +1 (up) or -1 (down)."""
 
     z: Array
     sign: float
 
 
 class Model:
-    """The state of a coactive loop: of its learner, and of every person's offset. `teach` is a step of the fold."""
+    """The state of a coactive loop: the learner's state for all people, and each person's offset.
+
+    `teach` is one step of the fold of the log."""
 
     version = 1
-    """the version of how feedback becomes lessons, raised when what is folded changes"""
+    """the version of the fold: raised when the same log would give another state"""
 
     def __init__(self, learner: Any, shrink: float = 0.0) -> None:
-        """Begin with `learner` over N features, of which the last is the caller's score. With `shrink` > 0 an offset is
-        learned for each person, which counts half after that many lessons."""
+        """Make a model of `learner`, over N features of which the last is the caller's score, that has learned nothing.
+
+        With `shrink` > 0 an offset is learned for each person, which counts half after that many pieces of their
+        feedback."""
         self.learner = learner
         self.shrink = shrink
         # For a person the shared score is the prior, and how much that counts is not hers to learn.
@@ -71,23 +79,31 @@ class Model:
 
     @property
     def draws(self) -> bool:
-        """Whether the learner draws what it shows at random."""
+        """True if the learner shows lists with a random part."""
         return self._proposal is not None
 
     def propose(self, shared: Any, person: Person | None, x: Floats, rng: Any) -> Any:
-        """Return what the learner would show of the candidates x (m, N) to this person."""
+        """Return the learner's proposal for the candidates x (m, N: m candidates, N features) and this person.
+
+        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
         if person is None:
             return self.learner.propose(shared, x, rng)
         return self._own.propose(person.state, self._personal(shared, person, x), rng)
 
     def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the candidates by score, best first, ties to the lowest index: the learner's order without swaps."""
+        """Return the indices of the candidates x (m, N) by score, best first, without random swaps; ties to the lowest
+        index.
+
+        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
         if person is None:
             return _order(self.learner, shared, x)
         return _order(self._own, person.state, self._personal(shared, person, x))
 
     def effective(self, shared: Any, person: Person | None) -> Array:
-        """Return the weights of the features (N,), shared and personal together; the caller's score is the last."""
+        """Return the weights of the N features (N,), of all people and of this person together; the last is the
+        caller's score's.
+
+        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
         w = np.array(self.learner.weights(shared), np.float64)
         w[-1] += 1.0
         if person is not None:
@@ -99,7 +115,8 @@ class Model:
         return person.lessons / (person.lessons + self.shrink)
 
     def _personal(self, shared: Any, person: Person, x: Floats) -> Floats:
-        """Return the candidates as the person's own learner sees them, with the shared score as caller's score."""
+        """Return the candidates (m, N) as the person's own learner sees them: features times c, and the score for all
+        people last."""
         own = x * self._share(person)
         own[:, -1] = scores(x, self.effective(shared, None))
         return own
@@ -107,7 +124,7 @@ class Model:
     # ------------------------------------------------------------------------ learning
 
     def refusal(self, form: str) -> str | None:
-        """Return why the learner cannot use a form of feedback; None if it can."""
+        """Return why the learner cannot use feedback of the form with the name `form` ("thumb"); None if it can."""
         name = type(self.learner).__name__
         if (
             self._proposal is not None
@@ -122,8 +139,11 @@ class Model:
         return None
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback and return whether there was a lesson in it. `extra` are features that the
-        feedback brought along: of a corrected object, or of candidates of later queries."""
+        """Learn from one piece of feedback, one step of the fold; return whether there was anything to learn.
+
+        `context` is the decision answered, with its candidates' features (m, N). `extra` (e, N) are the features of e
+        objects that the feedback brought along: a corrected object, or candidates of later decisions. `version` is the
+        sequence number of the feedback."""
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -147,8 +167,8 @@ class Model:
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Lesson | Thumb | None:
         """Return what a piece of feedback says to the learner; None if it says nothing.
 
-        No click is not a dislike, and an item that was not shown was not passed over: only what was shown is compared.
-        """
+        The arguments are those of `teach`. Feedback without clicks is no dislike, and an item that was not shown was
+        not passed over: only items that were shown are compared."""
         record, x, _ = context
         form, m = feedback.form, x.shape[0]
         chosen = [j if j >= 0 else m - 1 - j for j in feedback.chosen]
@@ -192,18 +212,25 @@ class Model:
         return Lesson(x, y, np.array(chosen, np.int64), weight)
 
     def _between(self, x: Floats, y: Ints, chosen: Ints, order: Ints) -> Lesson | None:
-        """Return a lesson that compares a few of the candidates."""
+        """Return a lesson that compares a few candidates x (m, N): `y` is the order shown, `order` the better one.
+
+        `chosen` is the beginning of `order`, for learners that take a part of an order."""
         plain = self._plain(None, y)
         return None if plain is None else Lesson(x, plain, chosen if self._partial else order, 1.0)
 
     def _whole(self, x: Floats, displayed: Ints) -> Array:
-        """Return phi of what was shown, as the mean of its items weighted by position (N,)."""
+        """Return the features of a whole list (N,): the mean of its items' features, weighted by position as in phi.
+
+        `x` (m, N) are the candidates' features, `displayed` the indices of those shown."""
         k = min(self.learner.space.k, displayed.size)
         return np.asarray(self.learner.space.phi(x, displayed) / DISCOUNTS[:k].sum(), np.float64)
 
     def _as_proposed(self, record: DecisionRecord, displayed: Ints) -> Any:
-        """Return the proposal as the learner made it; if the learner did not make it, what can be learned from clicks
-        on it, or None."""
+        """Return the learner's proposal of a logged decision, with its random parts, as its `update` needs it for
+        clicks.
+
+        `displayed` are the indices of the candidates shown. If something else made the list, return a proposal without
+        random parts, or None if nothing can be learned from clicks on it."""
         if self._proposal is None:
             return displayed
         made = self._made(record, displayed)
@@ -213,7 +240,10 @@ class Model:
         return None if record.arm in ("control", "sampled") else self._plain(record, displayed)
 
     def _made(self, record: DecisionRecord, displayed: Ints) -> Any:
-        """Return the proposal whose parts a record keeps; None if it keeps none, or those of another learner."""
+        """Return the learner's proposal of a logged decision, from the parts that its record keeps.
+
+        Return None if it keeps none, or those of another learner. `displayed` are the indices of the candidates
+        shown."""
         if self._proposal is None or record.arm != "learned" or list(record.proposal) != list(self._fields)[1:]:
             return None
         fields = {name: _like(like, record.proposal[name]) for name, like in list(self._fields.items())[1:]}
@@ -222,7 +252,8 @@ class Model:
         return seen(y, displayed.size) if seen is not None else y
 
     def _plain(self, record: DecisionRecord | None, displayed: Ints) -> Any:
-        """Return a proposal that shows `displayed`, without swaps."""
+        """Return a proposal that shows the candidates `displayed` without random parts; None if the learner has no such
+        thing."""
         if self._proposal is None:
             return displayed
         plain: Callable[[Ints], Any] | None = getattr(self.learner, "plain", None)
@@ -233,7 +264,7 @@ class Model:
     # ------------------------------------------------------------------------ keeping
 
     def proposal_fields(self, y: Any) -> dict[str, Any]:
-        """Return what a proposal carries in addition to what is shown, as JSON."""
+        """Return what the learner's proposal `y` holds besides the list shown, by name, as JSON."""
         carried: list[tuple[str, Any]] = list(y._asdict().items())[1:] if hasattr(y, "_asdict") else []
         return {name: _json(part) for name, part in carried}
 
@@ -244,7 +275,7 @@ def _order(learner: Any, state: Any, x: Floats) -> Ints:
 
 
 def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
-    """Return the learner's state after a lesson."""
+    """Return the learner's state after learning from `lesson`."""
     if isinstance(lesson, Thumb):
         # At margin m the chance of this thumb is sigma(m): a logistic step, along phi of what was shown.
         margin = lesson.sign * float(
@@ -261,8 +292,9 @@ def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
 
 
 def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Any) -> Array:
-    """Return D of a lesson (N,), by `learner.direction`, for a learner that steps along something other than phi(x,
-    feedback) - phi(x, y)."""
+    """Return the direction D (N,) along which a learner steps: its own `direction`, else phi(x, feedback) - phi(x, y).
+
+    `x` (m, N) are candidates, `y` is the proposal shown, `feedback` the better object."""
     own: Callable[..., Array] | None = getattr(learner, "direction", None)
     if own is not None:
         return own(state, x, y, feedback)

@@ -1,4 +1,4 @@
-"""The texts of a coactive loop: explanations and reports."""
+"""Explanations and reports of a coactive loop, in words."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ SWAP = (
 
 
 def explanation(told: Explanation) -> list[Part]:
-    """Return which features put the first item before the second, and which feedback moved it."""
+    """Return an explanation as lines and tables: which features put the first item before the second, and which
+    feedback."""
     other = "an item of average features" if told.second is None else told.second
     return scored(told, f"{told.first} before {other}, by {signed(told.margin)}", "it", "tells the two apart")
 
 
 def scored(told: Explanation, head: str, what: str, moved: str) -> list[Part]:
-    """Return the parts of a score under the heading `head`; the model had no part in `what`, or nothing that was
-    learned `moved`."""
+    """Return an explanation of a score as lines and tables, under the heading `head`.
+
+    If the model did not decide, a line says that it had no part in `what`; without feedback, one says that nothing was
+    learned that `moved`."""
     parts: list[Part] = [Line(head)]
     if told.arm != "learned":
         orders = {
@@ -48,7 +51,9 @@ def scored(told: Explanation, head: str, what: str, moved: str) -> list[Part]:
 
 
 def findings(found: Report, card: Card, control: float) -> Findings:
-    """Return the reciprocal ranks of what people picked, in learned lists and in the control."""
+    """Return the report `found` in words and pictures: the reciprocal ranks of what people preferred, in both arms.
+
+    `card` describes the loop's kind of feedback, `control` is the share of lists in the caller's order."""
     notes = (
         "A list counts 1 where what was picked stood first, 1/2 where it stood second, 1/3 where third, and 0 where it "
         "was not in the list or nothing was picked: that is its reciprocal rank. The mean over lists is compared.",

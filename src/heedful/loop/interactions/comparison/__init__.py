@@ -1,8 +1,8 @@
-"""The comparison interaction: a person says which of two, or of several, is better; the learner predicts who wins.
+"""The comparison interaction: people say which of two or more items is better, and the learner predicts which is
+chosen.
 
-The model is `ChoiceModel`, in `model`: what is believed of everybody's utilities, of items known by number.
-Learners name it `pairwise`.
-"""
+Its model (`model.ChoiceModel`) is a posterior over each person's utilities of items, known by number. Learners name
+this interaction `pairwise`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Comparison(Interaction[ChoiceModel]):
-    """Feedback that says which of the items shown is better."""
+    """Feedback that says which of the items shown is better; the learner chooses which items to ask about."""
 
     name, takes, command = "pairwise", "choices", "heedful init study items.csv --choices"
     loop = "a loop of choices"
@@ -53,7 +53,7 @@ class Comparison(Interaction[ChoiceModel]):
     splits_items, takes_prior = True, False
     folds_items, takes_repeats, keeps_unshown = True, True, False
     mark_every, snapshot_most = 50, 1_000
-    """Lessons take milliseconds, so states are kept often; people are a number each."""
+    """An update takes milliseconds, so states are kept in memory often; a person's own state is just a number."""
     options = (
         LoopOption("choices", "Ask which of two is better, and learn what people prefer from that."),
         LoopOption("goal", "With --choices: what they are for.", str, "best|ranking", "best"),
@@ -64,20 +64,25 @@ class Comparison(Interaction[ChoiceModel]):
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        """Return the learner that a command was given, with the setting `choices` by its option --goal ("best" without
-        one)."""
+        """Return the learner that was named on the command line, with the setting `choices` from the option --goal in
+        `given`.
+
+        The goal is "best" if none is given."""
         return KindChoice(learner, {"choices": given["goal"] or "best"})
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
-        """Check the settings of a loop of choices, of which `choices` says the goal: to find the best item, or the
-        ranking. Return those that are kept in a form of their own. Raise ValueError, naming the setting."""
+        """Return the settings that this kind checks, as they are stored.
+
+        Raise ValueError, naming the setting, if `choices` is no goal ("best": find the best item, "ranking": rank all),
+        or actions make no sense."""
         check_purpose(settings.choices)
         return super().check_settings(settings)
 
     @classmethod
     def feature_names(cls, manifest: Manifest) -> list[str]:
-        """Return the names of the items' features, by which an answer tells about other items."""
+        """Return the names of the items' features, through which an answer about one item also says something of
+        similar ones."""
         return list(manifest.encoding.names)
 
     @classmethod
@@ -87,13 +92,15 @@ class Comparison(Interaction[ChoiceModel]):
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """Return the learner of choices that `spec` names, for the goal, features and shrinkage in `manifest`. Raise
-        ValueError if it is not one of choices, or a parameter is wrong."""
+        """Return the learner of choices that `spec` names, for the goal and the features in `manifest`.
+
+        Raise ValueError if it is not one of choices, or a parameter is wrong."""
         settings = manifest.settings
         return chooser(spec, settings.choices, manifest.encoding.size, settings.shrink)
 
     def caveats(self) -> list[str]:
-        """Return a sentence on choices between arbitrary pairs."""
+        """Return a sentence saying that predictions for arbitrary pairs cannot be judged, if no pairs are asked at
+        random."""
         if self.manifest.settings.control > 0.0:
             return []
         return [
@@ -103,13 +110,13 @@ class Comparison(Interaction[ChoiceModel]):
 
     @property
     def goal(self) -> str:
-        """the purpose of the choices: to find the best, or to rank all"""
+        """What the choices are collected for: "best", to find the best item, or "ranking", to rank all."""
         return self.manifest.settings.choices or ""
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def introduce(self) -> list[str]:
-        """Return sentences on what is asked, by which rule, and for what."""
+        """Return sentences on what is asked, by which acquisition rule, and for which goal."""
         names, rule = self.names, getattr(self.learner, "rule", "")
         told = "Each item is known by its name alone"
         if names:
@@ -120,8 +127,9 @@ class Comparison(Interaction[ChoiceModel]):
         return [f"{asked}, to find {expected}. {told}."]
 
     def describe(self) -> Card:
-        """Return the description of a kind whose answers are the better of two; some questions are random, and the arms
-        are not compared."""
+        """Return the description of loops of choices, from which pages and commands are written.
+
+        People choose between two items. A share of the questions is random; reports do not compare the two kinds."""
         return (
             super()
             .describe()
@@ -144,25 +152,30 @@ class Comparison(Interaction[ChoiceModel]):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return the purpose of the choices."""
+        """Return the goal of the choices, as {"choices": "best"} or {"choices": "ranking"}."""
         return {"choices": self.goal}
 
     def example(self, model: ChoiceModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return the answer that the first is better."""
+        """Return (words, fields) of an answer: the first of the items named `shown` is better."""
         return "prefers the first", {"choice": "first"} if len(shown) == 2 else {"better": [shown[0]]}
 
     def empty(self, given: Mapping[str, Any]) -> str:
-        """Return why there was nothing to learn; that the question was asked is kept."""
+        """Return why nothing could be learned from feedback with the fields `given`, continuing "nothing in it to
+        learn".
+
+        The model still notes that the question was asked."""
         return ", but that this was asked" if given else ""
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """Return how likely each item shown was to be chosen, and the answers that this comes from, as text."""
+        """Return an explanation as lines and tables: how likely each item was to be chosen, and the answers behind
+        that."""
         if told.prediction is None:
             return super().tell_explanation(told)
         return texts.explanation(told, ChoicePrediction(**told.prediction))
 
     def findings(self, found: Report) -> Findings:
-        """Return a report in words: how often the likeliest item was chosen, and how many answers chose nothing."""
+        """Return the report `found` in words: how often the likeliest item was chosen, and how many answers chose
+        none."""
         told = super().findings(found)
         return told if found.prediction is None else told._replace(sections=(texts.section(found.prediction),))
 
@@ -173,41 +186,51 @@ class Comparison(Interaction[ChoiceModel]):
         return ChoiceModel(self.learner, self.manifest.encoding.size)
 
     def personal(self, model: ChoiceModel) -> Any:
-        """Return a state like those kept for each person: a number."""
+        """Return a person's own state (the number by which the learner knows them), as a template for reading such
+        states."""
         return model.nobody()
 
     def on_item(self, model: ChoiceModel, event: Event, catalogue: Catalogue) -> str:
-        """Take in a new item. What was learned of an item stays when it is withdrawn."""
+        """Tell the model of a new item or new features; what was learned of an item stays when it is withdrawn. Return
+        ""."""
         if event.arrays is not None:
             model.put(catalogue.number(event.subject or "", event.arrays), np.frombuffer(event.arrays, "<f4"))
         return ""
 
     def publish(self, model: ChoiceModel) -> Any:
-        """Return the state itself: the next lesson begins with a copy."""
+        """Return the state of all people itself, without a copy; the next update copies the arrays that it changes."""
         return model.published()
 
     # ------------------------------------------------------------------------ reading
 
     def person(self, name: str | None) -> str | None:
-        """Return the name of a person; all without a name are one person."""
+        """Return the key of the person `name` in the model; all people without a name are one person, ""."""
         return name or ""
 
     def lacks(self, shared: Any, x: Ints) -> bool:
-        """Return whether the state lacks an item, which is in the catalogue before the state knows it."""
+        """Return whether the state `shared` lacks one of the items `x` (numbers), which came after the last update."""
         return bool(x.size) and int(x.max()) >= shared.n
 
     def order(self, model: ChoiceModel, shared: Any, own: Person | None, x: Ints) -> Ints:
-        """Return the candidates by expected utility."""
+        """Return the indices of the candidates `x` (m,), item numbers, by posterior mean utility for this person, best
+        first (m,).
+
+        `shared` is the state of all people, `own` the person's number, None for a new person."""
         return np.argsort(-model.posterior(shared, own, x).mean, kind="stable")
 
     def predict(self, model: ChoiceModel, shared: Any, own: Person | None, x: Ints) -> list[ItemPrediction] | None:
-        """Return the probability of each candidate to be chosen, if all of them were shown; None if it is not
-        finite."""
+        """Return the probability of each candidate in `x` (m,), item numbers, to be chosen if all of them were shown.
+
+        Return None if they are not finite. `shared` is the state of all people, `own` the person's number, None for a
+        new person."""
         found = model.chances(shared, own, x)
         return None if found is None else [ItemPrediction(chance) for chance in found.tolist()]
 
     def standing(self, projection: Projection, person: str | None, people: Sequence[str] | None) -> Standings:
-        """Return the ranking for a person, for some people together, or for all."""
+        """Return the ranking of all items on offer, its uncertainty, and whether it is certain enough to stop asking.
+
+        It is that of `person`, or of the mean utility of `people`, or of everybody if both are None. Raise ValueError
+        with fewer than two items on offer."""
         from heedful.loop.interactions.comparison.standing import standings
 
         return standings(projection, person, people)
@@ -215,7 +238,7 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ deciding
 
     def eligible(self, model: ChoiceModel, shared: Any, own: Person | None, asked: Question) -> None:
-        """Check that there are two candidates; all of them may be shown."""
+        """Return None: all candidates may be shown. Raise ValueError if they are fewer than two."""
         check_two(asked)
 
     def propose(
@@ -227,25 +250,34 @@ class Comparison(Interaction[ChoiceModel]):
         eligible: Ints | None,
         rng: Any,
     ) -> Proposal:
-        """Return the pair that the learner's rule selects, or a random one, in random places."""
+        """Return the items to ask about, in random order: those that the learner's rule selects, or in the control
+        random ones.
+
+        `shared` is the state of all people, `own` the person's number, None for a new person; `eligible` is not used;
+        `rng` is the generator of this decision."""
         return propose_question(model, shared, own, asked, self.manifest.settings.control, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
     def form(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the fields of feedback, with an edited order as a better order."""
+        """Return the fields of feedback; a list in the field `edit` is moved to the field `better`."""
         if isinstance(given.get("edit"), list | tuple):
             return {**given, "edit": None, "better": given["edit"]}
         return given
 
     def why_unfit(self, feedback: FeedbackRecord, shown: Sequence[int]) -> str | None:
-        """Return why feedback does not fit: it takes two items to choose between, and of more the best or an order."""
+        """Return why feedback does not fit a decision that showed the candidates `shown`; None if it does.
+
+        A choice takes two items; of more items feedback names the best, or gives an order."""
         return why_unfit(feedback, len(shown))
 
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[ChoiceModel]) -> Explanation:
-        """Return why the first two were asked about, and which answers said which is better."""
+        """Return why the first two items of a decision were asked about, and which answers said which is better.
+
+        `context` holds the numbers of the candidates, `past` the log up to the decision. Raise LookupError if it showed
+        a single item."""
         from heedful.loop.explain import Explanation
 
         record, names = decision.record, decision.names
@@ -286,16 +318,22 @@ class Comparison(Interaction[ChoiceModel]):
         )
 
     def candidate(self, spec: str) -> ChoiceModel:
-        """Return a model of another learner of choices."""
+        """Return an untrained model of another learner of choices, to be evaluated on this loop's log.
+
+        Raise ValueError if `spec` names no such learner."""
         size = self.manifest.encoding.size
         return ChoiceModel(chooser(spec, self.manifest.settings.choices, size), size)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the share of items that were expected to lose against what was chosen."""
+        """Return the measure by which learners are compared: the share of items not chosen that were expected to
+        lose."""
         return (Measure("expected", texts.EXPECTED, "nothing was chosen", "More answers."),)
 
     def compare(self, models: Sequence[ChoiceModel], step: Step) -> Sequence[Compared | None]:
-        """Return, for each item that was not chosen, 1 if it was expected to lose, 0 if to win, 1/2 if neither."""
+        """Return, for each of `models` and each item not chosen in `step`, 1 if it was expected to lose, 0 if to win,
+        else 1/2.
+
+        Return (None,) if the answer chose no item."""
         heard = models[0].lesson(step.context, step.feedback, step.extra)
         best = None if heard is None else chosen_place(heard)
         if heard is None or best is None:
@@ -308,11 +346,17 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self, model: ChoiceModel, shared: Any, people: dict[str, Person]) -> _Tally:
-        """Return a counter of how often the prediction was chosen."""
+        """Return a counter of how often the predicted item was chosen, and of feedback that contradicts the present
+        model.
+
+        The present model is `shared`, the state of all people, with the numbers of `people`."""
         return _Tally(model, shared, people)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return whether what the first answer put first was the likeliest; None if no answer put anything first."""
+        """Return 1 if the first answer that chose an item chose the likeliest one, 0 if not, less than 1 if several
+        tied.
+
+        Return None if no answer chose an item, or nothing was predicted."""
         from heedful.loop.interactions.comparison.prediction_report import best_of, share
 
         record = decision.record
@@ -323,32 +367,34 @@ class Comparison(Interaction[ChoiceModel]):
         return None
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return that the arms are not compared."""
+        """Return why questions chosen by the rule and random questions are not compared, in words."""
         return "the rule asks what is least certain, so that fewer of its questions are predicted says nothing"
 
 
 def comparison_settings(goal: Literal["best", "ranking"], **more: Any) -> Settings:
-    """Return the settings of a loop that asks which of two is better, to find the best or to rank all."""
+    """Return the settings of a loop that asks which of two items is better.
+
+    `goal` is "best", to find the best item, or "ranking", to rank all; `more` are other fields of `Settings`."""
     return Settings(choices=goal, **more)
 
 
 class ChoicePrediction(NamedTuple):
-    """The model's belief about two items when it asked which is better."""
+    """The model's posterior of two items, "the first" and "the second", when it asked which of them is better."""
 
     rule: str | None
-    """the rule that selected them: bald, mes, eubo or random; None if they were selected at random or by somebody else,
-    or the learner has no rule"""
+    """the acquisition rule that selected them (bald, mes, eubo or random); None if something else did"""
     chosen: float
-    """the probability that the first would be chosen, including the noise of a choice"""
+    """the probability that the first is chosen, with the noise of a choice"""
     better: float
-    """the probability that the first is better"""
+    """the probability that the first has the higher utility"""
     spread: float
-    """the standard deviation of the margin, the utility of the first minus that of the second"""
+    """the standard deviation of the first's utility minus the second's"""
     asked_first: int
-    """how many pairs with the first item the person had been asked; `asked_second` with the second"""
+    """how many pairs with the first item this person had been asked before"""
     asked_second: int
+    """how many pairs with the second item this person had been asked before"""
     answers: int
-    """how many answers the person had given in all"""
+    """how many answers this person had given before"""
 
 
 def _because(arm: str, weighed: ChoicePrediction) -> str:
@@ -371,7 +417,8 @@ def _of(model: ChoiceModel, person: str | None, items: Ints) -> Posterior:
 
 
 def chosen_place(heard: ChoiceAnswer) -> int | None:
-    """Return the place of what an answer put first; None if all were called equally good."""
+    """Return the position, among the items shown, of the item that an answer put first; None if all are equally
+    good."""
     answer: Any = heard.answer
     if isinstance(answer, np.ndarray):
         return int(answer[0])
@@ -382,7 +429,8 @@ def chosen_place(heard: ChoiceAnswer) -> int | None:
 
 
 class _Tally:
-    """A counter of how often the prediction was chosen."""
+    """A counter for a report: how often the predicted item was chosen, and which feedback contradicts the present
+    model."""
 
     def __init__(self, model: ChoiceModel, shared: Any, people: dict[str, Person]) -> None:
         from heedful.loop.interactions.comparison.prediction_report import ChoiceTally
@@ -391,7 +439,8 @@ class _Tally:
         self._compared = ChoiceTally()
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Return whether the model is sure that another item shown is better than the one put first."""
+        """Return whether the present model is 90 % sure that another item shown is better than the one put first in
+        `lesson`."""
         from heedful.loop.interactions.comparison.standing import SURE
 
         best = chosen_place(lesson)
@@ -403,9 +452,9 @@ class _Tally:
         return bool(believed.better(others, np.full(k - 1, best)).max() >= SURE)
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Take in a decision with the feedback on it that counts."""
+        """Count a decision; `given` is the feedback on it that was not undone, each with its event."""
         self._compared.take(decision, given)
 
     def report(self) -> PredictionReport:
-        """Return the share of answers that chose the likeliest item, next to guessing."""
+        """Return the share of answers that chose the likeliest item, compared with guessing."""
         return self._compared.report()

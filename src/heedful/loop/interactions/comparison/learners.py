@@ -1,5 +1,4 @@
-"""Learners of choices by name, in a loop, such as `hierarchical-gp`, for one person or many, asking by the rule of the
-goal."""
+"""Learners of choices by name, such as `hierarchical-gp`, for loops with one person or many."""
 
 from __future__ import annotations
 
@@ -25,8 +24,10 @@ def is_choosing(cls: type) -> bool:
 
 
 def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.0) -> Any:
-    """Return the learner of choices that `spec` names, over items with this many features, with the rule of this goal
-    if it names none. Raise ValueError if it does not fit."""
+    """Return the learner of choices that `spec` names, over items with `n_features` features.
+
+    If `spec` names no acquisition rule, it gets the one for `goal` ("best" or "ranking"). Raise ValueError if it does
+    not fit, if `goal` is None, or if `shrink` is above 0: these learners model people."""
     if not is_choosing(learner_class(spec)):
         raise ValueError(
             f"learner: expected one of choices, such as {DEFAULT}, got {spec}, as this loop learns choices"
@@ -51,7 +52,7 @@ def chooser(spec: str, goal: str | None, n_features: int = 0, shrink: float = 0.
 
 
 def check_purpose(given: Any) -> str:
-    """Return `given` as the purpose of choices. Raise ValueError if it is none."""
+    """Return `given` if it is a goal of choices, "best" or "ranking". Raise ValueError if not."""
     from heedful.inference.gp.stopping import GOALS
 
     if not isinstance(given, str) or given not in GOALS:

@@ -1,13 +1,11 @@
-"""The model of a loop of choices: what each person chose among what they were shown, and what that says of their
-utilities.
+"""The model of a loop of choices: who was asked what, and the learner's posterior of each person's utilities of items.
 
-People are numbered by their first answer in the fold; those without a name are one person, "". Items are numbered by
-their first appearance in the log, one number for each set of features: an item whose features change is another item,
-of which the covariance tells something already. A withdrawn item is not shown any more; what was said of it still tells
-about others, so it stays.
+People are numbered by their first answer in the log; those without a name are one person, "". Items are numbered by
+their first appearance in the log, one number for each set of features: an item whose features change becomes another
+item, with a utility correlated with the old one's. A withdrawn item is not shown any more; what was said of it still
+tells about others, so it stays.
 
-Items join the learner's state with the next answer, all that came since the last one together.
-"""
+Items enter the learner's state with the next answer, all that came since the last answer together."""
 
 from __future__ import annotations
 
@@ -30,8 +28,11 @@ Array = npt.NDArray[np.float64]
 
 
 class ChoiceState(NamedTuple):
-    """The state: the learner's; the features of all items (n, d), in the first `n` rows, and how many of them the
-    learner knows; which pairs were asked, (user, a, b) with a < b, in the first `rows` rows; the number of people."""
+    """The state of all people and items.
+
+    `learned` is the learner's state; `things`, in its first `n` rows, the features of all n items (n, d), of which the
+    learner's state has the first `known`; `asked`, in its first `rows` rows, the pairs that were asked: (user, a, b)
+    with item numbers a < b; `users`, the number of people."""
 
     learned: Any
     things: Array
@@ -43,26 +44,31 @@ class ChoiceState(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """whether its arrays become longer as people and items arrive"""
+        """True: its arrays become longer as people and items arrive."""
         return True
 
 
 class ChoiceAnswer(NamedTuple):
-    """An answer as the learner takes it: the items shown (k,), and the place of the best, EQUAL, UNSURE, or some places
-    (2 to k,), best first, before all others."""
+    """An answer as the learner takes it.
+
+    `items` (k,) are the numbers of the k items shown. `answer` is the position of the best, EQUAL, UNSURE (cannot
+    judge), or an array of 2 to k positions, best first, which come before all others."""
 
     items: Ints
     answer: Any
 
 
 class ChoiceModel(Numbered[ChoiceState]):
-    """The state of a loop of choices. `teach` is a step of the fold."""
+    """The model of a loop of choices: the state of all people and items, and each person's number.
+
+    `teach` is one step of the fold of the log."""
 
     version = 1
-    """the version of how feedback becomes lessons, raised when what is folded changes"""
+    """the version of the fold: raised when the same log would give another state"""
 
     def __init__(self, learner: Any, n_features: int) -> None:
-        """Begin with `learner`, over items with `n_features` features, 0 without any."""
+        """Make a model of `learner` that has learned nothing, over items with `n_features` features, 0 if they have
+        none."""
         things, asked = np.zeros((64, n_features)), np.zeros((64, 3), np.int64)
         super().__init__(learner, ChoiceState(learner.init(generators(0)[2]), things, 0, 0, asked, 0, 0))
         self._ready: tuple[Any, Any] = (None, None)
@@ -70,7 +76,7 @@ class ChoiceModel(Numbered[ChoiceState]):
     # ------------------------------------------------------------------------ what is believed
 
     def ready(self, shared: ChoiceState) -> Any:
-        """Return the learner's state with all items in it, for readers, who do not write to it."""
+        """Return the learner's state with all items in it, for readers, who must not write to it."""
         if shared.known == shared.n:
             return shared.learned
         kept, state = self._ready
@@ -86,17 +92,22 @@ class ChoiceModel(Numbered[ChoiceState]):
         return self.learner.with_items(shared.learned, shared.things[shared.known : shared.n].copy())
 
     def posterior(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Posterior:
-        """Return the posterior of a person's utilities of these items (m,); for a new person, that of a stranger."""
+        """Return the posterior of this person's utilities of the items `numbers` (m,).
+
+        `shared` is the state of all people. Without `person`, a new person, it is the prior that follows from other
+        people's answers."""
         found: Posterior = self.learner.posterior(self.ready(shared), self.user(shared, person), numbers)
         return found
 
     def user(self, shared: ChoiceState, person: Person | None) -> int:
-        """Return the number of a person; for a new one the next number, which nobody has yet."""
+        """Return the learner's number of a person; without `person`, for a new person, the next number, which nobody
+        has yet."""
         return shared.users if person is None else int(person.state.user)
 
     def seen(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Any:
-        """Return the person's answers and their sites, with items as places in `numbers` (m,), rising; None if they are
-        about other items too, and for a learner that does not tell."""
+        """Return the person's answers with their EP sites, items as indices into `numbers` (m,), which rise.
+
+        Return None if there are none, if they are about other items too, or if the learner does not keep them."""
         if person is None or not hasattr(self.learner, "answers_of"):
             return None
         seen = self.learner.answers_of(self.ready(shared), int(person.state.user))
@@ -105,14 +116,17 @@ class ChoiceModel(Numbered[ChoiceState]):
         return seen._replace(rows=seen.rows._replace(pairs=numbers.searchsorted(seen.rows.pairs)))
 
     def noise(self, shared: ChoiceState, person: Person) -> Any:
-        """Return how noisily a person answers; None for a learner that does not tell."""
+        """Return the learner's estimate of how noisily a person answers; None for a learner that has none."""
         if not hasattr(self.learner, "noise"):
             return None
         return self.learner.noise(self.ready(shared), int(person.state.user))
 
     def chances(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Array | None:
-        """Return the probability of each of these (k,) to be the one chosen, given that one is; None if it is not
-        finite."""
+        """Return the probability that this person chooses each of the items `numbers` (k,), given that one of them is
+        chosen.
+
+        `shared` is the state of all people, `person` the person's number, None for a new person. Return None if they
+        are not finite."""
         from heedful.inference.gp.subset_acquisition import best_probabilities
 
         found: Array = best_probabilities(self.posterior(shared, person, numbers), np.arange(numbers.size))
@@ -121,7 +135,8 @@ class ChoiceModel(Numbered[ChoiceState]):
     # ------------------------------------------------------------------------ proposing
 
     def pairs_asked(self, shared: ChoiceState, person: Person | None, numbers: Ints) -> Ints:
-        """Return the pairs of these items (m,) that a person was asked (q, 2), the lower number first."""
+        """Return the pairs among the items `numbers` (m,) that this person was asked (q, 2), the lower item number
+        first."""
         if person is None:
             return np.zeros((0, 2), np.int64)
         asked = shared.asked[: shared.rows]
@@ -132,8 +147,10 @@ class ChoiceModel(Numbered[ChoiceState]):
     def propose(
         self, shared: ChoiceState, person: Person | None, numbers: Ints, size: int, skip: Ints, rng: Any
     ) -> Ints:
-        """Return the `size` items, of `numbers`, which rise, that the learner would ask about, in any order; of two,
-        none of the pairs in `skip` (q, 2)."""
+        """Return the `size` items of `numbers`, which rise, that the learner asks this person about, in any order.
+
+        If `size` is 2, it is none of the pairs in `skip` (q, 2), which were asked before. `shared` is the state of all
+        people, `rng` the generator of the decision."""
         learner, state, user = self.learner, self.ready(shared), self.user(shared, person)
         if not hasattr(learner, "question"):
             return _of_pool(learner, state, user, numbers, size, skip, rng)
@@ -146,7 +163,7 @@ class ChoiceModel(Numbered[ChoiceState]):
     # ------------------------------------------------------------------------ learning
 
     def refusal(self, form: str) -> str | None:
-        """Return why the learner cannot use a form of feedback; None if it can."""
+        """Return why the learner cannot use feedback of the form with the name `form` ("rating"); None if it can."""
         if form in ("choice", "better", "clicks", "none"):
             return None
         instead = {"rating": "the order as better", "grade": "the order as better", "edit": "the order as a list"}
@@ -155,8 +172,11 @@ class ChoiceModel(Numbered[ChoiceState]):
         return f"{form}: expected choice, better, clicks or none: this loop learns choices{hint}"
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback and return whether there was anything to learn. A person who cannot judge is
-        not asked the same again."""
+        """Learn from one piece of feedback, one step of the fold; return whether there was anything to learn.
+
+        That a person cannot judge is noted, so that they are not asked the same again. `context` is the decision
+        answered, with its candidates' numbers (m,); `extra` is not used; `version` is the sequence number of the
+        feedback."""
         heard = to_choice_answer(context, feedback)
         if heard is None:
             return False
@@ -177,16 +197,15 @@ class ChoiceModel(Numbered[ChoiceState]):
         return said
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> ChoiceAnswer | None:
-        """Convert a piece of feedback to the learner's input: the items shown, and the answer about them.
+        """Return what a piece of feedback says to the learner: the items shown, and the answer about them.
 
-        None where there is nothing to learn: the answer is empty or "cannot judge", or fewer than two items were
-        shown.
-        """
+        Return None if there is nothing to learn: the answer is empty or "cannot judge", or fewer than two items were
+        shown. `context` is the decision answered, with its candidates' numbers (m,); `extra` is not used."""
         heard = to_choice_answer(context, feedback)
         return None if heard is None or _unsure(heard) else heard
 
     def put(self, number: int, features: Floats) -> None:
-        """Take in an item, which gets a new number if it is new."""
+        """Add the item with this number and these features (d,); do nothing if the model has it already."""
         shared = self.shared
         if number != shared.n:
             return
@@ -201,7 +220,9 @@ class ChoiceModel(Numbered[ChoiceState]):
 
 
 def to_choice_answer(context: Context, feedback: FeedbackRecord) -> ChoiceAnswer | None:
-    """Return an answer as the learner takes it; None if it says nothing, not even that somebody could not judge."""
+    """Return an answer as the learner takes it; None if it is empty, or fewer than two items were shown.
+
+    Unlike `ChoiceModel.lesson`, it also returns the answer that a person cannot judge."""
     shown, form = list(context.record.shown), feedback.form
     if len(shown) < 2:
         return None
@@ -219,7 +240,7 @@ def to_choice_answer(context: Context, feedback: FeedbackRecord) -> ChoiceAnswer
 
 
 def why_unfit(feedback: FeedbackRecord, shown: int) -> str | None:
-    """Return why an answer does not fit a decision that showed so many items; None if it does."""
+    """Return why an answer does not fit a decision that showed `shown` items; None if it does."""
     form, named = feedback.form, len(feedback.chosen)
     if form == "none":
         return None
@@ -239,8 +260,10 @@ def _unsure(heard: ChoiceAnswer) -> bool:
 
 
 def with_pairs(asked: Ints, rows: int, user: int, items: Ints) -> tuple[Ints, int]:
-    """Return (the table of pairs asked, with those of these items (k,) added, each once; its number of rows). It may
-    overwrite `asked`."""
+    """Return (`asked`, its number of rows used) with all pairs of `items` (k,) added that the user was not asked
+    before.
+
+    The rows of `asked` are (user, a, b), item numbers a < b; the first `rows` are used. It may be overwritten."""
     a, b = np.triu_indices(items.size, 1)
     pairs = np.sort(np.column_stack([items[a], items[b]]), axis=1)
     own = asked[:rows][asked[:rows, 0] == user, 1:]
@@ -258,15 +281,17 @@ def with_pairs(asked: Ints, rows: int, user: int, items: Ints) -> tuple[Ints, in
 
 
 def _all_asked(y: Ints, skip: Ints) -> bool:
-    """Return whether all pairs of these items are in `skip`."""
+    """Return whether all pairs of the items `y` are in `skip` (q, 2)."""
     known = {(int(a), int(b)) for a, b in skip}
     y = np.sort(y)
     return all((int(a), int(b)) in known for i, a in enumerate(y) for b in y[i + 1 :])
 
 
 def _of_pool(learner: Any, state: Any, user: int, numbers: Ints, size: int, skip: Ints, rng: Any) -> Ints:
-    """Return what a learner without a method `question` proposes: the best of all pairs, then the items believed to be
-    best beside them."""
+    """Return the `size` items that a learner without a method `question` asks about.
+
+    They are its best pair of `numbers` that is not in `skip` (q, 2), then the other items with the highest posterior
+    means."""
     a, b = np.triu_indices(numbers.size, 1)
     pairs = np.column_stack([numbers[a], numbers[b]])
     if len(skip):

@@ -1,8 +1,7 @@
-"""How well choices were predicted: the share of answers in which what was likeliest was chosen, next to a guess.
+"""How well choices were predicted: the share of answers that chose the likeliest item, compared with guessing.
 
-The questions that the rule picks are those of which the answer is least certain, so it is predicted less often than
-that to a question that chance picked; only the latter say how well choices between any two are predicted.
-"""
+The questions that the acquisition rule selects are those with uncertain answers, so they are predicted less often than
+random questions; only the latter tell how well choices between arbitrary items are predicted."""
 
 from __future__ import annotations
 
@@ -26,7 +25,8 @@ WORDING = Wording(
 
 
 class ChoiceTally:
-    """A counter of how well a loop of choices predicted the answers, which takes in its decisions in any order."""
+    """Collects answers with their predictions from logged decisions, which come in any order, and makes a report of
+    them."""
 
     def __init__(self) -> None:
         self._scored: list[Scored] = []
@@ -34,7 +34,7 @@ class ChoiceTally:
         self._equal = self._unsure = 0
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Take in a decision with the feedback on it that counts."""
+        """Add a decision; `given` is the feedback on it that was not undone, each with its event."""
         record = decision.record
         if record.arm == "imported":
             return
@@ -51,9 +51,11 @@ class ChoiceTally:
                 self._by_chance += [right] if record.arm == "control" else []
 
     def report(self) -> PredictionReport:
-        """Return the report; a prediction that is as likely as another counts half. Its details have `by_chance`, the
-        number of answers to random questions, and `right_by_chance`, their score (None without any); `equal`, how often
-        all items were called equally good; `unsure`, how often nobody could judge or nothing was chosen."""
+        """Return the report; of n items that tie for the likeliest, the one chosen counts 1 / n.
+
+        Its details have `by_chance`, the number of answers to random questions, and `right_by_chance`, their score
+        (None without any); `equal`, how often all items were called equally good; `unsure`, how often nobody could
+        judge or nothing was chosen."""
         chance = self._by_chance
         details = {
             "by_chance": len(chance),
@@ -65,7 +67,7 @@ class ChoiceTally:
 
 
 def best_of(shown: Sequence[int], feedback: FeedbackRecord) -> int | None:
-    """Return the candidate that an answer put first; None if it put none first."""
+    """Return the candidate, an index, that an answer put first; None if it put none first. `shown` are those shown."""
     if feedback.form in ("better", "clicks") and feedback.chosen:
         return feedback.chosen[0]
     if feedback.form == "choice" and feedback.values[0] >= 0.0:
@@ -74,7 +76,7 @@ def best_of(shown: Sequence[int], feedback: FeedbackRecord) -> int | None:
 
 
 def share(chances: tuple[float, ...], at: int) -> float:
-    """Return 1 if the item at this place was the likeliest, less if others were as likely, and 0 if one was
-    likelier."""
+    """Return 1 if the item at the index `at` is the likeliest by `chances`, 1 / n if n items tie for it, otherwise
+    0."""
     most = max(chances)
     return 1.0 / chances.count(most) if chances[at] == most else 0.0

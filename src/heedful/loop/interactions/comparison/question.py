@@ -1,6 +1,8 @@
-"""What a loop of choices asks: the pair on offer that the learner's rule selects, or a random one. Which of the two
-stands first is drawn from the loop's seed. The record of a decision keeps what was shown, in its places, the
-probability of each to be chosen, and the number of candidates."""
+"""Questions of a loop of choices: the items that the learner's acquisition rule selects, or random ones, in random
+order.
+
+The record of a decision keeps what was shown, in its order, the probability of each to be chosen, and the number of
+candidates."""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ from heedful.loop.strangers import Strangers
 
 
 def check_two(asked: Question) -> None:
-    """Check that a request leaves at least two items to choose between.
+    """Raise ValueError unless the request `asked` leaves at least two known items to choose between, and shows at least
+    two.
 
-    ValueError where the loop knows fewer than two of the candidates, or `show` is less than 2. A request with fewer
-    than two known candidates passes if it also has unknown ones: then these are shown, and no question is asked.
-    """
+    A request with fewer than two known candidates passes if it also has unknown ones: then these are shown, and no
+    question is asked."""
     m, size = len(asked.request.x), _size(asked)
     if m < 2 and asked.request.strangers is not None:
         return
@@ -34,8 +36,11 @@ def check_two(asked: Question) -> None:
 def propose_question(
     model: ChoiceModel, shared: Any, own: Person | None, asked: Question, share: float, rng: Any
 ) -> Proposal:
-    """Return the items that the learner would ask about, or in the control, which has the share `share`, random
-    ones."""
+    """Return the items to ask about, with the probability of showing exactly these in this order.
+
+    They are those that the learner selects or, in the control, random ones; `share` is the share of the control.
+    `shared` is the state of all people, `own` the person's number, None for a new person; `rng` is the generator of
+    this decision."""
     request, size = asked.request, _size(asked)
     m = len(request.x)
     strangers = request.strangers
@@ -70,7 +75,9 @@ def _size(asked: Question) -> int:
 
 
 def _unasked(m: int, strangers: Strangers, size: int) -> Proposal:
-    """Return a proposal that shows fewer items than a question needs; nothing can be learned from it."""
+    """Return a proposal for `m` < 2 known candidates and some unknown ones: nothing can be learned from it.
+
+    `strangers` are the unknown candidates, `size` is how many items to show."""
     places = strangers.places(m, size, own=False)
     return Proposal(
         shown=np.arange(sum(j < 0 for j in places)),
@@ -82,8 +89,10 @@ def _unasked(m: int, strangers: Strangers, size: int) -> Proposal:
 
 
 def _probability(learner: Any, places: Ints, learned: Ints, drawn: bool, left: int, control: float) -> float | None:
-    """Return the probability of showing these items in this order: at random, one of `left` sets, or by the learner;
-    None if the learner draws and does not tell how."""
+    """Return the probability of showing the items at `places` in this order; None if the learner cannot tell.
+
+    They are shown at random, as one of `left` possible sets, or by the learner, which selects `learned`; `drawn` says
+    whether it drew random numbers, `control` is the probability of a random question."""
     orders = math.factorial(places.size)
     if getattr(learner, "rule", "") == "random" and places.size == 2:
         ours = 1.0 / left
@@ -95,14 +104,16 @@ def _probability(learner: Any, places: Ints, learned: Ints, drawn: bool, left: i
 
 
 def _at(rng: Any) -> tuple[Any, ...]:
-    """Return the position of a random generator, which stays the same as long as nothing is drawn from it."""
+    """Return the position of a random generator; it is equal before and after exactly if nothing was drawn in
+    between."""
     state = rng.bit_generator.state
     return state["state"]["counter"].tolist(), state["buffer_pos"], state["has_uint32"]
 
 
 def _places(numbers: Ints, y: Ints, size: int) -> Ints:
-    """Return the index of each item of y in `numbers`, which rise, in the order of y. Raise ValueError if one is
-    missing, or comes twice."""
+    """Return the indices in `numbers`, which rise, of the items `y`, in rising order.
+
+    Raise ValueError unless these are `size` different items of `numbers`."""
     places = np.unique(np.minimum(numbers.searchsorted(y), numbers.size - 1))
     if places.size != size or not np.array_equal(numbers[places], np.sort(y)):
         raise ValueError(f"expected {size} items on offer, each once, got {y.tolist()[:5]}")
@@ -110,8 +121,8 @@ def _places(numbers: Ints, y: Ints, size: int) -> Ints:
 
 
 def _by_chance(m: int, size: int, skip: Ints, rng: Any) -> Ints:
-    """Return the indices of `size` of m items, each set equally likely, in rising order; of two, none of the pairs in
-    `skip` (q, 2)."""
+    """Return the indices of `size` of m items, rising, each set equally likely; a pair is none of those in `skip` (q,
+    2)."""
     if size > 2 or not len(skip):
         return np.sort(rng.permutation(m)[:size])
     from heedful.inference.gp.acquisition import random_pair

@@ -1,9 +1,7 @@
-"""How things stand in a loop of choices: the ranking with its uncertainty, whether to stop, about how many questions
-are left. Nothing here changes anything.
+"""The ranking of items in a loop of choices: its uncertainty, whether to stop, and how many questions are left.
 
-Of all people the ranking is that of the mean of their utilities: what is best for them together, each counting alike.
-People are taken to be independent given what is known of the population.
-"""
+The ranking of several people is that of the mean of their utilities, each counting alike. People's utilities are taken
+to be independent, given what is known of the population. Nothing here changes the model."""
 
 from __future__ import annotations
 
@@ -28,65 +26,71 @@ from heedful.loop.projection import Projection, PublishedState
 Array = npt.NDArray[np.float64]
 
 SURE = 0.9
-"""The probability that is required to stop, and to call two neighbours ordered."""
+"""The probability that is required to stop, and to call two neighbours in the ranking ordered."""
 
 
 class Standing(NamedTuple):
-    """An item in the ranking."""
+    """One item in the ranking."""
 
     item: str
     utility: float
-    """in units of the noise of one choice, minus the mean of all items"""
+    """its mean utility, in units of the noise of one choice, minus the mean of all items"""
     sd: float
-    """the standard deviation of that, without the part that all items share"""
+    """the standard deviation of its utility, without the part that all items share"""
     best: float
     """the probability that it is the best"""
     low: int
-    """the ends of its rank's 90 % interval; 1 is first"""
+    """the first position of the 90 % interval of its rank; 1 is the best"""
     high: int
+    """the last position of that interval"""
     asked: int
-    """in how many pairs that somebody was asked about it occurs; a repeated pair counts once"""
+    """in how many of the pairs asked it occurs; a pair that a person was asked twice counts once"""
     level: bool
-    """whether it cannot be told from the next in the ranking, because the probability of being better is below 90 %"""
+    """whether it cannot be told from the next item: the probability that it is better is below 90 %"""
 
 
 class Left(NamedTuple):
-    """An estimate of how many questions are left: the median and the quartiles; `most` stands for that many or more."""
+    """An estimate of how many questions are left: median `about`, quartiles `low` and `high`; `most` means that or
+    more."""
 
     about: int
     low: int
     high: int
     most: int
     told: str
-    """the estimate in words"""
+    """the estimate as a sentence"""
 
 
 class Standings(NamedTuple):
-    """The ranking for one person, or for all together, with its uncertainty."""
+    """The ranking of all items for one person, or for several together, with its uncertainty."""
 
     version: int
+    """the model's version: the sequence number of the last event that it has learned from"""
     goal: str
-    """the purpose, best or ranking"""
+    """what the choices are for: "best" or "ranking\""""
     person: str | None
+    """whose ranking it is; None for several people together"""
     people: int
-    """the number of people whose answers it is made of"""
+    """the number of people whose answers it rests on"""
     answers: int
+    """the number of their answers"""
     stop: bool
-    """whether the required probability, 90 %, is reached"""
+    """whether it is certain enough to stop asking: `sure` is at least 90 %"""
     sure: float
-    """for best, the probability that the likeliest best item is the best; for ranking, the expected share of pairs in
+    """goal "best": the probability that the favourite is the best; "ranking": the expected share of pairs in the right
     order"""
     favourite: str
-    """the item with the highest probability of being the best; for ranking, the first"""
+    """goal "best": the item with the highest probability of being the best; "ranking": the first"""
     left: Left
     ranking: tuple[Standing, ...]
     """all items, best first"""
     alike: tuple[tuple[str, ...], ...]
-    """groups of neighbours in the ranking that cannot be told apart, best first; an item may be in several"""
+    """groups of neighbours in the ranking that cannot be told apart, best first; they may overlap"""
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """Return the ranking, best first, as a data frame of `package`: pandas, polars, or pyarrow for a table. Raise
-        ModuleNotFoundError if the package is not installed."""
+        """Return the ranking, best first, as a data frame of `package`: "pandas", "polars", or "pyarrow" for a table.
+
+        Raise ModuleNotFoundError if the package is not installed."""
         return frame_of({name: [getattr(each, name) for each in self.ranking] for name in Standing._fields}, package)
 
     def _repr_html_(self) -> str:
@@ -103,8 +107,10 @@ class Standings(NamedTuple):
 
 
 def standings(projection: Projection, person: str | None, people: Sequence[str] | None = None) -> Standings:
-    """Return the ranking for a person, for some people together, or for all. Raise ValueError with fewer than two items
-    on offer."""
+    """Return the ranking of the items on offer for `person`, for `people` together, or, if both are None, for
+    everybody.
+
+    `projection` is the loop's log with its model. Raise ValueError with fewer than two items on offer."""
     model: Any = projection.model
     goal = projection.settings.choices or "best"
     offered = projection.catalogue.on_offer()
@@ -129,15 +135,19 @@ def standings(projection: Projection, person: str | None, people: Sequence[str] 
 
 
 def _people(state: PublishedState, person: str | None, own: Person | None) -> list[Person]:
-    """Return whose ranking it is: the person's, or everybody's; nobody's if nobody has answered."""
+    """Return the people whose ranking it is: the person, or everybody; [] if they have not answered yet.
+
+    `own` is the person's own state, None without one."""
     if person is not None:
         return [] if own is None else [own]
     return list(state.people.copy().values())
 
 
 def _believed(model: ChoiceModel, state: PublishedState, people: list[Person], numbers: Ints) -> Posterior | Mixture:
-    """Return the posterior of the mean of these people's utilities of the items `numbers` (m,); for nobody, that of a
-    stranger. A learner with `group_posterior` also counts the uncertainty of what these people have in common."""
+    """Return the posterior of the mean of these people's utilities of the items `numbers` (m,).
+
+    Without people it is that of a new person. A learner with a method `group_posterior` also counts the uncertainty of
+    what the people have in common."""
     if not people:
         return model.posterior(state.shared, None, numbers)
     if hasattr(model.learner, "group_posterior"):
@@ -153,14 +163,14 @@ def _believed(model: ChoiceModel, state: PublishedState, people: list[Person], n
 
 
 def _asked(model: ChoiceModel, state: PublishedState, users: list[int], numbers: Ints) -> Ints:
-    """Return, for each item (m,), in how many of the pairs that these people were asked it occurs."""
+    """Return, for each of the items `numbers` (m,), in how many pairs that these `users` were asked it occurs (m,)."""
     asked = state.shared.asked[: state.shared.rows]
     items = asked[np.isin(asked[:, 0], users), 1:]
     return np.bincount(items.ravel(), minlength=int(numbers.max()) + 1)[numbers]
 
 
 def _ranked(found: Found, names: list[str], asked: Ints) -> tuple[Standing, ...]:
-    """Return the ranking; `names` and `asked` are (m,) each."""
+    """Return the ranking `found`; `names` and `asked` (m,) are those of the items."""
     level = [*(found.better < SURE).tolist(), False]
     return tuple([
         Standing(

@@ -1,4 +1,4 @@
-"""Texts of a loop of choices: an explanation, the measure, and the predictions of a report."""
+"""Explanations and reports of a loop of choices, in words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ EXPECTED = (
 
 
 def explanation(told: Explanation, choice: ChoicePrediction) -> list[Part]:
-    """Return an explanation as text: what the model said of the two items asked about, and which answers made it so."""
+    """Return an explanation as lines and tables: what the model expected of the two items asked about, and from which
+    answers."""
     ahead = f"{told.first} was {signed(told.margin)} ahead, give or take {choice.spread:.2f}"
     sure = f"the better one with {choice.better:.0%} probability, and chosen with {choice.chosen:.0%}"
     known = f"{choice.answers:,} answers of the person before it; pairs asked with the first in it: "
@@ -42,6 +43,7 @@ def explanation(told: Explanation, choice: ChoicePrediction) -> list[Part]:
 
 
 def section(found: PredictionReport) -> Section:
-    """Return how often the likeliest item was chosen, next to guessing, and how many answers chose nothing."""
+    """Return a section with how often the likeliest item was chosen, compared with guessing, and how many chose
+    none."""
     equal, unsure = found.details["equal"], found.details["unsure"]
     return prediction_section(found, (f"Equally good: {equal:,}; could not judge, or chose nothing: {unsure:,}.",))

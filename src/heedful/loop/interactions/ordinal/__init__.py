@@ -1,5 +1,7 @@
-"""The ordinal interaction: people grade what is shown from 1 to k, and the learner predicts the grade. Its model
-(`model.GradingModel`) has a score and thresholds shared by all, and a shift for each person."""
+"""The ordinal interaction: people grade what is shown from 1 to k, and the learner predicts the grade.
+
+Its model (`model.GradingModel`) has a score and thresholds that all people share, and an offset of the score for each
+person."""
 
 from __future__ import annotations
 
@@ -37,11 +39,12 @@ if TYPE_CHECKING:
     from heedful.loop.report import Arm, Report
 
 INTERCEPT, LEVEL = "always 1", "how much she asks for"
-"""The parts of a score besides the features: of a learner without thresholds, and of a person."""
+"""Names of the terms of a score besides the features: a constant, for learners without thresholds, and a person's
+offset."""
 
 
 class Ordinal(Interaction[GradingModel]):
-    """Feedback that gives the true grade of what was shown."""
+    """Feedback that gives the true grade, from 1 to k, of items that were shown."""
 
     name, takes, command = "ordinal", "grades", "heedful simulate ordinal ratings.csv --target rating"
     loop = "a loop of grades"
@@ -60,7 +63,10 @@ class Ordinal(Interaction[GradingModel]):
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        """Return the learner with the given number of grades."""
+        """Return the learner with the number of grades from the option --grades in `given`.
+
+        `learner` is the learner that was named, None for the default. Raise ValueError if the number is out of range,
+        or the learner does not predict grades."""
         grades, spec = given["grades"], learner or cls.default_learner
         check_count("--grades", grades, least=2, most=MOST_RANKS)
         if not is_grading(learner_class(spec)):
@@ -70,16 +76,18 @@ class Ordinal(Interaction[GradingModel]):
 
     @classmethod
     def check_spec(cls, spec: str) -> None:
-        """Raise ValueError also if `spec` does not say how many grades there are."""
+        """Raise ValueError if `spec` has wrong parameters, or does not give the number of grades
+        ("prank:n_ranks=5")."""
         grader(spec, 1, 0.0)
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """Return the learner; its space has to be `Ranks`."""
+        """Return the learner that `spec` names, over the features in `manifest`. Raise ValueError if it predicts no
+        grades."""
         return grader(spec, len(cls.feature_names(manifest)), manifest.settings.shrink)
 
     def caveats(self) -> list[str]:
-        """Return a sentence on predictions of what is not shown."""
+        """Return a sentence saying that predictions of items not shown cannot be judged, if there is no control arm."""
         if self.manifest.settings.control > 0.0:
             return []
         return [
@@ -91,16 +99,17 @@ class Ordinal(Interaction[GradingModel]):
 
     @classmethod
     def context_alone(cls) -> str:
-        """Return "": a feature of the context alone does change a grade."""
+        """Return a note: features of a request (the context) that are not multiplied with features of items are not
+        used."""
         return "a context alone is no feature"
 
     def introduce(self) -> list[str]:
-        """Return a sentence that names the grades 1 to k."""
+        """Return one sentence: it gives the range of grades, 1 to k, and the learner."""
         told = f"It predicts a grade from 1 to {self._k} for each, by {self.manifest.learner}, and learns from grades."
         return [told]
 
     def describe(self) -> Card:
-        """Return the description of a kind whose answers are grades from 1 to k."""
+        """Return the description of loops of grades from 1 to k, from which pages and commands are written."""
         return (
             super()
             .describe()
@@ -118,19 +127,20 @@ class Ordinal(Interaction[GradingModel]):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return the number of grades."""
+        """Return the number of grades k, as {"grades": k}."""
         return {"grades": self._k}
 
     def example(self, model: GradingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return the highest grade for the first item."""
+        """Return (words, fields) of an answer: the highest grade for the first of the items named `shown`."""
         return f"grades it, 1 to {self._k}", {"grade": {shown[0]: self._k}}
 
     def tell_explanation(self, told: Explanation) -> list[Part]:
-        """Return the parts of a score and the thresholds around it as text."""
+        """Return an explanation as lines and tables: the terms of the score and the thresholds around it."""
         return texts.explanation(told)
 
     def findings(self, found: Report) -> Findings:
-        """Return how far predicted grades lay from those given, next to the median so far."""
+        """Return the report `found` in words: how far predicted grades were off, compared with predicting the median so
+        far."""
         return super().findings(found) if found.prediction is None else texts.findings(found, found.prediction)
 
     # ------------------------------------------------------------------------ the fold
@@ -140,11 +150,13 @@ class Ordinal(Interaction[GradingModel]):
         return GradingModel(self.learner, self.manifest.settings.shrink)
 
     def personal(self, model: GradingModel) -> Any:
-        """Return the state of a person without answers: a shift of the score."""
+        """Return the offset of a person without feedback, as a template for reading such states from a file."""
         return model.nobody()
 
     def predictor(self, model: GradingModel, person: str | None) -> list[bytes] | None:
-        """Return weights and thresholds (all arrays of a learner without them) and the person's shift, as bytes."""
+        """Return weights and thresholds (of a learner without them, all its arrays) and the person's offset, as bytes.
+
+        They are compared to see whether feedback changed what is predicted."""
         own, learner = own_state(model.people, person), model.learner
         if hasattr(learner, "weights") and hasattr(learner, "thresholds"):
             parts = [learner.weights(model.shared), learner.thresholds(model.shared)]
@@ -156,33 +168,40 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ reading
 
     def order(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> Ints:
-        """Return the candidates by their predicted grades, the highest first."""
+        """Return the indices of the candidates `x` (m, N: m candidates, N features), the highest predicted grade first
+        (m,).
+
+        `shared` is the learner's state for all people, `own` the person's offset, None without one."""
         return model.order(shared, own, x)
 
     def predict(self, model: GradingModel, shared: Any, own: Person | None, x: Floats) -> list[ItemPrediction]:
-        """Return the grade of each candidate."""
+        """Return the predicted grade of each of the m candidates `x` (m, N), in their order.
+
+        `shared` is the learner's state for all people, `own` the person's offset, None without one."""
         return [ItemPrediction(grade) for grade in model.grades(shared, own, x).tolist()]
 
     def cuts(self, model: GradingModel, shared: Any, own: Person | None) -> list[float] | None:
-        """Return the thresholds on the line of w.x, where a grade is below b if w.x - level < b; None for a learner
-        without them."""
+        """Return the k - 1 thresholds between grades on the scale of w.x for this person; None for a learner without
+        them.
+
+        A person's offset moves them: `own` is the person's state, None for nobody in particular."""
         if not hasattr(self.learner, "thresholds"):
             return None
         level = 0.0 if own is None else model.level(own)
         return [float(each) + level for each in self.learner.thresholds(shared)]
 
     def why_not_predicted(self, shared: Any) -> str:
-        """Return "": there is always a grade."""
+        """Return "": a grade is always predicted."""
         return ""
 
     def describe_overflow(self, model: GradingModel, shared: Any) -> str:
-        """Return a sentence on weights that are not finite, or too large; "" if all are well."""
+        """Return a sentence if weights in the state `shared` are not finite, or too large; "" if all are well."""
         return model.describe_overflow(shared)
 
     # ------------------------------------------------------------------------ deciding
 
     def check_show(self, show: Any) -> None:
-        """Raise ValueError unless a loop with k = 1 shows a single item."""
+        """Raise ValueError if `show`, the number of items to show, is not 1 in a loop with the setting k = 1."""
         check_show(show, self.manifest.settings)
 
     def propose(
@@ -194,20 +213,25 @@ class Ordinal(Interaction[GradingModel]):
         eligible: Ints | None,
         rng: Any,
     ) -> Proposal:
-        """Return the list by score, or the caller's order, with the predicted grade of each item."""
+        """Return the list for the request `asked`, by score or in the caller's order, with the predicted grade of each
+        item.
+
+        `shared` is the learner's state for all people, `own` the person's offset, None without one; `eligible` is not
+        used."""
         return propose_list(model, shared, own, asked, self.manifest.settings, self._draws, rng, model.grades)
 
     # ------------------------------------------------------------------------ taking feedback
 
     def check_feedback(self, given: Feedback) -> None:
-        """Raise ValueError unless grades are whole numbers from 1 to k."""
+        """Raise ValueError unless all grades in `given` are whole numbers from 1 to k."""
         for name, value in zip(given.names, given.values):
             if not 1 <= value <= self._k or value != int(value):
                 got = int(value) if value == int(value) else value
                 raise ValueError(f"grade[{describe(name)}]: expected a whole number from 1 to {self._k}, got {got}")
 
     def read_predicted(self, given: Sequence[float]) -> tuple[float, ...]:
-        """Return predicted grades, which are whole numbers."""
+        """Return the predicted grades of an imported decision. Raise ValueError unless they are whole numbers from 1 to
+        k."""
         for j, grade in enumerate(given):
             if not 1 <= grade <= self._k or grade != int(grade):
                 raise ValueError(f"predicted[{j}]: expected a whole number from 1 to {self._k}, got {grade}")
@@ -216,7 +240,9 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[GradingModel]) -> Explanation:
-        """Return why the first item was given its grade: the parts of its score, and the lessons that moved it."""
+        """Return why the first item of a decision was predicted its grade: the terms of its score, and what moved them.
+
+        `context` holds the candidates' features (m, N), `past` the log up to the decision."""
         from heedful.loop.explain import Explanation, by_size
 
         first, person = decision.record.shown[0], decision.person
@@ -242,7 +268,8 @@ class Ordinal(Interaction[GradingModel]):
         return Explanation(decision.id, arm, name, None, why, score(model), parts, tuple(moved), predicted)
 
     def _parts(self, model: GradingModel, person: str | None, x: Floats) -> list[Counts]:
-        """Return the parts that a score is the sum of, without those that are 0."""
+        """Return the terms whose sum is the score of the one candidate x (1, N) for this person, without those that are
+        0."""
         from heedful.loop.explain import Part as Counts
 
         own = own_state(model.people, person)
@@ -253,7 +280,9 @@ class Ordinal(Interaction[GradingModel]):
         return [Counts(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
 
     def candidate(self, spec: str) -> GradingModel:
-        """Return a model of another learner of the same grades."""
+        """Return an untrained model of another learner of grades from 1 to k, to be evaluated on this loop's log.
+
+        Raise ValueError if `spec` names no such learner, or one with another number of grades."""
         if not is_grading(learner_class(spec)):
             raise ValueError(
                 f"learner: expected one that predicts grades, such as averaged-prank, got {spec}: this log holds "
@@ -267,15 +296,19 @@ class Ordinal(Interaction[GradingModel]):
         return GradingModel(learner, shrink)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the mean error of predicted grades."""
+        """Return the measure by which learners are compared: the mean absolute error of predicted grades."""
         return (Measure("mean error", texts.ERROR, "nothing was graded", "More grades.", 0.0, self._k - 1.0, False),)
 
     def chances(self, models: Sequence[GradingModel], step: Step) -> Floats | None:
-        """Return the probability with which each model would show the list of an answered decision (L,)."""
+        """Return the probability with which each of the L `models` would show exactly the list of the decision in
+        `step` (L,).
+
+        It is nan for a model that cannot tell. Return None if the log kept too little of the decision."""
         return list_chances(self, models, step, [False] * len(models))
 
     def compare(self, models: Sequence[GradingModel], step: Step) -> Sequence[Compared | None]:
-        """Return the errors of the predictions for all that an answer grades."""
+        """Return the absolute error of each model's prediction for each item graded in `step`; (None,) if none is
+        graded."""
         lesson = models[0].lesson(step.context, step.feedback, step.extra)
         if lesson is None:
             return (None,)
@@ -286,20 +319,27 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self, model: GradingModel, shared: Any, people: dict[str, Person]) -> _Tally:
-        """Return a counter of how well grades were predicted."""
+        """Return a counter of how well grades were predicted, and of feedback that contradicts the present model.
+
+        The present model is `shared`, the state for all people, and the offsets of `people`."""
         return _Tally(model, shared, people, self._k)
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return 1 / the place of what was preferred."""
+        """Return the reciprocal rank: 1 / the position in the list of the item that the first informative answer grades
+        highest.
+
+        It is 0 if that item was not shown, or nothing was wanted, and None if no answer says."""
         return score_list(decision, answers)
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return why learned lists and lists in the caller's order cannot be compared."""
+        """Return why learned lists and lists in the caller's order (the control) cannot be compared, in words.
+
+        `level` says whether all lists have the same score, `forms` are the names of the forms of their feedback."""
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
 
 
 class _Tally:
-    """A counter of how well grades were predicted."""
+    """A counter for a report: how well grades were predicted, and which feedback contradicts the present model."""
 
     def __init__(self, model: GradingModel, shared: Any, people: dict[str, Person], k: int) -> None:
         from heedful.loop.interactions.ordinal.prediction_report import GradeTally
@@ -308,16 +348,18 @@ class _Tally:
         self._compared = GradeTally(k)
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Return whether the model's grade for one of these items is off by two or more."""
+        """Return whether the present model's grade for an item in `lesson` differs from the grade given by two or
+        more."""
         person = step.decision.person
         own = own_state(self._people, person)
         predicted = self._model.grades(self._shared, own, lesson.x)
         return bool(np.abs(predicted - np.array(lesson.grades)).max() >= 2)
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Take in a decision with the feedback on it that counts."""
+        """Count a decision; `given` is the feedback on it that was not undone, each with its event."""
         self._compared.take(decision, given)
 
     def report(self) -> PredictionReport:
-        """Return the errors |predicted - given| of all predicted grades, next to a constant baseline."""
+        """Return the mean |predicted - given| over all grades given, compared with that of predicting the median so
+        far."""
         return self._compared.report()

@@ -1,5 +1,6 @@
-"""Learners of grades by name, in a loop: `averaged-prank:n_ranks=5` for grades from 1 to 5. Elsewhere the number of
-grades comes from the data; a loop begins without data."""
+"""Learners of grades by name, for loops: `averaged-prank:n_ranks=5` for grades from 1 to 5.
+
+Elsewhere the number of grades comes from the data; a loop begins without data."""
 
 from __future__ import annotations
 
@@ -21,15 +22,17 @@ def is_grading(cls: type) -> bool:
 
 
 def spec_with_grades(spec: str, grades: int) -> str:
-    """Return `spec` with the number of grades. Raise ValueError if it has one already."""
+    """Return `spec` with the number of grades as its parameter n_ranks. Raise ValueError if it has one already."""
     if _RANKS.search(spec):
         raise ValueError(f"learner: expected one that does not say n_ranks itself, got {spec}")
     return f"{spec}{',' if '=' in spec else ':'}n_ranks={grades}"
 
 
 def grader(spec: str, n_names: int, shrink: float, grades: int | None = None) -> Any:
-    """Return the learner of grades that `spec` names, over `n_names` features; `grades` is used if it does not say how
-    many there are. Raise ValueError if it does not fit a loop with this `shrink`."""
+    """Return the learner of grades that `spec` names, over `n_names` features, or one more if it has no thresholds.
+
+    `grades` is the number of grades if `spec` does not give it. Raise ValueError if it does not fit, or if `shrink` > 0
+    (an offset for each person) and it has no weights and thresholds."""
     cls: Any = learner_class(spec)
     says = "n_ranks" not in cls._fields or "n_ranks" in cls._field_defaults or _RANKS.search(spec)
     if grades is None and not says:

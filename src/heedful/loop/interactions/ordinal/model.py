@@ -1,15 +1,15 @@
-"""What a grading loop folds: a learner of grades from 1 to k, and for each person a shift of the score all share.
+"""The model of a loop of grades: a learner that predicts grades from 1 to k, and an offset of its score for each
+person.
 
-    s_j   = w . x_j + c (v . x_j - a)      w shared by all; v and a this person's own, c = n / (n + shrink) after n
-                                           grades of theirs; the last feature is the caller's score
-    grade = the least r with s_j < b_r     thresholds b_1 <= ... <= b_{k-1}, shared by all; b_k is infinite
+    s_j   = w . x_j + c (v . x_j - a)      w for all people; v and a for this person, c = n / (n + shrink) after n
+                                           of their grades; the last feature is the caller's score
+    grade = the least r with s_j < b_r     thresholds b_1 <= ... <= b_{k-1}, for all people; b_k is infinite
 
-The candidates are shown by decreasing s, ties by the caller's score, then as they were listed; so with no lesson the
-caller's order is shown. v and a are learned by `heedful.learners.personal.Personal` around the loop's learner.
+Candidates are shown by decreasing s, ties by the caller's score, then in the order of the request; so before the first
+grade the caller's order is shown. `heedful.learners.personal.Personal`, around the loop's learner, learns v and a.
 
-A learner without thresholds gets one feature more, which is 1: features are centred, and grades are not. One without a
-direction has no s: what is predicted the highest comes first, then what the caller scores the highest.
-"""
+A learner without thresholds gets one more feature, a constant 1: features are centred, and grades are not. A learner
+without weights has no s: the highest predicted grade comes first, then the caller's highest score."""
 
 from __future__ import annotations
 
@@ -27,25 +27,30 @@ from heedful.loop.records import FeedbackRecord
 Array = npt.NDArray[np.float64]
 
 BEYOND = 1e100
-"""A bound on weights while a learner still learns; features and scores are below it, too."""
+"""The size of weights from which on they count as overflowed; features and scores stay below it, too."""
 
 
 class Grades(NamedTuple):
-    """Feedback as the learner takes it: candidates (n, N) with their grades (n,), one lesson each, in this order."""
+    """Feedback as the learner takes it: n candidates `x` (n, N) with their grades (n,), each an example, in this
+    order."""
 
     x: Floats
     grades: tuple[int, ...]
 
 
 class GradingModel:
-    """The state of a loop of grades: of its learner, and of every person's offset. `teach` is a step of the fold."""
+    """The state of a loop of grades: the learner's state for all people, and each person's offset.
+
+    `teach` is one step of the fold of the log."""
 
     version = 1
-    """the version of how feedback becomes lessons, raised when what is folded changes"""
+    """the version of the fold: raised when the same log would give another state"""
 
     def __init__(self, learner: Any, shrink: float = 0.0) -> None:
-        """Begin with `learner` over N features, of which the last is the caller's score (N + 1 without thresholds).
-        With `shrink` > 0 an offset is learned for each person, which counts half after that many grades."""
+        """Make a model of `learner`, over N features of which the last is the caller's score, that has learned nothing.
+
+        A learner without thresholds has N + 1 features, the last a constant. With `shrink` > 0 an offset of the score
+        is learned for each person, which counts half after that many of their grades."""
         self.learner = learner
         self.shrink = shrink
         self._personal = Personal(learner, shrink)
@@ -61,12 +66,17 @@ class GradingModel:
     # ------------------------------------------------------------------------ proposing
 
     def propose(self, shared: Any, person: Person | None, x: Floats, rng: Any) -> Ints:
-        """Return the candidates x (m, N) in the order in which to show them."""
+        """Return the indices of the candidates x (m, N: m candidates, N features) in the order in which to show them.
+
+        `shared` is the learner's state for all people, `person` the person's own state, None without one; `rng` is not
+        used."""
         return self.order(shared, person, x)
 
     def order(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the candidates by grade, the highest first; ties go to the caller's score, then to the lowest
-        index."""
+        """Return the indices of the candidates x (m, N) by score, so by grade, the highest first.
+
+        Ties go to the caller's score, then to the lowest index. `shared` is the learner's state for all people,
+        `person` the person's own state, None without one."""
         keys: list[Any] = [-x[:, -1]]  # the last is the first to be sorted by
         if self._directed:
             keys.append(-self.scores(shared, person, x))
@@ -75,12 +85,13 @@ class GradingModel:
         return np.lexsort(keys)
 
     def scores(self, shared: Any, person: Person | None, x: Floats) -> Array:
-        """Return the score s of each candidate (m,), for a learner with one direction."""
+        """Return the score s of each candidate (m,) for this person, for a learner with weights; x (m, N) are
+        features."""
         s: Array = scores(self._whole(x), self.effective(shared, person))
         return s if person is None else s - self.level(person)
 
     def grades(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the predicted grade of each candidate (m,), from 1 to k."""
+        """Return the predicted grade of each candidate (m,), from 1 to k, for this person; x (m, N) are features."""
         if self._cut:
             return ranks(self.scores(shared, person, x), self.learner.thresholds(shared))
         from heedful.learners.ordinal.perceptrons import MulticlassPerceptron
@@ -91,20 +102,26 @@ class GradingModel:
         return np.array([self.learner.propose(shared, row, rng) for row in self._whole(x)], np.int64)
 
     def effective(self, shared: Any, person: Person | None) -> Array:
-        """Return the weight of each feature, shared and personal together; empty for a learner without one direction.
-        The caller's score is the last, or the last but one without thresholds."""
+        """Return the weight of each feature, of all people and of this person together; empty (0,) for a learner
+        without weights.
+
+        The caller's score is the last feature, or the last but one if the learner has no thresholds and so a constant
+        feature."""
         if not self._directed:
             return np.zeros(0)
         w = np.array(self.learner.weights(shared), np.float64)
         return w if person is None else w + self._personal.share(person.lessons) * person.state.v
 
     def level(self, person: Person) -> float:
-        """Return by how much a person's scores are lower than their weights make them: c a."""
+        """Return by how much a person's scores are lower than their weights make them: c a, in the formula of this
+        module."""
         return self._personal.share(person.lessons) * float(person.state.a)
 
     def between(self, shared: Any, grade: int) -> tuple[float | None, float | None] | None:
-        """Return the scores between which this grade is predicted, None for the ends of the scale; None for a learner
-        without one direction."""
+        """Return the (lower, upper) ends of the scores for which this grade is predicted; None for a learner without
+        weights.
+
+        The ends are None for grade 1 below and for grade k above."""
         k = self.learner.space.k
         if self._cut:
             b = self.learner.thresholds(shared)
@@ -115,7 +132,7 @@ class GradingModel:
         return float(b[grade - 2]) if grade > 1 else None, float(b[grade - 1]) if grade < k else None
 
     def describe_overflow(self, shared: Any) -> str:
-        """Return a sentence saying that the weights have overflown, and what to do; "" if they are below `BEYOND`."""
+        """Return a sentence saying that the weights have overflowed, and what to do; "" if they are below `BEYOND`."""
         if bool((np.abs(self.effective(shared, None)) < BEYOND).all()):  # false of NaN
             return ""
         eta = getattr(self.learner, "eta", None)
@@ -133,7 +150,7 @@ class GradingModel:
     # ------------------------------------------------------------------------ learning
 
     def refusal(self, form: str) -> str | None:
-        """Return why the learner cannot use a form of feedback; None if it can."""
+        """Return why the learner cannot use feedback of the form with the name `form` ("clicks"); None if it can."""
         if form in ("grade", "none"):
             return None
         expected = (
@@ -142,8 +159,10 @@ class GradingModel:
         return f"{expected}; where stars are such numbers, send them as grade" if form == "rating" else expected
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback, grade after grade, and return whether there was a grade in it. `extra` is
-        unused: forms of this kind bring no features along."""
+        """Learn from one piece of feedback, grade by grade; return whether there was a grade in it.
+
+        `context` is the decision answered, with its candidates' features (m, N). `extra` is not used: grades bring no
+        objects along. `version` is the sequence number of the feedback."""
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -165,8 +184,9 @@ class GradingModel:
         return True
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> Grades | None:
-        """Return what a piece of feedback says to the learner: grades of what was shown, in its order, then of the
-        rest; None if it grades nothing."""
+        """Return what a piece of feedback says to the learner; None if it grades nothing.
+
+        It is the grades of the items shown, in the order shown, then of other candidates."""
         if feedback.form != "grade":
             return None
         given = dict(zip(feedback.chosen, feedback.values))
@@ -177,12 +197,14 @@ class GradingModel:
     # ------------------------------------------------------------------------ keeping
 
     def proposal_fields(self, y: Any) -> dict[str, Any]:
-        """Return {}: a proposal carries nothing else."""
+        """Return {}: a proposal of this kind holds nothing besides the list."""
         return {}
 
 
 def greatest(W: Array, x: Floats) -> Ints:
-    """Return, for every row of x (m, N), the row of W (k, N) with the greatest product, ties to the lowest (m,)."""
+    """Return, for each of m rows x (m, N), the index of the row of W (k, N) with the greatest inner product (m,).
+
+    Ties go to the lowest index."""
     best, most = np.zeros(len(x), np.int64), scores(x, W[0])
     for r in range(1, len(W)):  # not all at once: m k numbers may be too many
         s = scores(x, W[r])

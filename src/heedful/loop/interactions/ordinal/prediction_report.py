@@ -1,5 +1,6 @@
-"""How well grades were predicted: |predicted - given| of every grade, next to a baseline that predicts the median of
-all grades that came before it, and so knows at least as much as the model did."""
+"""How well grades were predicted: |predicted - given| of every grade, compared with that of a baseline.
+
+The baseline predicts the median of all grades that came before, so it has seen at least as much as the model."""
 
 from __future__ import annotations
 
@@ -25,16 +26,17 @@ WORDING = Wording(
 
 
 class GradeTally:
-    """A counter of how well a loop of grades predicted, which takes in its decisions in any order."""
+    """Collects grades with their predictions from logged decisions, which come in any order, and makes a report of
+    them."""
 
     def __init__(self, k: int) -> None:
-        """Count grades from 1 to `k`."""
+        """Begin without grades; they are whole numbers from 1 to `k`."""
         self._k = k
         self._given: list[tuple[int, int]] = []  # (seq, grade) of all that was learned
         self._compared: list[tuple[Event, int, str | int, int, int]] = []  # with the place, who, predicted, given
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Take in a decision with the feedback on it that counts."""
+        """Add a decision; `given` is the feedback on it that was not undone, each with its event."""
         predicted = dict(zip(decision.record.shown, decision.record.predicted))
         who = decision.seq if decision.person is None else decision.person
         for event, feedback in given:
@@ -46,7 +48,7 @@ class GradeTally:
                     self._compared.append((event, i, who, int(predicted[j]), int(value)))
 
     def report(self) -> PredictionReport:
-        """Return the report; its details have `exact`, the share that was predicted exactly, None without any."""
+        """Return the report; its details have `exact`, the share of grades predicted exactly (None without any)."""
         found = sorted(self._compared, key=lambda each: (each[0].seq, each[1]))
         medians = self._medians([event.seq for event, *_ in found])
         scored = [
@@ -57,7 +59,7 @@ class GradeTally:
         return prediction_report(scored, WORDING, self._k - 1.0, {"exact": exact})
 
     def _medians(self, seqs: list[int]) -> list[int]:
-        """Return the baseline's prediction before each of these pieces of feedback, which are in order."""
+        """Return the median grade before each piece of feedback with these sequence numbers, which rise."""
         rule, given, at = ConstantRank(1, self._k), sorted(self._given), 0
         rng = np.random.default_rng(0)  # it draws nothing
         nothing = np.zeros(1)

@@ -1,4 +1,4 @@
-"""Texts of a loop of grades: an explanation, the measure and a report."""
+"""Explanations and reports of a loop of grades, in words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ERROR = "Mean error is that of |predicted - given|, each before it was learned f
 
 
 def explanation(told: Explanation) -> list[Part]:
-    """Return an explanation as text: the grade, the score and the thresholds around it, and the parts of the score."""
+    """Return an explanation as lines and tables: the grade, the score with the thresholds around it, and its terms."""
     parts = scored(told, _grade(told), "that", "moved it")
     rows = [(part.name, brief(part.weight), brief(part.first), signed(part.counts)) for part in told.features]
     features = Table("What put it there", ("feature", "weight", "value", "counts"), tuple(rows))
@@ -48,7 +48,9 @@ def _grade(told: Explanation) -> str:
 
 
 def findings(report: Report, found: PredictionReport) -> Findings:
-    """Return how far predictions lay from the grades given, next to the median so far."""
+    """Return the report in words and pictures: how far predictions were from the grades given, and from the baseline's.
+
+    The baseline predicts the median of all grades given before."""
     return Findings(
         _verdict(found),
         picture=prediction_picture(found),
@@ -66,7 +68,8 @@ def findings(report: Report, found: PredictionReport) -> Findings:
 
 
 def _verdict(found: PredictionReport) -> Verdict:
-    """Return whether predictions are better than always the median grade, as far as that can be said."""
+    """Return whether predictions are better than always predicting the median grade, if the confidence interval
+    tells."""
     told = prediction_sentences(found)
     if found.score is None:
         return Verdict("open", "Too early to say.", (*told, "It takes grades given on the page."))

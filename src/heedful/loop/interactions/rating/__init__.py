@@ -1,9 +1,7 @@
 """The rating interaction: people give numbers to what is shown, and the learner predicts them from everybody's ratings.
-Its model (`model.RatingModel`) knows people and items by number, and is made of items, too.
 
-The file is long because an explanation of a prediction is worked out here, too: from which ratings it comes, by leaving
-each out.
-"""
+Its model (`model.RatingModel`) knows people and items by number, not by features. The file is long because `Rating`
+answers every method of `Interaction`."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Rating(Interaction[RatingModel]):
-    """Feedback that gives a number to what was shown."""
+    """Feedback that gives numbers, ratings, to items; the learner predicts ratings from those of all people."""
 
     name, takes, command = "rating", "ratings of what is shown", "heedful simulate ratings ratings.csv"
     loop = "a loop of ratings"
@@ -66,7 +64,9 @@ class Rating(Interaction[RatingModel]):
 
     @classmethod
     def choose(cls, given: Mapping[str, Any], learner: str | None) -> KindChoice:
-        """Return the range LOW..HIGH as two numbers."""
+        """Return the setting `ratings`, the (lowest, highest) rating, from the option --ratings LOW..HIGH in `given`.
+
+        `learner` is the learner that was named, None for the default. Raise ValueError if the range cannot be read."""
         low, dots, high = str(given["ratings"]).partition("..")
         try:
             if dots:
@@ -77,7 +77,11 @@ class Rating(Interaction[RatingModel]):
 
     @classmethod
     def read_action(cls, name: str, said: str) -> tuple[float, float] | float:
-        """Return RATING:WEIGHT as a pair, and RATING alone as a rating that counts once."""
+        """Return what the action `name` stands for, from the text `said` on a command line: RATING:WEIGHT, or a RATING
+        alone.
+
+        RATING:WEIGHT gives a pair, RATING alone a number, which counts as one rating. Raise ValueError for anything
+        else."""
         rating, colon, weight = said.partition(":")
         try:
             return (float(rating), float(weight)) if colon else float(rating)
@@ -86,13 +90,17 @@ class Rating(Interaction[RatingModel]):
 
     @classmethod
     def check_settings(cls, settings: Settings) -> dict[str, Any]:
-        """Return the range of ratings, and what each action stands for in it."""
+        """Return the settings `ratings`, (lowest, highest), and `actions`, by name the (rating, weight) each stands
+        for.
+
+        Raise ValueError, naming the setting, if one makes no sense."""
         low, high = check_range(settings.ratings)
         return {"ratings": (low, high), "actions": check_table(settings.actions, ACTIONS_UNSAID, low, high)}
 
     @classmethod
     def check_manifest(cls, manifest: Manifest) -> None:
-        """Raise ValueError if items have features, or lists are to be sampled."""
+        """Raise ValueError if items have features, which this kind does not use, or a share of lists is to be drawn at
+        random."""
         super().check_manifest(manifest)
         if manifest.encoding.size and manifest.settings.ratings is not None:
             wanted = f"expected none in {cls.loop}, which learns from ratings alone"
@@ -100,7 +108,7 @@ class Rating(Interaction[RatingModel]):
 
     @classmethod
     def feature_names(cls, manifest: Manifest) -> list[str]:
-        """Return []: there are no features."""
+        """Return []: learners of ratings use no features."""
         return []
 
     @classmethod
@@ -110,14 +118,17 @@ class Rating(Interaction[RatingModel]):
 
     @classmethod
     def make_learner(cls, spec: str, manifest: Manifest) -> Any:
-        """Return the learner; its space has to be a `Slate`."""
+        """Return the learner of ratings that `spec` names, for the range of ratings in `manifest`.
+
+        Raise ValueError if there is no such learner or it does not fit."""
         settings = manifest.settings
         return rater(spec, settings.k, settings.ratings, settings.shrink)
 
     # ------------------------------------------------------------------------ how it speaks of itself
 
     def introduce(self) -> list[str]:
-        """Return sentences on the range, on repeats, and on what actions stand for."""
+        """Return sentences on the range of ratings, on whether rated items are shown again, and on what actions stand
+        for."""
         (low, high), settings = self.span(), self.manifest.settings
         again = "may be shown again" if settings.repeats else "is not shown again"
         told = f"It learns who likes what from ratings from {low:g} to {high:g}, by {self.manifest.learner}, from no "
@@ -126,7 +137,7 @@ class Rating(Interaction[RatingModel]):
         return [f"{told}features. What a person has rated {again}.", *stands]
 
     def describe(self) -> Card:
-        """Return the description of a kind whose answers are ratings within the loop's range."""
+        """Return the description of loops of ratings, from which pages and commands are written."""
         low, high = self.span()
         actions = self.manifest.settings.actions
         weights = {name: weight for name, (_, weight) in actions.items()}
@@ -156,20 +167,24 @@ class Rating(Interaction[RatingModel]):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return the lowest and the highest rating."""
+        """Return the range of ratings, as {"ratings": [lowest, highest]}."""
         return {"ratings": list(self.span())}
 
     def example(self, model: RatingModel, shown: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return the highest rating for the first item."""
+        """Return (words, fields) of an answer: the highest rating for the first of the items named `shown`."""
         low, high = self.span()
         return f"rates it, {low:g} to {high:g}", {"rating": {shown[0]: high}}
 
     def empty(self, given: Mapping[str, Any]) -> str:
-        """Return why there was nothing to learn: withdrawn items teach nothing."""
+        """Return why nothing could be learned from feedback with the fields `given`, continuing "nothing in it to
+        learn".
+
+        Ratings of items that are withdrawn by now teach nothing."""
         return ": what it is about was withdrawn" if "rating" in given or "actions" in given else super().empty(given)
 
     def tell_explanation(self, told: Explanation) -> list[telling.Part]:
-        """Return the expected rating, its uncertainty, and the ratings that it comes from, as text."""
+        """Return an explanation as lines and tables: the expected rating, its standard deviation, and the ratings
+        behind it."""
         return (
             super().tell_explanation(told)
             if told.prediction is None
@@ -177,7 +192,8 @@ class Rating(Interaction[RatingModel]):
         )
 
     def findings(self, found: Report) -> Findings:
-        """Return how what was shown was rated, and how well that was predicted."""
+        """Return the report `found` in words and pictures: how what was shown was rated, and how well that was
+        predicted."""
         if found.prediction is None:
             return super().findings(found)
         return texts.findings(found, found.prediction, self.describe(), self.manifest.settings.control)
@@ -189,12 +205,15 @@ class Rating(Interaction[RatingModel]):
         return RatingModel(self.learner, self.manifest.settings.actions)
 
     def personal(self, model: RatingModel) -> Any:
-        """Return a state like those kept for each person: a number."""
+        """Return a person's own state (the number by which the learner knows them), as a template for reading such
+        states."""
         return model.nobody()
 
     def on_item(self, model: RatingModel, event: Event, catalogue: Catalogue) -> str:
-        """Remove all that was learned of a withdrawn item, and take in a new one. If the learner fails, the item is
-        withdrawn all the same and the error is returned."""
+        """Tell the model that an item was put on offer or withdrawn; what was learned of a withdrawn item is removed.
+
+        If the learner fails at that, the item is withdrawn all the same and the error is returned as text; otherwise
+        ""."""
         number, there = catalogue.number(event.subject or ""), event.arrays is not None
         try:
             model.put(number, there)
@@ -204,22 +223,29 @@ class Rating(Interaction[RatingModel]):
         return ""
 
     def teaches(self, model: RatingModel, lesson: Any) -> bool:
-        """Return whether any item of a lesson is still on offer."""
+        """Return whether any item that is rated in `lesson` is still on offer."""
         return model.knows(lesson)
 
     def publish(self, model: RatingModel) -> Any:
-        """Return the state itself: the next lesson begins with a copy."""
+        """Return the state of all people itself, without a copy; the next update copies the arrays that it changes."""
         return model.published()
 
     # ------------------------------------------------------------------------ reading
 
     def order(self, model: RatingModel, shared: Any, own: Person | None, x: Ints) -> Ints:
-        """Return the candidates by their expected ratings, in the order of the request without expectations."""
+        """Return the indices of the candidates `x` (m,), item numbers, by the rating expected of this person, highest
+        first (m,).
+
+        It is the order of the request if the learner predicts no ratings. `shared` is the state of all people, `own`
+        the person's number, None for a new person."""
         found = model.ratings(shared, own, x)
         return np.arange(len(x)) if found is None else np.argsort(-found, kind="stable")
 
     def predict(self, model: RatingModel, shared: Any, own: Person | None, x: Ints) -> list[ItemPrediction] | None:
-        """Return the expected rating of each candidate; None for a learner that does not tell."""
+        """Return the rating expected of this person for each item in `x` (m,), item numbers; None if the learner
+        predicts none.
+
+        `shared` is the state of all people, `own` the person's number, None for a new person."""
         found = model.ratings(shared, own, x)
         if found is None:
             return None
@@ -227,7 +253,7 @@ class Rating(Interaction[RatingModel]):
         return [ItemPrediction(rating, spread) for rating, spread in zip(found.tolist(), spreads)]
 
     def why_not_predicted(self, shared: Any) -> str:
-        """Return why nothing is predicted: there is no rating so far, or the learner predicts nothing."""
+        """Return why no rating is predicted, in words: there is none so far, or the learner predicts none; else ""."""
         if shared.users == 0:
             return "Nothing yet: what is shown first is as good as drawn. The first rating changes that."
         if not hasattr(self.learner, "ratings"):
@@ -235,11 +261,15 @@ class Rating(Interaction[RatingModel]):
         return ""
 
     def used(self, model: RatingModel, shared: Any, own: Person | None) -> set[int]:
-        """Return the items that the person has consumed."""
+        """Return the numbers of the items that the person has rated, which are not shown again unless the request asks
+        for it.
+
+        Actions count as a rating once their weights sum to 1."""
         return set(model.consumed(shared, own).tolist())
 
     def own_answers(self, shared: Any, own: Person | None) -> dict[int, str]:
-        """Return the person's ratings; items that only actions are about count as looked at."""
+        """Return the person's mean rating of each item, in words by item number; "looked at" if actions weigh less than
+        one."""
         said, found = shared.said, dict[int, str]()
         p = int(said.of_user[own.state.user]) if own is not None and own.state.user < said.of_user.size else -1
         while p >= 0:
@@ -251,7 +281,8 @@ class Rating(Interaction[RatingModel]):
         return found
 
     def counts(self, shared: Any, items: int) -> str:
-        """Return a sentence with the numbers of ratings, people and items."""
+        """Return a sentence with the numbers of ratings, of people who rated, and of rated items out of `items` on
+        offer."""
         said = shared.said
         there = said.count[: said.used]
         ratings, rated = float(there.sum()), int(np.unique(said.item[: said.used][there > 0.0]).size)
@@ -266,7 +297,9 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ deciding
 
     def eligible(self, model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints | None:
-        """Return the candidates that the person has not consumed."""
+        """Return the indices of the candidates that the person has not rated yet, None for all.
+
+        Raise ValueError if there is none."""
         return left(model, shared, own, asked)
 
     def propose(
@@ -278,13 +311,17 @@ class Rating(Interaction[RatingModel]):
         eligible: Ints | None,
         rng: Any,
     ) -> Proposal:
-        """Return the best of the eligible candidates; in the control, by the caller's score or at random."""
+        """Return the best of the `eligible` candidates (indices, None for all) for the request `asked`.
+
+        In the control they are the best by the caller's score, or a random sample if there is none. `shared` is the
+        state of all people, `own` the person's number, None for a new person; `rng` is the generator of this
+        decision."""
         return propose_slate(model, shared, own, asked, eligible, self.manifest.settings, rng)
 
     # ------------------------------------------------------------------------ taking feedback
 
     def check_feedback(self, given: Feedback) -> None:
-        """Raise ValueError unless ratings lie within the range."""
+        """Raise ValueError unless all ratings in `given` lie within the range."""
         low, high = self.span()
         for name, value in zip(given.names, given.values):
             if not low <= value <= high:
@@ -294,17 +331,23 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: LoggedDecision, context: Context, past: Past[RatingModel]) -> Explanation:
-        """Return why the first item was shown: its expected rating, the uncertainty, and the ratings that it comes
-        from."""
+        """Return why the first item of a decision was shown: the rating expected, its uncertainty, and the ratings
+        behind it.
+
+        `context` holds the numbers of the candidates, `past` the log up to the decision."""
         return explain_rating(type(self.learner).__name__, decision, context, past)
 
     def candidate(self, spec: str) -> RatingModel:
-        """Return a model of another learner on the same scale."""
+        """Return an untrained model of another learner of ratings, with the same range, to be evaluated on this loop's
+        log.
+
+        Raise ValueError if `spec` names no such learner."""
         settings = self.manifest.settings
         return RatingModel(rater(spec, settings.k, settings.ratings), settings.actions)
 
     def measures(self) -> tuple[Measure, ...]:
-        """Return the mean error of predicted ratings, and the share of pairs in order."""
+        """Return the measures by which learners are compared: the mean error of predicted ratings, and pairs in
+        order."""
         low, high = self.span()
         return (
             Measure("mean error", texts.ERROR, "nothing was rated", texts.MORE, 0.0, high - low, False),
@@ -312,8 +355,11 @@ class Rating(Interaction[RatingModel]):
         )
 
     def compare(self, models: Sequence[RatingModel], step: Step) -> Sequence[Compared | None]:
-        """Return the errors of all predicted ratings, and which of the differently rated pairs are in order; ties count
-        half."""
+        """Return (absolute errors of all predicted ratings, which pairs of differently rated items are predicted in
+        order).
+
+        Both are for each of `models`, on the ratings in `step`; a predicted tie counts 1/2. Return (None, None) without
+        ratings."""
         lesson: WeightedRatings | None = models[0].lesson(step.context, step.feedback, step.extra)
         if step.feedback.form != "rating" or lesson is None:
             return None, None
@@ -330,20 +376,25 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ reporting
 
     def tally(self, model: RatingModel, shared: Any, people: dict[str, Person]) -> _Tally:
-        """Return a counter of how well ratings were predicted."""
+        """Return a counter of how well ratings were predicted, and of feedback that contradicts the present model.
+
+        The present model is `shared`, the state of all people, with the numbers of `people`."""
         return _Tally(model, shared, people, *self.span())
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return the mean of all ratings; None if there is none."""
+        """Return the mean of all ratings in the feedback on a decision; None if there is none."""
         given = [value for feedback in answers if feedback.form == "rating" for value in feedback.values]
         return sum(given) / len(given) if given else None
 
     def span(self) -> tuple[float, float]:
-        """The range of ratings."""
+        """Return the (lowest, highest) rating of the range."""
         return self.learner.space.low, self.learner.space.high
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return why learned lists and control lists cannot be compared."""
+        """Return why the model's lists and control lists (by the caller's score, or random) cannot be compared, in
+        words.
+
+        `level` says whether all lists have the same mean rating; `forms` is not used."""
         if self.manifest.settings.control == 0.0 and control.shown == 0:
             return "nothing is left to the caller's score or chance, as control is 0: there is nothing to compare with"
         for arm, how in ((learned, "made from what was learned"), (control, "left to the caller's score or chance")):
@@ -355,7 +406,7 @@ class Rating(Interaction[RatingModel]):
 
 
 def _in_full(value: float) -> str:
-    """A number that lies beyond a bound, with as many digits as it takes to see it: "6", "5.0000001"."""
+    """Return a number with as many digits as it takes to tell it from a bound that it exceeds: "6", "5.0000001"."""
     return short if float(short := f"{value:g}") == value else repr(value)
 
 
@@ -363,7 +414,7 @@ def _in_full(value: float) -> str:
 
 
 class _Tally:
-    """A counter of how well ratings were predicted."""
+    """A counter for a report: how well ratings were predicted, and which feedback contradicts the present model."""
 
     def __init__(self, model: RatingModel, shared: Any, people: dict[str, Person], low: float, high: float) -> None:
         from heedful.loop.interactions.rating.prediction_report import RatingTally
@@ -372,16 +423,18 @@ class _Tally:
         self._compared = RatingTally(low, high)
 
     def contradicts(self, step: Step, lesson: Any) -> bool:
-        """Return whether the model's expectation for one of these items is off by more than a quarter of the range."""
+        """Return whether a rating in `lesson` differs from what the present model expects by over a quarter of the
+        range."""
         person = step.decision.person
         own = own_state(self._people, person)
         found = self._model.ratings(self._shared, own, lesson.items)
         return found is not None and bool(np.abs(found - lesson.ratings).max() > self._far)
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Take in a decision with the feedback on it that counts."""
+        """Count a decision; `given` is the feedback on it that was not undone, each with its event."""
         self._compared.take(decision, given)
 
     def report(self) -> PredictionReport:
-        """Return the errors of predicted ratings, next to a baseline."""
+        """Return the mean |predicted - given| over all ratings, compared with that of predicting the item's mean so
+        far."""
         return self._compared.report()

@@ -1,7 +1,6 @@
-"""Why an item was shown in a loop of ratings: its expected rating, and the ratings that this comes from.
+"""An explanation of why an item was shown in a loop of ratings: its expected rating, and the ratings behind that.
 
-Each of them is left out in turn, to see how much it matters.
-"""
+Each rating is left out in turn, to see how much the expected rating depends on it."""
 
 from __future__ import annotations
 
@@ -28,8 +27,11 @@ MOST = 30
 
 
 def explain_rating(learner: str, decision: LoggedDecision, context: Context, past: Past[RatingModel]) -> Explanation:
-    """Return why the first item of a decision was shown: its expected rating, the uncertainty, and the ratings that it
-    comes from. `learner` is the name of the learner's class."""
+    """Return why the first item of a decision was shown: its expected rating, the uncertainty, and the ratings behind
+    it.
+
+    `learner` is the name of the learner's class, `context` holds the numbers of the candidates, `past` is the log up to
+    the decision."""
     from heedful.loop.explain import Explanation
 
     model, first = past.model(), decision.record.shown[0]
@@ -44,26 +46,29 @@ def explain_rating(learner: str, decision: LoggedDecision, context: Context, pas
 
 
 class RatingPrediction(NamedTuple):
-    """The expected rating of an item, and from how many ratings it comes."""
+    """The rating expected of one person for one item, and how many ratings it rests on."""
 
     expected: float | None
-    """the expected rating, within the range; None for a learner that does not tell"""
+    """the expected rating, within the range; None for a learner that predicts none"""
     spread: float | None
-    """the standard deviation of that belief; None if it is unknown"""
+    """its standard deviation; None if it is unknown"""
     by_all: float
-    """the number of everybody's ratings of the item at that time, with actions by weight; `mean_by_all` is their mean,
-    None without any"""
+    """how many ratings of the item there were by all people, actions counting by weight"""
     mean_of_all: float | None
+    """their mean; None without any"""
     by_person: float
-    """... how many the person had given, and their mean"""
+    """how many ratings the person had given, of all items"""
     mean_of_person: float | None
+    """their mean; None without any"""
     own: float
-    """... how many of this item by this person, and their mean"""
+    """how many ratings the person had given of this item"""
     mean_of_own: float | None
+    """their mean; None without any"""
 
 
 def rating_prediction(model: RatingModel, person: Person | None, number: int) -> RatingPrediction:
-    """Return what a model expects of an item, and from how many ratings."""
+    """Return the rating that the model expects of this person for the item `number`, and how many ratings it rests
+    on."""
     item, said = np.array([number]), model.shared.said
     found = model.ratings(model.shared, person, item)
     spreads = model.spreads(model.shared, person, item)
@@ -78,7 +83,10 @@ def rating_prediction(model: RatingModel, person: Person | None, number: int) ->
 
 
 def _linked(newest: Ints, after: Ints, one: int) -> list[int]:
-    """Return the places of all pairs of one person, or of one item."""
+    """Return the places, in the table of ratings, of all pairs of one person, or of one item, from its linked list.
+
+    `newest` has the first place for each person or item, `after` the next place for each place; `one` is the number of
+    the person or item."""
     found, p = [], int(newest[one]) if 0 <= one < newest.size else -1
     while p >= 0:
         found.append(p)
@@ -87,7 +95,7 @@ def _linked(newest: Ints, after: Ints, one: int) -> list[int]:
 
 
 def _tally(said: InteractionMatrix, places: list[int]) -> tuple[float, float | None]:
-    """Return (number, mean) of the ratings of these pairs."""
+    """Return (number, mean) of the ratings at these places of the table `said`; the mean is None without any."""
     count = float(said.count[places].sum())
     return count, float(said.total[places].sum()) / count if count > 0.0 else None
 
@@ -105,8 +113,9 @@ def _because(learner: str, arm: str, rating: RatingPrediction) -> str:
 
 
 def _parts(model: RatingModel, person: Person | None, number: int, margin: float) -> Iterator[Part]:
-    """Yield the parts that an expected rating is the sum of (mean, offset of the person, ...); nothing if the learner
-    cannot split it."""
+    """Yield the terms whose sum is the expected rating `margin` (overall mean, offset of the person, ...).
+
+    Yield nothing if the learner cannot split it. `number` is the item's."""
     from heedful.loop.explain import Part
 
     learner = model.learner
@@ -125,8 +134,11 @@ def _parts(model: RatingModel, person: Person | None, number: int, margin: float
 def _moved(
     model: RatingModel, past: Past[RatingModel], known: LoggedDecision, name: str, number: int
 ) -> tuple[Moved, ...]:
-    """Return the ratings of the item, and of the person, that an expected rating comes from, with how much it would
-    differ without each, the most first."""
+    """Return the feedback on the item, and by the person, that an expected rating comes from, the most influential
+    first.
+
+    Each has how much lower the expected rating would be without it. `known` is the decision, `name` and `number` are
+    those of the item."""
     from heedful.loop.explain import Moved
 
     if not hasattr(model.learner, "without_rating"):
@@ -152,7 +164,8 @@ def _moved(
 
 
 def _raw(model: RatingModel, learned: Any, person: Person | None, number: int) -> float:
-    """Return an expected rating, without limiting it to the range."""
+    """Return the expected rating of the item `number` by a learner's state `learned`; 0 if the learner predicts
+    none."""
     found = model.ratings(model.shared._replace(learned=learned), person, np.array([number]))
     return 0.0 if found is None else float(found[0])
 
@@ -160,8 +173,10 @@ def _raw(model: RatingModel, learned: Any, person: Person | None, number: int) -
 def _about(
     model: RatingModel, past: Past[RatingModel], known: LoggedDecision, name: str, number: int
 ) -> list[tuple[Event, list[tuple[int, int, float, float]]]]:
-    """Return the newest feedback on the item, and of the person, that a model is made of, each with its ratings (user,
-    item, rating, weight)."""
+    """Return the newest feedback on the item, and by the person of the decision `known`, that the model learned from.
+
+    Each comes with its ratings (user number, item number, rating, weight). `name` and `number` are those of the
+    item."""
     hers: list[Any] = []
     others: list[Any] = []
     for event, decision, feedback in past.feedback():

@@ -1,8 +1,7 @@
-"""What people do, as ratings that weigh: a view says little, a purchase much, to hide something says no.
+"""Actions as weighted ratings (implicit feedback): a view says little, a purchase much, hiding an item says no.
 
-`{"view": (1, 0.1), "cart": (3, 1), "buy": (5, 4), "hide": (1, 2)}`: what each action is as a rating, and for how many
-ratings it counts. Learners of ratings take it from there, as `WeightedRatings` feedback.
-"""
+`{"view": (1, 0.1), "cart": (3, 1), "buy": (5, 4), "hide": (1, 2)}`: which rating each action stands for, and as how
+many ratings it counts. Learners of ratings take the result as `WeightedRatings` feedback."""
 
 from __future__ import annotations
 
@@ -18,17 +17,18 @@ from heedful.spaces.slate import MOST_WEIGHT, Slate, WeightedRatings
 
 
 class Action(NamedTuple):
-    """An action as a rating `value` that counts as `weight` ratings."""
+    """What an action stands for: a rating of `value` that counts as `weight` ratings."""
 
     value: float
     weight: float
 
 
 def check_actions(actions: Any, space: Slate) -> dict[str, Action]:
-    """Return the table of actions by name, from (value, weight) each, or a value alone, which counts as one rating.
+    """Return the table of actions by name; `actions` has a (value, weight) for each, or a value that counts as one
+    rating.
 
-    Raise ValueError, naming the action, if a value is not in [space.low, space.high], or a weight is not above 0.
-    """
+    Raise ValueError, naming the action, if a value is not in [space.low, space.high], or a weight is not a positive
+    number from 1 / MOST_WEIGHT to MOST_WEIGHT."""
     if not isinstance(actions, Mapping) or not actions:
         raise ValueError(f"actions: expected (value, weight) by name, such as view: (1, 0.1), got {describe(actions)}")
     table = {}
@@ -53,11 +53,10 @@ def check_actions(actions: Any, space: Slate) -> dict[str, Action]:
 def weigh_actions(
     actions: Mapping[str, Action], items: npt.ArrayLike, done: Sequence[str | Sequence[str]]
 ) -> WeightedRatings:
-    """Return what was done with the items (r,), one action or several for each, as weighted ratings.
+    """Return actions on the items (r,) as weighted ratings (r,); `done` has one action or several for each item.
 
-    Several actions on an item become one rating: their mean by weight, with the sum of their weights. Raise ValueError
-    for an unknown action, or if there are not as many actions as items.
-    """
+    `actions` says what each stands for. Several actions on an item become one rating: their mean by weight, with the
+    sum of their weights. Raise ValueError for an unknown action, or if `done` has not one entry for each item."""
     numbers = np.atleast_1d(np.array(items, np.int64))
     if isinstance(done, str) or len(done) != numbers.size:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Learners of ratings by name, in a loop, such as `bmf`, and the checks of ranges and actions."""
+"""Learners of ratings by name, such as `bmf`, for loops; checks of the range of ratings and of actions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from heedful.spaces.slate import Slate
 DEFAULT = "bmf"
 """The learner of a loop of ratings if none is named."""
 _ACTIONS = {"view": (0.55, 0.1), "cart": (0.75, 0.5), "buy": (1.0, 1.0), "hide": (0.0, 1.0)}
-"""The actions if none are given: (place in the range of ratings, 0 to 1, how many ratings it counts as)."""
+"""The actions if none are given: (rating as a share of the range, 0 to 1; how many ratings it counts as)."""
 
 
 def is_rating(cls: type) -> bool:
@@ -26,8 +26,11 @@ def is_rating(cls: type) -> bool:
 
 
 def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: float = 0.0) -> Any:
-    """Return the learner of ratings that `spec` names, for slates of `size` and ratings of this range. Raise ValueError
-    if it does not fit."""
+    """Return the learner of ratings that `spec` names, to show `size` items, with ratings from ratings[0] to
+    ratings[1].
+
+    Raise ValueError if it does not fit, if `ratings` is None, or if `shrink` is above 0: these learners model
+    people."""
     if not is_rating(learner_class(spec)):
         raise ValueError(
             f"learner: expected one of ratings, such as {DEFAULT}, got {spec}, as this loop learns ratings"
@@ -45,8 +48,7 @@ def rater(spec: str, size: int, ratings: tuple[float, float] | None, shrink: flo
 
 
 def check_range(given: Any) -> tuple[float, float]:
-    """Return `given` as the lowest and highest rating. Raise ValueError if it is no range, or one so narrow or wide
-    that learners could not tell squares apart."""
+    """Return `given` as (lowest, highest) rating. Raise ValueError unless -1e6 <= lowest < highest <= 1e6."""
     numbers = isinstance(given, tuple | list) and len(given) == 2 and all(is_number(each, int, float) for each in given)
     if not numbers or not -1e6 <= given[0] < given[1] <= 1e6:
         expected = "the lowest and the highest, such as (1, 5), between -1e6 and 1e6"
@@ -55,8 +57,10 @@ def check_range(given: Any) -> tuple[float, float]:
 
 
 def check_table(given: Mapping[str, Any], unsaid: Mapping[str, Any], low: float, high: float) -> dict[str, Any]:
-    """Return what actions stand for, (value, weight) by name: as `given`, or, if that is `unsaid`, scaled to ratings
-    from `low` to `high`. Raise ValueError, naming the action, if one makes no sense."""
+    """Return what actions stand for, (value, weight) by name, as `given`, with ratings from `low` to `high`.
+
+    If `given` equals `unsaid`, the default of the settings, return heedful's default actions scaled to that range.
+    Raise ValueError, naming the action, if one makes no sense."""
     if given == unsaid:
         return {name: (low + share * (high - low), weight) for name, (share, weight) in _ACTIONS.items()}
     named = {records.check_id("actions", name): told for name, told in given.items()}

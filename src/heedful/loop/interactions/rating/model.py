@@ -1,12 +1,12 @@
-"""The model of a loop of ratings: a learner over all people and items, from nothing.
+"""The model of a loop of ratings: the learner's state of all people and items, folded from the log.
 
-People are numbered by their first lesson in the fold, items by their first appearance in the log. Thus a log without a
-person is folded as if they had never been, and an item has the same number whoever rates it. A person without a name
-gets a new number every time.
+People are numbered by their first feedback in the log, items by their first appearance. Thus a log without a person's
+feedback folds as if they had never been there, and an item has the same number whoever rates it. A person without a
+name gets a new number every time.
 
-What a person has said of an item adds up, a rating as 1, an action as its weight; from 1 on the item is consumed. A
-withdrawn item goes with all that was learned of it, at its place in the log; put back, it begins again.
-"""
+What a person has said of an item adds up, a rating as 1, an action as its weight; from a sum of 1 on the item is
+consumed, that is, not shown to them again. When an item is withdrawn, all that was learned of it is removed; put on
+offer again, it starts with nothing."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ from heedful.spaces.slate import SlateContext, WeightedRatings
 Array = npt.NDArray[np.float64]
 
 CONSUMED = 1.0 - 1e-9
-"""The sum of weights from which on an item counts as consumed: 1, allowing for rounding of ten actions of a tenth."""
+"""The sum of weights from which on an item counts as consumed: 1, less a tolerance for rounding of ten times 0.1."""
 
 
 class RatingState(NamedTuple):
-    """The state: the learner's; what each person has said of each item, as counts (a rating 1, an action its weight)
-    and sums by pair; for every item 1 if it is withdrawn (M,); the number of people."""
+    """The state of all people and items.
+
+    `learned` is the learner's state; `said`, for each pair of person and item, how much they said (a rating counts 1,
+    an action its weight) and the weighted sum of the ratings; `gone` (M,), 1 for each of M items that is withdrawn;
+    `users`, the number of people."""
 
     learned: Any
     said: InteractionMatrix
@@ -42,18 +45,21 @@ class RatingState(NamedTuple):
 
     @property
     def grows(self) -> bool:
-        """whether its arrays become longer as people and items arrive"""
+        """True: its arrays become longer as people and items arrive."""
         return True
 
 
 class RatingModel(Numbered[RatingState]):
-    """The state of a loop of ratings: of its learner, and of the numbers of people. `teach` is a step of the fold."""
+    """The model of a loop of ratings: the state of all people and items, and each person's number.
+
+    `teach` is one step of the fold of the log."""
 
     version = 1
-    """the version of how feedback becomes lessons, raised when what is folded changes"""
+    """the version of the fold: raised when the same log would give another state"""
 
     def __init__(self, learner: Any, actions: Mapping[str, Any]) -> None:
-        """Begin with `learner`; `actions` are (value, weight) by name."""
+        """Make a model of `learner` that has learned nothing; `actions` are the (rating, weight) of each action, by
+        name."""
         super().__init__(
             learner, RatingState(learner.init(generators(0)[2]), empty_matrix(64, 64), np.zeros(64, np.int64), 0)
         )
@@ -62,11 +68,14 @@ class RatingModel(Numbered[RatingState]):
     # ------------------------------------------------------------------------ proposing
 
     def offer(self, shared: RatingState, person: Person | None, numbers: Ints) -> SlateContext:
-        """Return these items (m,), in rising order, as an offer to this person, or to a stranger."""
+        """Return the learner's context for this person and the items `numbers` (m,), which rise.
+
+        `shared` is the state of all people; without `person` it is that of a new person."""
         return SlateContext(shared.users if person is None else person.state.user, numbers)
 
     def consumed(self, shared: RatingState, person: Person | None) -> Ints:
-        """Return the numbers of the items that this person has consumed."""
+        """Return the numbers of the items that this person has consumed: rated, or acted on with weights that sum
+        to 1."""
         if person is None:
             return np.zeros(0, np.int64)
         said, found = shared.said, []
@@ -78,13 +87,18 @@ class RatingModel(Numbered[RatingState]):
         return np.array(found, np.int64)
 
     def propose(self, shared: RatingState, offer: SlateContext, size: int, rng: Any) -> Ints:
-        """Return the numbers of the best `size` items on offer, best first."""
+        """Return the numbers of the best `size` items of the context `offer` (see `offer`), best first.
+
+        `shared` is the state of all people, `rng` the generator of the decision."""
         learner = self.learner._replace(space=self.learner.space._replace(size=size))
         return np.asarray(learner.propose(shared.learned, offer, rng), np.int64)
 
     def ratings(self, shared: RatingState, person: Person | None, numbers: Ints) -> Array | None:
-        """Return the expected ratings of these items by this person (m,), within the range, and in its middle before
-        any rating; None for a learner that does not tell, or whose expectations are not finite."""
+        """Return the ratings expected of this person for the items `numbers` (m,), within the range; before any rating
+        its middle.
+
+        `shared` is the state of all people, `person` the person's number, None for a new person. Return None for a
+        learner that predicts no ratings, or whose predictions are not finite."""
         if not hasattr(self.learner, "ratings"):
             return None
         space = self.learner.space
@@ -96,7 +110,10 @@ class RatingModel(Numbered[RatingState]):
         return None if np.isnan(found).any() else np.clip(found, space.low, space.high)
 
     def spreads(self, shared: RatingState, person: Person | None, numbers: Ints) -> list[float] | None:
-        """Return the standard deviations of the expected ratings (m,); None for a learner that does not tell."""
+        """Return the standard deviation of the rating expected for each of the items `numbers` (m,).
+
+        Return None for a learner that has none. `shared` is the state of all people, `person` the person's number, None
+        for a new person."""
         if not hasattr(self.learner, "deviations"):
             return None
         order, found = numbers.argsort(), np.empty(numbers.size)
@@ -106,7 +123,7 @@ class RatingModel(Numbered[RatingState]):
     # ------------------------------------------------------------------------ learning
 
     def refusal(self, form: str) -> str | None:
-        """Return why the learner cannot use a form of feedback; None if it can."""
+        """Return why the learner cannot use feedback of the form with the name `form` ("clicks"); None if it can."""
         if form in ("rating", "actions", "none"):
             return None
         low, high = self.learner.space.low, self.learner.space.high
@@ -115,8 +132,10 @@ class RatingModel(Numbered[RatingState]):
         return f"{expected}; {hints[form]}" if form in hints else expected
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback and return whether there was anything to learn. Items that are withdrawn by
-        now are left out."""
+        """Learn from one piece of feedback, one step of the fold; return whether there was anything to learn.
+
+        Items that are withdrawn by now are left out. `context` is the decision answered, with its candidates' numbers
+        (m,); `extra` is not used; `version` is the sequence number of the feedback."""
         lesson = self.lesson(context, feedback, extra)
         if lesson is None:
             return False
@@ -140,8 +159,10 @@ class RatingModel(Numbered[RatingState]):
         return True
 
     def lesson(self, context: Context, feedback: FeedbackRecord, extra: Floats) -> WeightedRatings | None:
-        """Return what a piece of feedback says to the learner: weighted ratings in the order shown; None if it says
-        nothing."""
+        """Return what a piece of feedback says to the learner: ratings with weights, in the order shown; None if it
+        says nothing.
+
+        `context` is the decision answered, with its candidates' numbers (m,); `extra` is not used."""
         if feedback.form not in ("rating", "actions"):
             return None
         place = {j: i for i, j in enumerate(feedback.chosen)}
@@ -152,8 +173,10 @@ class RatingModel(Numbered[RatingState]):
         return weigh_actions(self.actions, items, [feedback.done[place[j]] for j in among])
 
     def put(self, number: int, there: bool, unlearn: bool = True) -> None:
-        """Take in that an item was put on offer (`there`), or withdrawn, which removes all that was learned of it. If
-        the learner fails, its error is raised and nothing is changed; with `unlearn` False it is not asked."""
+        """Tell the model that the item `number` was put on offer (`there`) or withdrawn; change the model in place.
+
+        Withdrawal removes what was learned of it. If the learner fails at that, its error is raised and nothing is
+        changed; with `unlearn` False the learner is not called, and only the model's own tables forget the item."""
         if there:
             if number < self.shared.gone.size and self.shared.gone[number]:
                 self._own().gone[number] = 0
@@ -167,7 +190,7 @@ class RatingModel(Numbered[RatingState]):
         self.shared = RatingState(learned, said, gone, users)
 
     def knows(self, lesson: Any) -> bool:
-        """Return whether any item of a lesson is still on offer."""
+        """Return whether any item that is rated in `lesson` is still on offer."""
         return bool(self._there(lesson.items).any())
 
     def _there(self, numbers: Ints) -> Any:

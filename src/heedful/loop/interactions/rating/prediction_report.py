@@ -1,12 +1,12 @@
-"""How well ratings were predicted: |predicted - given| of every rating, next to the item's mean's on the same.
+"""How well ratings were predicted: |predicted - given| of every rating, compared with that of a baseline.
 
-The item's mean is that of all ratings that came before, one of the overall mean added (`item-mean`): it knows at least
-as much as the model did.
+The baseline predicts the mean of all ratings of the item that came before, with one rating equal to the overall mean
+added (`item-mean`): it has seen at least as much as the model.
 
-Whether to show by the model or simply what is most popular, lists of the control tell, which neither of them chose: of
-those rated in such a list, what was given to the one that the model expected most of, to the one with the highest mean
-so far, and to any of them, which is chance. Where several are expected alike, their mean.
-"""
+Whether to show what the model predicts to be best or simply what is most popular is judged on lists of the control,
+which neither of them chose. Of the items rated in such a list, three ratings are compared: that of the item with the
+highest prediction, that of the item with the highest mean so far, and the mean of all, which is chance. Ties are
+averaged."""
 
 from __future__ import annotations
 
@@ -37,18 +37,20 @@ WORDING = Wording(
 
 
 class Picked(NamedTuple):
-    """The rating of the item that would have been first, for three ways of choosing it: the mean over control lists in
-    which two or more items were rated."""
+    """The mean rating of one item of a list, chosen in three ways, over control lists with two or more rated items.
+
+    Control lists are made by the caller's score or at random, not by the model."""
 
     lists: int
+    """the number of lists"""
     learned: float
-    """the item with the highest expected rating"""
+    """for the item with the highest predicted rating"""
     popular: float
-    """the item with the highest mean rating so far"""
+    """for the item with the highest mean rating so far"""
     chance: float
-    """an item chosen at random"""
+    """for an item of the list chosen at random"""
     difference: Difference | None
-    """learned minus popular, with its 95 % interval over people; None if it cannot be told"""
+    """learned minus popular, with its 95 % interval over people; None if it cannot be computed"""
 
 
 class _Rating(NamedTuple):
@@ -66,15 +68,16 @@ class _Rating(NamedTuple):
 
 
 class RatingTally:
-    """A counter of how well a loop of ratings predicted, which takes in its decisions in any order."""
+    """Collects ratings with their predictions from logged decisions, which come in any order, and makes a report of
+    them."""
 
     def __init__(self, low: float, high: float) -> None:
-        """Count ratings from `low` to `high`."""
+        """Begin without ratings, on a scale from `low` to `high`."""
         self._low, self._high = low, high
         self._given: list[_Rating] = []
 
     def take(self, decision: LoggedDecision, given: Sequence[tuple[Event, FeedbackRecord]]) -> None:
-        """Take in a decision with the feedback on it that counts."""
+        """Add a decision; `given` is the feedback on it that was not undone, each with its event."""
         record = decision.record
         predicted = dict(zip(record.shown, record.predicted))
         who = decision.seq if decision.person is None else decision.person
@@ -88,8 +91,10 @@ class RatingTally:
                     self._given.append(rating)
 
     def report(self) -> PredictionReport:
-        """Return the report; its details have `mean`, of the ratings given to what was shown (None without any), and
-        `picked`, a `Picked` as JSON (None without such a list)."""
+        """Return the report; its details have `mean` and `picked`.
+
+        `mean` is that of the ratings of what was shown (None without any), `picked` a `Picked` as JSON (None without a
+        control list that has two or more rated items)."""
         self._given.sort()
         compared = [(each, mean) for each, mean in zip(self._given, self._item_means()) if each.shown]
         scored = [
@@ -104,7 +109,8 @@ class RatingTally:
         return prediction_report(scored, WORDING, self._high - self._low, details)
 
     def _picked(self) -> Picked | None:
-        """Return what would have been first in the lists of the control."""
+        """Return how three ways of choosing an item did in the control lists; None if there is no list to compare them
+        on."""
         lists: dict[int, dict[str, _Rating]] = {}
         for each in self._given:
             if each.control and each.predicted is not None:  # the first rating of an item in a list is the one it got
@@ -127,7 +133,7 @@ class RatingTally:
         return Picked(len(found), float(learned.mean()), float(most.mean()), float(chance.mean()), apart)
 
     def _item_means(self) -> list[float]:
-        """Return the mean of the item before each of these ratings, which are in order."""
+        """Return the baseline's prediction of each rating, the item's mean before it; ratings are in order."""
         means, said = _Means((self._low + self._high) / 2.0), []
         for each in self._given:
             said.append(means.of(each.item))
@@ -136,10 +142,10 @@ class RatingTally:
 
 
 class _Means:
-    """A running mean of each item, with the overall mean added once."""
+    """The running mean of each item's ratings, with one rating equal to the overall mean added."""
 
     def __init__(self, middle: float) -> None:
-        """Begin with `middle`, the mean before there is any rating."""
+        """Begin without ratings; `middle` stands for the overall mean until there is one."""
         self._middle, self._n, self._total = middle, 0, 0.0
         self._items: dict[str, tuple[int, float]] = {}
 
@@ -155,5 +161,6 @@ class _Means:
 
 
 def _given_to_best(expected: Array, given: Array) -> float:
-    """Return the rating given to the item of which most was expected; the mean if there are several."""
+    """Return the rating in `given` (n,) of the item with the highest value in `expected` (n,); the mean if several
+    tie."""
     return float(given[expected == expected.max()].mean())

@@ -1,5 +1,6 @@
-"""What a loop of ratings shows: the best of what is on offer and not consumed, or as many at random. The record of a
-decision keeps what was shown, best first, and how many candidates there were."""
+"""Decisions of a loop of ratings: the best of the items on offer that the person has not rated, or a random sample.
+
+The record of a decision keeps what was shown, best first, and how many candidates there were."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ from heedful.loop.settings import Settings
 
 
 def left(model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints | None:
-    """Return the indices of the candidates that may be shown, None for all. Raise ValueError if there is none."""
+    """Return the indices of the candidates that the person has not consumed (rated) yet, None for all.
+
+    `shared` is the state of all people, `own` the person's number, None for a new person. Raise ValueError if none is
+    left, unless the request asks for repeats or has unknown items."""
     request = asked.request
     if asked.repeats or own is None:
         return None
@@ -36,8 +40,11 @@ def propose_slate(
     settings: Settings,
     rng: Any,
 ) -> Proposal:
-    """Return the best of the eligible candidates `left`; in the control, those with the caller's highest scores, or a
-    random choice."""
+    """Return the list for the request `asked`, of the candidates `left` (indices, None for all), with its probability.
+
+    It is the model's best, or in the control the best by the caller's score, a random sample without scores. `shared`
+    is the state of all people, `own` the person's number, None for a new person. `settings` gives the share of the
+    control and the length of lists, `rng` is the generator of this decision."""
     request, control = asked.request, asked.control
     left = np.arange(len(request.x)) if left is None else left
     strangers, size = request.strangers, min(request.show or settings.k, left.size)
@@ -83,8 +90,11 @@ def _probability(
     there: int,
     control: float,
 ) -> float | None:
-    """Return the probability of showing this list, by the control (by score or at random) and by the learner; None if
-    the learner draws and does not tell how."""
+    """Return the probability of showing the list `shown`, by the control or the learner; None if the learner cannot
+    tell.
+
+    `learned` is the learner's list, `by_score` the control's, None if that is random. `there` is the number of
+    candidates, `control` the probability of the control; `watched` knows whether the learner drew random numbers."""
     chance = math.exp(-sum(math.log(there - i) for i in range(shown.size)))  # of any list of this length
     aside = chance if by_score is None else float(np.array_equal(shown, by_score))
     if control == 1.0:
@@ -101,8 +111,8 @@ def _probability(
 
 
 class WatchedGenerator:
-    """A random generator that notes whether anything was drawn from it: a learner that draws nothing shows its list
-    with certainty."""
+    """A random generator that notes in `drawn` whether it was used: a learner that draws nothing has one certain
+    list."""
 
     def __init__(self, rng: Any) -> None:
         self._rng = rng
@@ -114,7 +124,8 @@ class WatchedGenerator:
 
 
 def _places(numbers: Ints, y: Ints) -> Ints:
-    """Return the index of each of y in `numbers`, which rise. Raise ValueError if one is missing, or comes twice."""
+    """Return the index of each item of `y` in `numbers`, which rise. Raise ValueError if one is missing or comes
+    twice."""
     places = np.minimum(numbers.searchsorted(y), numbers.size - 1)
     if not np.array_equal(numbers[places], y) or np.unique(y).size < y.size or y.size == 0:
         raise ValueError(f"expected items on offer, each once, got {y.tolist()[:5]}")

@@ -1,4 +1,4 @@
-"""Texts of a loop of ratings: an explanation, measures and a report."""
+"""Explanations and reports of a loop of ratings, in words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ MORE = "More ratings."
 
 
 def explanation(told: Explanation, rating: RatingPrediction) -> list[Part]:
-    """Return an explanation as text: the expected rating, its uncertainty, and the ratings that it comes from."""
+    """Return an explanation as lines and tables: the expected rating, its uncertainty, and the ratings that it comes
+    from."""
     of = told.first if rating.expected is None else f"{told.first}: a rating of {rating.expected:.2f} was expected"
     certain = "" if rating.spread is None else f", give or take {rating.spread:.2f}"
     known = [
@@ -49,7 +50,9 @@ def explanation(told: Explanation, rating: RatingPrediction) -> list[Part]:
 
 
 def _picked(picked: dict[str, Any]) -> str:
-    """Return sentences that compare what the model expected most of with what is most popular."""
+    """Return sentences that compare ratings of the model's first choice with those of the most popular item.
+
+    `picked` is a `prediction_report.Picked` as JSON."""
     told = f"Of {count(picked['lists'], 'list')} that were not chosen by it, what it expected most of was rated "
     told += f"{number(picked['learned'])}, the most popular {number(picked['popular'])}, any of them "
     told += f"{number(picked['chance'])}."
@@ -59,7 +62,10 @@ def _picked(picked: dict[str, Any]) -> str:
 
 
 def findings(report: Report, found: PredictionReport, card: Card, control: float) -> Findings:
-    """Return how what was shown was rated in both arms, and how far off predictions lay."""
+    """Return the report in words and pictures: how what was shown was rated in both arms, and how far predictions were
+    off.
+
+    `found` is its part on predictions, `card` describes the loop's kind, `control` is the share of control lists."""
     said = card.prediction
     low, high = (said.low or 0.0, said.high or 0.0) if said is not None else (0.0, 0.0)
     notes = (
