@@ -1,5 +1,8 @@
 """Online preference learning: show something, take the reaction, do better next time, and prove it.
 
+A `Session` runs one learner in memory: `propose` returns what to show, `learn` takes the better answer. A `Loop` is
+the same with a log on disk. Here three items with two features each are ranked, and the person corrects the order:
+
 >>> from heedful import PreferencePerceptron, Ranking, Session
 >>> session = Session(PreferencePerceptron(n_features=2, space=Ranking(3)))
 >>> session.propose([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# What there is, for type checkers and for `from heedful import *`. None of it is imported before it is named.
+# The public names, for type checkers. At run time each is imported when it is first used (`__getattr__`).
 if TYPE_CHECKING:
     from heedful.core.fold import Learner, Round, Session, World, copy_arrays, play, replay, trace
     from heedful.core.space import Space
@@ -126,13 +129,13 @@ _WHERE = {
     "Path": "heedful.spaces.structured",
     "Subset": "heedful.spaces.structured",
 }
-"""The modules of what is no learner; those of learners are found by looking."""
+"""The module of each public name that is no learner; learners are found by searching heedful/learners."""
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+if not TYPE_CHECKING:  # with it, a type checker would accept every name
 
     def __getattr__(name: str) -> Any:
-        """A public name, imported when it is first named."""
+        """Import the public `name` when it is first used. Raise AttributeError if there is no such name."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(_WHERE.get(name, "heedful.learners")), name)
@@ -141,5 +144,5 @@ if not TYPE_CHECKING:  # a type checker would take every name for one that is th
 
 
 def __dir__() -> list[str]:
-    """The public names, for `dir(heedful)` and whatever completes names."""
+    """Return the public names, for `dir(heedful)` and tab completion."""
     return [*(name for name in globals() if name.startswith("__")), *__all__]

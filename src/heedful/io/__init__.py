@@ -1,4 +1,4 @@
-"""Events as JSON lines: into a loop, out of one (`export_lines`), and checked against one without writing anything.
+"""Events of a loop as JSON lines: imported (`import_lines`), exported (`export_lines`), checked without writing.
 
     {"kind": "item", "id": "a", ...attributes}              {"kind": "withdraw", "id": "a"}
     {"kind": "decision", "id": "d1", "candidates": ["a", "b"], "shown": ["b", "a"], ...}
@@ -6,8 +6,8 @@
     {"kind": "feedback", "id": "e1", "decision": "d1", "clicks": ["b"], ...}
     {"kind": "undo", "event": "e1"}
 
-docs/commands.md names every field. What `export_lines` writes, brought into a new loop with the same learner,
-encoding and settings, gives the same model, bit for bit. Bringing the same lines a second time changes nothing.
+docs/commands.md names every field. What `export_lines` writes, imported into a new loop with the same learner, encoding
+and settings, gives the same model, bit for bit. Importing the same lines again changes nothing.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ from heedful.loop.interactions.forms import FORMS, Form, known_forms
 __all__ = ["BATCH", "KINDS", "Outcome", "check_form", "check_line", "export_lines", "import_lines", "rehearse"]
 
 BATCH = 1000
-"""Lines that are taken together: one commit for the decisions among them, one for the feedback."""
+"""Lines that are imported together: in one commit for the decisions among them, and one for the feedback."""
 
 
 def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> Iterator[Outcome]:
-    """Bring lines into a loop; what became of each, a batch at a time, in no order within it.
+    """Import `lines` into `loop`, at most `batch` at a time; yield the outcome of each line, in no order within a
+    batch.
 
-    One that is no event, or does not fit the loop, is `rejected` with the reason, and the others go on. Lines of one
-    kind are taken in their order. Within a batch those that only add come first, which changes nothing of the model:
-    feedback is about a decision as it was, and what was undone is not in the model wherever that stands.
+    A line that is no event, or does not fit the loop, has the outcome `rejected` with a reason; the others are imported
+    all the same. Lines of one kind keep their order. Within a batch, items and decisions come first, then activations,
+    then feedback, then undos. This order gives the same model as that of the file: feedback is about the decision as it
+    was made, and feedback that is undone is not in the model, wherever the undo stands.
     """
     importer, forms = Importer(loop), known_forms(loop.projection.interaction)
     for line in lines:
@@ -48,8 +50,10 @@ def import_lines(loop: Loop, lines: Iterable[Line], *, batch: int = BATCH) -> It
 
 
 def check_form(line: Line, forms: Mapping[str, Form] = FORMS) -> tuple[str, str] | Outcome:
-    """Return (kind, id) of a line, or the outcome that rejects it for its form; `forms` are the known forms of
-    feedback."""
+    """Return (kind, id) of a line whose form is right, or an Outcome that rejects it and says why.
+
+    No loop is needed. `forms` are the forms of feedback (clicks, grade, ...) that are allowed, by name.
+    """
     if line.record is None:
         wrong = (line.error or "").split(": ", 1)[-1]  # after NAME:LINE
         return Outcome(line.number, "line", "", "rejected", wrong)

@@ -1,8 +1,9 @@
-"""Logs of single items with propensities, as tables: what other ways to choose would have earned.
+"""Off-policy evaluation of a table: what other policies would have earned, from a log of single items.
 
-A row is one impression: `action`, the item that was shown; `probability`, that of showing it, in (0, 1]; `reward`. A
-column `person` says to whom. All others are the context, but for targets: columns with the probability with which
-another way to choose would have shown this action. All actions of a table are taken to be on offer in every row.
+A row is one impression: `action`, the item that was shown; `probability`, the probability (0, 1] with which it was
+shown; `reward`, what it earned. A column `person` may say to whom it was shown. A target is a column with the
+probability with which another policy would have shown this row's action. All other columns are the context. Every
+action of the table counts as on offer in every row.
 """
 
 from __future__ import annotations
@@ -38,23 +39,28 @@ ABOUT = (
 
 
 class BanditLog(NamedTuple):
-    """A log of impressions of one item each, n rows."""
+    """A table of n impressions of one item each, checked, with its columns as arrays and lists."""
 
     actions: list[str]
     probability: Array
-    """of each action, by what made the log (n,)"""
+    """the probability with which each action was shown, by the policy that made the log (n,)"""
     reward: Array
-    """(n,)"""
+    """what each row earned (n,)"""
     people: list[str] | None
+    """to whom each action was shown; None if the table has no column `person`"""
     targets: dict[str, Array]
-    """by column, the probability of each action in another way to choose (n,)"""
+    """by column, the probability with which another policy would have shown each action (n,)"""
     context: list[dict[str, Any]]
+    """the other columns of each row, by name"""
 
 
 def read_bandit_log(rows: Sequence[Mapping[str, Any]], targets: Sequence[str] = ()) -> BanditLog:
-    """Return the rows of a table as a log; numbers may be texts, as in CSV.
+    """Return the `rows` of a table, each by column, as a log; `targets` are the columns with another policy's
+    probabilities.
 
-    Raise ValueError, naming the row and the column, if one makes no sense."""
+    Numbers may be texts, as in CSV. Raise ValueError, naming the row and the column, for a missing column, a value that
+    makes no sense, or more than `MOST_ACTIONS` different actions.
+    """
     if not rows:
         raise ValueError("table: expected rows, got none")
     for name in (*REQUIRED, *targets):
@@ -86,11 +92,18 @@ def evaluate_table(
     always: Sequence[str] = (),
     alpha: float = 0.05,
 ) -> Evaluation:
-    """Return the mean reward of a log, and what others would have earned in its place.
+    """Return the mean reward of a logged table, and what other policies would have earned in its place.
 
-    `learners` name learners of orders, which learn along the log and show the action that they rank first; `targets`
-    are columns with probabilities; `always` are actions that are always shown (if none of the three is given, each
-    action of the table). Raise ValueError, naming the row and the column, if the table makes no sense."""
+    A policy is one of `learners` (specs such as "perceptron": each learns from the rows in order and shows the action
+    that it ranks first), one of `targets` (columns with the policy's probability of the row's action), or the constant
+    choice of an action in `always`. If none of the three is given, each action of the table is tried as a constant.
+    `rows` and its columns are described at the top of this module. Values are means weighted by the policy's
+    probability over the logged one; each interval misses with probability `alpha` at most. The log itself comes first
+    in the result, then targets, constants and learners.
+
+    Raise ValueError, naming the row and the column, if the table makes no sense, or if learners are named and a reward
+    is not 0 or 1.
+    """
     check_between("alpha", alpha, 1e-6, 0.5)
     log = read_bandit_log(rows, targets)
     counts = Counter(log.actions)
@@ -120,13 +133,13 @@ def _value(weights: Array, log: BanditLog, measure: Measure, alpha: float) -> Va
 
 
 def _taught(log: BanditLog, measure: Measure, learners: Sequence[str], alpha: float) -> Iterator[LearnerEvaluation]:
-    """Yield what learners would have earned that learn along the log, in a loop of its own."""
+    """Yield the value of each of `learners`, which learn from the rows in order, in a temporary loop."""
     if not learners:
         return
     if (bad := np.flatnonzero(~np.isin(log.reward, (0.0, 1.0)))).size:
         told = f"reward, row {bad[0] + 1}: expected 0 or 1, from which learners learn, got {log.reward[bad[0]]:g}"
         raise ValueError(told)
-    names = sorted(set(log.actions))  # by name: the order of their first rows would tell what comes
+    names = sorted(set(log.actions))  # in order of name: the order of their first rows would reveal rows to come
     items = [{"id": f"a{j}", "action": name} for j, name in enumerate(names)]
     varied = [name for name in log.context[0] if len({row[name] for row in log.context}) > 1]
     context = infer(log.context, identifier="", keep=varied) if varied else None
@@ -151,8 +164,8 @@ def _taught(log: BanditLog, measure: Measure, learners: Sequence[str], alpha: fl
 
 
 def _lines(log: BanditLog, names: Sequence[str]) -> Iterator[Line]:
-    """Yield each row as a decision, with what it earned, and with a thumb up or down, from which a learner learns of a
-    single item."""
+    """Yield three lines for each row: its decision; clicks, by which its reward counts; a thumb up or down, from which
+    a learner can learn about a single item."""
     ids = {name: f"a{j}" for j, name in enumerate(names)}
     for i, (action, probability, reward) in enumerate(zip(log.actions, log.probability, log.reward)):
         shown = ids[action]
@@ -186,7 +199,7 @@ def _numbers(rows: Sequence[Mapping[str, Any]], name: str) -> Array:
 
 
 def _cell(value: Any) -> Any:
-    """Return a number that is written as a text, as in CSV, as a number."""
+    """Return a cell of a table, as a number if it is a text that is one, as in CSV."""
     if isinstance(value, str):
         try:
             return float(value)

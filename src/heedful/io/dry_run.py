@@ -1,4 +1,4 @@
-"""What a loop would say to events, without writing any."""
+"""A dry run of an import: what a loop would answer to events, without writing any of them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from heedful.loop.records import Answer
 
 
 def rehearse(path: str | Path, *, learner: str | None = None) -> Loop:
-    """A loop that takes events as the one in the folder `path` would, and writes none of them: for `import_lines`.
+    """Open the loop in the folder `path` for a dry run of `import_lines`: it answers as the loop would, and writes
+    nothing.
 
-    What it would have written is held in memory. Nothing is learned. Raises as `Loop.open`.
+    Events that it would have written are held in memory, so later lines find them; nothing is learned from them.
+    `learner` names the loop's learner again if it is one of your own, FILE.py:Class. Raise as `Loop.open` does.
     """
     loop = Loop.open(path, learner=learner)
     loop.rest_on(_Rehearsal(loop.projection))
@@ -23,7 +25,7 @@ def rehearse(path: str | Path, *, learner: str | None = None) -> Loop:
 
 
 class _Rehearsal(Projection):
-    """A projection with what would have been written beside what was."""
+    """A projection (a log with its model) that keeps new events in memory instead of appending them to the log."""
 
     def __init__(self, real: Projection) -> None:
         self.__dict__.update(real.__dict__)
@@ -55,7 +57,7 @@ class _Rehearsal(Projection):
 
 
 class _LogWithMore(Log):
-    """A log with events that are not in it."""
+    """A log that also finds events which are held in memory only, as if they had been appended."""
 
     def __init__(self, real: Log) -> None:
         self.__dict__.update(real.__dict__)
@@ -64,7 +66,7 @@ class _LogWithMore(Log):
         self._next = real.last()[0] + 1
 
     def add(self, event: Event) -> Event:
-        """The event with a place of its own after the end of the log."""
+        """Hold `event` in memory and return it with the sequence number that it would have had in the log."""
         event = event._replace(seq=self._next)
         self._next += 1
         self.added[event.kind, event.id] = self._by_seq[event.seq] = event

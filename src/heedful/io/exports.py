@@ -1,4 +1,4 @@
-"""A loop's events as the JSON lines of `heedful.io`, with all that the fold depends on."""
+"""Export: a loop's events as the JSON lines of `heedful.io`, with everything that the model is computed from."""
 
 from __future__ import annotations
 
@@ -17,29 +17,36 @@ from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import FeedbackRecord
 
 KEPT = 1_000_000
-"""Candidates of decisions that are kept in memory while the answers to them are written."""
+"""The most candidates, over all decisions that are kept in memory until their feedback is written."""
 
 
 def export_lines(loop: Loop) -> Iterator[dict[str, Any]]:
-    """The items, decisions, activations, feedback, undos and rollbacks of a loop up to now, in the order of its log.
+    """Yield the items, decisions, activations, feedback, undos and rollbacks of a loop as JSON objects, in the log's
+    order.
 
-    Texts where the loop stores them; where it does not, the features that were made of them, and these are also what
-    is left of a candidate whose item had changed before it was decided.
+    Events that are appended meanwhile are left out. Items and candidates have their attributes if the loop stores
+    texts, otherwise the features that were computed from them. The candidates of a decision also have features if one
+    of their items was changed just before the decision was written.
     """
     loop.projection.catch_up()
     return Exporter(loop).lines()
 
 
 def as_time(micros: int) -> str:
-    """Microseconds since 1970 as ISO 8601."""
+    """Return a time, `micros` microseconds since 1970 UTC, as an ISO 8601 text that ends in Z."""
     return (EPOCH + timedelta(microseconds=micros)).isoformat().replace("+00:00", "Z")
 
 
 class Exporter:
-    """Events as lines; what is kept in mind on the way through a log."""
+    """Writes the events of one loop as JSON lines. It keeps recent decisions in memory, as later feedback refers to
+    them."""
 
     def __init__(self, loop: Loop, *, by_name: bool = False) -> None:
-        """Export from the first event on; or from anywhere, `by_name`, which writes candidates as names alone."""
+        """Export `loop`. The events have to come from the first on, so that it knows which version of an item was on
+        offer.
+
+        With `by_name` they may begin anywhere: candidates are then written as their names alone.
+        """
         self._by_name = by_name
         self._ledger = loop.projection
         self._founding = loop.manifest
@@ -49,6 +56,8 @@ class Exporter:
         self._kept = 0
 
     def lines(self) -> Iterator[dict[str, Any]]:
+        """Yield the line of every event that is in the log now, in its order, without those that `line` does not
+        export."""
         log = self._ledger.log
         head, _ = log.last()
         for event in log.events():
@@ -58,8 +67,11 @@ class Exporter:
                 yield line
 
     def line(self, event: Event) -> dict[str, Any] | None:
-        """Return an event as a line; None if it is not exported: what it is about was forgotten, or only the log itself
-        needs it."""
+        """Return the line of an event as a JSON object, or None if it is not exported.
+
+        Not exported are events about a decision or feedback that was forgotten, and those that only the log itself
+        needs.
+        """
         if event.kind == "item":
             return self._item(event)
         if event.kind == "decision":
@@ -75,7 +87,8 @@ class Exporter:
         return None
 
     def _rollback(self, event: Event) -> dict[str, Any]:
-        """Name the last event that the fold kept of those that change the model: an import gives others numbers."""
+        """Return the line of a rollback. It names the last event that counts by kind and id, not by its sequence
+        number, as an import gives events other numbers."""
         told: dict[str, Any] = msgspec.json.decode(event.payload)
         last = self._ledger.log.last_of(("feedback", "undo", "rollback"), rollback_target(event.payload))
         to = None if last is None else {"kind": last.kind, "id": last.id}
@@ -109,7 +122,7 @@ class Exporter:
         return known
 
     def decision(self, seq: int | None) -> tuple[str, LoggedDecision] | None:
-        """Return (id, decision) at that sequence number; None if it was forgotten meanwhile."""
+        """Return (id, decision) of the decision with the sequence number `seq`; None if it was forgotten meanwhile."""
         if seq not in self._decisions:
             event = self._ledger.log.at(seq or 0)
             if event is None:
@@ -170,18 +183,18 @@ class Exporter:
         return line | self._form(event, known, record)
 
     def _form(self, event: Event, known: LoggedDecision, record: FeedbackRecord) -> dict[str, Any]:
-        """The form of feedback as it was given, but for the names of what is not stored."""
+        """Return the fields of a piece of feedback as the caller gave them, as far as the loop stores them."""
         if record.said is not None:
             return record.said
         return self._forms[record.form].write(record, _AnsweredDecision(self, event, known))
 
     def features(self, known: LoggedDecision) -> Any:
-        """The encoded candidates of a decision, m x N."""
+        """Return the features of a decision's m candidates, (m, N) with N the number of features."""
         return self._ledger.requests.items(known.record, known.arrays)
 
 
 class _AnsweredDecision:
-    """The decision that a piece of feedback answers, for a form to write it."""
+    """The decision that a piece of feedback answers, as a form of feedback needs it to write itself (`Form.write`)."""
 
     def __init__(self, exporter: Exporter, event: Event, known: LoggedDecision) -> None:
         self._exporter, self._event, self._known = exporter, event, known

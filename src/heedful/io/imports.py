@@ -1,4 +1,4 @@
-"""Events out of their lines into a loop, in batches."""
+"""Import: lines of JSON become events of a loop, in batches."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from heedful.loop.request import encode_row
 
 
 class Outcome(NamedTuple):
-    """The result of one line."""
+    """What became of one line of an import."""
 
     line: int
     """its number in the file, from 1"""
     kind: str
-    """item, withdraw, decision, activate, feedback, undo, rollback; "line" where it is none of them"""
+    """item, withdraw, decision, activate, feedback, undo or rollback; "line" if it is none of them"""
     id: str
+    """the id of the event; "" if the line has none"""
     status: records.Status
+    """applied; duplicate, if it was in the loop before; or rejected, for the `reason`"""
     reason: str | None = None
 
 
 class EventLine(NamedTuple):
-    """A line whose form is right."""
+    """A line of a file that is an event: its form was checked (`check_line`), but not yet whether the loop takes it."""
 
     line: int
     kind: str
@@ -38,13 +40,16 @@ class EventLine(NamedTuple):
     record: Mapping[str, Any]
 
     def outcome(self, answer: Answer) -> Outcome:
+        """Return the outcome of this line, given the loop's answer to its event."""
         return Outcome(self.line, self.kind, self.id, answer.status, answer.reason)
 
     def reject(self, reason: str) -> Outcome:
+        """Return the outcome that rejects this line for `reason`."""
         return Outcome(self.line, self.kind, self.id, "rejected", reason)
 
     def about(self) -> list[tuple[str, str]]:
-        """The events that this one needs to find in the log: (kind, id)."""
+        """Return the (kind, id) of each event that this line refers to: its decisions, or the feedback that it
+        undoes."""
         if self.kind == "undo":
             return [("feedback", str(self.record["event"]))]
         if self.kind == "feedback":
@@ -55,7 +60,10 @@ class EventLine(NamedTuple):
 
 
 class Importer:
-    """Takes lines in batches: items and decisions, then activations, then feedback, then undos, then a rollback."""
+    """Imports lines in batches: `add` collects them, `flush` writes them.
+
+    Within a batch items and decisions are written first, then activations, feedback, undos, and a rollback last.
+    """
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -63,28 +71,34 @@ class Importer:
         self._needed: set[tuple[str, str]] = set()
         self._fed_before = False
         self._history: dict[str, list[_Version]] | None = None
-        self._reached: dict[str, int] = {}  # where in the history of each item the lines are
+        self._reached: dict[str, int] = {}  # by item, the index in its history that its lines have reached
 
     @property
     def size(self) -> int:
+        """the number of lines that were added and not written yet"""
         return len(self._waiting)
 
     def waits_for(self, kind: str, id: str) -> bool:
-        """Return whether this event has to wait for an earlier one of the same batch, which would otherwise come after
-        it. In a model made of items, too, an item that is withdrawn takes along what was said of it before, and nothing
-        that is said later. A rollback is about the order of all others."""
+        """Return whether the caller has to `flush` before it adds the event of this `kind` and `id`.
+
+        It has to if a line of the batch already refers to the event, as feedback that stands before its decision does:
+        the batch would write the event first. If items are part of the model, an item also waits for feedback that was
+        added before it, since a withdrawal removes only what was said of the item earlier. A rollback depends on the
+        order of all other events, so it has a batch of its own.
+        """
         if kind == "rollback" or any(each.kind == "rollback" for each in self._waiting):
             return True  # it is about the order of all the others
         comes_or_goes = kind in ("item", "withdraw") and self._loop.projection.interaction.folds_items
         return (kind, id) in self._needed or (comes_or_goes and self._fed_before)
 
     def add(self, told: EventLine) -> None:
+        """Add a line to the batch; nothing is written before `flush`."""
         self._waiting.append(told)
         self._needed.update(told.about())
         self._fed_before = self._fed_before or told.kind == "feedback"
 
     def flush(self) -> Iterator[Outcome]:
-        """Bring in what waits."""
+        """Write the batch into the loop; yield the outcome of each line, sorted by kind, not as in the file."""
         waiting, self._waiting, self._needed, self._fed_before = self._waiting, [], set(), False
         yield from self._bring_offers([told for told in waiting if told.kind in ("item", "withdraw", "decision")])
         yield from self._submit_drafts([told for told in waiting if told.kind == "activate"], self._activation)
@@ -103,7 +117,10 @@ class Importer:
     # ------------------------------------------------------------------------ items and decisions
 
     def _bring_offers(self, told: Sequence[EventLine]) -> Iterator[Outcome]:
-        """Items and decisions in their order, as far as one is about the other: many of a kind go in one commit."""
+        """Write items, withdrawals and decisions, as many of a kind in one commit as possible.
+
+        A decision and a change of one of its candidates keep their order.
+        """
         items: list[EventLine] = []
         decided: list[tuple[EventLine, PendingEvent]] = []
         changed, named = set[str](), set[str]()
@@ -128,7 +145,8 @@ class Importer:
         yield from self._put(items)
 
     def _put(self, told: Sequence[EventLine]) -> Iterator[Outcome]:
-        """Put items on offer and take them off, in their order, as far as that has not happened before."""
+        """Put items on offer and withdraw them, in the order of the lines; a line that was imported before is a
+        duplicate."""
         rows: list[Mapping[str, Any]] = []
         for each in told:
             try:
@@ -151,7 +169,8 @@ class Importer:
         self._loop.put_items(rows)
 
     def _item(self, told: EventLine) -> tuple[str, _Version, Mapping[str, Any] | None]:
-        """Return (name, version, attributes) of the item in a line; attributes are None if it is withdrawn."""
+        """Return (name, version, attributes) of the item in a line; the last two are None if it is withdrawn. Raise
+        ValueError if the id differs from the name in the attributes, or if these do not fit the loop's encoding."""
         if told.kind == "withdraw":
             return told.id, None, None
         manifest, record = self._loop.manifest, told.record
@@ -171,10 +190,11 @@ class Importer:
         return name, _version(written, encoded), row
 
     def _has_been(self, name: str, version: _Version) -> bool:
-        """Return whether an item had this version already, after the lines before this one.
+        """Return whether this change of an item, to `version` (None: withdrawn), is in the log already; note it if it
+        is not.
 
-        An item may change and change back. So the history of its lines is matched with its history in the log, step by
-        step: lines that came before are found there, and nothing is done twice.
+        An item may change and change back, so its lines are matched with its changes in the log one by one, in order:
+        each line is looked for after the place where the line before was found.
         """
         if self._history is None:
             self._history = {}
@@ -205,7 +225,8 @@ class Importer:
                 yield told.outcome(answer)
 
     def _decision(self, told: EventLine) -> PendingEvent:
-        """A decision out of its line. ValueError and LookupError where it does not fit the loop."""
+        """Return the event of a decision, made from its line. Raise ValueError or LookupError if it does not fit the
+        loop."""
         record, projection = told.record, self._loop.projection
         again = bool(record.get("standardised"))
         candidates, strange = record["candidates"], unknown(record.get("unknown"))
@@ -285,8 +306,10 @@ _Version: TypeAlias = "tuple[str, str] | None"
 
 
 def _version(written: str, encoded: bytes) -> _Version:
-    """Return what tells versions of an item apart: digests of its attributes, "" if there are none to compare, and of
-    its features."""
+    """Return digests of an item's attributes as they are stored, "" if there are none to compare, and of its features.
+
+    Two versions of an item are the same if these are equal (`_same`).
+    """
     digests = [
         hashlib.blake2b(part, digest_size=12).hexdigest() if part else "" for part in (written.encode(), encoded)
     ]

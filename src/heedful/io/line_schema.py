@@ -1,4 +1,4 @@
-"""The form of a line of JSON in which events travel: what can be said of it without a loop."""
+"""The form of a line of JSON that is an event: every check that needs no loop."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ _FIELDS = {
     "rollback": ("id", "to", "reason", "time"),
 }
 ROLLBACK_TO = ("feedback", "undo", "rollback")
-"""Kinds of events that a rollback may go back to, by their ids."""
+"""The kinds of events that a rollback may name as the last one that counts."""
 KINDS = ("item", "withdraw", "decision", "activate", "feedback", "undo", "rollback")
 
 
 def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> tuple[str, str]:
-    """Return (kind, id) of a line; `forms` are the known forms of feedback. Raise ValueError, naming the field, if no
-    loop could take it."""
+    """Return (kind, id) of the line `record`. Raise ValueError, naming the field, if no loop could take it.
+
+    `forms` are the forms of feedback (clicks, grade, ...) that are allowed, by name. An activation has the id of its
+    decision, and an undo without an id of its own one that is made from the id of the feedback.
+    """
     kind = record.get("kind")
     if kind not in KINDS:
         raise ValueError(f"kind: expected {', '.join(KINDS)}, got {describe(kind) if 'kind' in record else 'none'}")
@@ -56,6 +59,8 @@ def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> 
 
 
 def undo_id(record: Mapping[str, Any]) -> str:
+    """Return the id of the undo in a line: its own, otherwise "undo-" and the id of the feedback, cut to the longest
+    id."""
     event = records.check_id("event", record.get("event"))
     return f"undo-{event}"[: records.LONGEST_ID] if record.get("id") is None else records.check_id("id", record["id"])
 
@@ -106,8 +111,12 @@ def _check_decision(record: Mapping[str, Any]) -> None:
 
 
 def unknown(given: object) -> tuple[tuple[int, str], ...]:
-    """Return the unknown items of a decision, given as {name: its place in what was shown, null if it was not}, as the
-    log keeps them."""
+    """Return the candidates of a decision that were not on offer, as (position, name) pairs, the form in which a log
+    keeps them.
+
+    `given` is the line's {name: position in the list shown, from 0, or null}, or None; null becomes -1, not shown.
+    Raise ValueError if it is something else, or if two names have one position.
+    """
     if given is not None and not isinstance(given, Mapping):
         raise ValueError(f"unknown: expected the place of each by name, or null, got {describe(given)}")
     found = []
@@ -124,12 +133,17 @@ def unknown(given: object) -> tuple[tuple[int, str], ...]:
 
 
 def within(shown: Sequence[str], names: Sequence[str]) -> None:
+    """Raise ValueError if one of the items `shown` is not among the candidates' `names`."""
     if strange := set(shown) - set(names):
         raise ValueError(f"shown: expected candidates, got {describe(min(strange))}")
 
 
 def standardised_scores(record: Mapping[str, Any], m: int) -> list[float]:
-    """The scores that a loop has standardised before: to do that again would change their last bits."""
+    """Return the caller's scores of a decision's `m` candidates, from a line that says that a loop standardised them.
+
+    They are taken as they are, since to standardise them again would change their last bits. Raise ValueError unless
+    `prior` is a list of m numbers.
+    """
     prior = record.get("prior")
     if not isinstance(prior, list) or len(prior) != m:
         raise ValueError(f"prior: expected {m} scores, one for each candidate, got {describe(prior)}")
@@ -137,7 +151,10 @@ def standardised_scores(record: Mapping[str, Any], m: int) -> list[float]:
 
 
 def predicted(record: Mapping[str, Any], n: int) -> tuple[float, ...] | None:
-    """Return the predictions of the n items shown; None if there are none. Older lines have them under other names."""
+    """Return what was predicted of each of the n items shown (its grade, rating, ...), or None if the line has none.
+
+    Older lines have it under other names. Raise ValueError unless it is a list of n numbers, under one of the names.
+    """
     there = [name for name in PREDICTED if record.get(name) is not None]
     if not there:
         return None
@@ -151,7 +168,10 @@ def predicted(record: Mapping[str, Any], n: int) -> tuple[float, ...] | None:
 
 
 def check_time(name: str, value: object) -> int:
-    """An ISO 8601 time, UTC where it does not say, as microseconds since 1970."""
+    """Return `value`, an ISO 8601 text (UTC if it has no offset), as microseconds since 1970 UTC.
+
+    Raise ValueError, beginning with the field's `name`, if it is no such text.
+    """
     try:
         if not isinstance(value, str):
             raise ValueError
@@ -163,5 +183,6 @@ def check_time(name: str, value: object) -> int:
 
 
 def time_of(record: Mapping[str, Any]) -> int:
-    """The time of a line, now where it has none."""
+    """Return a line's time in microseconds since 1970 UTC; the current time if it has none. Raise as `check_time`
+    does."""
     return now() if record.get("time") is None else check_time("time", record["time"])

@@ -1,7 +1,8 @@
-"""Storage: how a database file is created, opened, checked, migrated and written, and what its errors mean.
+"""Storage: create, open, check, migrate and write SQLite files, and say what went wrong.
 
-The logs of loops and the keys of a server are kept through this package, and nothing else opens a database. Each says
-what its file holds (`Schema`) and speaks SQL through `Database`; `sqlite.py` is the only module that knows SQLite.
+The logs of loops and the keys of a server are stored through this package; no other package opens a database. Each of
+them describes its tables (`Schema`) and runs its SQL on the connections of a `Database`. `sqlite.py` is the only module
+that knows SQLite.
 """
 
 from heedful.storage.errors import Busy, Closed, Damaged, Moved

@@ -1,19 +1,20 @@
-"""What can be wrong with a database file, besides what the operating system says (OSError, TimeoutError)."""
+"""The errors of a database file that the operating system does not know (it raises OSError and TimeoutError itself)."""
 
 from __future__ import annotations
 
 
 class Busy(Exception):
-    """Another process is writing, and this caller does not wait."""
+    """Another process is writing to the file, and the caller asked not to wait for it."""
 
 
 class Damaged(ValueError):
-    """The file is not what heedful wrote: broken, of another kind, or written by a newer heedful."""
+    """The file is not what heedful wrote: it is broken, a file of another kind, or written by a newer heedful."""
 
 
 class Moved(Damaged):
-    """The file is not the one that was opened."""
+    """The path now holds another file than the one that was opened, or none: it was replaced, moved or deleted
+    meanwhile."""
 
 
 class Closed(ValueError):
-    """The database was closed."""
+    """The connection to the database file was closed before this call."""

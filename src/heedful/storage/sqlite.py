@@ -1,8 +1,8 @@
 """SQLite files: the one module that opens them.
 
-What the log and the keys of a server have in common is here: a new file that only its owner may read, migrations by
-numbered steps, a check that a file has our tables and nothing else, transactions, and SQLite's errors in the words of
-the user. What another database would spell otherwise is listed in docs/decisions/0005.
+It holds what the log of a loop and the keys of a server need alike: a new file that only its owner may read, migrations
+in numbered steps, a check that a file has our tables and nothing else, transactions, and SQLite's errors as errors that
+a user understands. docs/decisions/0005 lists what another database would spell otherwise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WAIT = 5.0
 """Seconds to wait for another process that is writing."""
 
 Connection = sqlite3.Connection
-"""A connection to an open file. Outside this package it executes SQL and is closed, no more."""
+"""A connection to an open file. Code outside this package only executes SQL with it, and closes it."""
 
 _UNREACHABLE = {
     sqlite3.SQLITE_AUTH,
@@ -32,7 +32,7 @@ _UNREACHABLE = {
     sqlite3.SQLITE_READONLY,
 }
 _MASTER = "SELECT name, type, tbl_name, sql FROM sqlite_master"
-# What ANALYZE leaves; the planner alone reads it.
+# Tables that ANALYZE creates, which only SQLite's query planner reads.
 _STATISTICS = {
     "sqlite_stat1": ("table", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
     "sqlite_stat4": ("table", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
@@ -45,14 +45,14 @@ class Schema(NamedTuple):
     """The schema of a database file: its name, tables, migrations and triggers."""
 
     noun: str
-    """what messages call the file: "log" """
+    """what error messages call the file, such as "log" """
     steps: tuple[tuple[str, ...], ...]
     """SQL statements of each migration, the oldest first; the file's `user_version` says how many it has had. A step
     that has been released is never edited."""
     triggers: tuple[tuple[str, str], ...] = ()
     """(name, SQL): created again after every migration"""
     application: int = 0
-    """the number that the file's header has in `application_id`"""
+    """the number in the file's header (`application_id`) that says which application it belongs to"""
 
     @property
     def newest(self) -> int:
@@ -61,20 +61,20 @@ class Schema(NamedTuple):
 
 
 class Database:
-    """A file with a schema. It holds no connection: whoever connects closes it."""
+    """A database file with its schema. It keeps no connection open: the caller of `connect` closes what it got."""
 
     def __init__(self, path: Path, schema: Schema, *, wait: float = WAIT) -> None:
         """Describe the file `path`, which need not exist; connections wait up to `wait` seconds for another process
         that is writing."""
         self.path, self.schema, self.wait = path, schema, wait
-        # mode=rw: a file that went away is not made again by opening it.
+        # mode=rw: opening a file that was removed does not create it again.
         self._address = f"{path.absolute().as_uri()}?mode=rw"
 
     # ------------------------------------------------------------------------ the file
 
     def create(self) -> None:
         """Create an empty file that only its owner may read. Raise FileExistsError if anything is there already."""
-        flags = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)  # a link to somewhere else is there already, too
+        flags = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)  # a symbolic link counts as a file that is there
         try:
             os.close(os.open(self.path, flags, 0o600))
         except FileExistsError:
@@ -82,7 +82,11 @@ class Database:
             raise FileExistsError(errno.EEXIST, told, str(self.path)) from None
 
     def check_header(self) -> None:
-        """Raise Damaged if the file is of another application, before SQLite opens it, which may change it."""
+        """Raise Damaged unless the file's header says SQLite and has the schema's `application` number.
+
+        It reads 100 bytes and does not open the file with SQLite, which may change it. Raise OSError if it cannot be
+        read.
+        """
         with self.path.open("rb") as file:
             header = file.read(100)
         if header[:16] != b"SQLite format 3\0" or header[68:72] != self.schema.application.to_bytes(4, "big"):
@@ -90,8 +94,11 @@ class Database:
             raise Damaged(f"{self.path}: {told}")
 
     def connect(self, *pragmas: str, wait: float | None = None) -> Connection:
-        """Return a connection in autocommit mode with these pragmas, for any thread, to be closed by the caller. It
-        waits `wait` seconds for a lock; None takes the database's own time."""
+        """Return a new connection in autocommit mode; the caller closes it, and may use it from any thread.
+
+        Each of `pragmas` is executed as "PRAGMA ...". A statement waits up to `wait` seconds for another process that
+        is writing (None: the `wait` of this database). Raise as `errors` does if the file cannot be opened.
+        """
         timeout = self.wait if wait is None else wait
         with self.errors():
             connection = sqlite3.connect(
@@ -113,16 +120,16 @@ class Database:
     # ------------------------------------------------------------------------ the schema
 
     def version(self, connection: Connection) -> int:
-        """Return how many migration steps the file has had."""
+        """Return how many migration steps of the schema the file has had (SQLite's `user_version`)."""
         [found] = connection.execute("PRAGMA user_version").fetchone()
         return int(found)
 
     def check(self, connection: Connection) -> int:
-        """Return the file's version. Raise Damaged if a newer heedful wrote it, if a table is missing, or if there is
-        anything besides our tables: a view, a trigger or a computed column does what its author likes, and may never
-        end.
+        """Return the file's version (see `version`), having checked that it holds our tables and nothing else.
 
-        A missing index or trigger is not refused here. Nothing of the file's own code was run before.
+        Raise Damaged if a newer heedful wrote it, if a table is missing, or if there is anything that the schema does
+        not have, since a view, a trigger or a computed column of somebody else's could run any code, without end. A
+        missing index or trigger is not refused. The check itself runs no code that is stored in the file.
         """
         schema = self.schema
         found = self.version(connection)
@@ -143,7 +150,8 @@ class Database:
         return found
 
     def migrate(self, connection: Connection) -> None:
-        """Take the migration steps that the file has not had, inside a transaction that writes."""
+        """Apply the migration steps that the file has not had yet, then create the triggers; call it in a writing
+        transaction."""
         found = self.version(connection)  # another process may have been faster
         if found < self.schema.newest:
             for step in self.schema.steps[found:]:
@@ -162,8 +170,11 @@ class Database:
 
     @contextmanager
     def transaction(self, connection: Connection, *, writes: bool = True, patient: bool = True) -> Iterator[None]:
-        """Begin a transaction that is committed when the block ends and rolled back if it raises. Raise Busy if another
-        process is writing and this one is not `patient`."""
+        """Run the block in a transaction: commit when it ends, roll back if it raises.
+
+        `writes` takes the lock for writing at the beginning. With `patient`, wait for another process that is writing,
+        as long as the connection does; otherwise take the lock for writing at once, or raise Busy.
+        """
         if not patient:
             self._begin_at_once(connection)
         else:
@@ -189,8 +200,10 @@ class Database:
             connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
 
     def sync(self) -> None:
-        """Wait until the write-ahead file is on the disk, as a commit does with synchronous = FULL. What has left that
-        file was put on the disk by a checkpoint."""
+        """Wait until the write-ahead file is on the disk, as a commit does with synchronous = FULL.
+
+        What a checkpoint has moved from there into the database file is on the disk already. Raise OSError if it fails.
+        """
         # Closing it drops no lock of SQLite's: those are on the file itself and on the -shm.
         file = os.open(f"{self.path}-wal", os.O_RDWR)
         try:
@@ -202,8 +215,11 @@ class Database:
 
     @contextmanager
     def errors(self, *, writing: bool = False) -> Iterator[None]:
-        """Raise SQLite's errors as TimeoutError, OSError, Damaged or Closed, in words for users. In a block that is
-        `writing`, the error of a refused statement is raised unchanged."""
+        """Run the block and raise its SQLite errors as TimeoutError, OSError, Damaged or Closed, in words for users.
+
+        If the block is `writing`, the error of a statement that SQLite refuses (a constraint, say) is raised unchanged;
+        otherwise such a statement means that the schema is damaged.
+        """
         try:
             yield
         except sqlite3.ProgrammingError as error:
@@ -238,7 +254,8 @@ def _code(error: sqlite3.Error) -> int:
 
 
 def _objects(connection: Connection) -> Objects:
-    """Return what a database has, by name: (type, table, SQL with its spaces normalised)."""
+    """Return the tables, indices, triggers and views of a database by name: (type, its table, SQL with single
+    spaces)."""
     return {
         name: (kind, table, " ".join(sql.split()) if isinstance(sql, str) else sql)
         for name, kind, table, sql in connection.execute(_MASTER)
@@ -247,7 +264,7 @@ def _objects(connection: Connection) -> Objects:
 
 @lru_cache
 def _known(schema: Schema, version: int) -> Objects:
-    """Return what a file of this version has."""
+    """Return what `_objects` finds in an undamaged file of this version of the schema, by creating one in memory."""
     with closing(sqlite3.connect(":memory:")) as connection:
         for statement in [statement for step in schema.steps[:version] for statement in step]:
             connection.execute(statement)

@@ -1,1 +1,1 @@
-"""Studies: people compare items from tables, pictures or texts, and their answers are collected."""
+"""Studies: people compare items (rows of a table, pictures or texts) two at a time, and their answers are collected."""

@@ -1,4 +1,7 @@
-"""The answers of a study with the names of items and people, and the ids of questions and answers."""
+"""The answers of a study, with the names of people and items, and the ids of its questions and answers.
+
+A person's questions are numbered 0, 1, ...; each is a decision of the loop, and the answer is feedback on it.
+"""
 
 from __future__ import annotations
 
@@ -16,43 +19,48 @@ _EVENT = re.compile(r"ask-[0-9]+\.([0-9]+)-")
 
 
 class StudyAnswer(NamedTuple):
-    """An answer of a study, with the items that were shown, the left one first."""
+    """One answer of a study: who compared which items, and what they said."""
 
     time: int
     """microseconds since 1970"""
     person: str
     segment: str
+    """the group of the person (`segment_of`)"""
     shown: tuple[str, ...]
+    """the names of the items, the one on the left first"""
     answer: str
-    """first, second, equal or cannot_judge; of more than two items, the name of the best one"""
+    """first, second, equal or cannot_judge; if more than two items were shown, the name of the best one"""
 
 
 def decision_id(person: str, number: int) -> str:
-    """Return the id of the decision behind a person's question `number`, from 0."""
+    """Return the id of the decision that is question `number`, from 0, of a person."""
     return f"ask-{number}-{person}"
 
 
 def event_id(person: str, number: int, attempt: int) -> str:
-    """Return the id of a person's answer to their question `number`. An answer that was taken back may be given again,
-    as the next `attempt`, from 0."""
+    """Return the id of the feedback that is a person's answer to their question `number`.
+
+    An answer that was undone may be given again: `attempt`, from 0, counts these.
+    """
     return f"ask-{number}.{attempt}-{person}"
 
 
 def attempt_of(event: str) -> int | None:
-    """Return the attempt in the id of an answer; None if the answer does not come from a page of a study."""
+    """Return the `attempt` (see `event_id`) in the id of a piece of feedback; None if it was not given on a study's
+    page."""
     match = _EVENT.match(event)
     return None if match is None else int(match[1])
 
 
 def segment_of(person: str) -> str:
-    """Return the segment of a person: SEGMENT of a participant SEGMENT/RANDOM, and the whole name of anyone else."""
+    """Return the segment, a named group of participants, of a `person`: SEGMENT if the name is SEGMENT/RANDOM, as for
+    those who come by a link; otherwise the whole name."""
     head, slash, _ = person.rpartition("/")
     return head if slash else person
 
 
 def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
-    """Yield the answers of a study in the order of the log, without those that were undone and questions that were
-    skipped."""
+    """Yield the answers of a study in the order of the log, without skipped questions and answers that were undone."""
     projection = loop.projection
     for event, decision, feedback in projection.lessons():
         names = decision.names
@@ -72,11 +80,15 @@ def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
 
 
 def choices_of(loop: Loop, people: Collection[str] | None = None) -> ComparisonTable:
-    """Return the answers of a study, or only those of `people`, as comparisons of the items on offer."""
+    """Return a study's answers, all or only those of `people`, as comparisons between the items on offer."""
     answers = (each for each in study_answers(loop) if people is None or each.person in people)
     return tabulate((comparison_of(each.person, each.shown, each.answer) for each in answers), loop.items)
 
 
 def habits(loop: Loop, people: Collection[str] | None = None) -> list[tuple[str, tuple[str, ...]]]:
-    """Return messages about people who chose one side more often than chance allows, each with the people's names."""
+    """Return (message, names of people) for each sign that people chose one side, left or right, more often than
+    chance.
+
+    Only answers of `people` count, if given.
+    """
     return [(each.message, each.people) for each in sides(choices_of(loop, people))]

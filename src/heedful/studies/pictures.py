@@ -1,4 +1,4 @@
-"""Checks pictures by their bytes: the type, whether the file is complete, whether it is safe for a browser to draw."""
+"""Checks of pictures by their bytes: what type it is, whether it is complete, whether a browser can safely draw it."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ if TYPE_CHECKING:
 MOST = 10 * 2**20
 """The most bytes of a picture."""
 PIXELS = 50_000_000
-"""The most pixels of a picture: a browser unpacks all of them."""
+"""The most pixels of a picture, as a browser decodes all of them."""
 DRAWN = 50_000
-"""The most elements of an SVG, where an element that is used several times counts each time."""
+"""The most elements of an SVG; one that is used several times (<use>) counts each time."""
 DEEP = 500
 """The deepest nesting of elements in an SVG."""
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg")
 KINDS = "PNG, JPEG, GIF, WebP or SVG"
 
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")  # the only formats that Pillow may try
-_ORIENTATION = 0x0112  # the tag of Exif
+_ORIENTATION = 0x0112  # the tag of Exif data that says how to turn a photograph
 _LENGTH = re.compile(r"\s*([0-9.]+)(px|pt|pc|mm|cm|in)?\s*")
 
 
 def picture_type(content: bytes) -> str:
-    """Return the media type of a picture. Raise ValueError if it is no picture, incomplete, too large, or an SVG that a
-    browser could not draw."""
+    """Return the media type of a picture, such as "image/png", having checked its whole content.
+
+    Raise ValueError if it is empty, none of `KINDS`, cut off or damaged, larger than `MOST` bytes or `PIXELS` pixels,
+    or an SVG that would be too much for a browser.
+    """
     if not content:
         raise ValueError(f"expected {KINDS}, got an empty file")
     if len(content) > MOST:
@@ -46,7 +49,10 @@ def picture_type(content: bytes) -> str:
 
 
 def media_type(content: bytes) -> str | None:
-    """Return the media type that the first bytes of a file say; None if they say none. Nothing else is checked."""
+    """Return the media type of a picture by the first bytes of its `content`; None if they are of no known type.
+
+    Nothing else is checked: the rest may be missing or damaged.
+    """
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if content.startswith(b"\xff\xd8\xff"):
@@ -59,9 +65,10 @@ def media_type(content: bytes) -> str | None:
 
 
 def aspect_ratio(content: bytes) -> float:
-    """Return width over height of a checked picture as it is shown, 0.01 to 100; 1 if it cannot be told.
+    """Return width over height of a picture as it is shown, between 0.01 and 100; 1 if it cannot be found out.
 
-    Photographs are turned as their Exif says; the size of an SVG is in its first element.
+    `content` has passed `picture_type`. A JPEG is turned as its Exif data say; the size of an SVG is in its first
+    element.
     """
     return min(max(_ratio(content), 0.01), 100.0)
 
@@ -88,7 +95,10 @@ def _read_head(content: bytes) -> Image:
 
 
 def _check_whole(content: bytes, kind: str) -> None:
-    """Raise ValueError if a picture is cut off, damaged, or has too many pixels; of those no pixel is read."""
+    """Raise ValueError if a picture of the media type `kind` is cut off, damaged, or has too many pixels.
+
+    One with too many pixels is refused by its header, before any pixel is decoded.
+    """
     from PIL.Image import DecompressionBombError
 
     size = "more"
@@ -115,7 +125,7 @@ def _check_whole(content: bytes, kind: str) -> None:
 
 
 def _is_turned(image: Image) -> bool:
-    """Return whether Exif turns a photograph by 90 degrees."""
+    """Return whether the Exif data of a photograph turn it by 90 degrees, so that width and height change places."""
     try:
         return 5 <= int(image.getexif().get(_ORIENTATION, 1)) <= 8
     except Exception:  # Exif that makes no sense
@@ -123,8 +133,9 @@ def _is_turned(image: Image) -> bool:
 
 
 def _check_svg(content: bytes) -> None:
-    """Raise ValueError unless an SVG is well-formed, has no entities of its own (ten lines of them can expand to
-    gigabytes), and is not too large when each part that is used again is counted again.
+    """Raise ValueError unless an SVG is well-formed, declares no entities, and is not too large or too deep.
+
+    Ten lines of entities can expand to gigabytes. An element that is used several times (<use>) counts each time.
     """
     names: list[str] = []
     uses: list[str] = []  # for each element in order, the id that it uses; "" for none

@@ -1,4 +1,4 @@
-"""Reads the items that a study compares: from a table, a folder of pictures or of texts, or a PrefLib file."""
+"""Reads the items that a study compares, from a table, a folder of pictures or of texts, or a PrefLib file."""
 
 from __future__ import annotations
 
@@ -25,39 +25,44 @@ TEXTS = (".txt", ".md", ".text", ".html", ".htm")
 LONGEST = 20_000
 """The most characters of a text."""
 _NAMED = re.compile("id|identifier|key|name|item|sku|title|label", re.IGNORECASE)
-"""The names of columns that name the items."""
+"""Headings of columns that name the items."""
 THINGS = 10_000
 """The most items of a study."""
 FILES = 100_000
 """The most files of a folder."""
 NUMBER = 16
-"""The number of a picture is this many hexadecimal digits of its SHA-256, the first ones."""
+"""The number of a picture is the first so many hexadecimal digits of its SHA-256."""
 
 
 class LeftOut(NamedTuple):
-    """A file that was left out of the study, and why."""
+    """A file of the folder that is not in the study, with the reason."""
 
     name: str
     why: str
 
 
 class Material(NamedTuple):
-    """The items to compare."""
+    """The items to compare, as they were read."""
 
     kind: Kind
     rows: list[dict[str, Any]]
+    """a row for each item: of the table, or the name with the number of the picture or the text"""
     encoding: Encoding
+    """which column names the items"""
     files: dict[str, Path]
-    """number of a picture -> its file"""
+    """the file of each picture, by its number; {} if there are no pictures"""
     left_out: tuple[LeftOut, ...]
 
 
 def read_material(source: Path, identifier: str | None = None) -> Material:
-    """Read the items of a study from `source`: a folder of pictures, or else of texts; a PrefLib file, whose
-    alternatives are the items; or a table (see `read_located_rows`), whose column `identifier` names the items.
+    """Read the items of a study from `source`, a folder or a file.
+
+    A folder has pictures, or texts if there are more of them. A PrefLib file names the items as its alternatives. Any
+    other file is a table (see `read_located_rows`); the column `identifier` names its items (None: a column called id,
+    name, title or the like, otherwise rows are numbered).
 
     A file of a folder that is no complete picture, or no text, goes to `left_out`. Raise FileNotFoundError if `source`
-    does not exist. Raise ValueError, naming what is wrong, if it cannot be read, or has fewer than two items.
+    does not exist, and ValueError, naming what is wrong, if it cannot be read, or has fewer than 2 or too many items.
     """
     if not source.exists():
         raise FileNotFoundError(f"{source}: no such file or folder")
@@ -82,8 +87,12 @@ def read_material(source: Path, identifier: str | None = None) -> Material:
 
 
 def _table(placed: Sequence[tuple[str, dict[str, Any]]], identifier: str | None) -> Material:
-    """Return the rows of a table, named by the column `identifier`, or by one found; otherwise numbered. Raise
-    ValueError, with NAME:LINE, if all columns whose heading says that they name items lack a name in some row."""
+    """Return the rows of a table as material. `placed` are (NAME:LINE, row) pairs.
+
+    Items are named by the column `identifier`, or by one that is found (see `read_material`); otherwise by row numbers.
+    Raise ValueError, with NAME:LINE, if there are columns that should name items by their heading, but each of them
+    lacks a name, or repeats one, in some row.
+    """
     rows = [row for _, row in placed]
     if identifier is None:
         called = [column for column in dict.fromkeys(key for row in rows for key in row) if _NAMED.fullmatch(column)]
@@ -100,7 +109,8 @@ def _table(placed: Sequence[tuple[str, dict[str, Any]]], identifier: str | None)
 
 
 def _first_nameless(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -> str:
-    """Return what is wrong with the first row whose name in a column is missing or taken; "" if none is."""
+    """Return, as an error message, the first row whose name in `column` is missing or that of an earlier row; "" if
+    none is."""
     seen = dict[str, str]()
     for where, row in placed:
         name = str(row.get(column) if row.get(column) is not None else "").strip()
@@ -116,7 +126,7 @@ def _first_nameless(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -
 
 
 def _folder(source: Path) -> Material:
-    """Read a folder: as pictures if at least as many files have the ending of a picture as of a text."""
+    """Read a folder: as pictures if it has at least as many files with a suffix of pictures as with one of texts."""
     paths = sorted(path for path in source.iterdir() if not path.name.startswith(".") and not path.is_dir())
     if len(paths) > FILES:
         raise ValueError(f"{source.name}: expected at most {FILES:,} files, got {len(paths):,}")
@@ -166,8 +176,11 @@ def _texts(paths: Sequence[Path]) -> Material:
 
 
 def _read(path: Path, most: int, told: str) -> bytes:
-    """Read a file of the folder. Raise ValueError if it is a link out of the folder, no plain file, or has more than
-    `most` bytes (`told` says what was expected): the folder may come from somebody else, and participants see it."""
+    """Return the content of a file of the folder.
+
+    The folder may come from somebody else, and participants see what is read, so raise ValueError if the file is a link
+    that leads out of the folder, no plain file, or has more than `most` bytes; `told` says what was expected instead.
+    """
     # os.path.realpath, unlike Path.resolve, stops at a link to itself: opening the file then raises the error.
     inside = Path(os.path.realpath(path.parent))
     if path.is_symlink() and inside not in Path(os.path.realpath(path)).parents:
@@ -182,8 +195,11 @@ def _read(path: Path, most: int, told: str) -> bytes:
 
 
 def _names(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return the name of the item in each file: the file's name, without the ending unless two files differ only in it.
-    Characters that do not print are question marks; a name has at most 190 characters, and no two are the same."""
+    """Return the name of the item in each file: the file's name, without the suffix unless two files differ only in
+    that.
+
+    Characters that cannot be printed become question marks. A name has at most 190 characters, and no two are the same.
+    """
     times = Counter(path.stem for path in paths)
     found, taken = dict[Path, str](), set[str]()
     for path in paths:
@@ -201,5 +217,5 @@ def _names(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def _why(error: Exception) -> str:
-    """Return the message of an error; of an OSError, without the path."""
+    """Return the message of an error, without the path if it is an OSError."""
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -1,4 +1,4 @@
-"""A study: a loop in which people compare pairs, with a question and pictures in the loop's folder."""
+"""A study: a loop in which people compare items two at a time, with its question and pictures in the loop's folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from heedful.studies.reading import NUMBER, Kind, Material
 
 FILE, PICTURES = "study.json", "pictures"
 LARGEST = 2**20
-"""The most bytes of the file."""
+"""The most bytes of study.json."""
 ASK = "Which is better?"
 CONSENT = "Your answers are kept under a random name, and used for this study alone. You may stop at any time."
 QUESTIONS = 20
@@ -34,18 +34,23 @@ _NUMBER = re.compile(rf"[0-9a-f]{{{NUMBER}}}")
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
-    """What participants see of a study. Raise ValueError, naming the field, for invalid values."""
+    """What participants see of a study, as it is stored in its file study.json.
+
+    Raise ValueError, naming the field, for a value that makes no sense.
+    """
 
     ask: str = ASK
-    """the question"""
+    """the question that participants answer"""
     kind: Kind = "rows"
+    """what the items are: rows of a table, pictures or texts"""
     show: tuple[str, ...] = ()
-    """the columns of rows that are shown; () for all"""
+    """if the items are rows, the columns that are shown; () for all"""
     consent: str = CONSENT
     """what a participant reads before the first question"""
     questions: int = QUESTIONS
     """the number of questions that each participant is asked"""
     schema: int = 1
+    """the version of the file's format"""
 
     def __post_init__(self) -> None:
         for name, most in (("ask", 300), ("consent", 4000)):
@@ -56,10 +61,11 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create_study(path: Path, material: Material, study: Study, goal: Literal["best", "ranking"]) -> Loop:
-    """Create a study of `material` in the new folder `path`; its `goal` is to find the best item, or the ranking.
+    """Create a study of the items in `material` in the new folder `path` and return its loop, open.
 
-    Raise FileExistsError if the folder exists, and ValueError, naming the field, for invalid values. On an error
-    nothing is created.
+    `study` is what participants see; `goal` says what is to be found, the best item or the whole ranking. Raise
+    FileExistsError if the folder exists, and ValueError, naming the field, for invalid values. After an error there is
+    no folder.
     """
     known = {name for row in material.rows for name in row}
     for column in study.show:
@@ -81,17 +87,19 @@ def create_study(path: Path, material: Material, study: Study, goal: Literal["be
 
 
 def update_study(path: Path, study: Study) -> None:
-    """Replace what participants see of a study. The answers stay, so the caller may change only what no answer depends
-    on.
+    """Replace what participants see of the study in the folder `path`; its answers are kept.
+
+    So the caller may change only fields that leave the meaning of the answers as it is, such as `questions`.
     """
     _write(path / FILE, msgspec.json.format(msgspec.json.encode(study)))
 
 
 def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
-    """Add the items of `material` to a study; return (how many were new, the names of items that only the study has).
+    """Add the items of `material` to the study `loop`; return (how many are new or changed, names of its other items).
 
-    A file whose content is already in the study is the same item, under the name that it has there. Raise ValueError if
-    the material is of another kind than the study's.
+    The other items are those of the study that `material` does not have; they stay in it. A picture or text whose
+    content is in the study already is that item, under the name that it has there. Raise ValueError if the study began
+    with items of another kind (rows, pictures or texts).
     """
     kind = study_of(loop.path).kind
     if material.kind != kind:
@@ -103,8 +111,9 @@ def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
 
 
 def _as_before(loop: Loop, material: Material) -> list[dict[str, Any]]:
-    """Return the rows of `material`, with each item under the name that it has in the study. The name of a file depends
-    on the other files, and an item with two names would be compared with itself.
+    """Return the rows of `material`, where each picture or text that the study has already has its name in the study.
+
+    The name of a file depends on the other files, and an item with two names would be compared with itself.
     """
     if material.kind == "rows":
         return material.rows
@@ -123,8 +132,10 @@ def _as_before(loop: Loop, material: Material) -> list[dict[str, Any]]:
 
 
 def study_of(path: Path) -> Study:
-    """Return the study in the folder of a loop; the default one if the loop was not made as a study. Raise ValueError
-    if the file is damaged.
+    """Return what participants see of the loop in the folder `path`: its study.json, or the default study if it has
+    none.
+
+    Raise ValueError if the file is damaged.
     """
     try:
         content = read_own(path, FILE, most=LARGEST)
@@ -137,7 +148,8 @@ def study_of(path: Path) -> Study:
 
 
 def picture_in(path: Path, number: str) -> tuple[bytes, str] | None:
-    """Return (the bytes, the media type) of the picture with this number in a loop's folder; None if there is none."""
+    """Return (content, media type) of the picture `number` in a loop's folder `path`; None if there is no such
+    picture."""
     if not _NUMBER.fullmatch(number):
         return None
     try:
@@ -150,21 +162,22 @@ def picture_in(path: Path, number: str) -> tuple[bytes, str] | None:
 
 @lru_cache(maxsize=10_000)
 def picture_ratio(path: Path, number: str) -> float:
-    """Return width over height of the picture with this number; 1 if there is none. The number is a digest of the
-    content, so the result is cached.
+    """Return width over height of the picture `number` in a loop's folder `path`; 1 if there is no such picture.
+
+    The number is a digest of the content, so the result is cached.
     """
     found = picture_in(path, number)
     return 1.0 if found is None else aspect_ratio(found[0])
 
 
 def _clear(path: Path) -> None:
-    """Remove what interrupted creations of this study left behind."""
+    """Remove temporary folders that were left when the creation of this study was interrupted."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.{'[a-z0-9_]' * 8}.part"):
         shutil.rmtree(left, ignore_errors=True)
 
 
 def _keep_pictures(path: Path, material: Material) -> None:
-    """Copy the pictures under their numbers, so that the study does not depend on the source folder."""
+    """Copy the pictures of `material` into the study's folder, each under its number, so that the originals may go."""
     if not material.files:
         return
     folder = path / PICTURES
