@@ -1,1 +1,1 @@
-"""Experiments: learners in the same worlds on the same seeds."""
+"""Experiments: learners run in the same simulated worlds on the same random seeds, and their regrets compared."""

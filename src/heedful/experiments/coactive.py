@@ -1,4 +1,6 @@
-"""Settings for coactive learners: queries whose documents are ranked, and items that are proposed one after the other.
+"""Settings for coactive learners: queries whose documents are ranked, and items that are shown one at a time.
+
+A coactive learner shows an object and gets a better one as feedback.
 
 >>> setting = letor_setting(load_letor(*files), StrictAlpha(0.5), seeds=range(5))
 >>> runs = [event for event in simulate({"perceptron": setting.learner("perceptron")}, setting, 784) ...]
@@ -25,13 +27,15 @@ from heedful.worlds.users import ItemUser, Noisy, RankingUser, StrictAlpha
 Array = npt.NDArray[np.float64]
 
 RADIUS = 100.0
-"""The radius of the ball of a learner that needs one and was given none, as in the experiments of [J15] 6.4.1."""
+"""The default radius of the ball that holds the weights of a convex perceptron, from [J15] section 6.4.1."""
 
 
 def check_for_clicks(spec: str, learner: object, user: object) -> None:
-    """Raise ValueError if `user` answers with clicks alone and `learner` takes every answer for a whole order.
+    """Raise ValueError if the simulated `user` answers with clicks only, and `learner` would take them for a whole
+    order.
 
-    A learner that takes partial answers has a property `partial` that is true; `spec` names the learner in the error.
+    A learner that can take partial answers has a property `partial` that is true. `spec` names the learner in the
+    error.
     """
     if getattr(user, "clicks_only", False) and not getattr(learner, "partial", False):
         expected = "a learner of clicks, such as fair-pairs, as with clicks_only an answer is no whole order"
@@ -51,9 +55,12 @@ COACTIVE = Kind(
 def letor_setting(
     queries: Queries, user: RankingUser, *, k: int = 5, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """Make the setting of queries with a user whose utility is the least-squares fit of the labels ([J15] 6.1.1).
+    """Return the setting of `queries`, with a user whose utility w* is the least-squares fit of the labels on the
+    features.
 
-    Every query is kept, also one without a relevant document. Raise ValueError for what the user or `k` refuse.
+    This is Shivaswamy & Joachims 2015 ([J15]) section 6.1.1. `k` is the number of positions of a ranking that count;
+    each of `seeds` gives the queries, all of them, in another order; `dtype` is that of the features. Raise ValueError
+    for a `user` or a `k` that makes no sense.
     """
     space = Ranking(k)
     space.check()
@@ -68,10 +75,11 @@ def letor_setting(
 def catalogue_setting(
     catalogue: Catalogue, user: ItemUser, *, people: int = 20, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """Make the setting of a table of items: for every seed `people` people with hidden tastes, each with their own
-    pool.
+    """Return the setting of a table of items: for each of `seeds`, `people` simulated people with random tastes.
 
-    A person's taste and the seed of their folds follow from (seed, person): the same for every learner.
+    Each person has a learner and a pool of items of their own; `user` says how they answer. The taste, and the seed of
+    their run, follow from (seed, number of the person), so they are the same for every learner. `dtype` is that of the
+    features. Raise ValueError if `people` is less than 1.
     """
     check_count("people", people)
     X = catalogue.X.astype(dtype, copy=False)
@@ -85,13 +93,18 @@ def catalogue_setting(
 
 
 def items_setting(X: Array, user: ItemUser, rounds: int, scenes: Sequence[Scene]) -> Setting:
-    """Return a setting in which one item is shown at a time, of those with features X (m x N), to users like `user`."""
+    """Return a setting in which one item is shown at a time, made of `scenes`, which share the item features `X` (m,
+    N).
+
+    m is the number of items and N that of features. `user` is how people answer, and `rounds` the default number of
+    rounds.
+    """
     R, S = float(np.linalg.norm(X, axis=1).max()), float(np.abs(X).max())
     return Setting(X.shape[1], Ranking(1), R, S, _alpha(user), rounds, tuple(scenes), COACTIVE)
 
 
 def person_seed(seed: int, person: int) -> int:
-    """Return the seed of the folds of a person, by the seed of the experiment and the number of the person."""
+    """Return the random seed of a person's run, given the experiment's `seed` and the number of the `person`."""
     return int(np.random.SeedSequence([seed, person]).generate_state(1)[0])
 
 
@@ -100,7 +113,8 @@ def _alpha(user: object) -> float:
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """Return (the learner that `spec` names, rankings of 8 candidates with 6 features)."""
+    """Return (the learner that `spec` names, a small world for it): 40 queries with 8 documents and 6 features to
+    rank."""
     world, w_star = synthetic_queries(40, 8, 6, noise=1.0, user=Noisy(5))
     R, S = feature_bounds(world.X, world.offsets, Ranking(5))
     setting = Setting(6, Ranking(5), R, S, math.nan, 40, (Scene(0, 0, 0, world, w_star),), COACTIVE)

@@ -1,4 +1,4 @@
-"""A small world of people who choose between two items, to try a learner of comparisons in."""
+"""A small simulated world of people who choose between two items, in which a learner of comparisons can be tried."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from heedful.worlds.choices import gaussian_choosers
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """Return (the learner that `spec` names, 5 people who choose between two of 9 items with 3 features).
+    """Return (the learner that `spec` names, a small world for it): 5 people who choose between two of 9 items.
 
-    Sometimes they call the two equally good, or cannot judge.
+    The items have 3 features. People sometimes call the two equally good, cannot judge, or answer at random.
     """
     features = np.random.default_rng(0).standard_normal((9, 3))
     learner = make_checked_learner(spec, 3, Choice(9, True, features))

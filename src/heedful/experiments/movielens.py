@@ -1,7 +1,8 @@
-"""Movie recommendation to people who rated movies: the second experiment of [C12] section 5.2 and [J15] section 6.1.2.
+"""Movies recommended to people who rated some of them, with movie features made of other people's ratings.
 
-Ratings of one half of the users define features of movies; each person of the other half has the utility that best fits
-their own ratings, and is recommended one movie after the other.
+This is the second experiment of Shivaswamy & Joachims 2012 ([C12]) section 5.2 and 2015 ([J15]) section 6.1.2. The
+ratings of one half of the users give the movies their features. Each person of the other half has the utility that best
+fits their own ratings, and is shown one movie after the other.
 
 >>> house = make_movie_world(load_movielens(folder))
 >>> setting = movie_setting(house, Better(), people=100)
@@ -40,24 +41,31 @@ CHOSEN = {
     (6040, 3883, 1_000_209): {"plain": (7, 5.0), "weighted": (10, 0.075)},
     (943, 1682, 100_000): {"plain": (2, 2.0), "weighted": (5, 0.15)},
 }
-"""Dimension and regularisation that five-fold cross-validation chose on the first half (split 0) of MovieLens 1M and
-100K, by users, movies and ratings, for each penalty: it takes minutes, so it is not done anew each time."""
+"""(dimension, regularisation) that five-fold cross-validation chose on the first half (split 0) of MovieLens 1M and
+100K, by penalty. The keys are the numbers of users, movies and ratings."""
 
 
 class MovieWorld(NamedTuple):
-    """Movies with features, and the people to recommend to, whose ratings the features have not seen.
+    """m movies with N features, and H people to recommend them to, whose ratings the features were not made of.
 
-    The ratings of person i (an index into `people`) are values[offsets[i]:offsets[i + 1]], of the movies with these
-    `places` in X.
+    Person i, from 0, rated the movies places[offsets[i]:offsets[i + 1]], which are rows of X, with the same slice of
+    `values`.
     """
 
-    movies: Ints  # m; places in the Ratings; only movies that somebody of the first half rated have features
-    X: Array  # m x N
-    people: Ints  # H; places in the Ratings, in random order
+    movies: Ints
+    """the movies with features, those that somebody of the first half rated, as indices into the data set (m,)"""
+    X: Array
+    """the features of the movies (m, N)"""
+    people: Ints
+    """the people, as indices into the data set, in random order (H,)"""
     places: Ints
+    """the movie of each rating, as a row of X, person by person"""
     values: Array
-    offsets: Ints  # H + 1
+    """each rating"""
+    offsets: Ints
+    """where each person's ratings begin, and where the last one's end (H + 1,)"""
     dimension: int
+    """N, given or chosen; so is `regularisation`"""
     regularisation: float
     penalty: str
 
@@ -65,11 +73,13 @@ class MovieWorld(NamedTuple):
 def make_movie_world(
     ratings: Ratings, *, split: int = 0, dimension: int = 0, regularisation: float = 0.0, penalty: str = "plain"
 ) -> MovieWorld:
-    """Divide the users into two random halves (seed `split`) and make movie features of the ratings of the first.
+    """Divide the users of `ratings` into two random halves, and make movie features from the ratings of the first half.
 
-    `penalty` is that of `alternating_least_squares`: "plain", as the papers have it, or "weighted". Where dimension or
-    regularisation is 0, what cross-validation chose is taken: from `CHOSEN` for the data sets there, else it is done
-    here, on the first half. Raise ValueError for a number or a penalty that makes no sense, or fewer than two users.
+    `split` is the random seed of the division. Features come from `alternating_least_squares`, with `dimension`
+    features for each movie, the weight `regularisation` and the `penalty` "plain" (that of the papers) or "weighted". A
+    dimension or regularisation of 0 means the value that cross-validation chooses on the first half; for the data sets
+    in `CHOSEN` it is looked up there, as it takes minutes. Raise ValueError for a number or penalty that makes no
+    sense, or fewer than two users.
     """
     if penalty not in REGULARISATIONS:
         raise ValueError(f"penalty: expected {' or '.join(REGULARISATIONS)}, got {describe(penalty)}")
@@ -116,8 +126,10 @@ def make_movie_world(
 
 
 def true_utility(house: MovieWorld, person: int) -> tuple[Array, Array]:
-    """Return the utility w* (N,) of a person: the shortest least-squares fit of their ratings on the features; and
-    their ratings (m,), NaN if there is none.
+    """Return the utility weights w* (N,) of a person and their ratings (m,), NaN for movies that they did not rate.
+
+    `person` is a number from 0 in `house.people`; m movies have N features. w* is the shortest least-squares fit of the
+    person's ratings on the features of these movies.
     """
     mine = slice(house.offsets[person], house.offsets[person + 1])
     w_star = np.asarray(least_squares(house.X[house.places[mine]], house.values[mine]), np.float64)
@@ -129,9 +141,10 @@ def true_utility(house: MovieWorld, person: int) -> tuple[Array, Array]:
 def movie_setting(
     house: MovieWorld, user: ItemUser, *, people: int = 100, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """Make the setting of `people` random people of the second half for each seed; everybody where `people` is 0.
+    """Return the setting of `people` random people of the second half for each of `seeds`; of all of them if it is 0.
 
-    Each has a pool of all movies and a learner of their own. Raise ValueError for more people than there are.
+    Each person has a learner of their own and a pool of all movies in `house`; `user` says how they answer, and `dtype`
+    is that of the features. Raise ValueError for more people than there are, or a user that cannot pick items.
     """
     check_count("people", people, least=0, most=house.people.size)
     check_user(user, "pick", "picks items")

@@ -1,11 +1,11 @@
-"""Grades on rows of features: an experiment for ordinal learners, with the scaling of the features named.
+"""Settings for learners that predict grades from features, with the scaling of the features stated.
 
 >>> data = load_ordinal("wine.csv", "quality")
 >>> setting = ordinal_setting(data.X, data.ranks, len(data.grades), scale="standard", seeds=range(5))
 >>> runs = [event for event in simulate({"prank": setting.learner("prank")}, setting, 1000) if isinstance(event, Run)]
 
-Hardly any of these learners is invariant to the scale of x, so a result means something only with its scaling, and
-beside a predictor that does not look at x.
+Hardly any of these learners is invariant to the scale of the features. So a result means something only together with
+its scaling, and next to that of a predictor that ignores the features.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ SCALES = {
     "unit": "each row divided by its length",
     "none": "as they are",
 }
-"""How features are scaled, in words."""
+"""The ways to scale features, each in words."""
 
 MOST_FEATURES = 100_000
-"""The most features that an instance may have, with those that a map adds."""
+"""The most features that a row may have, with those that a map adds."""
 
 
 def _check(spec: str, learner: Any, setting: Setting) -> None:
@@ -55,13 +55,14 @@ def ordinal_setting(
     seeds: Sequence[int] = (0,),
     dtype: str = "float64",
 ) -> Setting:
-    """Make the setting of rows X (T x N) with ranks (T,) from 1 to n_ranks, each once in each seed's own order, then
-    again.
+    """Return the setting of T rows with N features, `X` (T, N), whose ranks (T,) from 1 to `n_ranks` are to be
+    predicted.
 
-    The rows are scaled (`SCALES`) before the map of features: "as they are", "intercept" or
-    "polynomial:2" (`map_features`). R is the length of the longest row, S the greatest size of a feature.
+    Each of `seeds` gives the rows another random order; after the last row they come again. Rows are first scaled by
+    `scale` (one of `SCALES`), then mapped by `features` (see `map_features`), then converted to `dtype`. R of the
+    setting is the length of the longest row, S the greatest absolute value of a feature.
 
-    Raise ValueError for a scale or map there is not, and what the stream refuses.
+    Raise ValueError for an unknown scale or map, and for rows or ranks that make no sense.
     """
     mapped = map_features(scale_features(np.asarray(X, np.float64), scale), features).astype(dtype, copy=False)
     world = instance_stream(mapped, ranks, n_ranks=n_ranks)
@@ -73,8 +74,11 @@ def ordinal_setting(
 
 
 def scale_features(X: Array, scale: str) -> Array:
-    """Scale X (T x N) by one of `SCALES`; a constant feature is 0 under standard, a row of zeros stays so under
-    unit."""
+    """Return T rows of N features `X` (T, N) scaled by `scale`, one of `SCALES`; raise ValueError for another one.
+
+    With "standard" a constant feature becomes 0; with "unit" a row of zeros stays as it is; with "none" X itself is
+    returned.
+    """
     if scale not in SCALES:
         raise ValueError(f"scale: expected {', '.join(SCALES)}, got {scale!r}")
     if scale == "standard":
@@ -94,9 +98,11 @@ def scale_features(X: Array, scale: str) -> Array:
 
 
 def map_features(X: Array, features: str) -> Array:
-    """Return X (T x N) "as they are"; with an "intercept", a first feature that is 1; or "polynomial:2" of them.
+    """Return T rows of N features `X` (T, N) as they are, or with features added, as `features` says.
 
-    Of the latter there are (N + 1)(N + 2) / 2, one of which is 1.
+    "as they are" returns X itself; "intercept" puts a feature first that is always 1; "polynomial:2" returns all
+    products of up to two features, (N + 1)(N + 2) / 2 of them, one of which is 1. Raise ValueError for another map, or
+    if there would be more than `MOST_FEATURES`.
     """
     if features == "as they are":
         return X
@@ -110,7 +116,8 @@ def map_features(X: Array, features: str) -> Array:
 
 
 def unstable(learner: Any, setting: Setting) -> str:
-    """Return a warning that the learner's step size is too large for rows of this length; empty if it is not."""
+    """Return a warning if a Widrow-Hoff learner's step size `eta` is too large for rows as long as the setting's,
+    otherwise ""."""
     if isinstance(learner, WidrowHoff) and learner.eta * setting.R**2 >= 2.0:
         return (
             f"eta = {learner.eta:g} is too large for rows of length {setting.R:.3g}: "
@@ -120,7 +127,9 @@ def unstable(learner: Any, setting: Setting) -> str:
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """Return (the learner that `spec` names, instances of 6 features with grades from 1 to 5, or as many as the learner
-    says)."""
+    """Return (the learner that `spec` names, a small world for it): instances of 6 features with a grade each.
+
+    There are as many grades as the learner says, 5 if it says nothing.
+    """
     learner = make_checked_learner(spec, 6, Ranks(5))
     return learner, synthetic_ordinal(40, 6, getattr(getattr(learner, "space", None), "k", 5))[0]

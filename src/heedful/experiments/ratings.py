@@ -1,10 +1,10 @@
-"""Ratings of a file, or of a world that is drawn, as an experiment for learners of ratings.
+"""Settings for learners of ratings: the ratings of a file, or of a world with random ratings.
 
 >>> table, told = open_ratings("ml-100k")
 >>> setting = rating_setting(table, repeats=False, seeds=range(5))
 >>> runs = [event for event in simulate({"bmf": setting.learner("bmf")}, setting, 25000) if isinstance(event, Run)]
 
-What learners of ratings are worth shows only beside rules that count (`SIMPLE`).
+Compare learners with the simple counting rules in `SIMPLE`: without them, a regret says little.
 """
 
 from __future__ import annotations
@@ -35,27 +35,28 @@ from heedful.worlds.ratings import (
 RATING = Kind("rating", "takes ratings")
 
 SIMPLE = ("random-item", "user-greedy", "item-mean", "pair-mean")
-"""What is run beside every learner, by name."""
+"""The simple rules that every learner is compared with, by name."""
 
 DRAWN: dict[str, Callable[..., LowRank]] = {
     "gaussian": gaussian_ratings,
     "uniform": uniform_ratings,
     "bernoulli": bernoulli_ratings,
 }
-"""Worlds that are drawn, as in [A18], anew for every seed."""
+"""The worlds with random ratings of Dadkhahi & Negahban 2018 ([A18]), by name; drawn anew for every seed."""
 
 MEASURES = ("regret", "ndcg")
-"""What is said of a round: what the best on offer was worth more than what was shown, or NDCG at `LENGTH` of a list."""
+"""What is measured in a round: the best value on offer minus the mean value of the items shown, or the NDCG at `LENGTH`
+of a list."""
 
 LENGTH = 5
-"""Positions of a list that NDCG looks at."""
+"""How many positions of a list the NDCG counts."""
 
 ROUNDS = 25_000
-"""As in [A18], where nobody asks for more and there are as many."""
+"""The default number of rounds, from [A18]; fewer if there are not as many ratings."""
 
 
 def is_drawn(name: str) -> bool:
-    """Return whether `name` is a world of random ratings (`DRAWN`), with or without parameters after a colon."""
+    """Return whether `name` is a world with random ratings (one of `DRAWN`, perhaps with parameters after a colon)."""
     return name.partition(":")[0].strip() in DRAWN
 
 
@@ -68,14 +69,16 @@ def rating_setting(
     measure: str = "regret",
     seeds: Sequence[int] = (0,),
 ) -> Setting:
-    """Make the setting of users who rate as in a table, or of a world by name: `gaussian`, `uniform:n_users=50`, ...
+    """Return the setting of users who rate items as in the table `source`, or in a random world that it names.
 
-    Each round belongs to a random user. The items on offer are those that this user rated in the table: with `repeats`
-    in every round, otherwise until the user has consumed them. In a world of random ratings all items are always on
-    offer, and `repeats` has no effect. The best `slate` items are shown and rated. Before the first round, learners get
-    `warm` ratings, drawn by the seed.
+    Each round belongs to a random user. On offer are the items that this user rated in the table: with `repeats` in
+    every round, otherwise until the user has consumed them. The world's name is one of `DRAWN`, perhaps with parameters
+    ("uniform:n_users=50"); there all items are always on offer, and `repeats` has no effect. The learner shows `slate`
+    items, which the user consumes and rates. Before round 1 it gets `warm` random ratings, drawn with the seed.
 
-    If the measure is "ndcg", learners make a list of `LENGTH` or more, of which the first `slate` are consumed.
+    The `measure` of a round is "regret", the best value on offer minus the mean value of the items shown, or "ndcg":
+    the learner makes a list of at least `LENGTH` items, of which the first `slate` are consumed, and its NDCG at
+    `LENGTH` is taken.
 
     Raise ValueError, naming what is wrong, for an unknown world or measure, for counts that make no sense, and for more
     `warm` ratings than there are.
@@ -116,8 +119,10 @@ def rating_setting(
 
 
 def make_world(name: str, seed: int) -> LowRank:
-    """Make the world that `name` describes, such as `gaussian` or `uniform:n_users=50,width=0.1`. Raise ValueError if
-    there is no such world."""
+    """Return the world with random ratings that `name` describes, such as `gaussian` or `uniform:n_users=50,width=0.1`.
+
+    It is drawn with the random `seed`. Raise ValueError for an unknown world or parameter.
+    """
     kind = name.partition(":")[0].strip()
     if kind not in DRAWN:
         raise ValueError(f"ratings: expected a file or {', '.join(DRAWN)}, got {kind!r}")
@@ -132,14 +137,17 @@ def make_world(name: str, seed: int) -> LowRank:
 
 
 def rounds_in(replay: Replay, slate: int, warm: int) -> int:
-    """Return the number of rounds of a replay without repeats: an upper bound if there are `warm` ratings and slates of
-    several items."""
+    """Return how many rounds a `replay` without repeats lasts, with `slate` items a round after `warm` given ratings.
+
+    It is an upper bound if slates have more than one item.
+    """
     slates = int(np.ceil(np.diff(replay.starts) / slate).sum())
     return max(slates - warm, 1) if slate == 1 else slates
 
 
 def _range(name: str, worlds: Sequence[LowRank]) -> tuple[float, float]:
-    """Return the lowest and the highest possible rating, -1e50 and 1e50 if the noise is unbounded."""
+    """Return the (lowest, highest) possible rating in random `worlds` of this `name`; (-1e50, 1e50) if noise is
+    unbounded."""
     if name.partition(":")[0].strip() == "gaussian":
         return -1e50, 1e50
     margin = max(world.width for world in worlds) / 2.0
@@ -147,15 +155,20 @@ def _range(name: str, worlds: Sequence[LowRank]) -> tuple[float, float]:
 
 
 def _floor(world: Any, low: float) -> float:
-    """Return the value that counts as no gain in the NDCG: 0, or the lowest rating if that is negative."""
+    """Return the value of an item that counts as no gain in the NDCG of a world: 0, or the lowest one if it is
+    negative.
+
+    `low` is the lowest rating of a world that replays a table.
+    """
     inner = getattr(world, "world", world)
     return min(0.0, float(inner.Y.min()) if isinstance(inner, LowRank) else low)
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """Return (the learner that `spec` names, 80 users who rate 90 items from 1 to 5, two at a time, each item once).
+    """Return (the learner that `spec` names, a small world for it): 80 users who rate 90 items from 1 to 5.
 
-    Users and items come in any order, also after many rounds, so that arrays have to grow.
+    Two items are shown at a time, each once to a user. New users and items turn up late, so a learner has to grow its
+    arrays.
     """
     rng = np.random.default_rng(0)
     users, items = np.nonzero(rng.random((80, 90)) < 0.1)

@@ -1,7 +1,7 @@
-"""The experiments that `heedful simulate` and `heedful sweep` run, by name, and the worlds that learners are tried in.
+"""The experiments of `heedful simulate` and `heedful sweep`, by name, and the small worlds that learners are tried in.
 
-A new experiment is a class in `definitions` and an entry here. The entry has what the list of commands says of the
-experiment, so that its module is imported only when it is run.
+A new experiment is a class in `definitions` and an entry here. The entry has the line that the list of commands shows,
+so the experiment's module is imported only when it is run.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """An experiment of the list: its class, MODULE:CLASS of `definitions`, the first line of its help, an example."""
+    """An experiment in the list of commands."""
 
     where: str
+    """its class: MODULE:CLASS in `definitions`"""
     help: str
+    """the first line of its help"""
     example: str
+    """a command line"""
 
 
 EXPERIMENTS = {
@@ -52,19 +55,19 @@ EXPERIMENTS = {
 }
 
 TRIALS = {"coactive": "coactive", "ordinal": "ordinal", "rating": "ratings", "pairwise": "comparisons"}
-"""By interaction, the module of this package whose `make_trial` makes a learner and a small world to try it in."""
+"""By interaction (kind of feedback), the module here whose `make_trial` makes a learner and a small world for it."""
 
 
 @cache
 def make_experiment(name: str) -> Experiment:
-    """Make the experiment of this name. Raise KeyError if there is no such experiment."""
+    """Return the experiment of this name. Raise KeyError if there is none."""
     module, _, cls = EXPERIMENTS[name].where.partition(":")
     made: Experiment = getattr(import_module(f"heedful.experiments.definitions.{module}"), cls)()
     return made
 
 
 def grid_experiments() -> dict[str, GridExperiment]:
-    """Return the experiments that a grid of `heedful sweep` may name, by name."""
+    """Return the experiments that a grid (the TOML file of `heedful sweep`) may name, by name."""
     from heedful.experiments.definitions.base import GridExperiment
 
     made = {name: make_experiment(name) for name in EXPERIMENTS}

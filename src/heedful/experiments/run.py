@@ -1,7 +1,7 @@
-"""Experiments: learners in the same worlds on the same seeds; their regret, averaged, with its standard error.
+"""Run learners in the same worlds on the same seeds, and average their regret, with its standard error.
 
-A `Setting` is what learners are compared in, `simulate` runs them there, many at a time, and `curve` averages what one
-of them did. Everything is reproducible from the seeds.
+A `Setting` holds the worlds, `simulate` runs learners in them, several at a time, and `curve` averages the runs of one
+learner. Everything can be reproduced from the seeds.
 
 >>> setting = letor_setting(load_letor(*files), StrictAlpha(0.5), seeds=range(5))
 >>> runs = [event for event in simulate({"perceptron": learner}, setting, 784) if isinstance(event, Run)]
@@ -31,50 +31,58 @@ from heedful.spaces.ranking import is_exact
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-# Processor time of the thread alone; Windows counts it in steps longer than a run.
+# Processor time of this thread; the clock on Windows advances in steps longer than a run.
 _clock = time.perf_counter if sys.platform == "win32" else time.thread_time
 
 
 class CompilationNotice(NamedTuple):
-    """The loop of a learner is being compiled, or loaded from the disk."""
+    """An event of `simulate`: the code of a learner is being compiled, or loaded from the disk."""
 
     learner: str
 
 
 class InterpretedNotice(NamedTuple):
-    """A learner does not compile, for a reason in one line, and runs interpreted."""
+    """An event of `simulate`: a learner cannot be compiled, for a `reason` in one line, and runs interpreted,
+    slower."""
 
     learner: str
     reason: str
 
 
 class Advance(NamedTuple):
-    """A progress callback: this many more rounds are done, or left out because a pool ran dry."""
+    """An event of `simulate`, for a progress bar: so many more rounds were played, or dropped as a world ended
+    early."""
 
     rounds: int
 
 
 class Run(NamedTuple):
-    """The result of one fold: the regret or loss of each round (T,), and the processor time of its loop alone."""
+    """The result of one learner in one world."""
 
     learner: str
     seed: int
     person: int
+    """the number of the simulated person; 0 where a seed has only one"""
     regrets: Array
+    """the regret, loss or other measure of each round (T,)"""
     seconds: float
+    """processor time of its rounds, without compilation and preparation"""
 
 
 class Curve(NamedTuple):
-    """The result of one learner: REG_t = the mean regret of the first t rounds, averaged over runs, t = 1..T.
+    """The average of one learner's runs: REG_t is the mean regret of the first t rounds, averaged over runs, t = 1..T.
 
-    T is the length of the shortest run, `longest` that of the longest. The standard error (T,) is over seeds, or over
-    people if there is one seed; NaN if there is one run.
+    T is the number of rounds of the shortest run.
     """
 
     mean: Array
+    """REG_t (T,)"""
     stderr: Array
-    over: str  # what the standard error is over: seeds, people or nothing
+    """the standard error of REG_t (T,); NaN if there is only one run"""
+    over: str
+    """what the standard error is over: "seeds", "people" (if there is one seed) or "nothing" (if there is one run)"""
     longest: int
+    """the number of rounds of the longest run"""
     rounds_per_second: float
 
 
@@ -84,10 +92,12 @@ class Curve(NamedTuple):
 def simulate(
     learners: Mapping[str, Any], setting: Setting, rounds: int, *, jobs: int = 1, interpreted: bool = False
 ) -> Iterator[CompilationNotice | InterpretedNotice | Advance | Run]:
-    """Run every learner (by a name) in every scene, `jobs` threads at a time: compiled loops let others run, those
-    that are interpreted share one thread.
+    """Run every learner in every world of `setting` for `rounds` rounds, and yield events as they happen.
 
-    Yields what happens as it happens; the runs come in any order. What a learner raises is raised here.
+    `learners` are by name; names are those in the events. `jobs` is the number of threads: compiled learners run in
+    parallel, and interpreted ones (all of them, with `interpreted`) take turns in one thread. Each run yields `Advance`
+    events and ends with a `Run`; the runs come in any order. Raise ValueError if the setting has no worlds; an error of
+    a learner is raised here too.
     """
     if not setting.scenes:
         raise ValueError("seeds: expected at least one, got none")
@@ -105,7 +115,7 @@ def simulate(
     stop = threading.Event()
 
     def fold(name: str, scene: Scene) -> Run:
-        idle = []  # what a fold takes before its first round: that of no rounds; twice, as the first is slower
+        idle = []  # the time of a run without rounds, to be subtracted; measured twice, as the first one is slower
         for _ in range(2):
             started = _clock()
             trace(learners[name], scene.world, 0, scene.draw, interpreted=name in plain)
@@ -119,11 +129,11 @@ def simulate(
             regrets = so_far[setting.warm :]
             if stop.is_set():
                 break
-        took = (_clock() - started) * regrets.size / max(so_far.size, 1)  # of the rounds that count
+        took = (_clock() - started) * regrets.size / max(so_far.size, 1)  # without the warm-up rounds
         events.put(Advance(rounds - regrets.size))
         return Run(name, scene.seed, scene.person, regrets, max(took - min(idle), took / 10))
 
-    # Interpreted folds take turns: threads that all want Python's lock are slower together than one after the other.
+    # Interpreted runs take turns: threads that compete for Python's lock are slower together than one after the other.
     apart = bool(plain) and jobs > 1
     pool = ThreadPoolExecutor(jobs - apart)
     turns = ThreadPoolExecutor(1) if apart else pool
@@ -152,8 +162,10 @@ def simulate(
 
 
 def error_reason(error: BaseException) -> str:
-    """Return the line of an error that says why; for numba's errors, which nest from the outermost call, the
-    innermost."""
+    """Return the one line of an error's message that says why it happened, with file and line if the message has them.
+
+    The messages of numba nest from the outermost call, so the line is taken from the innermost.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     starts = [i for i, line in enumerate(lines) if "Failed in nopython mode pipeline" in line]
     lines = lines[starts[-1] + 1 :] if starts else lines
@@ -169,13 +181,17 @@ def error_reason(error: BaseException) -> str:
 
 
 def average_regret(regrets: Array) -> Array:
-    """Return REG_t = the mean of the first t regrets, along the last axis: (..., T) -> (..., T)."""
+    """Return REG_t, the mean of the first t regrets, for t = 1..T: an array like `regrets`, (..., T), along its last
+    axis."""
     average: Array = np.cumsum(regrets, axis=-1) / np.arange(1, regrets.shape[-1] + 1)
     return average
 
 
 def curve(runs: Sequence[Run]) -> Curve:
-    """Return the average of one learner's runs: over people first, then over seeds, as long as the shortest of them."""
+    """Return the average of one learner's runs, as long as the shortest of them: over people first, then over seeds.
+
+    The standard error is over seeds; with one seed, over people.
+    """
     T = min(run.regrets.size for run in runs)
     seeds = sorted({run.seed for run in runs})
     by_seed = [[run for run in runs if run.seed == seed] for seed in seeds]
@@ -191,17 +207,17 @@ def curve(runs: Sequence[Run]) -> Curve:
 
 
 def standard_error(samples: Array) -> Array:
-    """Return the standard error of the mean over the first axis, (n, ...) -> (...); NaN with one sample."""
+    """Return the standard error of the mean of n samples, (n, ...) -> (...), over the first axis; NaN if n is 1."""
     n = len(samples)
     error: Array = np.std(samples, axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(samples.shape[1:], np.nan)
     return error
 
 
 def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[float, float]:
-    """Return mean and standard error of the cost per round of our runs less theirs, on the same seeds, over the rounds
-    that both have.
+    """Return (mean, standard error) of the regret per round of the runs `ours` minus that of `theirs`, paired by seed.
 
-    The standard error is over seeds, NaN with one. Raise ValueError if the seeds differ.
+    Only rounds that all runs have count. People are averaged first; the standard error is over seeds, NaN with one
+    seed. Raise ValueError if the two have other seeds.
     """
     seeds = sorted({run.seed for run in ours})
     if seeds != sorted({run.seed for run in theirs}):
@@ -217,17 +233,23 @@ def difference(ours: Sequence[Run], theirs: Sequence[Run]) -> tuple[float, float
 
 
 def pair_agreement(u: Array, v: Array) -> float:
-    """Return the share of the pairs ordered by u (m,) that v (m,) orders alike; NaN where u orders none."""
+    """Return the share of the pairs of m items that have different values in `u` (m,) and are in the same order in `v`
+    (m,).
+
+    It is NaN if all values of u are equal.
+    """
     ordered = np.sign(u[:, None] - u)
     alike = ordered * np.sign(v[:, None] - v) > 0
     return float(alike.sum() / (ordered != 0).sum()) if ordered.any() else math.nan
 
 
 def bound(learner: Any, setting: Setting, t: npt.ArrayLike) -> Array:
-    """Return the learner's regret bound after t rounds (...,), the mean over the scenes; NaN if it has none there.
+    """Return an upper bound of the learner's average regret REG_t for each t in `t` (...,), averaged over the setting's
+    worlds.
 
-    The papers' bounds are for strict users, and for a learner that shows the exact argmax: not of a space that
-    approximates it, nor of one with the caller's own score.
+    It is the learner's `regret_bound`, from its paper's theorem. NaN if the learner has none, or if the theorem's
+    assumptions fail: users that are not strict (`setting.alpha` is NaN), a space whose argmax is approximate, or one
+    that adds the caller's own score.
     """
     t = np.asarray(t, np.float64)
     if (
@@ -242,6 +264,7 @@ def bound(learner: Any, setting: Setting, t: npt.ArrayLike) -> Array:
 
 
 def checkpoints(rounds: int) -> Ints:
-    """Return 1, 3, 10, 30, 100, 300, ... and `rounds`."""
+    """Return the rounds at which averages are shown: 1, 3, 10, 30, 100, 300, ..., below `rounds`, and `rounds`
+    itself."""
     marks = [mantissa * 10**power for power in range(len(str(rounds))) for mantissa in (1, 3)]
     return np.array([mark for mark in marks if mark < rounds] + [rounds])

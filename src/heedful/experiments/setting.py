@@ -1,4 +1,5 @@
-"""What learners are compared in: the worlds that all of them meet, and how a learner is made to fit them."""
+"""The settings in which learners are compared: the simulated worlds, the same for all, and how learners are made for
+them."""
 
 from __future__ import annotations
 
@@ -14,61 +15,65 @@ Array = npt.NDArray[np.float64]
 
 
 class Scene(NamedTuple):
-    """A world that every learner meets in a run of its own."""
+    """A simulated world in which every learner is run once, with its random seeds."""
 
     seed: int
     """the experiment's seed that the world belongs to"""
     person: int
     """the number of the simulated person; 0 where a seed has only one"""
     draw: int
-    """the seed of the fold: of contexts, feedback and the learner's draws"""
+    """the random seed of the run: of contexts, of feedback and of the learner's random choices"""
     world: Any
+    """the simulated world (`heedful.core.fold.World`)"""
     w_star: Array
-    """the person's utility weights (N,); (0,) where the world has none"""
+    """w*, the person's true utility weights by feature (N,); empty (0,) if the world has none"""
 
 
 class Kind(NamedTuple):
-    """A kind of feedback, as far as a setting must know it to make the learners that take it."""
+    """A kind of feedback (grades, ratings, corrections, ...), as far as making a learner for it depends on it."""
 
     name: str
-    """what learners of this kind have in their docstring: `Interaction: NAME.`"""
+    """the name in the docstrings of its learners: `Interaction: NAME.`"""
     teaches: str
-    """what such a learner does, in words"""
+    """what such a learner does, in words, for error messages"""
     defaults: Callable[[Setting], Mapping[str, float]] = lambda setting: {}
-    """values for hyperparameters of these names that have no default and were not given"""
+    """given a setting, returns values, by name, for hyperparameters that have no default and were not given"""
     check: Callable[[str, Any, Setting], None] = lambda spec, learner, setting: None
-    """(the spec, its learner, the setting): raises ValueError if the learner does not fit the setting"""
+    """given a spec, its learner and a setting, raises ValueError if the learner does not fit the setting"""
 
 
 class Setting(NamedTuple):
-    """The setting in which learners are compared: one world for each seed and person, with what is known of all of
-    them."""
+    """The setting in which learners are compared: a world for each seed and person, and what all these worlds share.
+
+    phi(x, y) is the feature vector of an object y that is shown in context x; utility is linear in it.
+    """
 
     n_features: int
     space: Any
+    """what learners show: rankings, slates, grades, pairs (see `heedful.spaces`)"""
     R: float
-    """the greatest Euclidean norm of phi"""
+    """the greatest Euclidean norm of phi(x, y); NaN if items have no features"""
     S: float
-    """the greatest absolute value of an entry of phi"""
+    """the greatest absolute value of an entry of phi(x, y); NaN if items have no features"""
     alpha: float
-    """that of a strict user; NaN for any other"""
+    """the alpha of a strict user, whose answers gain at least this share of the possible gain; NaN for other users"""
     rounds: int
-    """how many rounds are played if nobody says: one pass over the queries, 100 items, ..."""
+    """the default number of rounds: one pass over the queries, 100 items, ..."""
     scenes: tuple[Scene, ...]
-    """by seed, then by person"""
+    """the worlds, sorted by seed, then by person"""
     kind: Kind
     measure: str = "regret"
     """the name of what is measured in each round"""
     warm: int = 0
-    """rounds that are played before the first one and do not count"""
+    """how many rounds are played before the first one that counts"""
     rising: bool = False
-    """whether more of the measure is better"""
+    """whether a greater value of the measure is better"""
 
     def learner(self, spec: str) -> Any:
-        """Make the learner that `spec` names, for this setting.
+        """Return the learner that `spec` names (such as "second-order:gamma=0.1"), made for this setting.
 
-        Hyperparameters without a value get the defaults of the kind of feedback. Raise ValueError as `make_learner`
-        does, for what the learner's init refuses, and for a learner that does not fit this kind of feedback or setting.
+        Hyperparameters that have no value get the `defaults` of the kind of feedback. Raise ValueError for an unknown
+        learner, one of another kind of feedback, or hyperparameters that make no sense or do not fit the setting.
         """
         interaction = summarise(learner_class(spec)).interaction
         if interaction not in ("", self.kind.name):
@@ -80,13 +85,19 @@ class Setting(NamedTuple):
 
 
 def blank_setting(space: Any, kind: Kind) -> Setting:
-    """Return a setting without scenes, in which learners can be made to see whether their specs are valid."""
+    """Return a setting without worlds, in which learners can be made just to see whether their specs are valid.
+
+    `space` is what learners show, `kind` the kind of feedback.
+    """
     return Setting(n_features=50, space=space, R=1.0, S=1.0, alpha=1.0, rounds=1, scenes=(), kind=kind)
 
 
 def make_checked_learner(spec: str, n_features: int, space: Any, **defaults: float) -> Any:
-    """Make the learner that `spec` names (`make_learner`), and raise ValueError, beginning with `spec`, for what its
-    init refuses."""
+    """Return the learner that `spec` names, for `n_features` features and objects of `space`, having called its `init`.
+
+    `defaults` are values for hyperparameters that have none. Raise ValueError as `make_learner` does, and, beginning
+    with `spec`, for what `init` refuses.
+    """
     learner = make_learner(spec, n_features=n_features, space=space, **defaults)
     try:
         learner.init(np.random.default_rng(0))

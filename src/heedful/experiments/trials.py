@@ -1,4 +1,4 @@
-"""Small worlds to try a learner in, one for each interaction."""
+"""A small simulated world for each interaction (kind of feedback), to try a learner in."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from heedful.learners.registry import learner_class, summarise
 
 
 def make_trial(spec: str) -> tuple[Any, Any]:
-    """Make the learner that `spec` names, and a small world of its interaction: (learner, world).
+    """Return (learner, world): the learner that `spec` names, and a small simulated world with its kind of feedback.
 
-    An interaction class of somebody's own, in the learner's attribute `interaction`, makes both itself. A learner whose
-    docstring names no interaction is tried in the first one of `TRIALS`. Raise ValueError for an unknown learner or
-    interaction, and for hyperparameters that make no sense.
+    The kind of feedback, the interaction, is the one that the learner's docstring names (`Interaction: NAME.`); without
+    one it is the first of `TRIALS`. If the learner has an attribute `interaction` that is a class, both come from that
+    class's `trial(spec)`. Raise ValueError for an unknown learner or interaction, and for hyperparameters that make no
+    sense.
     """
     cls = learner_class(spec)
     own = getattr(cls, "interaction", None)

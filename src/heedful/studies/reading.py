@@ -58,8 +58,8 @@ def read_material(source: Path, identifier: str | None = None) -> Material:
     """Read the items of a study from `source`, a folder or a file.
 
     A folder has pictures, or texts if there are more of them. A PrefLib file names the items as its alternatives. Any
-    other file is a table (see `read_located_rows`); the column `identifier` names its items (None: a column called id,
-    name, title or the like, otherwise rows are numbered).
+    other file is a table (see `read_located_rows`); the column `identifier` names its items (None: a column such as id
+    or name is looked for, and without one the rows are numbered).
 
     A file of a folder that is no complete picture, or no text, goes to `left_out`. Raise FileNotFoundError if `source`
     does not exist, and ValueError, naming what is wrong, if it cannot be read, or has fewer than 2 or too many items.

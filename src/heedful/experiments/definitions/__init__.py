@@ -1,4 +1,5 @@
-"""Experiments as commands run them, one class each: the options of `heedful simulate NAME`, and what a grid says of it.
+"""One class for each experiment: its options as a command (`heedful simulate NAME`), and its part of a grid.
 
-This package is read to list the commands, so its modules import what they need when they need it.
+A grid is the TOML file of `heedful sweep`. This package is imported to list the commands, so its modules import what
+they need only when it is needed.
 """

@@ -14,104 +14,129 @@ if TYPE_CHECKING:
 
 
 class Option(NamedTuple):
-    """The help of one parameter of `prepare`, which is an argument of the command if it has no default, else an
-    option."""
+    """The help of one parameter of an experiment's `prepare`, as the command shows it.
+
+    A parameter without a default becomes an argument of the command, any other an option --NAME.
+    """
 
     help: str
     metavar: str | None = None
+    """what stands for the value in the help, such as FILE"""
     least: float | None = None
+    """the least value that is allowed"""
     most: float | None = None
+    """the greatest value that is allowed"""
     default: str | None = None
-    """what stands for the default, in words; None where it is said as it is"""
+    """the default in words; None if the help shows its value"""
     negatable: bool = False
-    """of a flag: whether there is --no-NAME, too"""
+    """for a flag: whether there is also --no-NAME"""
 
 
 Float32 = Annotated[bool, Option("Features in single precision.")]
 
 
 class BadOption(ValueError):
-    """A parameter of `prepare` makes no sense: the message begins with its name."""
+    """An option of an experiment makes no sense. The message begins with the name of the parameter of `prepare`."""
 
 
 class PreparedExperiment(NamedTuple):
-    """An experiment on somebody's data, ready to be run."""
+    """An experiment on given data, ready to run: its setting, and what a command says of it."""
 
     setting: Setting
     title: str
+    """the heading of tables and plots"""
     conditions: dict[str, object]
-    """the options that are recorded with each result, as JSON values"""
+    """the options that are part of each result with --json, by name"""
     notes: tuple[str, ...] = ()
-    """sentences on what the data contain"""
+    """sentences about the data, for the user"""
     rules: tuple[str, ...] = ()
-    """learners that are run for comparison, whether or not they are named"""
+    """specs of learners that are run for comparison, even if the user does not name them"""
     yardsticks: tuple[str, ...] = ()
-    """learners, if they are run: the others are compared with the best of them by the last round"""
+    """specs of simple learners: after the last round, all other learners are compared with the best of these"""
     remark: str = ""
-    """a sentence for the end"""
+    """a sentence below the table"""
     most_rounds: int | None = None
-    """the number of rounds after which nothing is left; None if there is always more"""
+    """the number of rounds after which nothing is left to show; None if there is no end"""
     warn: Callable[[Any], str] = lambda learner: ""
     """returns a warning about a learner in this setting, or "" """
 
 
 class Experiment(ABC):
-    """An experiment of `heedful simulate NAME`. Its help is the line that `registry` has of it, then the docstring of
-    `prepare`."""
+    """An experiment of `heedful simulate NAME`. The command's help is its line in `registry`, then `prepare`'s
+    docstring."""
 
     name: str
     learners: tuple[str, ...] = ("perceptron",)
-    """where none is named"""
+    """the learners that are run if the user names none"""
     seeds: int = 1
     """the default number of seeds"""
     rounds: int | str
-    """the default number of rounds; in words where the data decide"""
+    """the default number of rounds; in words if it depends on the data"""
     prepare: Callable[..., PreparedExperiment]
-    """(its own options, as annotated; seeds) -> PreparedExperiment. Raise OSError or ValueError for data that cannot be
-    read or make no sense, and BadOption for an option that makes no sense."""
+    """(its own options, each annotated with an `Option`; seeds) -> PreparedExperiment. It raises OSError or ValueError
+    for data that cannot be read or make no sense, and BadOption for an option that makes no sense."""
 
 
 class GridExperiment(Experiment):
-    """An experiment that a grid of `heedful sweep` may name, too."""
+    """An experiment that also runs in `heedful sweep`, for every cell of a grid.
+
+    A grid is a TOML file; its table `data` names the experiment and the data files. A cell is one learner with one
+    simulated user on one seed.
+    """
 
     syntax: str
-    """the table `data` of a grid, at its shortest"""
+    """the shortest table `data` of a grid, for error messages"""
     grid_help: str
-    """what a grid may say, in sentences"""
+    """what a grid may contain, for the help of `heedful sweep`"""
     keys: ClassVar[Mapping[str, type]]
-    """of the table `data`; one of them is the experiment's name"""
+    """the keys of the table `data`, with their types; one of them is the experiment's name"""
     grid_keys: tuple[str, ...] = ()
-    """of the grid itself, that go with this experiment alone"""
+    """keys of the grid outside `data` that only this experiment takes"""
     answers: str = ""
-    """who answers where no users are named; "" where a grid names users"""
+    """what results have in place of a user if grids name none, such as "grades"; "" if grids name users"""
     act: str = ""
-    """the method that users need"""
+    """the method that a simulated user needs to answer: rank or pick; "" if a grid names no users"""
     all_seeds: bool = False
-    """whether a setting is made for all seeds at once, as that takes no longer than for one"""
+    """whether a setting is made for all seeds of a grid at once, as it takes no longer than for one"""
 
     def rules(self) -> tuple[str, ...]:
-        """Return the learners that are run for comparison, whether or not a grid names them."""
+        """Return the specs of the learners that are always run too, for comparison, even if a grid does not name
+        them."""
         return ()
 
     @abstractmethod
     def check(
         self, where: str, folder: Path, data: Mapping[str, Any], grid: Mapping[str, Any]
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
-        """Return (paths of the data files, the JSON values that decide a result). Raise ValueError, naming the key, for
-        values that make no sense."""
+        """Check the table `data` of a grid, and return (paths of the data files, the values that decide a result).
+
+        `where` names the grid in errors, paths in `data` are relative to `folder`, and `grid` is the whole grid. The
+        values, such as the checksums of the files, are plain JSON: they are part of the key under which a result is
+        kept. Raise ValueError, naming the key, for values that make no sense.
+        """
 
     @abstractmethod
     def blank(self, decided: Mapping[str, Any]) -> Setting:
-        """Return a setting without scenes, in which learners can be made to see whether their specs are valid."""
+        """Return a setting without worlds, in which learners can be made just to see whether their specs are valid.
+
+        `decided` are the values that `check` returned.
+        """
 
     @abstractmethod
     def setting(self, files: tuple[str, ...], decided: Mapping[str, Any], user: str, seeds: Sequence[int]) -> Setting:
-        """Return the setting in which the cells of a grid are computed. Raise ValueError as the loaders and settings
-        do."""
+        """Return the setting of the cells of a grid with the spec `user` of a simulated user and these `seeds`.
+
+        `files` and `decided` are what `check` returned; `user` is not looked at if grids of this experiment name no
+        users. Raise ValueError if the files cannot be used.
+        """
 
 
 def check_keys(where: str, table: Mapping[str, Any], keys: Mapping[str, type]) -> None:
-    """Raise ValueError, naming the key, for a key of `table` that is not in `keys`, or a value of another type."""
+    """Raise ValueError, naming the key, if `table` has a key that is not in `keys`, or a value that is not of its type
+    there.
+
+    `where` names the table in the message.
+    """
     from heedful.learners.registry import did_you_mean
 
     words = {dict: "a table", list: "a list", int: "a whole number", str: "a text", bool: "true or false"}
@@ -123,14 +148,17 @@ def check_keys(where: str, table: Mapping[str, Any], keys: Mapping[str, type]) -
 
 
 def check_text(where: str, key: str, value: object) -> str:
-    """Return `value`, an entry of a list, if it is a text; else raise ValueError."""
+    """Return `value`, one entry of the list `key`. Raise ValueError, beginning with `where`, if it is no text."""
     if not isinstance(value, str):
         raise ValueError(f"{where}: {key}: expected texts, got {value!r}")
     return value
 
 
 def matching_files(where: str, key: str, folder: Path, patterns: Iterable[object], *, one: bool) -> list[Path]:
-    """Return the files that `patterns` match, exactly one each with `one`. Raise ValueError if there are none."""
+    """Return the files in `folder` that match the glob `patterns`; with `one`, a pattern has to match exactly one file.
+
+    Raise ValueError, naming the grid (`where`) and the `key` of the patterns, if a pattern matches no file.
+    """
     files: list[Path] = []
     for pattern in patterns:
         found = glob.glob(check_text(where, key, pattern), root_dir=folder)

@@ -1,4 +1,7 @@
-"""A table of items, proposed to people with hidden tastes ([J15] 6.1.2 in small)."""
+"""The experiment `catalogue`: a table of items, shown to people with hidden tastes.
+
+It is that of Shivaswamy & Joachims 2015 ([J15]) section 6.1.2 for any table of items.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Items(GridExperiment):
-    """A table of items with numeric columns."""
+    """The experiment `catalogue`: items of a table with numeric columns, shown one at a time to simulated people."""
 
     name = "catalogue"
     rounds = 100
@@ -38,7 +41,9 @@ class Items(GridExperiment):
         *,
         seeds: Sequence[int],
     ) -> PreparedExperiment:
-        """What was shown and what came back leave the pool. Every person has a learner of their own."""
+        """Every simulated person has a learner of their own. In each round the learner shows one item, and the person
+        answers with an item that they like better, if there is one. Both are then taken out of the items that may be
+        shown."""
         from heedful.data.catalogue import load_catalogue
         from heedful.experiments.coactive import catalogue_setting
         from heedful.learners.registry import make_user

@@ -1,4 +1,7 @@
-"""Documents of queries, ranked for somebody whose corrections follow from the labels ([J15] 6.1.1)."""
+"""The experiment `letor`: the documents of search queries, ranked for a person whose corrections follow from labels.
+
+It is that of Shivaswamy & Joachims 2015 ([J15]) section 6.1.1.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Letor(GridExperiment):
-    """Ranking data in files of LETOR."""
+    """The experiment `letor`: learning to rank, on files in the format of LETOR (SVMlight with query ids)."""
 
     name = "letor"
     rounds = "one pass over the queries"
@@ -44,9 +47,9 @@ class Letor(GridExperiment):
         *,
         seeds: Sequence[int],
     ) -> PreparedExperiment:
-        """The person's utility is the least-squares fit of the labels. Every round is a query, in random order; the
-        person answers the ranking with a better one. Several passes are made where there are more rounds than queries.
-        """
+        """What the simulated person likes is the least-squares fit of the labels on the features. Each round is one
+        query, in random order: the learner ranks its documents, and the person answers with a better ranking. If there
+        are more rounds than queries, the queries are gone through again."""
         from heedful.data.letor import load_letor
         from heedful.experiments.coactive import letor_setting
         from heedful.learners.registry import make_user

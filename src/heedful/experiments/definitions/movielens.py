@@ -1,4 +1,7 @@
-"""Movies for people who rated some of them: the second experiment of [C12] section 5.2 and [J15] section 6.1.2."""
+"""The experiment `movielens`: movies for people who rated some of them.
+
+It is the second experiment of Shivaswamy & Joachims 2012 ([C12]) section 5.2 and 2015 ([J15]) section 6.1.2.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from heedful.experiments.definitions.base import Experiment, Float32, Option, Pr
 
 
 class MovieLens(Experiment):
-    """A folder of MovieLens."""
+    """The experiment `movielens`: movies recommended, one at a time, to users of a MovieLens data set."""
 
     name = "movielens"
     rounds = 1500
@@ -32,10 +35,11 @@ class MovieLens(Experiment):
         *,
         seeds: Sequence[int],
     ) -> PreparedExperiment:
-        """The ratings of one half of the users give every movie its features. The utility of a person of the other half
-        is the least-squares fit of their ratings. What was shown and what came back leave the pool. Every person has a
-        learner of their own.
-        """
+        """The users are divided into two random halves. The ratings of one half give every movie its features, by
+        matrix factorisation. Each person of the other half has a learner of their own, and likes movies by the
+        least-squares fit of their own ratings on these features. In each round a movie is recommended, and the person
+        answers with one that they like better, if there is one. Both are then taken out of the movies that may be
+        shown."""
         from heedful.data.movielens import load_movielens
         from heedful.experiments.movielens import make_movie_world, movie_setting
         from heedful.learners.registry import make_user

@@ -1,4 +1,4 @@
-"""Grades of rows of features, on a table or an SVMlight file, with the scaling of the features named."""
+"""The experiment `ordinal`: the rows of a table or SVMlight file, whose grades are predicted from their features."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 class Ordinal(GridExperiment):
-    """Rows with a grade each."""
+    """The experiment `ordinal`: rows of features, each with a grade, for learners that predict grades."""
 
     name = "ordinal"
     learners = ("prank", "averaged-prank")
@@ -71,13 +71,14 @@ class Ordinal(GridExperiment):
         *,
         seeds: Sequence[int],
     ) -> PreparedExperiment:
-        """The loss of a round is the number of ranks between the two. The rows come in random order, once, and again
-        where there are more rounds than rows. A constant predictor, the median of the grades so far, is always run
-        beside.
+        """The loss of a round is the distance between the predicted and the true grade, in ranks. The rows come in
+        random order, once, and again if there are more rounds than rows. A constant predictor, the median of the grades
+        so far, is always run too, for comparison.
 
-        PRank and its like depend on the scale of the features. "standard" takes the mean and the deviation of the whole
-        file, so it looks ahead; "unit" divides each row by its length; "none" takes the rows as they are. Widrow-Hoff
-        and the multiclass perceptron have no threshold of their own: for them, --map intercept makes a difference.
+        The results of PRank and most other learners depend on the scale of the features. "standard" uses the mean and
+        the standard deviation of the whole file, so it knows rows that are yet to come; "unit" divides each row by its
+        length; "none" takes the rows as they are. Widrow-Hoff and the multiclass perceptron have no threshold of their
+        own: for them, --map intercept makes a difference.
         """
         from heedful.data.ordinal import load_ordinal
         from heedful.experiments.ordinal import SCALES, ordinal_setting, unstable
@@ -146,7 +147,8 @@ def _missing(given: str) -> Literal["refuse", "mean"]:
 
 
 def _notes(file: Path, data: OrdinalData, target: str) -> tuple[str, ...]:
-    """Return sentences on which columns and grades of the file are used."""
+    """Return sentences for the user: which ranks the grades of the file became, and which columns were left out or
+    filled."""
     from heedful.data.ordinal import MOST_GRADES
 
     grades, k = data.grades, len(data.grades)

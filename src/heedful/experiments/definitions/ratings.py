@@ -1,4 +1,7 @@
-"""Recommenders that start from nothing, on a file of ratings or a world that is drawn, as in [A18]."""
+"""The experiment `ratings`: recommenders that know nothing at first, on a file of ratings or random ratings.
+
+The random worlds are those of Dadkhahi & Negahban 2018 ([A18]).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Ratings(GridExperiment):
-    """Users and items of whom nothing is known but ratings."""
+    """The experiment `ratings`: users and items without features, of whom nothing is known but past ratings."""
 
     name = "ratings"
     learners = ("alb", "bmf")
@@ -80,13 +83,15 @@ class Ratings(GridExperiment):
         *,
         seeds: Sequence[int],
     ) -> PreparedExperiment:
-        """A random user comes. The items that this user rated in the file are on offer, each until it was consumed, or
-        again and again with --repeats; regret is what the best of them was rated more than what was shown. In a world
-        that is drawn, as in *Alternating Linear Bandits*, everything is on offer in every round: gaussian:noise=0.5,
-        uniform or bernoulli, with n_users=200, n_items=200, n_factors=5.
+        """In each round a random user comes. On offer are the items that this user rated in the file: each until it was
+        shown, or again and again with --repeats. The regret of a round is the rating of the best item on offer minus
+        that of the item shown. Instead of a file, FILE may be a world with random ratings as in the paper *Alternating
+        Linear Bandits*, where all items are on offer in every round: gaussian:noise=0.5, uniform or bernoulli, with
+        n_users=200, n_items=200, n_factors=5.
 
-        Four simple rules are always run beside (random-item, user-greedy, item-mean, pair-mean), and what the others
-        cost more than the best of these is said, seed by seed, with its standard error.
+        Four simple rules are always run too (random-item, user-greedy, item-mean, pair-mean). One column of the table
+        says how much more regret each other learner had than the best of them, compared seed by seed, with its standard
+        error.
         """
         from heedful.experiments.ratings import LENGTH, ROUNDS, is_drawn, rating_setting
 
@@ -174,7 +179,11 @@ def _table(
 
 
 def _read(file: str, named: tuple[str, str, str], twice: str, most: int | None) -> tuple[RatingTable, str]:
-    """Return (the ratings of a file, a sentence that describes them)."""
+    """Return (the ratings of a file, a sentence that describes them for the user).
+
+    `named` are the columns of users, items and ratings ("" if they are to be found); `most` keeps only so many of the
+    users and of the items with most ratings. Raise BadOption if `twice` or `most` makes no sense.
+    """
     from heedful.data.rating_files import open_ratings
     from heedful.data.ratings import Columns, densest
 
