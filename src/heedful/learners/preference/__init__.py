@@ -1,1 +1,2 @@
-"""Preference learners: two or more items are shown, and the person says which is better."""
+"""Preference learners: two or more items are shown to a person, who says which is better; utilities are Gaussian
+processes."""

@@ -1,4 +1,4 @@
-"""The collaborative Gaussian process of [H12]: learn each person's preferences from the answers of all."""
+"""The collaborative Gaussian process of [H12]: learn each person's preferences from the answers of all people."""
 
 from __future__ import annotations
 
@@ -32,31 +32,32 @@ from heedful.spaces.comparison import UNSURE, Answer, Choice, ComparisonPool, or
 Array = npt.NDArray[np.float64]
 
 MOST = {"amplitude": 100.0, "width": 30.0}
-"""Upper bounds of these hyperparameters. Far above them the messages between answers and weights oscillate and grow."""
+"""upper bounds of these hyperparameters: far above them the messages between answers and weights oscillate and grow"""
 ROUNDS = 12
-"""The number of rounds of expectation propagation in which one person's weights are computed."""
+"""the number of rounds of expectation propagation in which one person's weights are computed"""
 
 
 @declare(grows=True)
 class CollaborativeGPState(NamedTuple):
-    """The state of `CollaborativeGP` for n items, p people with answers and D shared functions."""
+    """The state of `CollaborativeGP` for n items with d features, p people with answers and D shared utility
+    functions."""
 
     X: Array
     """the features of the items, n x d"""
     said: AnswerBuffer
-    """the answers so far, as comparisons of two items"""
+    """the answers so far, as comparisons of two items each"""
     mean: Array
-    """the posterior means of the shared functions, D x n"""
+    """the posterior means of the shared functions at the items, D x n"""
     cov: Array
-    """their posterior covariances, D x n x n"""
+    """the posterior covariances of the shared functions at the items, D x n x n"""
     people: Ints
-    """the people who have weights, in ascending order (p,)"""
+    """indices of the people who have weights, ascending (p,)"""
     mw: Array
-    """the posterior means of their weights, p x D"""
+    """the posterior means of these people's weights of the functions, p x D"""
     vw: Array
-    """the posterior variances of their weights, p x D"""
+    """the posterior variances of these people's weights of the functions, p x D"""
     learned: int
-    """number of comparisons when the functions were last learned"""
+    """number of comparisons when the shared functions were last learned"""
     t: int
     """number of rounds learned from"""
 
@@ -65,19 +66,20 @@ class CollaborativeGPState(NamedTuple):
 class CollaborativeGP(NamedTuple):
     """Collaborative preferences: Houlsby et al., NIPS 2012, CP, for many people. Interaction: pairwise.
 
-    The utilities of user u are f_u = sum_d w_ud f_d with f_d ~ N(0, K) and w_ud ~ N(0, 1), and P(a beats b) =
-    Phi(f_ua - f_ub - width). The functions f_d are learned again from all answers when there are at least `every`
-    comparisons, and a tenth, more than the last time; in between, only the weights of the person who answered are
-    updated. A new person has the prior weights. An order, or the best of several items, counts as its comparisons of
-    two items, with independent noise. For up to some hundred items: learning the functions costs O(D n^3).
+    The utilities of user u are f_u = sum_d w_ud f_d with shared functions f_d ~ N(0, K), d = 1..D, a kernel matrix K
+    over the items, and weights w_ud ~ N(0, 1); P(a beats b) = Phi(f_ua - f_ub - width). The functions f_d are learned
+    again from all answers when there are at least `every` comparisons, and a tenth, more than the last time; in
+    between, only the weights of the person who answered are updated. A new person has the prior weights. An order, or
+    the best of several items, counts as its comparisons of two items, with independent noise. For up to some hundred
+    items: learning the functions of n items costs O(D n^3).
     """
 
     space: Choice
-    """the items, `Choice(n_items, equal, features)`; without features, K = amplitude^2 I"""
+    """the items, `Choice(n_items, equal, features)`; without features, the kernel matrix K is amplitude^2 I"""
     D: int = 20
     """the number of shared functions; more than needed do no harm"""
     lengthscale: float = 0.0
-    """of the kernel, in standard deviations of the features; 0: the median distance of two items"""
+    """the length scale of the kernel, in standard deviations of the features; 0: the median distance of two items"""
     amplitude: float = 1.0
     """the prior standard deviation of a function, in units of the noise of one choice"""
     width: float = 0.25
@@ -87,11 +89,11 @@ class CollaborativeGP(NamedTuple):
     rule: str = "bald"
     """the acquisition function that chooses what to ask, one of `inference.gp.acquisition.RULES`"""
     every: int = 20
-    """the least number of new comparisons after which the functions are learned again"""
+    """the least number of new comparisons after which the shared functions are learned again"""
 
     @property
     def learn_noise(self) -> bool:
-        """Whether widths and lapse rates are learned: no, they stay as given."""
+        """False: the width and the lapse rate of people are not learned, but stay as given."""
         return False
 
     def init(self, rng: np.random.Generator) -> CollaborativeGPState:
@@ -126,7 +128,8 @@ class CollaborativeGP(NamedTuple):
         return self._with_weights(state, x.user)
 
     def relearn(self, state: CollaborativeGPState) -> CollaborativeGPState:
-        """Return the state with the functions and all people's weights learned from all answers, from the prior on."""
+        """Return the state with the shared functions and all people's weights learned from all answers, starting from
+        the prior."""
         said = state.said
         if not said.n:
             return self._prior_state(state.X, said, state.t)
@@ -145,15 +148,20 @@ class CollaborativeGP(NamedTuple):
         rng: np.random.Generator | None = None,
         skip: npt.ArrayLike = (),
     ) -> Ints:
-        """Return the `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item
-        indices), as `subset_acquisition.next_set` chooses them."""
+        """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
+
+        It is the set with the highest value of the acquisition function `rule`, built up as
+        `subset_acquisition.next_set` does, that is not among the rows of item indices in `skip`. `rng` is for the rule
+        "random". Raise ValueError if nothing is left to ask.
+        """
         offered = np.unique(items)
         rows = np.asarray(skip, np.int64).reshape(-1, size)
         rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
         return offered[next_set(self.posterior(state, user, offered), self.rule, size, skip=rows, rng=rng)]
 
     def posterior(self, state: CollaborativeGPState, user: int = 0, items: Ints | None = None) -> Posterior:
-        """Return the posterior of a person's utilities of these items (distinct indices), or of all items."""
+        """Return the posterior of the utilities that the person `user` has for `items` (distinct indices), or for all
+        items; for a person without answers, the prior of their weights is used."""
         every = np.arange(state.mean.shape[1]) if items is None else np.asarray(items, np.int64)
         part = Functions(state.mean[:, every], state.cov[:, every[:, None], every], None)
         at = int(np.searchsorted(state.people, user))
@@ -162,14 +170,17 @@ class CollaborativeGP(NamedTuple):
         return utilities(part, np.zeros(self.D), np.ones(self.D))
 
     def with_items(self, state: CollaborativeGPState, features: npt.ArrayLike) -> CollaborativeGPState:
-        """Return the state with q more items, whose indices are n, n + 1, ..., by their features (q x d); d = 0 where
-        items have none. Everything is learned again. Raise ValueError, naming what is wrong, if the features do not
-        fit."""
+        """Return the state with q more items, given by their `features` (q x d); d = 0 where items have none.
+
+        After n items their indices are n, n + 1, ... Everything is learned again. Raise ValueError, naming what is
+        wrong, if the features do not fit.
+        """
         _, X = with_new_items(self, state.X, features)
         return self.relearn(state._replace(X=X))
 
     def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:
-        """Return the state without the answers to questions that showed an item; the item itself stays."""
+        """Return the state without the answers to questions that showed the item of index `item`, everything else
+        learned again; the item itself stays."""
         said = state.said
         return self.relearn(state._replace(said=drop_rows(said, rows_about(said, item))))
 
@@ -178,15 +189,16 @@ class CollaborativeGP(NamedTuple):
         return float(self.width) if self.space.equal else 0.0
 
     def _prior_state(self, X: Array, said: AnswerBuffer, t: int) -> CollaborativeGPState:
-        """Return the state before any answer, keeping the features X (n x d), the empty buffer and the number of
-        rounds."""
+        """Return the state before any answer, with the features `X` (n x d), the empty buffer `said` and the number of
+        rounds `t`."""
         n = len(X)
         cov = np.repeat(prior_covariance(self, X)[None], self.D, axis=0)
         none = np.zeros((0, self.D))
         return CollaborativeGPState(X, said, np.zeros((self.D, n)), cov, np.zeros(0, np.int64), none, none.copy(), 0, t)
 
     def _with_weights(self, state: CollaborativeGPState, user: int) -> CollaborativeGPState:
-        """Return the state with one person's weights computed from their answers; the functions stay as they are."""
+        """Return the state with the weights of the person `user` computed from their answers; the shared functions stay
+        as they are."""
         at = state.said.of(user)
         items, inverse = np.unique(state.said.pairs[at], return_inverse=True)
         rows: PairRows = state.said.rows(at)._replace(pairs=inverse.reshape(-1, 2), user=np.zeros(at.size, np.int64))

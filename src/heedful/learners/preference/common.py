@@ -1,4 +1,5 @@
-"""Shared parts of the Gaussian process learners: the state, proposing by an acquisition rule, learning one answer.
+"""Shared parts of the Gaussian process learners of preferences: state, choice of the next question, update after an
+answer.
 
 The posterior of a person's utilities is found by expectation propagation (EP), which approximates the likelihood of
 each answer by a Gaussian factor, its site.
@@ -44,14 +45,17 @@ from heedful.spaces.comparison import MOST_ITEMS, Answer, Choice, ComparisonPool
 Array = npt.NDArray[np.float64]
 
 SETTLED = 1e-6
-"""EP has converged where all sites change by less than this share."""
+"""EP has converged when every site changes by less than this share"""
 
 NARROW = 1e-6
-"""The least width, also as a share of the amplitude. An answer "equally good" says that two perceived utilities differ
-by less than a width; with a narrower one, rounding would swallow the difference of two variances."""
+"""The least width, in units of the noise of a choice, and also as a share of the amplitude.
+
+An answer "equally good" says that two perceived utilities differ by less than a width; with a narrower one, rounding
+would swallow the difference of two variances.
+"""
 
 ROUNDS = 2
-"""How often a person's sites and noise parameters are updated in turn after an answer."""
+"""how often a person's sites and noise parameters are updated in turn after an answer"""
 
 
 class Hyperparameters(Protocol):
@@ -76,7 +80,7 @@ class Hyperparameters(Protocol):
 
 
 class GPHyperparameters(Hyperparameters, Protocol):
-    """The hyperparameters of `PreferenceGP` and `HierarchicalGP`."""
+    """The hyperparameters that `PreferenceGP` and `HierarchicalGP` have in common."""
 
     @property
     def one_width(self) -> bool: ...
@@ -84,7 +88,8 @@ class GPHyperparameters(Hyperparameters, Protocol):
 
 @declare(grows=True)
 class PreferenceGPState(NamedTuple):
-    """The state of `PreferenceGP` and `HierarchicalGP` for n items: a prior of each person's utilities, the answers."""
+    """The state of `PreferenceGP` and `HierarchicalGP` for n items with d features: the prior of each person's
+    utilities, and all answers with their EP sites."""
 
     mean: Array
     """the prior mean of a person's utilities (n,)"""
@@ -93,21 +98,21 @@ class PreferenceGPState(NamedTuple):
     X: Array
     """the features of the items, n x d"""
     said: AnswerBuffer
-    """the answers so far, as comparisons of two items, with their sites"""
+    """the answers so far, as comparisons of two items each, with their EP sites"""
     learned: int
-    """number of comparisons when mean and cov were last learned"""
+    """number of comparisons when `mean` and `cov` were last learned (0: they are the prior's)"""
     t: int
     """number of rounds learned from"""
 
     def own(self) -> PreferenceGPState:
-        """Return a copy that `update` may overwrite. It shares mean, cov and X, which `update` replaces and never
-        writes to."""
+        """Return a copy of the state that `update` may overwrite. It shares mean, cov and X, which `update` replaces
+        but never writes to."""
         return self._replace(said=self.said.own())
 
 
 def initial_state(learner: Hyperparameters) -> PreferenceGPState:
-    """Return the state before the first answer. Raise ValueError, naming the field, if a hyperparameter makes no
-    sense."""
+    """Return the state of `learner` before the first answer. Raise ValueError, naming the field, if a hyperparameter is
+    not valid."""
     check_choice(learner.space)
     check_amplitude(learner.amplitude)
     for name, most in (("width", MOST), ("lapse", 0.99), ("lengthscale", 1e50)):
@@ -126,17 +131,20 @@ def initial_state(learner: Hyperparameters) -> PreferenceGPState:
 
 
 def prior_covariance(learner: Hyperparameters, X: Array) -> Array:
-    """Return the kernel matrix K (n x n) of items with features X (n x d); d = 0 where items have none."""
+    """Return the kernel matrix K (n x n), the prior covariance of the utilities of items with features `X` (n x d); d =
+    0 where items have none."""
     return kernel_for(X, learner.lengthscale or "median", float(learner.amplitude)).over(X)
 
 
 def noise_prior(learner: Hyperparameters) -> NoisePrior:
-    """Return the prior of how people answer: their width and lapse rate."""
+    """Return the prior of how noisily people answer: of their lapse rate and, where "equally good" is a possible
+    answer, of their tie width around that of `learner`."""
     return NoisePrior(width=float(learner.width)) if learner.space.equal else NoisePrior()
 
 
 def answer_noise(learner: GPHyperparameters, said: AnswerBuffer, user: int) -> tuple[float, float]:
-    """Return the width and the lapse rate of a person: as last learned, or the learner's own for a new person."""
+    """Return the tie width and the lapse rate assumed of the person `user`: as last learned from their answers in
+    `said`; for a new person the values that `learner` starts from."""
     at = said.of(user)
     if at.size:
         return float(said.width[at[-1]]), float(said.lapse[at[-1]])
@@ -149,7 +157,8 @@ def answer_noise(learner: GPHyperparameters, said: AnswerBuffer, user: int) -> t
 def with_answer(
     learner: GPHyperparameters, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Answer
 ) -> PreferenceGPState:
-    """Return the state with one more answer, its sites still 0. It may overwrite the arrays of `state`."""
+    """Return the state with one more answer, `feedback` on the items `y` shown from the pool `x`; its EP sites are
+    still 0. It may overwrite the arrays of `state`."""
     said = state.said
     width, lapse = answer_noise(learner, said, x.user)
     order = order_of(feedback, y.size)
@@ -167,10 +176,10 @@ def refine_sites(
     rounds: int = ROUNDS,
     moves: float = 1e-2,
 ) -> None:
-    """Update the sites of a person's answers by EP, in place, starting from their present values.
+    """Update the EP sites of all answers of the person `user` in place, starting from their present values.
 
-    With `learn_noise`, the person's width and lapse rate are updated too, in turn with the sites: `rounds` times, or
-    until they move by less than `moves`. EP makes at most `sweeps` sweeps at the end.
+    With `learn_noise`, the person's tie width and lapse rate are updated too, in turn with the sites: `rounds` times,
+    or until they move by less than `moves`. At the end EP makes at most `sweeps` sweeps over the answers.
     """
     said = state.said
     at = said.of(user)
@@ -199,8 +208,12 @@ def update_state(
     every: int,
     learn_noise: bool,
 ) -> PreferenceGPState:
-    """Return the state after one answer, with the person's sites updated: until they converge after every `every`
-    comparisons, in one sweep otherwise. It may overwrite the arrays of `state`."""
+    """Return the state after one answer, `feedback` on the items `y` shown from the pool `x`, with the person's EP
+    sites updated: until they converge after every `every` comparisons of the person, in one sweep otherwise.
+
+    With `learn_noise`, the person's tie width and lapse rate are learned whenever EP runs until it converges. It may
+    overwrite the arrays of `state`.
+    """
     before = state.said.of(x.user).size
     state = with_answer(learner, state, x, y, feedback)
     anew = state.said.of(x.user).size // every > before // every
@@ -209,7 +222,8 @@ def update_state(
 
 
 def propose(learner: GPHyperparameters, state: PreferenceGPState, x: ComparisonPool, rng: np.random.Generator) -> Ints:
-    """Return the row (k,) of the pool with the highest value of the learner's acquisition rule, ties to the first."""
+    """Return the row (k,) of the pool `x`, k item indices, with the highest value of the learner's acquisition
+    function, ties to the first; a random row, from `rng`, for the rule "random"."""
     at = int(rng.integers(len(x.pairs))) if learner.rule == "random" else 0
     if learner.rule != "random" and len(x.pairs) > 1:
         items, local = np.unique(x.pairs, return_inverse=True)
@@ -220,7 +234,8 @@ def propose(learner: GPHyperparameters, state: PreferenceGPState, x: ComparisonP
 
 
 def user_posterior(state: PreferenceGPState, user: int, items: Ints | None) -> Posterior:
-    """Return the posterior of a person's utilities of these items (distinct indices), or of all items."""
+    """Return the posterior of the utilities that the person `user` has for `items` (distinct indices), or for all items
+    if None."""
     every = np.arange(state.mean.size) if items is None else np.asarray(items, np.int64)
     return item_posterior(state.cov, state.mean, state.said, user, every)
 
@@ -234,8 +249,12 @@ def question(
     rng: np.random.Generator | None,
     skip: npt.ArrayLike,
 ) -> Ints:
-    """Return the `size` of `items` (i,) to show next: of all pairs (or sets) of them that are not in `skip`, the one
-    with the highest value of the learner's acquisition rule."""
+    """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
+
+    For two, it is the pair of the highest value of the learner's acquisition function; more are added one at a time. It
+    is not among the rows of item indices in `skip`. `rng` is for the rule "random". Raise ValueError if nothing is left
+    to ask.
+    """
     offered = np.unique(items)
     rows = np.asarray(skip, np.int64).reshape(-1, size)
     rows = np.searchsorted(offered, rows[np.isin(rows, offered).all(axis=1)])
@@ -249,10 +268,10 @@ def question(
 def group_posterior(
     learner: GPHyperparameters, state: PreferenceGPState, users: Ints, pooled: bool
 ) -> Posterior | Mixture:
-    """Return the posterior of the mean of these people's utilities, with the kernel and the noise inferred from the
-    answers too.
+    """Return the posterior of the mean utility of each item over the people `users` (u,), with the kernel and the noise
+    inferred from the answers too.
 
-    Without `pooled`, the posterior of a single person uses only that person's answers.
+    Answers of other people are used as well, except for a single person without `pooled`: then only that person's.
     """
     said = state.said
     at = np.arange(said.n) if pooled or users.size > 1 else said.of(int(users[0]))
@@ -266,14 +285,15 @@ def group_posterior(
 
 
 def answers_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> AnswerSites:
-    """Return a person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
+    """Return the answers of the person `user`, with their EP sites, tie width and lapse rate, in the form that
+    `inference.gp.stopping` needs."""
     at = state.said.of(user)
     rows = state.said.rows(at)._replace(user=np.zeros(at.size, np.int64))
     return AnswerSites(rows, state.said.sites(at), *answer_noise(learner, state.said, user))
 
 
 def trust_in(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> EPDiagnostics:
-    """Return diagnostics of how far the EP posterior of a person can be trusted."""
+    """Return diagnostics of how accurate the EP posterior of the person `user` is."""
     told = answers_of(learner, state, user)
     items = np.unique(told.rows.pairs)
     told = told._replace(rows=told.rows._replace(pairs=np.searchsorted(items, told.rows.pairs)))
@@ -282,7 +302,8 @@ def trust_in(learner: GPHyperparameters, state: PreferenceGPState, user: int) ->
 
 
 def noise_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> UserNoise:
-    """Return how a person answers: width, lapse rate, and the probability that all their answers are random."""
+    """Return how noisily the person `user` answers: their tie width, lapse rate, and the probability that all their
+    answers are random."""
     told, prior = answers_of(learner, state, user), noise_prior(learner)
     items, inverse = np.unique(told.rows.pairs, return_inverse=True)
     rows = told.rows._replace(pairs=inverse.reshape(-1, 2))
@@ -293,8 +314,11 @@ def noise_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) ->
 
 
 def with_new_items(learner: Hyperparameters, X: Array, features: npt.ArrayLike) -> tuple[Array, Array]:
-    """Return K and the features of all items: those with features X (n x d), then the new ones. Raise ValueError,
-    naming what is wrong, if the `features` of the new items do not fit."""
+    """Return (the kernel matrix, the features) of all items: those with features `X` (n x d), then the new ones, with
+    `features` (q x d).
+
+    Raise ValueError, naming what is wrong, if the new features do not fit or there are more than MOST_ITEMS items.
+    """
     n, d = X.shape
     more = numbers("features", features, "2-dimensional numbers, a row for each item")
     if more.ndim == 2 and n == 0:

@@ -46,18 +46,18 @@ from heedful.spaces.comparison import UNSURE, Answer, Choice, ComparisonPool
 class PreferenceGP(NamedTuple):
     """Preferences by a Gaussian process: Houlsby et al., NIPS 2012, for one person. Interaction: pairwise.
 
-    The utilities f of a person have the prior N(0, K), and P(a beats b) = Phi(f_a - f_b - width); two items are
-    "equally good" where their perceived utilities differ by less than the width; with probability `lapse` the answer is
-    random. The best of several items, or an order of them, is one answer in which each item is perceived once. The
-    posterior is found by EP on the items' utilities. Proposes the pair, or the set, of the pool with the highest value
-    of `rule`. Nothing is learned about one person from another's answers. An answer "cannot judge" changes nothing.
-    Items may arrive later (`with_items`).
+    The utilities f of a person have the prior N(0, K), K the kernel matrix of the items, and P(a beats b) = Phi(f_a -
+    f_b - width); two items are "equally good" where their perceived utilities differ by less than the width; with
+    probability `lapse` the answer is random. The best of several items, or an order of them, is one answer in which
+    each item is perceived once. The posterior is found by expectation propagation (EP) on the items' utilities.
+    Proposes the pair, or the set, of the pool with the highest value of `rule`. Nothing is learned about one person
+    from another's answers. An answer "cannot judge" changes nothing. Items may arrive later (`with_items`).
     """
 
     space: Choice
-    """the items, `Choice(n_items, equal, features)`; without features, K = amplitude^2 I"""
+    """the items, `Choice(n_items, equal, features)`; without features, the kernel matrix K is amplitude^2 I"""
     lengthscale: float = 0.0
-    """of the kernel, in standard deviations of the features; 0: the median distance of two items"""
+    """the length scale of the kernel, in standard deviations of the features; 0: the median distance of two items"""
     amplitude: float = 1.0
     """the prior standard deviation of utilities, in units of the noise of one choice"""
     width: float = 0.25
@@ -71,11 +71,11 @@ class PreferenceGP(NamedTuple):
     """EP runs until it converges after every so many comparisons of a person, and makes one sweep in between; an order
     of k items, or the best of k, counts as k - 1 comparisons"""
     learn_noise: bool = False
-    """whether each person's width and lapse rate are learned (MAP), starting from `width` and `lapse`"""
+    """True to learn each person's width and lapse rate (maximum a posteriori), starting from `width` and `lapse`"""
 
     @property
     def one_width(self) -> bool:
-        """Whether all people share one width: no, each has their own."""
+        """False: each person has a tie width of their own."""
         return False
 
     def init(self, rng: np.random.Generator) -> PreferenceGPState:
@@ -98,49 +98,55 @@ class PreferenceGP(NamedTuple):
         rng: np.random.Generator | None = None,
         skip: npt.ArrayLike = (),
     ) -> Ints:
-        """Return the `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item
-        indices), as `subset_acquisition.next_set` chooses them."""
+        """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
+
+        It is the set with the highest value of the acquisition function `rule`, built up as
+        `subset_acquisition.next_set` does, that is not among the rows of item indices in `skip`. `rng` is for the rule
+        "random". Raise ValueError if nothing is left to ask.
+        """
         return question(self, state, user, items, size, rng, skip)
 
     def posterior(self, state: PreferenceGPState, user: int = 0, items: Ints | None = None) -> Posterior:
-        """Return the posterior of a person's utilities of these items (distinct indices), or of all items."""
+        """Return the posterior of the utilities that the person `user` has for `items` (distinct indices), or for all
+        items if None."""
         return user_posterior(state, user, items)
 
     def group_posterior(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
-        """Return the posterior of the mean utility of each item over these people (u,).
+        """Return the posterior of the mean utility of each item over the people `users` (u,).
 
-        It does not take the kernel, the noise and the population for known, so its variances also show how uncertain
+        It does not take the kernel, the noise and the population as known, so its variances also show how uncertain
         these are.
         """
         return group_posterior(self, state, users, pooled=False)
 
     def answers_of(self, state: PreferenceGPState, user: int = 0) -> AnswerSites:
-        """Return a person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
+        """Return the answers of the person `user`, with their EP sites, tie width and lapse rate, in the form that
+        `inference.gp.stopping` needs."""
         return answers_of(self, state, user)
 
     def noise(self, state: PreferenceGPState, user: int = 0) -> UserNoise:
-        """Return how a person answers: their width, lapse rate, and the probability that all their answers are
-        random."""
+        """Return how noisily the person `user` answers: their tie width, lapse rate, and the probability that all their
+        answers are random."""
         return noise_of(self, state, user)
 
     def trust(self, state: PreferenceGPState, user: int = 0) -> EPDiagnostics:
-        """Return diagnostics of how far the EP posterior of a person can be trusted; with lapses, it may have several
-        modes."""
+        """Return diagnostics of how accurate the EP posterior of the person `user` is; with lapses, the true posterior
+        may have several modes, of which EP finds one."""
         return trust_in(self, state, user)
 
     def with_items(self, state: PreferenceGPState, features: npt.ArrayLike) -> PreferenceGPState:
-        """Return the state with q more items, whose indices are n, n + 1, ..., by their features (q x d); d = 0 where
-        items have none.
+        """Return the state with q more items, given by their `features` (q x d); d = 0 where items have none.
 
-        K is computed for all items; a person's sites stay unchanged until that person's next answer. Raise ValueError,
-        naming what is wrong, if the features do not fit.
+        After n items their indices are n, n + 1, ... The kernel matrix is computed for all items; a person's EP sites
+        stay unchanged until that person's next answer. Raise ValueError, naming what is wrong, if the features do not
+        fit.
         """
         K, X = with_new_items(self, state.X, features)
         return state._replace(mean=np.zeros(len(K)), cov=K, X=X)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
-        """Return the state without the answers to questions that showed an item, as if they had never been given; the
-        item itself stays."""
+        """Return the state without the answers to questions that showed the item of index `item`, as if they had never
+        been given; the item itself stays."""
         said = state.said
         gone = rows_about(said, item)
         state = state._replace(said=drop_rows(said, gone))
@@ -156,33 +162,34 @@ class HierarchicalGP(NamedTuple):
     """Preferences of many people: Birlutiu et al. 2010, by EP, with a prior on S (ours). Interaction: pairwise.
 
     The utilities of user u are f_u ~ N(m, S). The mean m and the covariance S of the population are maximum a
-    posteriori estimates by EM from all people's answers. The prior of S is inverse-Wishart around K and counts as nu0
-    people; the prior of m counts as kappa0 people to whom all items are equally good. m and S are learned again, from
-    their present values, when there are at least `every` comparisons, and a tenth, more than the last time (an order of
-    k items, or the best of k, counts as k - 1); in between, only the person's own posterior is updated. A new person's
-    prior is the population. All people share one width. Otherwise as `PreferenceGP`.
+    posteriori estimates by EM from all people's answers. The prior of S is inverse-Wishart around the kernel matrix K
+    of the items and counts as `nu0` people; the prior of m counts as `kappa0` people to whom all items are equally
+    good. m and S are learned again, from their present values, when there are at least `every` comparisons, and a
+    tenth, more than the last time (an order of k items, or the best of k, counts as k - 1); in between, only the
+    posterior of the person who answered is updated. A new person's prior is the population. All people share one width.
+    Otherwise as `PreferenceGP`.
     """
 
     space: Choice
     """the items, `Choice(n_items, equal, features)`"""
     lengthscale: float = 0.0
-    """as in `PreferenceGP`, like the fields from here to `rule`"""
+    """the length scale of the kernel; this field and those down to `rule` are as in `PreferenceGP`"""
     amplitude: float = 1.0
     width: float = 0.25
     lapse: float = 0.0
     rule: str = "bald"
     every: int = 20
-    """the least number of new comparisons after which m and S are learned again"""
+    """the least number of new comparisons after which the population's m and S are learned again"""
     nu0: float = -1.0
-    """the number of people that the prior of S counts as; -1: the number of items"""
+    """the number of people that the prior of the covariance S counts as; -1: the number of items"""
     kappa0: float = 1.0
-    """the number of people that the prior of m counts as"""
+    """the number of people that the prior of the mean m counts as"""
     learn_noise: bool = False
-    """whether the width and each person's lapse rate are learned with m and S"""
+    """True to learn the width and each person's lapse rate together with m and S"""
 
     @property
     def one_width(self) -> bool:
-        """Whether all people share one width: yes."""
+        """True: all people share one tie width."""
         return True
 
     def init(self, rng: np.random.Generator) -> PreferenceGPState:
@@ -204,8 +211,8 @@ class HierarchicalGP(NamedTuple):
         return self.relearn(state._replace(t=state.t + 1))
 
     def relearn(self, state: PreferenceGPState, steps: int = 10) -> PreferenceGPState:
-        """Return the state with m and S (with `learn_noise`, also the width and the lapse rates) learned from all
-        answers, in `steps` steps of EM from their present values."""
+        """Return the state with the population's mean and covariance (with `learn_noise`, also the width and the lapse
+        rates) learned from all answers, in `steps` steps of EM from their present values."""
         said = state.said
         people, last, user = _people(said)
         got = fit(
@@ -228,41 +235,49 @@ class HierarchicalGP(NamedTuple):
         rng: np.random.Generator | None = None,
         skip: npt.ArrayLike = (),
     ) -> Ints:
-        """Return the `size` of `items` (i,) to show a person next, best by `rule` and not in `skip` (rows of item
-        indices), as `subset_acquisition.next_set` chooses them."""
+        """Return the indices of the `size` items out of `items` (i,) to show to the person `user` next.
+
+        It is the set with the highest value of the acquisition function `rule`, built up as
+        `subset_acquisition.next_set` does, that is not among the rows of item indices in `skip`. `rng` is for the rule
+        "random". Raise ValueError if nothing is left to ask.
+        """
         return question(self, state, user, items, size, rng, skip)
 
     def posterior(self, state: PreferenceGPState, user: int = 0, items: Ints | None = None) -> Posterior:
-        """Return the posterior of a person's utilities of these items (distinct indices), or of all items; the
-        population's for a new person."""
+        """Return the posterior of the utilities that the person `user` has for `items` (distinct indices), or for all
+        items if None; for a person without answers it is the population's distribution."""
         return user_posterior(state, user, items)
 
     def group_posterior(self, state: PreferenceGPState, users: Ints) -> Posterior | Mixture:
-        """Return the posterior of the mean utility of each item over these people (u,).
+        """Return the posterior of the mean utility of each item over the people `users` (u,), from the answers of all
+        people.
 
-        It does not take the kernel, the noise and the population for known, so its variances also show how uncertain
+        It does not take the kernel, the noise and the population as known, so its variances also show how uncertain
         these are.
         """
         return group_posterior(self, state, users, pooled=True)
 
     def answers_of(self, state: PreferenceGPState, user: int = 0) -> AnswerSites:
-        """Return a person's answers, with their sites and noise parameters, as `inference.gp.stopping` takes them."""
+        """Return the answers of the person `user`, with their EP sites, tie width and lapse rate, in the form that
+        `inference.gp.stopping` needs."""
         return answers_of(self, state, user)
 
     def noise(self, state: PreferenceGPState, user: int = 0) -> UserNoise:
-        """Return how a person answers: the width, their lapse rate, and the probability that all their answers are
-        random."""
+        """Return how noisily the person `user` answers: the common tie width, their lapse rate, and the probability
+        that all their answers are random."""
         return noise_of(self, state, user)
 
     def trust(self, state: PreferenceGPState, user: int = 0) -> EPDiagnostics:
-        """Return diagnostics of how far the EP posterior of a person can be trusted; with lapses, it may have several
-        modes."""
+        """Return diagnostics of how accurate the EP posterior of the person `user` is; with lapses, the true posterior
+        may have several modes, of which EP finds one."""
         return trust_in(self, state, user)
 
     def with_items(self, state: PreferenceGPState, features: npt.ArrayLike) -> PreferenceGPState:
-        """Return the state with q more items, as `PreferenceGP.with_items`.
+        """Return the state with q more items, given by their `features` (q x d); d = 0 where items have none.
 
-        m and S stay as they are for the earlier items; the new items follow from these by the kernel.
+        After n items their indices are n, n + 1, ... The population's mean and covariance stay as they are for the
+        earlier items, and are extended to the new items by the kernel. Raise ValueError, naming what is wrong, if the
+        features do not fit.
         """
         K, X = with_new_items(self, state.X, features)
         mean, cov, n = np.zeros(len(K)), K, state.mean.size
@@ -271,8 +286,8 @@ class HierarchicalGP(NamedTuple):
         return state._replace(mean=mean, cov=cov, X=X)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
-        """Return the state without the answers to questions that showed an item, with all else learned again from the
-        prior on; the item itself stays."""
+        """Return the state without the answers to questions that showed the item of index `item`, with all else learned
+        again from the prior; the item itself stays."""
         return self._from_prior(state, drop_rows(state.said, rows_about(state.said, item)))
 
     def _from_prior(self, state: PreferenceGPState, said: AnswerBuffer) -> PreferenceGPState:
@@ -284,6 +299,7 @@ class HierarchicalGP(NamedTuple):
 
 
 def _people(said: AnswerBuffer) -> tuple[Ints, Ints, Ints]:
-    """Return (the people with answers (p,), the last row of each (p,), for each row the index of its person (n,))."""
+    """Return (the people with answers (p,), the last row of `said` of each of them (p,), for each row of `said` the
+    position of its person among them (n,))."""
     people, last, user = np.unique(said.user[: said.n][::-1], return_index=True, return_inverse=True)
     return people, said.n - 1 - last, user[::-1]

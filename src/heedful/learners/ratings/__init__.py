@@ -1,1 +1,1 @@
-"""Learners of ratings: an item is shown to a user, its rating is told."""
+"""Learners of ratings: they show items to a user, and learn from the ratings that the user gives."""

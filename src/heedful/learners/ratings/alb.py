@@ -1,11 +1,11 @@
 """Alternating linear bandits ([A18]): learn user and item factors online, with a linear bandit for every user.
 
-The actions of a user's bandit are the item factors; the item factors are ridge regressions on the user factors. The
-two are updated in turn, and need no factors to begin with.
+The actions of a user's bandit are the item factors; the item factors are ridge regressions on the user factors. The two
+are updated in turn, and need no factors to begin with.
 
 [A18] is Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018; [A11]
-Abbasi-Yadkori, Pal & Szepesvari, *Improved Algorithms for Linear Stochastic Bandits*, 2011, whose rarely switching OFUL
-is an option.
+Abbasi-Yadkori, Pal & Szepesvari, *Improved Algorithms for Linear Stochastic Bandits*, 2011, whose rarely switching
+version of their bandit OFUL is an option.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ class ALBState(NamedTuple):
     pairs: InteractionMatrix
     """the ratings so far"""
     A: Array
-    """the users' optimistic factors, n x k"""
+    """the users' optimistic factors A_i, n x k"""
     B: Array
-    """the items' factors, m x k"""
+    """the items' factors B_j, m x k"""
     columns: Array
     """B transposed, k x m: faster to score all items with"""
     inverse: Array
-    """V^-1 of each user, updated with every rating since A_i was last computed, n x k x k; 0 x k x k without
-    switching"""
+    """V^-1 of each user, updated with every rating since A_i was last computed, n x k x k; 0 x k x k if factors are
+    computed at every rating (`ALB.switching` = 0)"""
     growth: Array
-    """log of the factor by which det V of each user grew since A_i was last computed; infinite where A_i must be
-    computed at the next rating, (n,); (0,) without switching"""
+    """For each user (n,) the log of the factor by which det V grew since A_i was last computed; infinite if A_i must be
+    computed at the next rating. (0,) if factors are computed at every rating (`ALB.switching` = 0)."""
     seed: int
     """the seed of the first item factors"""
     t: int
@@ -73,15 +73,16 @@ class ALBState(NamedTuple):
 class ALB(NamedTuple):
     """Alternating linear bandits: [A18] Algorithm 1. Interaction: rating.
 
-    For user i, V = lambda I + sum c_ij B_j B_j' and mu = V^-1 sum s_ij B_j, summed over the items j that i rated; c_ij
-    is the number of these ratings and s_ij their sum. The history that lines 16 and 18 rewrite enters only through c
-    and s, so the cost of a step does not grow with t.
+    For user i, with item factors B_j, V = lambda I + sum c_ij B_j B_j' and mu = V^-1 sum s_ij B_j, summed over the
+    items j that i rated; c_ij is the number of these ratings and s_ij their sum. The history that lines 16 and 18
+    rewrite enters only through c and s, so the cost of a step does not grow with the number of rounds.
 
-    Proposes argmax_j mu . B_j + c |V^-1/2 B_j| (Eq. 6); for a slate of k, the k items with the highest such values.
-    After a rating of item j it stores the optimistic A_i = mu + c V^-1 B_j / |V^-1/2 B_j| (Eq. 7), then sets B_j to the
-    ridge regression of all ratings of j on the A of its users (Eq. 8). Line 16 must also write the row of the present
-    round, and must write the optimistic vector: with mu instead, or without that row, the model collapses to 0. Several
-    ratings of one slate are learned one after the other.
+    Proposes argmax_j mu . B_j + c |V^-1/2 B_j| (Eq. 6), with the radius c of the confidence ellipsoid; for a slate of
+    k, the k items with the highest such values. After a rating of item j it stores the user's optimistic factors A_i =
+    mu + c V^-1 B_j / |V^-1/2 B_j| (Eq. 7), then sets B_j to the ridge regression of all ratings of j on the A of its
+    users (Eq. 8). Line 16 must also write the row of the present round, and must write the optimistic vector: with mu
+    instead, or without that row, the model collapses to 0. Several ratings of one slate are learned one after the
+    other.
 
     With `switching` C > 0, A_i is computed by Eq. 6 and 7 only after det V has grown by a factor of more than 1 + C
     since the last time. Until then A_i is kept, and argmax_j A_i . B_j is shown ([A11] section 5.1, rarely switching
@@ -99,7 +100,7 @@ class ALB(NamedTuple):
     delta: float = 0.01
     """the probability that the confidence set does not contain the true factors"""
     s: float = 1.0
-    """an upper bound of |A_i|"""
+    """an upper bound of the length of a user's true factors"""
     spread: float = 1.0
     """sigma_2, the standard deviation of the first item factors"""
     switching: float = 0.0
@@ -137,25 +138,26 @@ class ALB(NamedTuple):
         return learn_slate(self, state, x, feedback)
 
     def scores(self, state: ALBState, x: SlateContext) -> Array:
-        """Return the upper confidence bound of each item on offer (c,), by which `propose` ranks them (Eq. 6); A_i .
-        B_j between two switches."""
+        """Return the number by which `propose` ranks the items of the context `x`, (c,) for c items: the upper
+        confidence bound of each item's rating (Eq. 6), or A_i . B_j while the user's factors A_i are kept."""
         if not is_due(self, state, x.user):
             return column_scores(catalogue(self, state, x), x.items, state.A[x.user])
         mu, inverse, c = ellipsoid(self, state, x.user)
         return optimistic(catalogue(self, state, x), x.items, mu, inverse, c)
 
     def ratings(self, state: ALBState, x: SlateContext) -> Array:
-        """Return the predicted rating A_i . B_j of each item on offer (c,); 0 for a user without ratings."""
+        """Return the predicted rating A_i . B_j of each item j of `x.items` by the user i of the context `x`, (c,) for
+        c items; 0 for a user without ratings."""
         A = with_users(state.A, x.user + 1)
         ratings: Array = np.dot(A[x.user], catalogue(self, state, x)[:, x.items])
         return ratings
 
     def without_rating(self, state: ALBState, user: int, item: int, rating: float, weight: float = 1.0) -> ALBState:
-        """Return the state without one rating. It may overwrite `state`. Raise LookupError if the user never rated the
-        item.
+        """Return the state without one `rating` of `item` by `user`, which was learned with this `weight`. It may
+        overwrite `state`. Raise LookupError if the user never rated the item.
 
         Counts and sums are then exact, and the item's factors are fitted again. All other factors still depend on the
-        rating; to remove it completely, fold the log again without it.
+        rating; to remove it completely, replay the log without it.
         """
         if place_of(state.pairs, user, item) < 0:
             raise LookupError(f"item: expected one that user {user} rated, got {item}")
@@ -164,8 +166,8 @@ class ALB(NamedTuple):
         return _refit(self, state, [item])
 
     def without_item(self, state: ALBState, item: int) -> ALBState:
-        """Return the state without the ratings of an item, whose factors are again the first ones. It may overwrite
-        `state`."""
+        """Return the state without the ratings of the item with index `item`, whose factors are as they were at first.
+        It may overwrite `state`."""
         _mark_due(state, users_of(state.pairs, item).tolist())
         remove_item(state.pairs, item)
         return _refit(self, state, [item])
@@ -175,8 +177,8 @@ class ALB(NamedTuple):
 @no_refcount
 @kernel
 def fit_ellipsoid(learner: ALB, state: ALBState, user: int, L: Array, mu: Array) -> float:
-    """Compute the confidence ellipsoid of a user's factors: writes V = L L' into L (k x k, lower) and mu (k,), returns
-    the radius c (Eq. 3, 4)."""
+    """Compute the confidence ellipsoid of the factors of the user with index `user`: write its centre into `mu` (k,)
+    and the Cholesky factor of V = L L' into `L` (k x k, lower triangle); return its radius c (Eq. 3, 4)."""
     pairs = state.pairs
     first = pairs.of_user[user] if user < pairs.of_user.size else -1
     ridge(pairs, first, pairs.after_user, pairs.item, state.B, learner.penalty, L, mu)
@@ -191,8 +193,8 @@ def fit_ellipsoid(learner: ALB, state: ALBState, user: int, L: Array, mu: Array)
 
 @kernel
 def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, float]:
-    """Return the confidence ellipsoid of a user's factors, for scoring items: mu (k,), L^-1 (k x k) and the radius
-    c."""
+    """Return the confidence ellipsoid of the factors of the user with index `user`: (centre mu (k,), L^-1 (k x k) for V
+    = L L', radius c)."""
     k = state.A.shape[1]
     L, mu, inverse = np.zeros((k, k)), np.zeros(k), np.zeros((k, k))
     c = fit_ellipsoid(learner, state, user, L, mu)
@@ -202,7 +204,8 @@ def ellipsoid(learner: ALB, state: ALBState, user: int) -> tuple[Array, Array, f
 
 @kernel
 def is_due(learner: ALB, state: ALBState, user: int) -> bool:
-    """Return whether a user's factors must be computed again, because det V has grown enough."""
+    """Return True if the factors of the user with index `user` must be computed again: always without rarely switching,
+    otherwise when det V has grown enough."""
     if learner.switching <= 0.0 or user >= state.growth.size:
         return True
     return bool(state.growth[user] > math.log1p(learner.switching))
@@ -210,14 +213,16 @@ def is_due(learner: ALB, state: ALBState, user: int) -> bool:
 
 @kernel
 def catalogue(learner: ALB, state: ALBState, x: SlateContext) -> Array:
-    """Return the factors of all items, k x m, with first factors for items that were never rated."""
+    """Return the factors of all items as columns, k x m, with first factors for items of the context `x` that were
+    never rated."""
     return with_items(state.columns, state.seed, learner.spread, learner.n_factors, x.items[-1] + 1)
 
 
 @noinline
 @kernel
 def best_slate(learner: ALB, state: ALBState, x: SlateContext) -> Ints:
-    """Return the indices of the items with the highest upper confidence bounds, best first (at most `space.size`)."""
+    """Return the indices of the items of the context `x` with the highest upper confidence bounds, best first (at most
+    `space.size` of them)."""
     columns = catalogue(learner, state, x)
     if not is_due(learner, state, x.user):
         scores = column_scores(columns, x.items, state.A[x.user])
@@ -233,7 +238,8 @@ def best_slate(learner: ALB, state: ALBState, x: SlateContext) -> Ints:
 @noinline
 @kernel
 def learn_slate(learner: ALB, state: ALBState, x: SlateContext, feedback: SlateRatings) -> ALBState:
-    """Return the state after the ratings of one round. It may overwrite the arrays of `state`."""
+    """Return the state after the ratings `feedback` of one round in the context `x`. It may overwrite the arrays of
+    `state`."""
     k = state.A.shape[1]
     columns = catalogue(learner, state, x)
     B = state.B
@@ -258,7 +264,8 @@ def learn_slate(learner: ALB, state: ALBState, x: SlateContext, feedback: SlateR
 def learn_rating(
     learner: ALB, state: ALBState, user: int, item: int, rating: float, weight: float
 ) -> InteractionMatrix:
-    """Learn one rating, which counts `weight` times: updates A_i and B_j in place and returns the matrix of ratings."""
+    """Learn one `rating` of `item` by `user`, which counts `weight` times: update the user's factors A_i and the item's
+    B_j in `state` in place, and return the matrix of ratings with this one."""
     A, B = state.A, state.B
     k = A.shape[1]
     if is_due(learner, state, user):
@@ -285,7 +292,8 @@ def learn_rating(
 @noinline
 @kernel
 def fit_item(learner: ALB, pairs: InteractionMatrix, A: Array, B: Array, columns: Array, item: int) -> None:
-    """Set B_j to the ridge regression of the ratings of item j on its users' A (Eq. 8, lines 17 and 18), in place."""
+    """Set the factors B_j of the item j = `item` to the ridge regression of its ratings in `pairs` on its users'
+    factors `A` (Eq. 8, lines 17 and 18), in place in `B` (m x k) and `columns` (k x m)."""
     k = A.shape[1]
     V, v = np.zeros((k, k)), np.zeros(k)
     ridge(pairs, pairs.of_item[item], pairs.after_item, pairs.user, A, learner.penalty, V, v)
@@ -296,13 +304,14 @@ def fit_item(learner: ALB, pairs: InteractionMatrix, A: Array, B: Array, columns
 
 
 def _mark_due(state: ALBState, users: list[int]) -> None:
-    """Make the factors of these users due: `is_due` is True for them until their next rating."""
+    """Make the factors of the users with indices `users` due for computation at their next rating: `is_due` is True for
+    them."""
     state.growth[[user for user in users if user < state.growth.size]] = np.inf
 
 
 def _refit(learner: ALB, state: ALBState, items: list[int]) -> ALBState:
-    """Return the state with the factors of these items fitted to their remaining ratings; the first factors where none
-    are left."""
+    """Return the state with the factors of the items with indices `items` fitted to their remaining ratings; the first
+    factors if none are left."""
     for item in items:
         if users_of(state.pairs, item).size:
             fit_item(learner, state.pairs, state.A, state.B, state.columns, item)

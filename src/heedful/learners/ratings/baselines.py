@@ -1,5 +1,5 @@
 """Simple baselines for ratings: a random item, the mean of the user's own ratings, the item's mean, and the user's own
-mean where there is one, else the item's."""
+mean where there is one, else the item's; with the counts and sums that they share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ Array = npt.NDArray[np.float64]
 
 
 def check_pair(pairs: InteractionMatrix, user: int, item: int) -> int:
-    """Return the place of the pair. Raise LookupError if this user never rated this item."""
+    """Return the position in the arrays of `pairs` of the pair of this user and this item. Raise LookupError if the
+    user never rated the item."""
     p = place_of(pairs, user, item)
     if p < 0:
         raise LookupError(f"item: expected one that user {user} rated, got {item}")
@@ -35,8 +36,8 @@ def check_pair(pairs: InteractionMatrix, user: int, item: int) -> int:
 
 @kernel
 def best_items(scores: Floats, items: Ints, size: int) -> Ints:
-    """Return the `size` items with the highest scores, best first, ties to the first; all if there are fewer. Both
-    (n,)."""
+    """Return the `size` of `items` with the highest `scores`, both (n,), best first, ties to the first; all if there
+    are fewer."""
     return items[top(scores, min(size, items.size))]
 
 
@@ -52,7 +53,7 @@ def _uniform_loop(seed: int, a: int, b: int) -> float:
 
 @primitive(_uniform_loop)
 def uniform(seed: int, a: int, b: int) -> float:
-    """Return a pseudo-random number between 0 and 1, a function of seed, a and b: SplitMix64, twice."""
+    """Return a pseudo-random number between 0 and 1 that depends only on `seed`, `a` and `b`, by SplitMix64."""
     most = 2**64 - 1
     z = (int(seed) + int(a) * 0x9E3779B97F4A7C15 + int(b) * 0xD1B54A32D192ED03) & most
     for _ in range(2):
@@ -77,7 +78,8 @@ def _row_scores_loop(rows: Array, items: Ints, w: Array) -> Array:
 @noinline
 @primitive(_row_scores_loop)
 def row_scores(rows: Array, items: Ints, w: Array) -> Array:
-    """Return the inner products rows_j . w of the items (n,), rows (m x k), w (k,); summed from the first factor on."""
+    """Return the inner products rows_j . w for the row indices j in `items` (n,), as (n,); `rows` (m x k), `w` (k,).
+    Summed from the first factor on."""
     chosen = rows[items]
     s = chosen[:, 0] * w[0]
     for a in range(1, w.size):
@@ -90,10 +92,11 @@ def row_scores(rows: Array, items: Ints, w: Array) -> Array:
 
 @declare(grows=True)
 class Tally(NamedTuple):
-    """The number and the sum of the ratings, for each pair, for each of M items, and in all."""
+    """The number and the sum of the ratings, each times its weight: of each pair of user and item, of each of M items,
+    and of all."""
 
     pairs: InteractionMatrix
-    """number and sum for each pair"""
+    """number and sum of the ratings of each pair of user and item"""
     counts: Array
     """the number of ratings of each item (M,)"""
     totals: Array
@@ -109,7 +112,8 @@ class Tally(NamedTuple):
 @noinline
 @kernel
 def add_to_tally(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
-    """Add one rating of this weight. It may overwrite the arrays of `tally`."""
+    """Return the tally with one more `rating` of `item` by `user`, which counts `weight` times. It may overwrite the
+    arrays of `tally`."""
     count, total = grow(tally.counts, item + 1, 0.0), grow(tally.totals, item + 1, 0.0)
     count[item] += weight
     total[item] += weight * rating
@@ -118,7 +122,8 @@ def add_to_tally(tally: Tally, user: int, item: int, rating: float, weight: floa
 
 
 def subtract(tally: Tally, item: int, count: float, total: float) -> Tally:
-    """Subtract `count` ratings of an item, with sum `total`, from the sums of items and of all, not from the pairs."""
+    """Return the tally less `count` ratings of `item` with sum `total`, in the sums of the item and of all; the pairs
+    stay as they are. It overwrites the arrays of `tally`."""
     n = tally.n - count
     tally.counts[item] -= count
     tally.totals[item] -= total
@@ -131,7 +136,7 @@ def subtract(tally: Tally, item: int, count: float, total: float) -> Tally:
 
 
 def tally_without_item(tally: Tally, item: int) -> Tally:
-    """Return the tally without the ratings of an item. It may overwrite the arrays of `tally`."""
+    """Return the tally without the ratings of the item with index `item`. It may overwrite the arrays of `tally`."""
     if item < tally.counts.size:
         tally = subtract(tally, item, float(tally.counts[item]), float(tally.totals[item]))
     remove_item(tally.pairs, item)
@@ -139,8 +144,8 @@ def tally_without_item(tally: Tally, item: int) -> Tally:
 
 
 def tally_without_rating(tally: Tally, user: int, item: int, rating: float, weight: float) -> Tally:
-    """Return the tally without one rating. It may overwrite the arrays of `tally`. Raise LookupError if the user never
-    rated the item."""
+    """Return the tally without one `rating` of `item` by `user`, which counted `weight` times. It may overwrite the
+    arrays of `tally`. Raise LookupError if the user never rated the item."""
     check_pair(tally.pairs, user, item)
     remove_rating(tally.pairs, user, item, rating, weight)
     return subtract(tally, item, weight, weight * rating)
@@ -148,7 +153,7 @@ def tally_without_rating(tally: Tally, user: int, item: int, rating: float, weig
 
 @kernel
 def overall(tally: Tally) -> float:
-    """Return the mean of all ratings; 0 if there is none."""
+    """Return the mean of all ratings in the tally; 0 if there are none."""
     return tally.sum / tally.n if tally.n > 0.0 else 0.0
 
 
@@ -165,8 +170,11 @@ def _item_means_loop(count: Array, total: Array, items: Ints, mean: float, prior
 @noinline
 @primitive(_item_means_loop)
 def item_means(count: Array, total: Array, items: Ints, mean: float, prior: float) -> Array:
-    """Return the mean rating of the items (n,), with `prior` ratings of `mean` added to each; `mean` where there is
-    none."""
+    """Return the mean rating of each of `items` (n,), with `prior` ratings of the value `mean` added to each; `mean`
+    for an item without any.
+
+    `count` and `total` have the number and the sum of the ratings of each item, by item index.
+    """
     known = items < count.size
     at = np.where(known, items, 0)
     c = prior + np.where(known, count[at], 0.0)
@@ -177,7 +185,8 @@ def item_means(count: Array, total: Array, items: Ints, mean: float, prior: floa
 @noinline
 @kernel
 def put_own_means(scores: Array, pairs: InteractionMatrix, user: int, items: Ints) -> None:
-    """Replace the score of each item (n,) that the user rated by the mean of their own ratings, in place."""
+    """Replace in `scores` (n,), in place, the score of each of `items` (n,) that the user rated by the mean of the
+    user's own ratings of it in `pairs`."""
     p = pairs.of_user[user] if user < pairs.of_user.size else -1
     while p >= 0:
         if pairs.count[p] > 0.0:
@@ -191,7 +200,7 @@ def put_own_means(scores: Array, pairs: InteractionMatrix, user: int, items: Int
 
 
 class RoundCount(NamedTuple):
-    """The state of `RandomItem`: it only counts."""
+    """The state of `RandomItem`: a count of rounds."""
 
     t: int
     """number of rounds learned from"""
@@ -219,11 +228,11 @@ class RandomItem(NamedTuple):
         return RoundCount(state.t + 1)
 
     def without_item(self, state: RoundCount, item: int) -> RoundCount:
-        """Return the state without the ratings of an item: unchanged, it has none."""
+        """Return the state unchanged: it keeps no ratings of the item."""
         return state
 
     def without_rating(self, state: RoundCount, user: int, item: int, rating: float, weight: float = 1.0) -> RoundCount:
-        """Return the state without one rating: unchanged, it has none."""
+        """Return the state unchanged: it keeps no ratings."""
         return state
 
 
@@ -242,7 +251,7 @@ class UserGreedy(NamedTuple):
         return empty_tally()
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """Return the predicted rating of each item on offer (c,)."""
+        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         out = np.full(x.items.size, overall(state))
         put_own_means(out, state.pairs, x.user, x.items)
         return out
@@ -254,12 +263,13 @@ class UserGreedy(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
-        """Return the state without the ratings of an item. It may overwrite the arrays of `state`."""
+        """Return the state without the ratings of the item with index `item`. It may overwrite the arrays of
+        `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        """Return the state without one rating. It may overwrite the arrays of `state`. Raise LookupError if the user
-        never rated the item."""
+        """Return the state without one `rating` of `item` by `user`, which counted `weight` times. It may overwrite the
+        arrays of `state`. Raise LookupError if the user never rated the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 
@@ -279,7 +289,7 @@ class ItemMean(NamedTuple):
         return empty_tally()
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """Return the predicted rating of each item on offer (c,)."""
+        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         return item_means(state.counts, state.totals, x.items, overall(state), self.prior)
 
     def propose(self, state: Tally, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -289,12 +299,13 @@ class ItemMean(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
-        """Return the state without the ratings of an item. It may overwrite the arrays of `state`."""
+        """Return the state without the ratings of the item with index `item`. It may overwrite the arrays of
+        `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        """Return the state without one rating. It may overwrite the arrays of `state`. Raise LookupError if the user
-        never rated the item."""
+        """Return the state without one `rating` of `item` by `user`, which counted `weight` times. It may overwrite the
+        arrays of `state`. Raise LookupError if the user never rated the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 
@@ -302,7 +313,8 @@ class ItemMean(NamedTuple):
 class PairMean(NamedTuple):
     """Pair mean, else item mean: ours, for comparison, a user's own ratings come first. Interaction: rating.
 
-    Shows the items with the highest mean of the user's own ratings; items that they never rated count as in `ItemMean`.
+    Shows the items with the highest mean of the user's own ratings; items that they never rated count with the mean of
+    all users' ratings of them, which includes `prior` ratings of the overall mean, as in `ItemMean`.
     """
 
     space: Slate = Slate()
@@ -314,7 +326,7 @@ class PairMean(NamedTuple):
         return empty_tally()
 
     def ratings(self, state: Tally, x: SlateContext) -> Array:
-        """Return the predicted rating of each item on offer (c,)."""
+        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         out = item_means(state.counts, state.totals, x.items, overall(state), self.prior)
         put_own_means(out, state.pairs, x.user, x.items)
         return out
@@ -326,18 +338,20 @@ class PairMean(NamedTuple):
         return update_tally(state, x, feedback)
 
     def without_item(self, state: Tally, item: int) -> Tally:
-        """Return the state without the ratings of an item. It may overwrite the arrays of `state`."""
+        """Return the state without the ratings of the item with index `item`. It may overwrite the arrays of
+        `state`."""
         return tally_without_item(state, item)
 
     def without_rating(self, state: Tally, user: int, item: int, rating: float, weight: float = 1.0) -> Tally:
-        """Return the state without one rating. It may overwrite the arrays of `state`. Raise LookupError if the user
-        never rated the item."""
+        """Return the state without one `rating` of `item` by `user`, which counted `weight` times. It may overwrite the
+        arrays of `state`. Raise LookupError if the user never rated the item."""
         return tally_without_rating(state, user, item, rating, weight)
 
 
 @kernel
 def update_tally(tally: Tally, x: SlateContext, feedback: SlateRatings | WeightedRatings) -> Tally:
-    """Return the tally after a round. It may overwrite the arrays of `tally`."""
+    """Return the tally after a round: with the ratings `feedback` by the user of the context `x`. It may overwrite the
+    arrays of `tally`."""
     for r in range(feedback.items.size):
         rating, weight = float(feedback.ratings[r]), float(feedback.weight(r))
         tally = add_to_tally(tally, x.user, int(feedback.items[r]), rating, weight)

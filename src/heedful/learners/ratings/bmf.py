@@ -1,7 +1,7 @@
 """Bayesian matrix factorisation, learned online: ours.
 
-A rating is the sum of an item's bias, a user's bias, the inner product of their factors, a term of this pair alone and
-noise. Every user and every item has a Gaussian posterior; all variances are learned.
+A rating is the sum of an item's bias, a user's bias, the inner product of their factors, a term of this pair of user
+and item alone, and noise. Every user and every item has a Gaussian posterior; all variances are learned.
 """
 
 from __future__ import annotations
@@ -57,29 +57,33 @@ from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRati
 Array = npt.NDArray[np.float64]
 
 MEMORY = 0.999
-"""By what a model's score (its discounted log likelihood) is multiplied at each rating."""
+"""the discount of a model's score, its log likelihood, at every rating"""
 CERTAIN = 0.01
-"""Among items whose upper bound is the highest rating so far, the most certain comes first: the bound is lowered by
-this many standard deviations."""
+"""Of the items whose upper bound reaches the highest rating so far, the most certain comes first: the bound is lowered
+by this many standard deviations."""
 FAINT = 1e-100
-"""Stored counts and sums are rescaled when the forgetting factor facts[SCALE] falls below this."""
+"""stored counts and sums are rescaled when the forgetting factor facts[SCALE] falls below this"""
 
 
 @declare(grows=True)
 class BMFState(NamedTuple):
-    """The state of `BMF`. Counts and sums in `pairs` and `told` are stored divided by facts[SCALE]."""
+    """The state of `BMF`: all ratings, and two models of them, without and with factors.
+
+    Counts and sums in `pairs` and `told` are stored divided by facts[SCALE], the factor by which old ratings are
+    discounted.
+    """
 
     pairs: InteractionMatrix
     """the ratings so far"""
     told: Array
-    """three numbers for each pair: the sum of squares about its mean, the number of repeated ratings that this is of,
-    and its number of ratings (3 P,)"""
+    """Three numbers for each of P pairs of user and item, one after the other (3 P,): the sum of squares about its
+    mean, the number of repeated ratings in that sum, and the number of its ratings."""
     facts: Array
-    """statistics of all ratings (FACTS,)"""
+    """statistics of all ratings (FACTS,), in the order that `bmf_model` lists"""
     plain: FactorModel
-    """the model without factors"""
+    """the posterior of the model with biases, but without factors"""
     factored: FactorModel
-    """the model with factors"""
+    """the posterior of the model with biases and factors"""
     seed: int
     """the seed of the first item factors"""
     t: int
@@ -94,31 +98,31 @@ class BMF(NamedTuple):
     a term g_ij of this pair alone, which is the same in all ratings of the pair. Each row [b_i, u_i] and [b_j, v_j] has
     a Gaussian posterior q. After a rating, q_j and then q_i are computed from the counts and sums of their pairs and
     the posteriors of the other side (mean field); then the same for one more user and one more item, by turns. All
-    variances, and the mean of the b_j, are learned (empirical Bayes) in units of the variance of the ratings so far:
-    as soon as two ratings differ, scaling or shifting all ratings changes nothing. A model without factors is learned
-    next to it; with `automatic`, the one that predicted recent ratings better (log likelihood, discounted by .999 a
-    rating) decides.
+    variances, and the mean of the b_j, are learned (empirical Bayes) in units of the variance of the ratings so far: as
+    soon as two ratings differ, scaling or shifting all ratings changes nothing. A model without factors is learned next
+    to it; with `automatic`, the one that predicted recent ratings better (log likelihood, discounted by .999 a rating)
+    decides.
 
-    Proposes the items with the highest mean + c standard deviations. This value is cut off at the highest rating so far
-    (once two ratings differ, or where that rating is the highest possible). With `sampled`, the items with the highest
-    draw from q with c times its standard deviations (Thompson sampling). c = width + growth log(1 + a n_i), with n_i
-    the number of ratings of this user and a the share of ratings that repeat a pair: exploring an item pays only as far
-    as it will be shown again. Bayes-UCB's quantile 1 - 1 / n grows about as fast. width = growth = 0 is greedy. No
-    regret bound is known.
+    Proposes the items with the highest mean + c standard deviations of the rating. This value is cut off at the highest
+    rating so far (once two ratings differ, or if that rating is the highest possible). With `sampled`, it proposes the
+    items with the highest draw from q with c times its standard deviations (Thompson sampling). c = width + growth
+    log(1 + a n_i), with n_i the number of ratings of this user and a the share of ratings that repeat a pair: exploring
+    an item pays only as far as it will be shown again. Bayes-UCB's quantile 1 - 1 / n grows about as fast. width =
+    growth = 0 is greedy. No regret bound is known.
     """
 
     space: Slate = Slate()
     n_factors: int = 5
     width: float = 0.5
-    """the number of standard deviations that are added at first"""
+    """the number of standard deviations that are added for a user without ratings"""
     growth: float = 0.5
-    """how fast that number grows with the number of repeated ratings"""
+    """how fast that number grows with the log of the expected number of repeated ratings"""
     sampled: bool = False
-    """whether to draw from the posterior (Thompson sampling) instead of using upper bounds"""
+    """True to draw from the posterior (Thompson sampling), False to use upper bounds"""
     automatic: bool = True
-    """whether the model that predicted better decides; otherwise always the one with factors"""
+    """True to predict with the model that predicted better so far, False always with the one with factors"""
     gamma: float = 1.0
-    """by what the weight of each rating is multiplied in every later round; 1 forgets nothing"""
+    """the factor, at most 1, that the weight of each rating is multiplied by in every later round; 1 forgets nothing"""
 
     def init(self, rng: np.random.Generator) -> BMFState:
         check_slate(self.space)
@@ -136,7 +140,8 @@ class BMF(NamedTuple):
         return BMFState(empty_matrix(64, 64), np.zeros(192), facts, plain, factored, seed, 0)
 
     def scores(self, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Array:
-        """Return the upper bound, or the draw, by which `propose` ranks the items on offer (c,)."""
+        """Return the upper bound, or the draw from `rng`, by which `propose` ranks the items of the context `x`: (c,)
+        for c items."""
         return scores_of(self, state, x, rng)
 
     def propose(self, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -152,18 +157,20 @@ class BMF(NamedTuple):
     # ------------------------------------------------------------------ predictions
 
     def ratings(self, state: BMFState, x: SlateContext) -> Array:
-        """Return the predicted rating of each item on offer (c,)."""
+        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         w, S = user_gaussian(active_model(self, state), x.user)
         out: Array = predict(self, state, x, w, S, 0)[0] + state.facts[ORIGIN]
         return out
 
     def deviations(self, state: BMFState, x: SlateContext) -> Array:
-        """Return the posterior standard deviation of the user's rating of each item on offer, without noise (c,)."""
+        """Return the posterior standard deviation, without noise, of the rating of each item of `x.items` by the user
+        of the context `x`: (c,) for c items."""
         w, S = user_gaussian(active_model(self, state), x.user)
         return np.sqrt(predict(self, state, x, w, S, 1)[1])
 
     def parts(self, state: BMFState, x: SlateContext) -> tuple[tuple[str, Array], ...]:
-        """Return the terms that add up to `ratings`, each with its name in words, (c,) each."""
+        """Return the terms that add up to the predicted `ratings` in the context `x`, as pairs (name in words, values
+        (c,)), for c items."""
         model, facts = active_model(self, state), state.facts
         items = with_rows(model.items, int(x.items[-1]) + 1, state.seed)
         w, _ = user_gaussian(model, x.user)
@@ -180,14 +187,16 @@ class BMF(NamedTuple):
     # ------------------------------------------------------------------ removing ratings
 
     def without_item(self, state: BMFState, item: int) -> BMFState:
-        """Return the state without the ratings of an item; its row, and the rows of its raters, are inferred again."""
+        """Return the state without the ratings of the item with index `item`; the posteriors of the item and of its
+        raters are inferred again."""
         return self.forget_pairs(state, [(i, item) for i in users_of(state.pairs, item).tolist()])
 
     def without_rating(self, state: BMFState, user: int, item: int, rating: float, weight: float = 1.0) -> BMFState:
-        """Return the state without one rating of this weight (below gamma = 1, the weight that is left of it).
+        """Return the state without one `rating` of `item` by `user`, learned with this `weight` (below gamma = 1, the
+        weight that is left of it).
 
-        Counts and sums are then exact, and the rows of the user and the item are inferred again. The highest rating and
-        the origin stay as they are: to remove the rating completely, fold the log again without it. Raise LookupError
+        Counts and sums are then exact, and the posteriors of the user and the item are inferred again. The highest and
+        the first rating stay as they are: to remove the rating completely, replay the log without it. Raise LookupError
         if the user never rated the item.
         """
         pairs, facts, told = state.pairs, state.facts, state.told
@@ -206,7 +215,8 @@ class BMF(NamedTuple):
         return state
 
     def forget_pairs(self, state: BMFState, those: list[tuple[int, int]]) -> BMFState:
-        """Return the state without these pairs (user, item); the rows of their users and items are inferred again."""
+        """Return the state without all ratings of the pairs (user, item) in `those`; the posteriors of their users and
+        items are inferred again. It may overwrite `state`."""
         pairs, scale = state.pairs, state.facts[SCALE]
         for user, item in those:
             p = place_of(pairs, user, item)
@@ -221,7 +231,8 @@ class BMF(NamedTuple):
         return state
 
     def infer_rows(self, state: BMFState, user: int, item: int) -> None:
-        """Infer the rows of a user and an item from their remaining ratings, in place, and the variances."""
+        """Infer the posteriors of the user and the item with these indices from their remaining ratings, and then the
+        variances, in place."""
         for model in (state.factored, state.plain) if self.automatic else (state.factored,):
             item_row(state.pairs, model, item, state.facts, state.seed)
             user_row(state.pairs, model, user, state.facts)
@@ -235,7 +246,7 @@ class BMF(NamedTuple):
 @kernel
 def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
     """Return the state at the beginning of a round: older ratings discounted by gamma, with room for the user and the
-    items. It may overwrite the arrays of `state`."""
+    items of the context `x`. It may overwrite the arrays of `state`."""
     facts, pairs, told, gamma = state.facts, state.pairs, state.told, learner.gamma
     if gamma < 1.0:
         for i in (WEIGHT, SQUARES, WITHIN, AGAIN, RATINGS, SCALE):
@@ -258,8 +269,11 @@ def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
 def record_rating(
     state: BMFState, user: int, item: int, rating: float, weight: float
 ) -> tuple[InteractionMatrix, Array]:
-    """Record one rating in the matrix, in `told` and in `facts`, in place where there is room; the models stay as they
-    are. Return (pairs, told)."""
+    """Record one `rating` of `item` by `user`, which counts `weight` times, in the ratings and statistics of `state`,
+    and return its (pairs, told). The models stay as they are.
+
+    Arrays with room are written in place; those that are full are replaced.
+    """
     facts, pairs, told = state.facts, state.pairs, state.told
     if facts[RATINGS] == 0.0:
         facts[ORIGIN] = facts[HIGHEST] = rating
@@ -287,8 +301,11 @@ def record_rating(
 
 
 def remove_from_facts(facts: Array, count: float, total: float, squares: float, told: Array) -> None:
-    """Remove `count` ratings of one pair, with the sum `total` and the sum of squares about their mean, from the facts,
-    in place; `told` (3,) is their part of `BMFState.told`."""
+    """Remove `count` ratings of one pair from `facts`, the statistics of all ratings, in place.
+
+    `total` is the sum of these ratings, `squares` the sum of squares about their mean, `told` (3,) what they contribute
+    to `BMFState.told`.
+    """
     n = facts[WEIGHT] - count
     for fact, less in zip((WITHIN, AGAIN, RATINGS), told):
         facts[fact] = max(facts[fact] - less, 0.0)
@@ -304,7 +321,8 @@ def remove_from_facts(facts: Array, count: float, total: float, squares: float, 
 @noinline
 @kernel
 def learn_rating(learner: BMF, state: BMFState, user: int, item: int, rating: float, weight: float) -> BMFState:
-    """Return the state after one rating, which counts `weight` times. It may overwrite the arrays of `state`."""
+    """Return the state after one `rating` of `item` by `user`, which counts `weight` times. It may overwrite the arrays
+    of `state`."""
     facts, plain, factored, t = state.facts, state.plain, state.factored, state.t - 1
     a, b = plain.score, factored.score
     if learner.automatic and facts[RATINGS] > 0.0:
@@ -325,16 +343,20 @@ def learn_rating(learner: BMF, state: BMFState, user: int, item: int, rating: fl
 
 @kernel
 def active_model(learner: BMF, state: BMFState) -> FactorModel:
-    """Return the model that predicts and decides: with `automatic`, the one with the higher score."""
+    """Return the model that predicts and decides: if `automatic`, the one that predicted recent ratings better, else
+    the one with factors."""
     return state.factored if not learner.automatic or state.factored.score > state.plain.score else state.plain
 
 
 @noinline
 @kernel
 def predict(learner: BMF, state: BMFState, x: SlateContext, w: Array, S: Array, uncertain: int) -> tuple[Array, Array]:
-    """Return the posterior mean, less the first rating of all, and variance, without noise, of a user's rating of each
-    item on offer, both (c,). The user's row has mean w (K,) and covariance S (K x K). No variance (0,) where
-    `uncertain` is 0."""
+    """Return (mean, variance) of the posterior of a user's ratings of the items of the context `x`, (c,) each for c
+    items.
+
+    The mean is less the first rating of all, the variance without noise. `w` (K,) and `S` (K x K) are the mean and the
+    covariance of the user's bias and factors. If `uncertain` is 0, the variance is not computed and is (0,).
+    """
     model = active_model(learner, state)
     items = with_rows(model.items, x.items[-1] + 1, state.seed)
     mean, var = np.empty(x.items.size), np.empty(x.items.size * uncertain)
@@ -345,14 +367,16 @@ def predict(learner: BMF, state: BMFState, x: SlateContext, w: Array, S: Array, 
 
 @kernel
 def exploration_width(learner: BMF, facts: Array, count: float) -> float:
-    """Return the number of standard deviations c that are added for a user with `count` ratings."""
+    """Return the number of standard deviations added to the mean for a user with `count` ratings; `facts` are the
+    statistics of all ratings."""
     return learner.width + learner.growth * math.log(1.0 + count * (facts[AGAIN] / max(facts[RATINGS], 1.0)))
 
 
 @noinline
 @kernel
 def scores_of(learner: BMF, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Array:
-    """Return the upper bound, or the draw, of each item on offer (c,)."""
+    """Return the upper bound, or the draw from `rng`, of the rating of each item of the context `x`: (c,) for c
+    items."""
     width = exploration_width(learner, state.facts, total_count(state.pairs, x.user) * state.facts[SCALE])
     w, S = user_gaussian(active_model(learner, state), x.user)
     z = np.ones(1)
@@ -383,8 +407,11 @@ def _upper_bounds_loop(mean: Array, var: Array, width: float, z: Array, origin: 
 @noinline
 @primitive(_upper_bounds_loop)
 def upper_bounds(mean: Array, var: Array, width: float, z: Array, origin: float, highest: float) -> Array:
-    """Return mean + origin + width z sd for each item (c,), at most about `highest`; z (1,) or (c,), sd the root of var
-    (c,)."""
+    """Return mean + origin + width z sd for each item (c,), at most about `highest`; `mean` may be overwritten.
+
+    sd is the root of `var` (c,), `z` is 1 (1,) or standard normal draws (c,), and `origin` the first rating of all,
+    which `mean` (c,) is less.
+    """
     mean += origin
     if width > 0.0:
         sd = np.sqrt(var)

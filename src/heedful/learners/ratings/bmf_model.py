@@ -1,8 +1,8 @@
 """The Bayesian factor model inside `BMF`: mean-field inference of rows, empirical Bayes for variances, predictions.
 
 Every user and every item has a row of numbers (a bias and factors) with a Gaussian posterior. All of it is computed
-from the number and the sum of the ratings of each pair of a user and an item. Ratings are held less the first rating
-of all (ORIGIN).
+from the number and the sum of the ratings of each pair of a user and an item. Ratings are held less the first rating of
+all (ORIGIN).
 """
 
 from __future__ import annotations
@@ -44,18 +44,20 @@ TRUST = 5.0
 
 
 class FactorModel(NamedTuple):
-    """The posterior of one factor model with K numbers (a bias and K - 1 factors) a row."""
+    """The posterior of a factor model whose rows have K numbers, a bias and K - 1 factors, for each user and each
+    item."""
 
     users: GaussianRows
     items: GaussianRows
     hyper: Array
-    """NOISE, PAIR, ITEM, MIDDLE, then the variances of a user's bias and factors (4 + K,)"""
+    """hyperparameters (4 + K,): NOISE, PAIR, ITEM, MIDDLE, then the prior variances of a user's bias and factors"""
     score: float
-    """the discounted log likelihood of its predictions"""
+    """the discounted log likelihood of the model's predictions so far"""
 
 
 def empty_model(K: int, facts: Array) -> FactorModel:
-    """Return a model with K numbers a row, before the first rating; `facts` (FACTS,)."""
+    """Return a model with `K` numbers a row (a bias and K - 1 factors) before the first rating; `facts` (FACTS,) are
+    the statistics of all ratings."""
     sides = [
         GaussianRows(np.empty((0, K)), np.empty((0, K, K)), np.empty((0, K + 4)), np.zeros(K + 4)) for _ in range(2)
     ]
@@ -67,8 +69,8 @@ def empty_model(K: int, facts: Array) -> FactorModel:
 @noinline
 @kernel
 def with_capacity(model: FactorModel, users: int, items: int, nobody: int, seed: int) -> FactorModel:
-    """Return the model with room for at least `users` and `items`. `nobody` is the seed of user rows: -1, they start at
-    0."""
+    """Return the model with room for at least `users` users and `items` items. The first factors of items are drawn
+    from `seed`, those of users from `nobody`; -1 lets them start at 0."""
     return FactorModel(
         with_rows(model.users, users, nobody), with_rows(model.items, items, seed), model.hyper, model.score
     )
@@ -77,7 +79,8 @@ def with_capacity(model: FactorModel, users: int, items: int, nobody: int, seed:
 @noinline
 @kernel
 def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Array) -> None:
-    """Infer the posterior of a user's row from their ratings, in place; without ratings it is the prior."""
+    """Infer the posterior of a user's bias and factors from their ratings in `pairs`, in place; without ratings it is
+    the prior. `facts` are the statistics of all ratings."""
     users, items, hyper, scale = model.users, model.items, model.hyper, facts[SCALE]
     K = users.mean.shape[1]
     places = places_of(int(pairs.of_user[user]), pairs.after_user)
@@ -108,7 +111,8 @@ def user_row(pairs: InteractionMatrix, model: FactorModel, user: int, facts: Arr
 @noinline
 @kernel
 def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, facts: Array, seed: int) -> None:
-    """Infer the posterior of an item's row from its ratings, in place; without ratings it is the prior."""
+    """Infer the posterior of an item's bias and factors from its ratings in `pairs`, in place; without ratings it is
+    the prior, whose means are drawn from `seed`. `facts` are the statistics of all ratings."""
     users, items, hyper = model.users, model.items, model.hyper
     K = items.mean.shape[1]
     places = places_of(int(pairs.of_item[item]), pairs.after_item)
@@ -130,7 +134,7 @@ def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, facts: Arr
 @noinline
 @kernel
 def learn_variances(model: FactorModel, facts: Array) -> None:
-    """Estimate the hyperparameters by empirical Bayes, in place.
+    """Estimate the hyperparameters of `model` by empirical Bayes, in place; `facts` are the statistics of all ratings.
 
     Every variance becomes the mean of its expected squares, with TRUST observations of the prior guess added.
     """
@@ -157,8 +161,8 @@ def learn_variances(model: FactorModel, facts: Array) -> None:
 def learn_rows(
     pairs: InteractionMatrix, model: FactorModel, facts: Array, user: int, item: int, seed: int, t: int
 ) -> None:
-    """Infer the rows of this user and item, of one more user and one more item (by t, in turn), then the variances, in
-    place."""
+    """Infer the posteriors of the user and the item that a new rating is of, then of one more user and one more item
+    (round `t` gives their turn), then the variances, all in place."""
     users, items, K = model.users, model.items, model.users.mean.shape[1]
     if users.adds[user, K + 1] <= 0.0:  # a new user starts from the prior
         for a in range(K):
@@ -182,8 +186,8 @@ def learn_rows(
 @noinline
 @kernel
 def user_gaussian(model: FactorModel, user: int) -> tuple[Array, Array]:
-    """Return the posterior mean (K,) and covariance (K x K) of a user's row; those of the prior for a user without
-    ratings."""
+    """Return the posterior (mean (K,), covariance (K x K)) of the bias and factors of the user with index `user`; the
+    prior's for a user without ratings."""
     users, K = model.users, model.users.mean.shape[1]
     if user < users.mean.shape[0] and users.adds[user, K + 1] > 0.0:
         return users.mean[user].copy(), users.cov[user].copy()
@@ -198,8 +202,8 @@ def user_gaussian(model: FactorModel, user: int) -> tuple[Array, Array]:
 def log_predictive(
     pairs: InteractionMatrix, model: FactorModel, user: int, item: int, facts: Array, y: float, weight: float
 ) -> float:
-    """Return the log predictive density of y, the next rating of this pair less the first rating of all, for its
-    `weight`."""
+    """Return the log predictive density of a next rating of `item` by `user`, which counts `weight` times; `y` is this
+    rating less the first rating of all."""
     w, S = user_gaussian(model, user)
     one, mean, var = np.full(1, item), np.empty(1), np.empty(1)
     predictive_moments(model.items.mean, model.items.cov, model.items.adds, one, w, S, model.hyper, mean, var)
@@ -219,7 +223,8 @@ def log_predictive(
 def add_own_ratings(
     pairs: InteractionMatrix, hyper: Array, facts: Array, x: SlateContext, mean: Array, var: Array
 ) -> None:
-    """Condition mean (c,) and var (c,) of the items on offer on the user's own ratings of these items, in place."""
+    """Condition the predictive `mean` (c,) and `var` (c,) of the c items of the context `x` on the user's own ratings
+    of these items, in place; `var` may be (0,)."""
     # Knowing a single pair better is worth something only where pairs are rated repeatedly.
     again = facts[AGAIN] / max(facts[RATINGS], 1.0)
     var += again * hyper[PAIR]
@@ -239,7 +244,7 @@ def add_own_ratings(
 
 @kernel
 def total_count(pairs: InteractionMatrix, user: int) -> float:
-    """Return the number of ratings of a user: the sum of the counts of their pairs."""
+    """Return the number of ratings of the user with index `user`: the sum of the counts of their pairs."""
     p, count = pairs.of_user[user] if user < pairs.of_user.size else -1, 0.0
     while p >= 0:
         count += pairs.count[p]

@@ -1,7 +1,7 @@
 """The sparse user x item matrix of ratings: for every rated pair the number of ratings and their sum.
 
-This is all that most rating learners keep of the past. A pair is a place in arrays that grow; the pairs of a user, and
-those of an item, are linked lists, the newest first. Users and items are numbers from 0.
+This is all that most rating learners keep of the past. A pair is a position in arrays that grow; the pairs of a user,
+and those of an item, are linked lists, the newest first. Users and items are indices from 0.
 """
 
 from __future__ import annotations
@@ -20,30 +20,34 @@ A = TypeVar("A", Ints, Array)
 
 @declare(grows=True)
 class InteractionMatrix(NamedTuple):
-    """The rated pairs of a user and an item: the first `used` places of arrays (P,), and the heads of the lists
-    of users (U,) and items (M,)."""
+    """The rated pairs of a user and an item, as arrays with an entry for each pair, and linked lists of each user's and
+    each item's pairs.
+
+    The first `used` entries of the arrays (P,) hold the pairs: the indices `user` and `item` and the other fields.
+    `of_user` (U,) and `of_item` (M,) have an entry for each of U users and M items.
+    """
 
     user: Ints
     item: Ints
     count: Array  # type: ignore[assignment]  # hides the method of tuples
-    """the number of its ratings"""
+    """the number of ratings of each pair, as the sum of their weights"""
     total: Array
-    """the sum of its ratings"""
+    """the sum of the ratings of each pair, each times its weight"""
     after_user: Ints
-    """the next older pair of the same user, -1 after the last"""
+    """for each pair the position of the next older pair of the same user, -1 after the last"""
     after_item: Ints
-    """the next older pair of the same item, -1 after the last"""
+    """for each pair the position of the next older pair of the same item, -1 after the last"""
     of_user: Ints
-    """the newest pair of each user, -1 where there is none"""
+    """the position of the newest pair of each user, -1 where there is none"""
     of_item: Ints
-    """the newest pair of each item, -1 where there is none"""
+    """the position of the newest pair of each item, -1 where there is none"""
     used: int
 
 
 @noinline
 @kernel
 def empty_matrix(users: int, items: int) -> InteractionMatrix:
-    """Return a matrix without ratings, with room for `users` and `items`; both grow."""
+    """Return a matrix without ratings, with room for `users` users and `items` items; it grows when more come."""
     n = 64
     of_user, of_item = np.full(users, -1), np.full(items, -1)
     return InteractionMatrix(
@@ -55,7 +59,7 @@ def empty_matrix(users: int, items: int) -> InteractionMatrix:
 @noinline
 @kernel
 def grow(a: A, size: int, fill: float) -> A:
-    """Return the array a (n,) where it has at least `size` places, else a copy of length 2 `size` padded with
+    """Return the array `a` (n,) if it has at least `size` entries, else a copy of length 2 `size` padded with
     `fill`."""
     if a.size >= size:
         return a
@@ -68,7 +72,8 @@ def grow(a: A, size: int, fill: float) -> A:
 @noinline
 @kernel
 def with_room(pairs: InteractionMatrix, user: int, item: int) -> InteractionMatrix:
-    """Return the matrix with room for this user, this item and one more pair."""
+    """Return the matrix `pairs` with room for the user and the item of these indices and for one more pair; arrays that
+    are long enough are shared with `pairs`."""
     size = pairs.used + 1
     return InteractionMatrix(
         grow(pairs.user, size, 0), grow(pairs.item, size, 0),
@@ -81,7 +86,8 @@ def with_room(pairs: InteractionMatrix, user: int, item: int) -> InteractionMatr
 
 @kernel
 def place_of(pairs: InteractionMatrix, user: int, item: int) -> int:
-    """Return the place of the pair in the arrays; -1 where this user never rated this item."""
+    """Return the position of a user's and an item's pair in the arrays of `pairs`, or -1 if the user never rated the
+    item."""
     if user >= pairs.of_user.size:
         return -1
     p = pairs.of_user[user]
@@ -93,10 +99,10 @@ def place_of(pairs: InteractionMatrix, user: int, item: int) -> int:
 @noinline
 @kernel
 def add_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, weight: float = 1.0) -> InteractionMatrix:
-    """Add a rating of `item` by `user`, counted `weight` times; returns the updated matrix.
+    """Add a rating of `item` by `user`, counted `weight` times; return the updated matrix.
 
-    Writes to the arrays of `pairs` in place. Those that are full are replaced by longer copies, so use what is
-    returned.
+    The arrays of `pairs` are written in place; those that are full are replaced by longer copies, so use only the
+    matrix that is returned.
     """
     p = place_of(pairs, user, item)
     if p < 0:
@@ -119,7 +125,10 @@ def add_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, we
 
 @kernel
 def unlink(newest: Ints, after: Ints, one: int, p: int) -> None:
-    """Remove the place p from the linked list of `one`, in place."""
+    """Remove the pair at position `p` from the linked list of the user or item with index `one`, in place.
+
+    `newest` has the position of the newest pair of each user or item, `after` the next older one of each pair.
+    """
     if newest[one] == p:
         newest[one] = after[p]
     else:
@@ -133,8 +142,10 @@ def unlink(newest: Ints, after: Ints, one: int, p: int) -> None:
 @noinline
 @kernel
 def remove_pair(pairs: InteractionMatrix, p: int) -> None:
-    """Remove a pair, in place, as if this user had never rated this item. Its place stays empty, so that
-    other arrays by place stay valid."""
+    """Remove the pair at position `p` from the matrix `pairs`, in place, as if this user had never rated this item.
+
+    Its position stays empty, so that other arrays with an entry for each pair stay valid.
+    """
     unlink(pairs.of_user, pairs.after_user, pairs.user[p], p)
     unlink(pairs.of_item, pairs.after_item, pairs.item[p], p)
     pairs.user[p] = pairs.item[p] = 0
@@ -144,7 +155,8 @@ def remove_pair(pairs: InteractionMatrix, p: int) -> None:
 @noinline
 @kernel
 def remove_rating(pairs: InteractionMatrix, user: int, item: int, rating: float, weight: float = 1.0) -> None:
-    """Remove one rating, in place, and the pair with its last rating. Nothing happens where there is no such pair."""
+    """Remove one `rating` of `item` by `user`, counted `weight` times, from the matrix in place, and the pair with its
+    last rating. Nothing happens if there is no such pair."""
     p = place_of(pairs, user, item)
     if p >= 0:
         pairs.count[p] -= weight
@@ -156,23 +168,23 @@ def remove_rating(pairs: InteractionMatrix, user: int, item: int, rating: float,
 @noinline
 @kernel
 def remove_item(pairs: InteractionMatrix, item: int) -> None:
-    """Remove all ratings of an item, in place."""
+    """Remove all ratings of the item with index `item` from the matrix `pairs`, in place."""
     while item < pairs.of_item.size and pairs.of_item[item] >= 0:
         remove_pair(pairs, pairs.of_item[item])
 
 
 def items_of(pairs: InteractionMatrix, user: int) -> Ints:
-    """Return the items that a user rated (n,), the newest first."""
+    """Return the indices of the items that the user with index `user` rated (n,), the newest first."""
     return pairs.item[_places(pairs.of_user, pairs.after_user, user)]
 
 
 def users_of(pairs: InteractionMatrix, item: int) -> Ints:
-    """Return the users who rated an item (n,), the newest first."""
+    """Return the indices of the users who rated the item with index `item` (n,), the newest first."""
     return pairs.user[_places(pairs.of_item, pairs.after_item, item)]
 
 
 def _places(newest: Ints, after: Ints, one: int) -> Ints:
-    """Return the places of the list of `one`, the newest first."""
+    """Return the positions of the pairs in the linked list of the user or item with index `one`, the newest first."""
     places = []
     p = newest[one] if one < newest.size else -1
     while p >= 0:

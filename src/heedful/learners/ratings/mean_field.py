@@ -1,7 +1,7 @@
 """Mean-field inference of the rows [bias, factors] of users or items, each with a Gaussian posterior.
 
 A row's posterior follows from the posteriors of the rows of the other side (items for a user, users for an item), and
-from the number and the sum of the ratings of its pairs.
+from the number and the sum of the ratings of its pairs of user and item.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ stay 0."""
 class GaussianRows(NamedTuple):
     """The Gaussian posteriors of n rows of one side (users or items), K numbers [bias, factors] a row.
 
-    `adds` has the statistics of each row that the variances are learned from, and `sums` their sums over the rows:
-    the second moments (K numbers); for an item its mean bias, for a user the number of pairs; 1 where the row has
-    ratings; and, for a user, the expected squared error and 1 / count, summed over the user's pairs.
+    `adds` has the statistics of each row that the variances are learned from, and `sums` their sums over the rows: the
+    second moments (K numbers); for an item its mean bias, for a user the number of pairs; 1 if the row has ratings;
+    and, for a user, the expected squared error and 1 / count, summed over the user's pairs.
     """
 
     mean: Array
-    """n x K"""
+    """the posterior means, n x K"""
     cov: Array
-    """n x K x K"""
+    """the posterior covariances, n x K x K"""
     adds: Array
-    """n x (K + 4)"""
+    """the statistics of each row, n x (K + 4)"""
     sums: Array
-    """(K + 4,)"""
+    """the sums of `adds` over the rows (K + 4,)"""
 
 
 # ---------------------------------------------------------------------------- a row from its pairs
@@ -45,8 +45,8 @@ class GaussianRows(NamedTuple):
 
 @kernel
 def places_of(first: int, after: Ints) -> Ints:
-    """Return the places (n,) of a linked list of pairs that starts at `first`; `after` has the next of each, -1 at the
-    end."""
+    """Return the positions (n,) of the pairs in a linked list that starts at `first` (-1: empty); `after` has the
+    position of the next pair of each, -1 at the end."""
     n, p = 0, first
     while p >= 0:
         n += 1
@@ -104,11 +104,12 @@ def row_sums(
     A: Array,
     h: Array,
 ) -> None:
-    """Sum the sufficient statistics of a row over its pairs: A = sum w E[xx'] (K x K, lower triangle) and
-    h = sum w E[x (y - b)] (K,), written in place.
+    """Sum the sufficient statistics of a row [bias, factors] over its pairs: write A = sum w E[xx'] into `A` (K x K,
+    lower triangle) and h = sum w E[x (y - b)] into `h` (K,).
 
-    For each of the pairs (at `places`), x = (1, factors of the other side's row), b is the bias of that row (mean Z,
-    covariance C), y is the mean rating of the pair less `origin`, and 1 / w = pair + noise / count is its variance.
+    The pairs are those at the positions `places` of `pairs`; `other` has the row of the other side of each pair, whose
+    posterior mean is in `Z` (m x K) and covariance in `C` (m x K x K). For each pair, x = (1, factors of that row), b
+    is its bias, y is the mean rating of the pair less `origin`, and 1 / w = pair + noise / count is the variance of y.
     """
     places = places[pairs.count[places] > 0.0]
     if places.size == 0:
@@ -154,11 +155,12 @@ def _predictive_moments_loop(
 def predictive_moments(
     Z: Array, C: Array, adds: Array, items: Ints, w: Array, S: Array, hyper: Array, mean: Array, var: Array
 ) -> None:
-    """Write the predictive mean and variance (n,) of the ratings of `items` (n,) by a user with row mean w (K,) and
-    covariance S (K x K).
+    """Write into `mean` and `var` the predictive mean and variance (n,) of the ratings of `items` (n,), item indices,
+    by a user whose bias and factors have the mean `w` (K,) and the covariance `S` (K x K).
 
-    The variances of the pair's own term and of the noise are left out. No variance is computed where var is (0,). Items
-    have the rows Z (m x K) and C (m x K x K); an item without ratings has the prior mean and variance of item biases.
+    The variances of the term of a single pair and of the noise are left out. No variance is computed if `var` is (0,).
+    Items have the means `Z` (m x K), the covariances `C` (m x K x K) and the statistics `adds` of `GaussianRows`; an
+    item without ratings has the prior mean and variance of item biases, from the hyperparameters `hyper`.
     """
     K = w.size
     z, s = Z[items], C[items]
@@ -207,8 +209,8 @@ def _with_rows_loop(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
 @noinline
 @primitive(_with_rows_loop)
 def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
-    """Return the rows, with room for at least n. New rows have first factors drawn from `seed`; with seed -1 (users),
-    all 0."""
+    """Return the rows if there are at least `n`, else a longer copy; new rows have first factors drawn from `seed`, or
+    are all 0 with seed -1 (for users)."""
     had, K = rows.mean.shape
     if had >= n:
         return rows
@@ -228,7 +230,11 @@ def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
 @noinline
 @kernel
 def update_sums(rows: GaussianRows, at: int, known: float, first: float, missed: float, inverse: float) -> None:
-    """Replace the statistics of row `at` in `adds`, and correct `sums` by the difference, in place."""
+    """Replace the statistics of row `at` in `adds`, and correct `sums` by the difference, in place.
+
+    `known` is 1 if the row has ratings, else 0, and then all its statistics are 0; `first`, `missed` and `inverse` are
+    an item's mean bias or a user's number of pairs, the expected squared errors, and the sum of 1 / count.
+    """
     K = rows.mean.shape[1]
     adds, sums = rows.adds[at], rows.sums
     for a in range(K + 4):
@@ -255,7 +261,7 @@ def _gram_loop(M: Array, out: Array) -> None:
 @noinline
 @primitive(_gram_loop)
 def gram(M: Array, out: Array) -> None:
-    """Write M' M into out, for a lower triangular M; both K x K."""
+    """Write M' M into `out`, for a lower triangular `M`; both K x K."""
     rows, products = M.tolist(), out.tolist()
     for a in range(len(rows)):
         for b in range(a + 1):
@@ -269,9 +275,11 @@ def gram(M: Array, out: Array) -> None:
 @noinline
 @kernel
 def row_posterior(rows: GaussianRows, at: int, precision: Array, pull: Array, A: Array, h: Array) -> None:
-    """Write the Gaussian posterior of row `at`: its precision P is A + diag(precision), its mean P^-1 (h + pull).
+    """Write the Gaussian posterior of row `at` into `rows`: its precision P is A + diag(precision), its mean P^-1 (h +
+    pull).
 
-    `precision` (K,) is that of the prior, `pull` (K,) the prior's precision times its mean. A and h are overwritten.
+    `A` (K x K) and `h` (K,) are the sums of `row_sums`, and are overwritten; `precision` (K,) is that of the prior,
+    `pull` (K,) the prior's precision times its mean.
     """
     K = h.size
     for a in range(K):

@@ -1,5 +1,5 @@
-"""NMF-Bandit (Sen et al., AISTATS 2017): explore now and then, otherwise follow a non-negative factorisation of the
-ratings so far."""
+"""NMF-Bandit (Sen et al., AISTATS 2017): explore now and then, otherwise follow a non-negative matrix factorisation
+(NMF) of the ratings so far."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from heedful.spaces.slate import Slate, SlateContext, SlateRatings, WeightedRati
 Array = npt.NDArray[np.float64]
 
 TINY = 1e-9
-"""The least value of a factor: multiplicative updates never change a 0."""
+"""the least value of a factor: a multiplicative update would never change a 0"""
 UNBOUNDED = -1e40  # `Slate.low` is below this where no lowest rating is given
 
 
 @declare(grows=True)
 class NMFState(NamedTuple):
-    """The state of `NMFBandit` for n users, m items and k factors."""
+    """The state of `NMFBandit` for n users, m items and k factors: all ratings, and their factorisation."""
 
     pairs: InteractionMatrix
     """the ratings so far"""
@@ -43,7 +43,7 @@ class NMFState(NamedTuple):
     users: int
     """the number of users with ratings"""
     seed: int
-    """the seed of first factors and exploration sets"""
+    """the seed of the first factors and of the exploration sets"""
     t: int
     """number of rounds learned from"""
 
@@ -71,11 +71,12 @@ def _ratios_loop(count: Array, total: Array, low: float, own: Ints, other: Ints,
 @noinline
 @primitive(_ratios_loop)
 def ratios(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Array, G: Array) -> Array:
-    """Return the factors (n x k) of one multiplicative update of F, which fits F G' to the mean ratings x, less `low`,
-    of the rated pairs.
+    """Return the n x k numbers by which one multiplicative update multiplies `F` (n x k), to fit F G' to the mean
+    ratings.
 
-    For row f of F they are (sum x g) / (sum (f . g) g) over its pairs, g the row of G (m x k); 1 for a row without
-    pairs. count, total, own (row of F) and other (row of G) are (P,).
+    For row f of F they are (sum x g) / (sum (f . g) g) over its rated pairs, with g the row of `G` (m x k) of the pair
+    and x its mean rating total / count, less `low`; 1 for a row without pairs. `count`, `total`, `own` (row of F) and
+    `other` (row of G) have an entry for each pair (P,).
     """
     there = count > 0.0
     own, other = own[there], other[there]
@@ -93,7 +94,7 @@ def ratios(count: Array, total: Array, low: float, own: Ints, other: Ints, F: Ar
 @noinline
 @kernel
 def scale_factors(F: Array, by: Array) -> None:
-    """Multiply F by `by` in place, both n x k; no entry of F falls below TINY."""
+    """Multiply `F` by `by` in place, both n x k; no entry of F falls below TINY."""
     for i in range(F.shape[0]):
         for a in range(F.shape[1]):
             F[i, a] = max(F[i, a] * by[i, a], TINY)
@@ -102,8 +103,8 @@ def scale_factors(F: Array, by: Array) -> None:
 @noinline
 @kernel
 def with_positive(F: Array, rows: int, seed: int, side: int) -> Array:
-    """Return F (n x k), or a longer copy where it has fewer than `rows`; new rows are uniform between 0 and 1, by
-    `seed`.
+    """Return the factors `F` (n x k), or a longer copy if they have fewer than `rows` rows; new rows are uniform
+    between 0 and 1, a function of `seed`.
 
     `side` is 0 for users and 1 for items, so that the two get different numbers.
     """
@@ -120,8 +121,8 @@ def with_positive(F: Array, rows: int, seed: int, side: int) -> Array:
 @noinline
 @kernel
 def exploration_set(seed: int, user: int, items: Ints, size: int) -> Ints:
-    """Return the places in `items` of a user's exploration set: `size` of them at random, the same whenever it is
-    asked."""
+    """Return the exploration set of the user with index `user`: `size` positions in `items` (the available items), at
+    random, but the same in every call with the same `seed`."""
     chance = np.empty(items.size)
     for j in range(items.size):
         chance[j] = uniform(seed, -1 - user, items[j])
@@ -133,18 +134,18 @@ class NMFBandit(NamedTuple):
     """NMF-Bandit: Sen et al. 2017, as [A18] compares with it. Interaction: rating.
 
     In round t, with n users so far, it explores with probability min(1, theta n m' / t), m' = `explored`: with
-    probability 1/2 uniformly over the user's own exploration set of m' of the items on offer, otherwise over all of
-    them. If it does not explore, it proposes argmax_j U_i . V_j. After every `every` rounds, U V' is fitted to the mean
-    rating of each pair, less the lowest rating possible, by `sweeps` multiplicative updates of U and of V over the
-    rated pairs.
+    probability 1/2 uniformly over the user's own exploration set of m' of the available items, otherwise over all of
+    them. If it does not explore, it shows argmax_j U_i . V_j, for the factors U_i of user i and V_j of item j. After
+    every `every` rounds, U V' is fitted to the mean rating of each pair of user and item, less the lowest rating
+    possible, by `sweeps` multiplicative updates of U and of V over the rated pairs.
     """
 
     space: Slate = Slate()
     n_factors: int = 5
     theta: float = 0.1
-    """how much to explore"""
+    """how much to explore: a factor of the probability of exploring"""
     explored: int = 5
-    """m', the size of every user's exploration set"""
+    """m', the number of items in every user's exploration set"""
     every: int = 50
     """the number of rounds from one fit to the next"""
     sweeps: int = 5
@@ -163,7 +164,7 @@ class NMFBandit(NamedTuple):
         return NMFState(empty_matrix(64, 64), U, V, low, 0, seed, 0)
 
     def exploration_probability(self, state: NMFState) -> float:
-        """Return the probability of exploring in the next round."""
+        """Return the probability, 0 to 1, that the next round explores."""
         return min(1.0, self.theta * max(state.users, 1) * self.explored / (state.t + 1.0))
 
     def propose(self, state: NMFState, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -177,13 +178,14 @@ class NMFBandit(NamedTuple):
         return best_items(self.scores(state, x), x.items, self.space.size)
 
     def scores(self, state: NMFState, x: SlateContext) -> Array:
-        """Return the predicted rating of each item on offer, less the lowest rating (c,)."""
+        """Return the predicted rating of each item of `x.items`, less the lowest rating, for the user of the context
+        `x`: (c,) for c items."""
         U = with_positive(state.U, x.user + 1, state.seed, 0)
         V = with_positive(state.V, x.items[-1] + 1, state.seed, 1)
         return row_scores(V, x.items, U[x.user])
 
     def ratings(self, state: NMFState, x: SlateContext) -> Array:
-        """Return the predicted rating of each item on offer (c,)."""
+        """Return the predicted rating of each item of `x.items` by the user of the context `x`: (c,) for c items."""
         return self.scores(state, x) + state.low
 
     def update(self, state: NMFState, x: SlateContext, y: Ints, feedback: SlateRatings | WeightedRatings) -> NMFState:
@@ -203,7 +205,8 @@ class NMFBandit(NamedTuple):
         return NMFState(pairs, U, V, low, users, state.seed, state.t + 1)
 
     def fit(self, pairs: InteractionMatrix, low: float, U: Array, V: Array) -> None:
-        """Fit U (n x k) and V (m x k) to the mean ratings less `low` by multiplicative updates, in place."""
+        """Fit the users' factors `U` (n x k) and the items' factors `V` (m x k) to the mean ratings in `pairs`, less
+        `low`, by multiplicative updates, in place."""
         n = pairs.used
         count, total, user, item = pairs.count[:n], pairs.total[:n], pairs.user[:n], pairs.item[:n]
         for _ in range(self.sweeps):
@@ -211,8 +214,8 @@ class NMFBandit(NamedTuple):
             scale_factors(V, ratios(count, total, low, item, user, V, U))
 
     def without_item(self, state: NMFState, item: int) -> NMFState:
-        """Return the state without the ratings of an item, whose factors are again the first ones. It may overwrite
-        `state`."""
+        """Return the state without the ratings of the item with index `item`, whose factors are as they were at first.
+        It may overwrite `state`."""
         remove_item(state.pairs, item)
         if item < state.V.shape[0]:
             for a in range(self.n_factors):
@@ -220,8 +223,11 @@ class NMFBandit(NamedTuple):
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))
 
     def without_rating(self, state: NMFState, user: int, item: int, rating: float, weight: float = 1.0) -> NMFState:
-        """Return the state without one rating; the factors change with the next fit. It may overwrite `state`. Raise
-        LookupError if the user never rated the item."""
+        """Return the state without one `rating` of `item` by `user`, which was learned with this `weight`; the factors
+        change with the next fit.
+
+        It may overwrite `state`. Raise LookupError if the user never rated the item.
+        """
         check_pair(state.pairs, user, item)
         remove_rating(state.pairs, user, item, rating, weight)
         return state._replace(users=int((state.pairs.of_user >= 0).sum()))

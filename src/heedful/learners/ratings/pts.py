@@ -31,14 +31,14 @@ Array = npt.NDArray[np.float64]
 
 @declare(grows=True)
 class PTSState(NamedTuple):
-    """The state of `PTS` for D particles, n users, m items and k factors."""
+    """The state of `PTS` for D particles, n users, m items and k factors: all ratings, and the particles."""
 
     pairs: InteractionMatrix
     """the ratings so far"""
     U: Array
-    """the users' factors, D x n x k"""
+    """the users' factors in each particle, D x n x k"""
     V: Array
-    """the items' factors, D x m x k"""
+    """the items' factors in each particle, D x m x k"""
     log_weights: Array
     """the log of each particle's weight, up to a constant (D,)"""
     seed: int
@@ -54,9 +54,11 @@ class PTSState(NamedTuple):
 def posterior(
     pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, penalty: float, L: Array, mu: Array
 ) -> None:
-    """Write the Gaussian conditional of a row: its mean mu (k,), and L (k x k, lower) with sigma^2 Lambda = L L'.
+    """Write the Gaussian conditional distribution of one user's (or item's) factors: its mean into `mu` (k,), and L
+    with sigma^2 Lambda = L L', for the precision Lambda, into `L` (k x k, lower triangle).
 
-    It follows from the list of pairs that starts at `first`, and the rows (m x k) of the other side; `penalty` is
+    It follows from the ratings in `pairs`, in the linked list that starts at `first` (`after` has the next of each),
+    and from the factors `rows` (m x k) of the other side, of which `other` has the row for each pair. `penalty` is
     sigma^2 / spread^2.
     """
     ridge(pairs, first, after, other, rows, penalty, L, mu)
@@ -66,7 +68,7 @@ def posterior(
 
 @kernel
 def copy_into(G: Array, h: Array, to_G: Array, to_h: Array) -> None:
-    """Copy G (k x k, lower triangle) into to_G, and h (k,) into to_h."""
+    """Copy the lower triangle of `G` (k x k) into `to_G`, and `h` (k,) into `to_h`."""
     for a in range(h.size):
         to_h[a] = h[a]
         for b in range(a + 1):
@@ -76,7 +78,8 @@ def copy_into(G: Array, h: Array, to_G: Array, to_h: Array) -> None:
 @noinline
 @kernel
 def draw_gaussian(mu: Array, L: Array, sigma: float, z: Array, out: Array) -> None:
-    """Write a draw from N(mu, Lambda^-1) into out: mu + sigma L'^-1 z, for standard normal z; all (k,), L (k x k)."""
+    """Write a draw from N(mu, Lambda^-1) into `out` (k,): mu + sigma L'^-1 z, with sigma^2 Lambda = L L', for standard
+    normal `z` (k,), `mu` (k,) and `L` (k x k, lower triangle)."""
     k = mu.size
     for a in range(k - 1, -1, -1):
         v = z[a]
@@ -90,8 +93,8 @@ def draw_gaussian(mu: Array, L: Array, sigma: float, z: Array, out: Array) -> No
 @noinline
 @kernel
 def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
-    """Return F (D x n x k), or a longer copy where it has fewer than `rows`; new rows are normal with standard
-    deviation `scale`, by `seed`."""
+    """Return the factors `F` (D x n x k) of D particles, or a longer copy if they have fewer than `rows` rows; new rows
+    are normal with standard deviation `scale`, a function of `seed`."""
     D, n, k = F.shape
     if n >= rows:
         return F
@@ -111,8 +114,11 @@ def with_factors(F: Array, rows: int, seed: int, scale: float) -> Array:
 @noinline
 @kernel
 def systematic_resampling(log_weights: Array, start: float) -> Ints:
-    """Return the number of copies of each particle (D,) in systematic resampling: how many of the points (start + i) /
-    D, i = 0..D-1, fall into its share of the total weight; 0 <= start < 1."""
+    """Return the number of copies of each of D particles (D,) in systematic resampling, from their `log_weights` (D,).
+
+    It is the number of the points (start + i) / D, i = 0..D-1, that fall into the particle's share of the total weight;
+    0 <= start < 1.
+    """
     D = log_weights.size
     most, total = log_weights.max(), 0.0
     for d in range(D):
@@ -130,7 +136,8 @@ def systematic_resampling(log_weights: Array, start: float) -> Ints:
 @noinline
 @kernel
 def effective_sample_size(log_weights: Array) -> float:
-    """Return the effective sample size of the particles, (sum w)^2 / sum w^2, from their log weights (D,)."""
+    """Return the effective sample size of D particles, (sum w)^2 / sum w^2 for their weights w, from `log_weights`
+    (D,)."""
     most, total, squares = log_weights.max(), 0.0, 0.0
     for d in range(log_weights.size):
         w = math.exp(log_weights[d] - most)
@@ -144,13 +151,14 @@ class PTS(NamedTuple):
     """Particle Thompson sampling: Kawale et al. 2015, as [A18] compares with it. Interaction: rating.
 
     Given a particle's item factors V, a user's factors are N(mu, Lambda^-1) with Lambda = I / spread^2 + sum c v v' /
-    sigma^2 and mu = Lambda^-1 sum s v / sigma^2, over the items that the user rated c times with sum s. To propose, it
-    draws a particle by weight and u from this Gaussian, and shows argmax_j u . v_j.
+    sigma^2 and mu = Lambda^-1 sum s v / sigma^2, over the items with factors v that the user rated c times with sum s.
+    To propose, it draws a particle by weight and u from this Gaussian, and shows argmax_j u . v_j.
 
-    After a rating, each weight is multiplied by N(rating; mu . v, sigma^2 + v' Lambda^-1 v). The particles are then
-    resampled (systematic resampling): in every step, or (ours) only where the effective sample size is below `resample`
-    times their number. Last, each particle draws the user's factors, and the item's factors given those of all its
-    raters, from their conditionals (a Gibbs move). The regret bound of the paper holds only for rank 1.
+    After a rating of an item with factors v, each particle's weight is multiplied by N(rating; mu . v, sigma^2 + v'
+    Lambda^-1 v). The particles are then resampled (systematic resampling): in every step, or (ours) only where the
+    effective sample size is below `resample` times their number. Last, each particle draws the user's factors, and the
+    item's factors given those of all its raters, from their conditionals (a Gibbs move). The regret bound of the paper
+    holds only for rank 1.
     """
 
     space: Slate = Slate()
@@ -176,14 +184,15 @@ class PTS(NamedTuple):
         return PTSState(empty_matrix(64, 64), U, V, np.zeros(self.n_particles), seed, 0, 0)
 
     def penalty(self) -> float:
-        """Return sigma^2 / spread^2, the ridge penalty of the conditionals."""
+        """Return sigma^2 / spread^2, the ridge penalty in the conditional distributions of factors."""
         return self.sigma * self.sigma / (self.spread * self.spread)
 
     def propose(self, state: PTSState, x: SlateContext, rng: np.random.Generator) -> Ints:
         return best_items(self.scores(state, x, rng), x.items, self.space.size)
 
     def scores(self, state: PTSState, x: SlateContext, rng: np.random.Generator) -> Array:
-        """Return u . v_j of each item on offer (c,), for a drawn particle and drawn user factors u."""
+        """Return u . v_j for each item j of the context `x`, (c,) for c items: v_j is from a particle drawn by weight,
+        and u are drawn user factors, both from `rng`."""
         k, D = self.n_factors, self.n_particles
         weights = state.log_weights
         most, total = weights.max(), 0.0
@@ -204,8 +213,8 @@ class PTS(NamedTuple):
         return row_scores(V, x.items, u)
 
     def ratings(self, state: PTSState, x: SlateContext) -> Array:
-        """Return the predicted rating of each item on offer (c,): the weighted mean of u . v_j over the particles; 0
-        for a user without ratings."""
+        """Return the predicted rating of each item of `x.items` by the user of the context `x`, (c,) for c items: the
+        weighted mean of u . v_j over the particles; 0 for a user without ratings."""
         V = with_factors(state.V, x.items[-1] + 1, state.seed, self.spread)
         U = with_factors(state.U, x.user + 1, state.seed, 0.0)
         weights = np.exp(state.log_weights - state.log_weights.max())
@@ -225,7 +234,8 @@ class PTS(NamedTuple):
         return state
 
     def learn_rating(self, state: PTSState, user: int, item: int, rating: float, weight: float) -> PTSState:
-        """Return the state after one rating, which counts `weight` times. It may overwrite the arrays of `state`."""
+        """Return the state after one `rating` of `item` by `user`, which counts `weight` times. It may overwrite the
+        arrays of `state`."""
         pairs, U, V, weights = state.pairs, state.U, state.V, state.log_weights
         k, D = self.n_factors, self.n_particles
         L, mu, z = np.empty((k, k)), np.empty(k), np.empty(2 * k)
@@ -266,8 +276,12 @@ class PTS(NamedTuple):
         return PTSState(pairs, U, V, weights, state.seed, state.learned + 1, state.t)
 
     def resample_particles(self, U: Array, V: Array, G: Array, h: Array, weights: Array, start: float) -> None:
-        """Resample the particles by weight, in place: particles that are drawn more than once overwrite those that are
-        not drawn, and all weights become equal. `start` as in `systematic_resampling`."""
+        """Resample the D particles by weight, in place: particles that are drawn more than once overwrite those that
+        are not drawn, and all weights become equal.
+
+        The particles are the users' factors `U`, the items' `V` and the user's regression sums `G` (D x k x k) and `h`
+        (D x k); `weights` (D,) are log weights, and `start` is as in `systematic_resampling`.
+        """
         times = systematic_resampling(weights, start)
         weights[:] = 0.0
         d = 0
@@ -281,8 +295,8 @@ class PTS(NamedTuple):
                 copy_into(G[d], h[d], G[place], h[place])
 
     def without_item(self, state: PTSState, item: int) -> PTSState:
-        """Return the state without the ratings of an item, whose factors are again the first ones. It may overwrite
-        `state`."""
+        """Return the state without the ratings of the item with index `item`, whose factors are as they were at first.
+        It may overwrite `state`."""
         remove_item(state.pairs, item)
         if item < state.V.shape[1]:
             one, D = np.empty(self.n_factors), self.n_particles
@@ -293,8 +307,11 @@ class PTS(NamedTuple):
         return state
 
     def without_rating(self, state: PTSState, user: int, item: int, rating: float, weight: float = 1.0) -> PTSState:
-        """Return the state without one rating; the factors change with the next rating. It may overwrite `state`. Raise
-        LookupError if the user never rated the item."""
+        """Return the state without one `rating` of `item` by `user`, which was learned with this `weight`; the factors
+        change with the next rating.
+
+        It may overwrite `state`. Raise LookupError if the user never rated the item.
+        """
         check_pair(state.pairs, user, item)
         remove_rating(state.pairs, user, item, rating, weight)
         return state

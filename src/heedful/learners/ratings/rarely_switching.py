@@ -1,6 +1,7 @@
 """Linear algebra for rarely switching OFUL: update V^-1 and det V for a new row, and score items with a fixed vector.
 
-Abbasi-Yadkori, Pal & Szepesvari, *Improved Algorithms for Linear Stochastic Bandits*, 2011, section 5.1.
+OFUL is the linear bandit of Abbasi-Yadkori, Pal & Szepesvari, *Improved Algorithms for Linear Stochastic Bandits*,
+2011, which in section 5.1 computes a new estimate only when the determinant of the design matrix V has grown enough.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def _column_scores_loop(columns: Array, items: Ints, w: Array) -> Array:
 @noinline
 @primitive(_column_scores_loop)
 def column_scores(columns: Array, items: Ints, w: Array) -> Array:
-    """Return w . B_j for the items (n,), as (n,). `columns` (k x m) has B_j as column j; w (k,)."""
+    """Return the scores w . B_j of the items with indices `items` (n,), ascending, as (n,). `columns` (k x m) has the
+    factors B_j of item j as column j; `w` (k,)."""
     chosen = columns[:, items]
     s = w[0] * chosen[0]
     for a in range(1, w.size):
@@ -46,7 +48,7 @@ def column_scores(columns: Array, items: Ints, w: Array) -> Array:
 @noinline
 @kernel
 def inverse_from_root(L: Array, out: Array) -> None:
-    """Write (L L')^-1 into out, for a lower triangular L; both k x k."""
+    """Write (L L')^-1 into `out`, for a lower triangular `L`; both k x k."""
     k = L.shape[0]
     M = np.zeros((k, k))
     invert_triangle(L, M)
@@ -61,8 +63,8 @@ def inverse_from_root(L: Array, out: Array) -> None:
 @noinline
 @kernel
 def rank_one_update(inverse: Array, x: Array) -> float:
-    """Update V^-1 (k x k) to (V + x x')^-1 in place, for x (k,); returns 1 + x' V^-1 x, the factor by which det V
-    grows."""
+    """Update V^-1, given as `inverse` (k x k), to (V + x x')^-1 in place, for `x` (k,). Return 1 + x' V^-1 x, the
+    factor by which det V grows."""
     k = x.size
     w, d = np.zeros(k), 1.0
     for a in range(k):
@@ -79,7 +81,9 @@ def rank_one_update(inverse: Array, x: Array) -> float:
 @noinline
 @kernel
 def grow_by_user(inverse: Array, growth: Array, users: int) -> tuple[Array, Array]:
-    """Return copies of both arrays with room for at least `users` users; the factors of the new ones are due."""
+    """Return copies of `inverse` (n x k x k) and `growth` (n,), two arrays with an entry for each user, with room for
+    at least `users` users; growth is infinite for the new ones, so that their factors are computed at their first
+    rating."""
     n, k = growth.size, inverse.shape[1]
     more, grown = np.zeros((max(users, 2 * n), k, k)), np.full(max(users, 2 * n), np.inf)
     for i in range(n):

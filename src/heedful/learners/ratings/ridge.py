@@ -1,4 +1,5 @@
-"""Shared parts of the rating learners: ridge regression on pairs, small linear algebra, scores of items, first factors.
+"""Shared parts of the rating learners: ridge regression on ratings, small linear algebra, scores of items, first
+factors.
 
 Matrices are k x k for a handful of factors k, so they are handled by plain loops, each compiled as a function of its
 own: calling LAPACK would take longer than the work. Item factors are stored as k x m, one column an item, so that the
@@ -18,7 +19,7 @@ from heedful.learners.ratings.interaction_matrix import InteractionMatrix
 Array = npt.NDArray[np.float64]
 
 BLOCK = 256
-"""How many items are scored at a time, so that all buffers stay in the first cache."""
+"""the number of items that are scored at a time, so that all buffers stay in the first-level cache"""
 LEAST = 1e-16
 """The least pivot of a Cholesky factorisation, as a share of the number on the diagonal. With a tiny penalty and large
 factors, rounding can leave a pivot of 0 or less, which has no root."""
@@ -34,11 +35,11 @@ _MASK = 2**64 - 1
 def ridge(
     pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, penalty: float, V: Array, r: Array
 ) -> None:
-    """Sum up the normal equations of a ridge regression: V = penalty I + sum c z z' (k x k, lower triangle) and
-    r = sum s z (k,), written in place.
+    """Sum up the normal equations of a ridge regression of ratings on factors, in place: V = penalty I + sum c z z'
+    into `V` (k x k, lower triangle) and r = sum s z into `r` (k,).
 
-    The sums run over the list of pairs that starts at `first` (`after` has the next of each); z is the pair's row of
-    `rows` (by the index in `other`), c the number and s the sum of its ratings.
+    The sums run over the linked list of `pairs` that starts at `first` (`after` has the next of each); z is the pair's
+    row of the factors `rows`, by its index in `other`, c the number and s the sum of its ratings.
     """
     k = r.size
     for a in range(k):
@@ -68,8 +69,8 @@ def ridge(
 def ridge_of_five(
     pairs: InteractionMatrix, first: int, after: Ints, other: Ints, rows: Array, V: Array, r: Array
 ) -> None:
-    """Add the sums of `ridge` for five factors, as in [A18], to V and r. The twenty sums stay in registers, which takes
-    a third of the time."""
+    """Add the sums of `ridge` (same arguments) to `V` and `r` for k = 5 factors, as many as [A18] uses. The twenty sums
+    stay in registers, which takes a third of the time."""
     r0, r1, r2, r3, r4 = r[0], r[1], r[2], r[3], r[4]
     v00, v11, v22, v33, v44 = V[0, 0], V[1, 1], V[2, 2], V[3, 3], V[4, 4]
     v10, v20, v21, v30, v31, v32, v40, v41, v42, v43 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -105,7 +106,7 @@ def _cholesky_loop(V: Array) -> None:
 @no_refcount
 @primitive(_cholesky_loop)
 def cholesky(V: Array) -> None:
-    """Write the Cholesky factor L, V = L L', into the lower triangle of V (k x k, positive definite).
+    """Write the Cholesky factor L, V = L L', into the lower triangle of `V` (k x k, positive definite).
 
     A pivot is at least `LEAST` times the number on the diagonal, also where rounding makes it 0 or less.
     """
@@ -135,7 +136,7 @@ def _invert_triangle_loop(L: Array, out: Array) -> None:
 @no_refcount
 @primitive(_invert_triangle_loop)
 def invert_triangle(L: Array, out: Array) -> None:
-    """Write L^-1 into out, both lower triangular (k x k)."""
+    """Write the inverse of `L` into `out`, both lower triangular (k x k)."""
     rows, inverse = L.tolist(), out.tolist()
     for b in range(len(rows)):
         inverse[b][b] = 1.0 / rows[b][b]
@@ -165,7 +166,7 @@ def _solve_cholesky_loop(L: Array, r: Array) -> None:
 @no_refcount
 @primitive(_solve_cholesky_loop)
 def solve_cholesky(L: Array, r: Array) -> None:
-    """Solve L L' x = r in place: r (k,) becomes x, L (k x k, lower)."""
+    """Solve L L' x = r in place: `r` (k,) becomes x; `L` is lower triangular (k x k)."""
     rows, out = L.tolist(), r.tolist()
     for a, row in enumerate(rows):
         v = out[a]
@@ -188,9 +189,10 @@ def solve_cholesky(L: Array, r: Array) -> None:
 def block_parts(
     B: Array, items: Ints, lo: int, n: int, mu: Array, inverse: Array, s: Array, q: Array, scratch: Array
 ) -> None:
-    """Write s = mu . B_j and q = |L^-1 B_j|^2 for the n <= BLOCK items from items[lo] on, in compiled code.
+    """Write s_j = mu . B_j and q_j = |L^-1 B_j|^2 for the `n` <= BLOCK items from items[lo] on, in compiled code.
 
-    B (k x m), k >= 4, a column an item; mu (k,); `inverse` L^-1 (k x k); s and q (n,); scratch ((1 + k) x BLOCK).
+    `B` (k x m), k >= 4, has the factors B_j of item j as column j; `items` are ascending item indices; `mu` (k,);
+    `inverse` is L^-1 (k x k). `s` and `q` (n,) are written, `scratch` ((1 + k) x BLOCK) is a buffer.
     """
     k = mu.size
     whole = items[items.size - 1] == items.size - 1  # rising and distinct: all from 0 on
@@ -249,8 +251,11 @@ def _optimistic_loop(B: Array, items: Ints, mu: Array, inverse: Array, c: float)
 @noinline
 @primitive(_optimistic_loop)
 def optimistic(B: Array, items: Ints, mu: Array, inverse: Array, c: float) -> Array:
-    """Return the upper confidence bounds mu . B_j + c |L^-1 B_j| of the items, (n,). B (k x m), k >= 4, a column an
-    item; items (n,); mu (k,); `inverse` L^-1 (k x k)."""
+    """Return the upper confidence bounds mu . B_j + c |L^-1 B_j| of the items with indices `items` (n,), as (n,).
+
+    `B` (k x m), k >= 4, has the factors B_j of item j as column j; `mu` (k,) is the centre of the confidence ellipsoid,
+    `inverse` is L^-1 (k x k) for its matrix V = L L', and `c` its radius.
+    """
     columns = B[:, items]
     s, q = mu[0] * columns[0], np.zeros(items.size)
     for a in range(mu.size):
@@ -288,8 +293,8 @@ def _most_optimistic_loop(B: Array, items: Ints, mu: Array, inverse: Array, c: f
 @noinline
 @primitive(_most_optimistic_loop)
 def most_optimistic(B: Array, items: Ints, mu: Array, inverse: Array, c: float) -> int:
-    """Return the place in `items` (n,) of the item with the highest upper confidence bound (`optimistic`), ties to the
-    first."""
+    """Return the position in `items` (n,) of the item with the highest upper confidence bound, ties to the first.
+    Arguments are those of `optimistic`."""
     return int(optimistic(B, items, mu, inverse, c).argmax())
 
 
@@ -310,7 +315,7 @@ def _normals_of_loop(seed: int, item: int, out: Array) -> None:
 @noinline
 @primitive(_normals_of_loop)
 def normals_of(seed: int, item: int, out: Array) -> None:
-    """Fill out (k,) with standard normal numbers that depend only on seed and item: SplitMix64 and Box-Muller.
+    """Fill `out` (k,) with standard normal numbers that depend only on `seed` and `item`, by SplitMix64 and Box-Muller.
 
     So an item's first factors do not depend on when it arrives.
     """
@@ -329,8 +334,8 @@ def normals_of(seed: int, item: int, out: Array) -> None:
 @noinline
 @kernel
 def with_items(B: Array, seed: int, scale: float, k: int, items: int) -> Array:
-    """Return B, or a wider copy where it has fewer than `items` columns; new columns are normal with standard deviation
-    `scale` in the first k rows, by `seed`, and 0 below."""
+    """Return the item factors `B`, one column an item, or a wider copy if they have fewer than `items` columns; new
+    columns are normal with standard deviation `scale` in the first `k` rows, a function of `seed`, and 0 below."""
     m = B.shape[1]
     if m >= items:
         return B
@@ -349,7 +354,7 @@ def with_items(B: Array, seed: int, scale: float, k: int, items: int) -> Array:
 @noinline
 @kernel
 def with_users(A: Array, users: int) -> Array:
-    """Return A (n x k), or a longer copy where it has fewer than `users` rows; new rows are 0."""
+    """Return the user factors `A` (n x k), or a longer copy if they have fewer than `users` rows; new rows are 0."""
     n, k = A.shape
     if n >= users:
         return A
