@@ -1,0 +1,197 @@
+"""Has a mean risen, and since when? Evidence that may be looked at whenever one likes.
+
+Values x_1, x_2, ... in [0, 1] come one after another, n so far, with the sum S. For any rate l > 0 and any p, both
+
+    exp(l S - n log(1 - p + p e^l))                                  best for answers yes and no, 0 or 1
+    exp(l (S - n p) - psi(l) sum (x_i - m_i)^2),   l < 1             best for values that vary little
+    where psi(l) = -log(1 - l) - l, and m_i is the mean of the values before x_i
+
+have at any time a mean of at most 1 if, on average, the mean of each value, given those before it, is at most p (the
+first as log(1 - p + p e^l) is concave in p, Hoeffding 1963; the second: Fan, Grama, Liu 2015, and Howard, Ramdas,
+McAuliffe, Sekhon 2021). Their mean over several rates is the evidence A+(p) that the mean is above p; that of 1 - x is
+the evidence A-(p) that it is below. From these come
+
+    interval   the p for which both are below 2 / alpha;
+    excess     that the mean is above a limit L from some value on: sum over starts s of w_s A+_{after s}(L);
+    rise       that it is higher from some value on: sum over s of w_s min over p of A-_{before s}(p) A+_{after s}(p).
+
+The starts s and their weights w_s, which sum to at most 1, do not depend on the values. If the mean never rises, some p
+lies between what comes after s and what comes before, so each term, hence the sum, is at most a nonnegative
+supermartingale that starts at 1: the evidence ever reaches 1 / alpha with probability at most alpha (Ville). The null
+hypothesis covers a mean that falls, such as the error of a learner that learns. The test for a rise is a mixture of
+two-window tests, a kind of e-detector (Shin, Ramdas, Rinaldo 2024) with a bound on ever raising a false alarm.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.evaluation.confidence import check_alpha
+
+Array = npt.NDArray[np.float64]
+
+RATES = 0.8 * 0.5 ** np.arange(6.0)
+"""The rates l of the second kind (6,); all rates are mixed with equal weights."""
+PSI = -np.log1p(-RATES) - RATES
+ODDS = 3.2 * 0.5 ** np.arange(6.0)
+"""The rates l of the first kind (6,), by how much the log odds of 1 rise."""
+FIRST, GROWTH = 8, 1.2
+"""The first start of a change, and by how much each start is later than the one before."""
+OFFSET = 8.0
+"""The weight of start k is OFFSET / ((k + OFFSET) (k + 1 + OFFSET)), k = 0, 1, ...: they sum to 1."""
+STEPS = 40
+"""Steps of a search for p, each of which halves the interval."""
+
+
+class Change(NamedTuple):
+    """Evidence of a change of a mean."""
+
+    log_evidence: float
+    """the log of the evidence: below log(1 / alpha) at all times with probability 1 - alpha if there is no change"""
+    start: int
+    """the number of values before the likeliest change"""
+    before: float
+    """the mean of the values before it; nan if there are none"""
+    after: float
+    """the mean of the values from it on; nan if there are none"""
+
+
+class _Sums(NamedTuple):
+    """What the evidence of some values depends on, (G,) each."""
+
+    n: Array
+    total: Array
+    squares: Array
+    """the sum of (x_i - m_i)^2"""
+
+
+def starts(n: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of values, below n, after which a change is looked for, in rising order."""
+    if n <= FIRST:
+        return np.zeros(0, np.int64)
+    count = int(math.log(n / FIRST) / math.log(GROWTH)) + 2
+    found = np.unique((FIRST * GROWTH ** np.arange(count)).astype(np.int64))
+    return found[found < n]
+
+
+def rise(values: npt.NDArray[Any]) -> Change:
+    """Return the evidence that the mean of `values` (n,), in [0, 1], is higher from some value on than before it.
+
+    Raise ValueError if a value is not in [0, 1]."""
+    x = _checked(values)
+    found = starts(x.size)
+    if not found.size:
+        return Change(0.0, 0, math.nan, _mean(x))
+    whole = _sums(x)
+    before = _Sums(found.astype(float), whole.total[found], whole.squares[found])
+    after = _after(x, found)
+    low, high = np.zeros(found.size), np.ones(found.size)
+    for _ in range(STEPS):  # the log of the evidence is convex in p
+        p = (low + high) / 2.0
+        falls = _above(after, p)[1] < _above(_mirrored(before), 1.0 - p)[1]
+        low, high = np.where(falls, p, low), np.where(falls, high, p)
+    p = (low + high) / 2.0
+    log_e = _above(_mirrored(before), 1.0 - p)[0] + _above(after, p)[0]
+    return _likeliest(log_e + _log_weights(found.size), found, x)
+
+
+def excess(values: npt.NDArray[Any], limit: float) -> Change:
+    """Return the evidence that the mean of `values` (n,), in [0, 1], is above `limit` from some value on, which may be
+    the first.
+
+    Raise ValueError if a value is not in [0, 1]."""
+    x = _checked(values)
+    if not x.size:
+        return Change(0.0, 0, math.nan, math.nan)
+    found = np.concatenate([[0], starts(x.size)])
+    log_e, _ = _above(_after(x, found), np.full(found.size, limit))
+    return _likeliest(log_e + _log_weights(found.size), found, x)
+
+
+def interval(values: npt.NDArray[Any], alpha: float = 0.05) -> tuple[float, float, float]:
+    """Return (mean, low, high) of `values` (n,), in [0, 1]: limits of the average of what each was expected to be.
+
+    They miss it, at any time at all, with probability at most `alpha`; without values they are (nan, 0, 1). Raise
+    ValueError if a value is not in [0, 1], or unless 0 < alpha < 1."""
+    check_alpha(alpha)
+    x = _checked(values)
+    if not x.size:
+        return math.nan, 0.0, 1.0
+    sums, mean = _Sums(*(each[-1:] for each in _sums(x))), _mean(x)
+    limit = math.log(2.0 / alpha)
+    return mean, _lowest(sums, mean, limit), 1.0 - _lowest(_mirrored(sums), 1.0 - mean, limit)
+
+
+def _lowest(sums: _Sums, mean: float, limit: float) -> float:
+    """Return the least p at which log A+(p) is below `limit`; at the mean it is."""
+    low, high = 0.0, mean
+    if float(_above(sums, np.zeros(1))[0][0]) < limit:
+        return 0.0
+    for _ in range(STEPS):
+        p = (low + high) / 2.0
+        rejected = float(_above(sums, np.array([p]))[0][0]) >= limit
+        low, high = (p, high) if rejected else (low, p)
+    return low
+
+
+# ---------------------------------------------------------------------------- parts
+
+
+def _checked(values: npt.NDArray[Any]) -> Array:
+    x = np.asarray(values, np.float64)
+    if x.ndim != 1 or not ((x >= 0.0) & (x <= 1.0)).all():
+        raise ValueError("values: expected numbers from 0 to 1, got others")
+    return x
+
+
+def _mean(x: Array) -> float:
+    return float(x.mean()) if x.size else math.nan
+
+
+def _sums(x: Array) -> _Sums:
+    """Return the sums after each number of values, 0 to n; the first mean is 1/2, as if that had come before."""
+    n = np.arange(x.size + 1.0)
+    total = np.concatenate([[0.0], np.cumsum(x)])
+    expected = (total[:-1] + 0.5) / (n[:-1] + 1.0)
+    return _Sums(n, total, np.concatenate([[0.0], np.cumsum((x - expected) ** 2)]))
+
+
+def _after(x: Array, found: npt.NDArray[np.int64]) -> _Sums:
+    """Return the sums of the values after each start, whose means begin again there."""
+    ends = [[each[-1] for each in _sums(x[start:])] for start in found.tolist()]
+    return _Sums(*np.array(ends).T)
+
+
+def _mirrored(sums: _Sums) -> _Sums:
+    """Return the sums of 1 - x."""
+    return sums._replace(total=sums.n - sums.total)
+
+
+def _above(sums: _Sums, p: Array) -> tuple[Array, Array]:
+    """Return log A+(p) and its derivative, for each of G segments and each p (G,). A-(p) is A+(1 - p) of 1 - x."""
+    n, total, squares, p = (each[:, None] for each in (*sums, p))
+    grown = np.expm1(ODDS)
+    varied = RATES * (total - n * p) - PSI * squares
+    yes_no = ODDS * total - n * np.log1p(p * grown)
+    terms = np.concatenate([varied, yes_no], axis=1)
+    slopes = np.concatenate([-RATES * n, -n * grown / (1.0 + p * grown)], axis=1)
+    top = terms.max(axis=1)
+    shares = np.exp(terms - top[:, None])
+    return top + np.log(shares.mean(axis=1)), (shares * slopes).sum(axis=1) / shares.sum(axis=1)
+
+
+def _log_weights(n: int) -> Array:
+    k = np.arange(float(n))
+    weights: Array = np.log(OFFSET / ((k + OFFSET) * (k + 1.0 + OFFSET)))
+    return weights
+
+
+def _likeliest(log_terms: Array, found: npt.NDArray[np.int64], x: Array) -> Change:
+    """Return the sum of the terms, with the start of the greatest."""
+    top = float(log_terms.max())
+    start = int(found[int(log_terms.argmax())])
+    return Change(top + math.log(float(np.exp(log_terms - top).sum())), start, _mean(x[:start]), _mean(x[start:]))

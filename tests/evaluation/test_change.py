@@ -1,0 +1,136 @@
+"""Evidence that a mean has risen: its formulas, its mean without a change, how often it is wrong, what it finds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful.evaluation.change import excess, interval, rise, starts
+
+ALPHA = 0.05
+
+
+def above(x: list[float], p: float) -> float:
+    """A+(p), term by term."""
+    terms, total = [], sum(x)
+    for k in range(6):
+        rate, odds = 0.8 / 2**k, 3.2 / 2**k
+        term, seen = 0.0, 0.0
+        for i, each in enumerate(x):
+            expected = (seen + 0.5) / (i + 1)
+            term += rate * (each - p) - (-math.log(1.0 - rate) - rate) * (each - expected) ** 2
+            seen += each
+        terms.append(math.exp(term))
+        terms.append(math.exp(odds * total) / (1.0 - p + p * math.exp(odds)) ** len(x))
+    return sum(terms) / 12.0
+
+
+def below(x: list[float], p: float) -> float:
+    return above([1.0 - each for each in x], 1.0 - p)
+
+
+def weight(k: int) -> float:
+    return 8.0 / ((k + 8) * (k + 9))
+
+
+def test_the_evidence_is_its_formula() -> None:
+    x = [0.0, 0.2, 0.0, 0.1, 0.0, 0.0, 0.3, 0.0, 0.9, 1.0, 0.8]
+    assert starts(11).tolist() == [8, 9]
+    assert starts(8).size == 0
+    grid = np.linspace(0.0, 1.0, 4001)
+    told = sum(weight(k) * min(below(x[:s], p) * above(x[s:], p) for p in grid.tolist()) for k, s in enumerate((8, 9)))
+    found = rise(np.array(x))
+    assert math.isclose(math.exp(found.log_evidence), told, rel_tol=1e-5)
+    assert found.start == 8
+    assert (found.before, found.after) == pytest.approx((0.075, 0.9))
+    told = sum(weight(k) * above(x[s:], 0.4) for k, s in enumerate((0, 8, 9)))
+    assert math.isclose(math.exp(excess(np.array(x), 0.4).log_evidence), told, rel_tol=1e-9)
+
+
+def test_its_mean_over_all_logs_is_at_most_1_if_the_mean_never_rises() -> None:
+    n = 10
+    logs = np.array(list(itertools.product((0.0, 1.0), repeat=n)))
+    evidence = np.exp([rise(x).log_evidence for x in logs])
+    above_half = np.exp([excess(x, 0.5).log_evidence for x in logs])
+    for means in ([0.1] * n, [0.5] * n, [0.9] * n, [0.8] * 4 + [0.3] * 6, np.linspace(0.9, 0.1, n).tolist()):
+        chance = np.prod(np.where(logs == 1.0, means, 1.0 - np.array(means)), axis=1)
+        assert math.isclose(chance.sum(), 1.0, rel_tol=1e-9)
+        assert chance @ evidence <= 1.0
+        if max(means) <= 0.5:
+            assert chance @ above_half <= 1.0
+
+
+STABLE: dict[str, Callable[[np.random.Generator], Any]] = {
+    "rare": lambda rng: rng.random(500) < 0.03,
+    "even": lambda rng: rng.random(500) < 0.5,
+    "graded": lambda rng: rng.integers(0, 5, 500) / 4.0,
+    "falling": lambda rng: rng.random(500) < np.linspace(0.9, 0.1, 500),
+}
+
+
+@pytest.mark.parametrize("values", STABLE)
+def test_looked_at_again_and_again_it_is_wrong_seldom(values: str) -> None:
+    wrong = 0
+    for run in range(100):
+        x = np.asarray(STABLE[values](np.random.default_rng([run, len(values)])), float)
+        wrong += any(rise(x[:n]).log_evidence >= math.log(1.0 / ALPHA) for n in (50, 100, 200, 300, 400, 500))
+    assert wrong / 100 <= ALPHA
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.05, 0.4), (0.4, 0.9)])
+def test_a_rise_is_found_where_it_is(before: float, after: float) -> None:
+    rng = np.random.default_rng(3)
+    x = np.concatenate([rng.random(300) < before, rng.random(150) < after]).astype(float)
+    found = rise(x)
+    assert found.log_evidence > math.log(20.0)
+    assert abs(found.start - 300) <= 60
+    assert found.before < found.after
+    assert rise(1.0 - x).log_evidence < 0.0, "a fall is no rise"
+
+
+def test_what_varies_little_is_found_sooner() -> None:
+    rng = np.random.default_rng(4)
+    steady = np.clip(np.concatenate([np.full(200, 0.5), np.full(100, 0.7)]) + 0.02 * rng.standard_normal(300), 0, 1)
+    noisy = (rng.random(300) < np.concatenate([np.full(200, 0.5), np.full(100, 0.7)])).astype(float)
+    assert rise(steady).log_evidence > math.log(20.0) > rise(noisy).log_evidence
+
+
+def test_excess_says_since_when() -> None:
+    found = excess(np.concatenate([np.zeros(400), np.ones(80)]), 0.5)
+    assert found.log_evidence > math.log(20.0)
+    assert 380 <= found.start <= 460
+    assert excess(np.tile([0.0, 1.0, 0.0], 300), 0.5).log_evidence < 0.0
+
+
+def test_intervals_hold_the_mean() -> None:
+    missed = 0
+    for run in range(100):
+        x = (np.random.default_rng(run).random(400) < 0.2).astype(float)
+        found = [interval(x[:n], ALPHA) for n in (20, 50, 100, 200, 400)]
+        missed += any(not low <= 0.2 <= high for _, low, high in found)
+        assert all(low <= mean <= high for mean, low, high in found)
+    assert missed / 100 <= ALPHA
+    _, low, high = interval(np.tile([0.0, 1.0], 500))
+    assert 0.4 < low < 0.5 < high < 0.6
+    mean, low, high = interval(np.zeros(1000))
+    assert (mean, low) == (0.0, 0.0)
+    assert high < 0.02
+    assert interval(np.zeros(0))[1:] == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("values", [[1.5], [-0.1], [math.nan], [[0.5]]])
+def test_other_values_are_refused(values: Any) -> None:
+    for measured in (rise, interval):
+        with pytest.raises(ValueError, match="expected numbers from 0 to 1"):
+            measured(np.array(values))
+
+
+def test_nothing_and_little_say_nothing() -> None:
+    assert rise(np.zeros(0)).log_evidence == 0.0
+    assert rise(np.zeros(8)).log_evidence == 0.0
+    assert excess(np.zeros(0), 0.5).log_evidence == 0.0
