@@ -1,21 +1,27 @@
-"""One thing being taught in production: a log, its fold, the doors. `heedful.Loop` is all that most people need.
+"""A learner taught in production: a log of events, the model made from it, and what can be asked of both.
 
-loop       Loop: create, decide, feedback, undo, forget, evaluate, explain
-records       the JSON door: what feedback may look like, what the log keeps of it, what is answered
-request    from names and attributes to indices and arrays
-settings   what a loop is founded on
-log        the database: append-only, group commits, forgetting
-catalogue      items and their versions
-model      what all models have: a person's own, a decision with its arrays
-projection     the fold as the log grows: one writer, immutable states for readers
-keeping    snapshots
-interactions  what differs from one kind of feedback to another, its model too: one instance a loop, which all ask
-explain    why a decision was made: fold again, look, change nothing
-evaluate   what the log says about other learners, and how sure that is
-lessons    what was said, by name, the newest first
-report     what was learned, measured: learned lists against those left alone (comparison), what was predicted against
-           what was answered (the interaction says), what feedback was worth
-simulation the truth that only a simulation knows: regret and bound
+`heedful.Loop` is all that most people need.
+
+loop          Loop: create, decide, feedback, undo, forget, evaluate, explain
+records       what the log keeps, what callers get back, and the checks of what comes from outside
+request       from names and attributes to indices and arrays
+strangers     candidates that are not on offer
+settings      what a loop is created with
+log           the database: append-only, with forgetting
+group         group commits: events of many callers in one transaction
+catalogue     items and their versions
+model         what all models have: the state of one person, a decision with its arrays
+decide        from a request to the event of its decision
+feedback      from feedback to its event
+projection    the model as the log grows: one writer, immutable states for readers
+snapshots     files that hold a model
+interactions  what differs from one kind of feedback to another, its model too: one instance a loop
+explain       why a decision was made: fold the log again, look, change nothing
+evaluate      what the log says about other learners, and how sure that is
+history       the feedback in words and by name, the newest first
+report        how well the loop does: learned lists against the caller's order (cluster_robust), predictions against
+              answers (prediction_report), and what feedback was worth
+simulation    the utility that only a simulation knows: regret and its bound
 """
 
 from heedful.loop.loop import Loop

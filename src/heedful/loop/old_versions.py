@@ -1,8 +1,9 @@
-"""Digests of source code by which logs and snapshots named a fold before versions were declared.
+"""Digests of source code that identified a fold in logs and snapshots before versions were declared.
 
-Each is of code that folds the golden streams (tests/goldens), and a log of its interaction, to the same bits as the
-version it stands for. Code that folded otherwise is not listed, so a loop of it reports that its code has changed. A
-digest was of a syntax tree, which Python 3.11, 3.12 and 3.13 write differently: all three are listed.
+Each is of code that makes of the golden streams (tests/goldens), and of a log of its kind of feedback, the same model
+to the last bit as the version it stands for. Code that did otherwise is not listed, so a loop of it reports that its
+code has changed. A digest was of a syntax tree, which Python 3.11, 3.12 and 3.13 write differently: all three are
+listed.
 """
 
 from __future__ import annotations
@@ -43,4 +44,4 @@ f95fa8191279 fa8756945f78 fdcb9a51e777 fdd0b1eee89b ff47c4097a56 ffe4f494c64d
 """
 
 DIGESTS = dict.fromkeys(_OF_1_1.split(), "1.1")
-"""The version that replaces each digest."""
+"""digest -> the version that replaces it"""

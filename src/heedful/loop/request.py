@@ -34,39 +34,51 @@ Array = npt.NDArray[np.float64]
 
 
 class Request(NamedTuple):
-    """A parsed request: its candidates as features (m, N), with the caller's score as last column, or as numbers of
-    items (m,)."""
+    """A parsed request for a decision: m candidates with their features, and the context.
+
+    The candidates are items of the catalogue or came with the request, never both. `items`, `names`, `prior` and
+    `attributes` have one entry per candidate, or are empty where they do not apply."""
 
     x: Any
+    """the candidates as the learner sees them: features (m, N) with the caller's score in the last column or, in kinds
+    that know items by number, the numbers of the items (m,)"""
     items: tuple[int, ...]
-    """the versions of candidates that are items of the catalogue"""
+    """the versions of the candidates, if they are items of the catalogue"""
     names: tuple[str, ...]
-    """the names of candidates that came with the request"""
+    """the names of the candidates, if they came with the request"""
     catalogue: int
-    """the version of the catalogue, if all items on offer are the candidates, in its order; otherwise 0"""
+    """if all items on offer are the candidates, in their order, the version of the catalogue; otherwise 0"""
     called: tuple[str, ...]
-    """the names of all candidates"""
+    """the names of the candidates, whichever they are"""
     rows: Ints | None
-    """the rows of the items in the catalogue; None if the candidates came with the request"""
+    """the rows (m,) of the items in the catalogue; None if the candidates came with the request"""
     prior: tuple[float, ...]
+    """the caller's score of each candidate, standardised to mean 0 and variance 1; () if none were given or all are
+    equal"""
     context: dict[str, Any] | None
+    """the attributes of the context as the log keeps them; None if there are none or the loop stores no texts"""
     attributes: tuple[dict[str, Any], ...]
+    """the attributes of candidates that came with the request, as the log keeps them"""
     features: npt.NDArray[np.float32] | None
-    """float32 features of candidates that came with the request, without context and caller's score (m, N); of items,
-    the query features (m, Q)"""
+    """of candidates that came with the request, their features without products with the context and without the
+    caller's score (m, n), n features of an item; of items of the catalogue, their Q query features (m, Q), or None if
+    the loop has none"""
     around: npt.NDArray[np.float32]
-    """the encoded context"""
+    """the features of the context, (0,) if the loop has none"""
     show: int | None
+    """how many items will be seen; None if the request does not say"""
     strangers: Strangers | None = None
-    """the candidates that are not on offer; None if all are"""
+    """the candidates that are not on offer, which the other fields leave out; None if all are"""
 
     def numbers(self) -> bytes:
-        """Return the features that the log keeps, of candidates and of the context, as float32 bytes."""
+        """Return the features that the log keeps, those of the candidates and then those of the context, as float32
+        bytes."""
         came = self.features.astype("<f4", copy=False).tobytes() if self.features is not None else b""
         return came + self.around.astype("<f4", copy=False).tobytes() if self.around.size else came
 
     def only(self, kept: list[int]) -> Request:
-        """Return the request with these candidates alone, in this order, for the log: `x` is left as it is."""
+        """Return a copy of the request with the candidates at these indices alone, in this order, for the log. `x` is
+        not changed."""
         called = tuple([self.called[j] for j in kept])
         return self._replace(
             items=tuple([self.items[j] for j in kept]) if self.items else (),
@@ -81,7 +93,9 @@ class Request(NamedTuple):
 
 
 class Requests:
-    """The translation of requests and feedback for one loop, by its encodings and items."""
+    """Translates requests and feedback of one loop into arrays and indices, by the loop's encodings and its items.
+
+    `unknown` counts the values that came for which the encodings have no category, by "column=value"."""
 
     def __init__(self, manifest: Manifest, catalogue: Catalogue, interaction: Interaction[Any]) -> None:
         self.manifest, self.catalogue, self.interaction = manifest, catalogue, interaction
@@ -101,8 +115,10 @@ class Requests:
     # ------------------------------------------------------------------------ deciding
 
     def parse(self, candidates: Any, context: Any, prior: Any, show: Any) -> Request:
-        """Return a request with its arrays. Raise ValueError, naming the field, on bad input, and LookupError for an
-        item that is not on offer."""
+        """Return a request with its arrays; all candidates have to be on offer or come with features.
+
+        The arguments are those of `Loop.decide`, without hits of a search engine. Raise ValueError, naming the field,
+        on bad input, and LookupError for an item that is not on offer."""
         if show is not None:
             check_count("show", show)
         attributes: tuple[dict[str, Any], ...] = ()
@@ -149,7 +165,9 @@ class Requests:
         return Request(x, items, names, catalogue, called, rows, scores, kept_context, attributes, came, encoded, show)
 
     def nothing(self, context: Any, show: Any) -> Request:
-        """Return a request with no known candidate."""
+        """Return a request without known candidates: it names none, or none of those that it names is on offer.
+
+        `context` and `show` are those of `Loop.decide`. Raise ValueError, naming the field, if one makes no sense."""
         if show is not None:
             check_count("show", show)
         around, kept = self._context(context), self._to_store("context", context)
@@ -163,8 +181,12 @@ class Requests:
         return np.empty(0, np.int64) if self._by_number else self._nothing
 
     def sift(self, candidates: Any, prior: Any) -> tuple[list[Any], Any, Strangers] | None:
-        """Return the candidates split into known and unknown (`strangers.split_unknown`); None if that would not help.
-        Raise ValueError for what cannot be candidates."""
+        """Split candidates that `parse` refused into those on offer and the others, each name once
+        (`strangers.split_unknown`).
+
+        Return (candidates on offer, their scores out of `prior`, the others). Return None if there is nothing to split,
+        so that `parse` refused them for another reason: all are on offer and differ, or they are not names or mappings
+        with ids. Raise ValueError for what cannot be candidates."""
         if not isinstance(candidates, Sequence) or isinstance(candidates, str | bytes):
             return None
         if not candidates:
@@ -180,12 +202,14 @@ class Requests:
         return split_unknown(names, candidates, prior, known)
 
     def _are_items(self, candidates: Sequence[Any]) -> bool:
-        """Return whether candidates are items of the catalogue, and not mappings with features of their own."""
+        """Return whether candidates are items of the catalogue, and not mappings with attributes of their own."""
         return not _objects(candidates) or self._says(candidates)
 
     def without_hits(self, candidates: Any, prior: Any) -> tuple[Any, Any]:
-        """Return (candidates, prior), with hits of a search engine replaced by what they stand for. Raise ValueError,
-        naming the field, for malformed hits."""
+        """Return (candidates, prior) with hits of a search engine replaced by names or mappings and scores
+        (`strangers.from_hits`).
+
+        Others are returned as they are. Raise ValueError, naming the field, for a malformed hit."""
         if not are_hits(candidates):
             return candidates, prior
         identifier = self.manifest.encoding.identifier or "id"
@@ -193,14 +217,16 @@ class Requests:
         return from_hits(candidates, prior, identifier, self.catalogue.current, query)
 
     def _to_store(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """Return what the log keeps of attributes that came with a request."""
+        """Return what the log keeps of `given`, attributes that came with a request in the field `name`; None if it
+        keeps nothing."""
         try:
             return self.manifest.kept(given, self.manifest.encoding)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
 
     def requested_names(self, candidates: Any) -> tuple[str, ...] | None:
-        """Return the names of the candidates of a request, on offer or not; None if it names none."""
+        """Return the names of the candidates that a request asks for, on offer or not; None if it asks for all
+        items."""
         if candidates is None:
             return None
         if isinstance(candidates, np.ndarray):
@@ -211,7 +237,7 @@ class Requests:
         return self._names_of(candidates) if _objects(candidates) else records.check_names("candidates", candidates)
 
     def _names_of(self, candidates: Sequence[Any]) -> tuple[str, ...]:
-        """Return the names of candidates that are mappings."""
+        """Return the names of candidates that are mappings: their ids, or "0", "1", ... by position."""
         _check_few(candidates)
         identifier = self.manifest.encoding.identifier or "id"
         return tuple(
@@ -221,7 +247,9 @@ class Requests:
         )
 
     def _on_offer(self, candidates: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
-        """Return (names, versions, rows) of candidates that are items of the catalogue."""
+        """Return (names, versions, rows) of candidates that are named items of the catalogue.
+
+        Raise ValueError for a name that comes twice, and LookupError for an item that is not on offer."""
         if type(candidates) is list:  # nearly always: what is on offer has been through the door
             try:
                 items, rows = self.catalogue.standing(candidates)
@@ -236,8 +264,9 @@ class Requests:
             raise LookupError(f"candidates: {describe(error.args[0])} is not on offer; put it there first") from None
 
     def _matrix(self, features: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """Return candidates that are an array of features (m, N) as float32. Raise ValueError for another shape, or a
-        number that is not finite."""
+        """Return candidates that are given as an array of features (m, n) as float32, n features of a candidate.
+
+        Raise ValueError for another shape, or a number that is not finite."""
         shape = features.shape
         if features.ndim != 2 or shape[1] != self._n_items or not 1 <= shape[0] <= records.MOST_CANDIDATES:
             got = " x ".join(map(str, shape)) or "a number"
@@ -270,7 +299,8 @@ class Requests:
         return records.distinct("candidates", names), np.array(rows, np.float32)
 
     def _says(self, candidates: Sequence[Any]) -> bool:
-        """Return whether candidates that are mappings are items on offer with query features."""
+        """Return whether candidates that are mappings are items on offer with query features (what a request says of
+        each)."""
         return self._query is not None and "features" not in candidates[0]
 
     def _check_query(self) -> str:
@@ -279,8 +309,10 @@ class Requests:
         return f'items on offer with {each} of each, as {{"{self._candidates.identifier or "id"}": ...}}'
 
     def _query_rows(self, candidates: Sequence[Any], called: Sequence[str] = ()) -> npt.NDArray[np.float32]:
-        """Return the query features of each candidate (m, Q). Raise ValueError, naming the field, for one that is
-        missing or not declared."""
+        """Return the query features of each candidate (m, Q): m candidates, Q features that the loop declares.
+
+        `called` are the names of the candidates, for messages. Raise ValueError, naming the field, for a feature that
+        is missing or not declared."""
         query = self._query
         assert query is not None
         out = np.empty((len(candidates), query.size), np.float32)
@@ -320,10 +352,11 @@ class Requests:
             raise ValueError(f"context: {error}") from None
 
     def _prior(self, prior: Any, m: int, names: Sequence[str]) -> tuple[float, ...]:
-        """Return the caller's scores, standardised to mean 0 and variance 1 within the list; () if none were given or
-        all are equal.
+        """Return the caller's scores of `m` candidates, standardised to mean 0 and variance 1; () if none, or all are
+        equal.
 
-        Thereby only their order and relative distances matter, whatever their scale.
+        `prior` is a mapping from `names` or a sequence in their order; a candidate without a score gets 0, the mean.
+        Thereby only the order and relative distances of scores matter, whatever their scale.
         """
         if prior is None:
             return ()
@@ -351,7 +384,11 @@ class Requests:
         return tuple([0.0 if score is None else (score - mean) / spread for score in given])
 
     def _numbers(self, rows: Ints | None, came: Any, context: Any, prior: Sequence[float]) -> Any:
-        """Return what the learner sees of the candidates: features (m, N), or the numbers of the items (m,)."""
+        """Return what the learner sees of m candidates: features (m, N) with the scores `prior` last, or the numbers of
+        items (m,).
+
+        `rows` (m,) are the rows of items in the catalogue, `came` the features that came with the request, `context`
+        those of the context; each may be None."""
         if self._by_number and rows is not None:
             return self.catalogue.items_at(rows)
         if rows is None or self._crossed is not None or came is not None:
@@ -371,7 +408,7 @@ class Requests:
         return x
 
     def context(self, decision: LoggedDecision) -> Context:
-        """Return a logged decision with its arrays, as they were when it was made."""
+        """Return a logged decision with the arrays that the learner saw when it was made."""
         record, arrays, rows = decision.record, decision.arrays, decision.rows
         if not record.items and not record.names:  # nothing of what was asked for was on offer
             return Context(record, self._none(), decision.person)
@@ -389,9 +426,14 @@ class Requests:
         items: Callable[[], Any],
         find: Callable[[str], tuple[int, dict[str, int]]],
     ) -> tuple[FeedbackRecord, Any]:
-        """Return (the record of feedback, the features that it brought along or None). `items` returns the features of
-        the decision's candidates, `find` what a later decision showed to the same person. Raise LookupError, with the
-        reason, if it names what was not there."""
+        """Look up the names in a piece of feedback; return (its record for the log, features that it brought along or
+        None).
+
+        `given` is the feedback, `decision` the decision that it answers and `names` those of its m candidates.
+        `items()` returns their features (m, n). `find(id)` returns (sequence number, candidate's index by name) of what
+        a later decision showed to the same person. The features are those of a corrected object, (n,) float32. Raise
+        LookupError, with the reason, if the feedback names what was not there, and ValueError, naming the field, if a
+        value makes no sense."""
         if given.form == "clicks":
             return self._clicks(given, decision, names, find), None
         place = _places(names, len(given.names))
@@ -442,8 +484,12 @@ class Requests:
         return FeedbackRecord("clicks", chosen, chain=chain)
 
     def _edit(self, given: Feedback, decision: DecisionRecord, base: int, X: Any) -> tuple[FeedbackRecord, Any]:
-        """Return the record of an edit: either a new object, what was shown with the columns that the person changed,
-        or the candidate nearest to it in features."""
+        """Return (record, features) of a correction of the candidate with index `base` among candidates with features
+        `X` (m, n).
+
+        It stands for a new object, the candidate with the columns that the person changed, whose features (n,) are
+        returned; or, if `given` says so, for the candidate whose features are nearest to that, and then the features
+        are None."""
         encoding = self._candidates
         changed = given.given if given.given is not None else {self._text_column(): given.text}
         try:
@@ -479,8 +525,11 @@ class Requests:
         row: Callable[..., Floats],
         decided: bytes,
     ) -> Array:
-        """Return the features (r, N) that feedback brought along: of a corrected object, or of candidates of later
-        queries."""
+        """Return the features (r, N) of r objects that feedback brought along, as the learner sees them; r may be 0.
+
+        They are a corrected object, whose features are in `arrays`, or candidates of later decisions, which
+        `row(seq, candidate)` returns, (1, N) each. `context` is the decision that the feedback answers with its arrays,
+        `decided` the bytes that were logged with it."""
         if feedback.form == "edit" and arrays:
             X = np.frombuffer(arrays, "<f4").reshape(1, self._n_items)
             encoded = np.frombuffer(decided[len(decided) - 4 * self._n_context :], "<f4") if self._n_context else None
@@ -490,7 +539,9 @@ class Requests:
         return np.concatenate([row(seq, candidate) for seq, candidate in feedback.chain])
 
     def items(self, record: DecisionRecord, arrays: bytes) -> Any:
-        """Return the encoded candidates of a decision (m, N), without context and caller's score."""
+        """Return the features of the m candidates of a logged decision (m, n), without context and caller's score.
+
+        `arrays` are the bytes that were logged with it."""
         came = self.came(record, arrays)
         if not record.items:
             return came
@@ -498,16 +549,20 @@ class Requests:
         return np.concatenate([X, came], axis=1) if self._n_query else X
 
     def came(self, record: DecisionRecord, arrays: bytes) -> Any:
-        """Return the features that came with the request of a decision: of its candidates (m, N), or the query features
-        of items (m, Q), where Q may be 0."""
+        """Return the features that came with the request of a logged decision, out of the bytes `arrays` that were
+        logged with it.
+
+        For candidates that came with the request they are (m, n), n features of a candidate; for items of the catalogue
+        their query features (m, Q), where Q may be 0."""
         width, split = self._n_query if record.items else self._n_items, len(arrays) - 4 * self._n_context
         return np.frombuffer(arrays[:split], "<f4").reshape(-1 if width else len(record.items), width)
 
 
 def encode_row(encoding: Encoding, row: Mapping[str, Any], unknown: Counter[str]) -> npt.NDArray[np.float32]:
-    """Return the features of a row (N,): encoded from its attributes, or as given in {"id": ..., "features": [...]}.
+    """Return the features (N,) of a row: encoded from its attributes, or as given in {"id": ..., "features": [...]}.
 
-    Raise ValueError, naming the column, if it cannot be encoded.
+    Categories that the encoding does not know are counted in `unknown`, by "column=value". Raise ValueError, naming the
+    column, if the row cannot be encoded.
     """
     if not _is_encoded(encoding, row):
         return encoding.encode(row, unknown)
@@ -515,7 +570,9 @@ def encode_row(encoding: Encoding, row: Mapping[str, Any], unknown: Counter[str]
 
 
 def check_encoded_row(name: str, given: Any, size: int) -> npt.NDArray[np.float32]:
-    """Return `size` features that were given as numbers. Raise ValueError, naming the field, for anything else."""
+    """Return `given`, a sequence of `size` numbers, as float32 features.
+
+    Raise ValueError for anything else; `name` is the field that the message names."""
     features = finite_array(name, given, 1, size)
     if features.size and float(np.abs(features).max()) > float(np.finfo(np.float32).max):
         raise ValueError(f"{name}: expected numbers that fit into float32, got one that does not")
@@ -523,8 +580,9 @@ def check_encoded_row(name: str, given: Any, size: int) -> npt.NDArray[np.float3
 
 
 def encode_rows(encoding: Encoding, rows: Sequence[Any], unknown: Counter[str]) -> npt.NDArray[np.float32]:
-    """Return the features of rows (m, N). Raise ValueError, with the number of the row from 1, if one cannot be
-    encoded."""
+    """Return the features (m, N) of m rows, as `encode_row` does for each.
+
+    Raise ValueError, with the number of the row from 1, if one cannot be encoded."""
     X = np.empty((len(rows), encoding.size), np.float32)
     for i, row in enumerate(rows):
         try:
@@ -537,7 +595,9 @@ def encode_rows(encoding: Encoding, rows: Sequence[Any], unknown: Counter[str]) 
 
 
 def check_rows(name: str, rows: Any) -> list[Mapping[str, Any]]:
-    """Return rows as a list of mappings; a data frame is turned into one. Raise ValueError for anything else."""
+    """Return `rows` as a list of mappings, one for each row; a data frame is turned into one.
+
+    Raise ValueError for anything else; `name` is the field that the message names."""
     rows = rows_in(name, rows)
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise ValueError(f"{name}: expected a list of objects, got {describe(rows)}")
@@ -571,7 +631,8 @@ def _objects(candidates: Any) -> bool:
 
 
 def _places(names: Sequence[str], asked: int) -> Callable[[str], int]:
-    """Return a function from a name to its index, -1 if there is none; `asked` is about how often it will be called."""
+    """Return a function from one of `names` to its index, -1 for any other; `asked` is about how often it will be
+    called."""
     if asked > 4:
         there = {name: j for j, name in enumerate(names)}
         return lambda name: there.get(name, -1)
@@ -579,7 +640,10 @@ def _places(names: Sequence[str], asked: int) -> Callable[[str], int]:
 
 
 def _place(form: str, name: str, place: Callable[[str], int], kept: bool) -> int:
-    """Return the index of a name. Raise LookupError if it was not shown, or, with `kept`, was no candidate."""
+    """Return the index of `name`, which `place` maps to it, -1 for none.
+
+    Raise LookupError if there is none: `kept` says whether the log kept candidates that were not shown, `form` the form
+    of the feedback."""
     j = place(name)
     if j < 0:
         there = "among the candidates" if kept else "shown"

@@ -1,5 +1,5 @@
-"""The truth that only a simulation knows, kept beside a loop so that its regret can be measured and compared with its
-bound.
+"""The true utility of simulated people, stored beside a loop, so that its regret can be compared with the theorems'
+bounds.
 
 A file `simulation.json` in the loop's folder holds what the simulated people want: utility weights w* by feature, and
 the alpha of their answers. A loop that real people teach has no such file.
@@ -36,28 +36,30 @@ FILE = "simulation.json"
 LARGEST = 2**26
 """The most bytes of that file."""
 POINTS = 100
-"""The most points of a curve."""
+"""The most points of a regret curve."""
 
 
 class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The wishes of the simulated people of a loop."""
+    """The true utility of the simulated people who teach a loop."""
 
     weights: dict[str, float]
     """w*, the worth of each feature, by its name in the loop; 0 for features that are not named"""
     alpha: float | None = None
-    """the alpha of strict users: every answer gains at least this share of what could be gained; None for other
-    users"""
+    """the alpha of alpha-informative answers: every answer gains at least this share, above 0 and up to 1, of the
+    utility that could be gained; None if the people promise no such share"""
 
     def write(self, folder: str | Path) -> Path:
-        """Write this beside the loop in `folder` and return the file's path. Raise OSError if it cannot be written."""
+        """Write this to `simulation.json` in the loop's `folder` and return the file's path. Raise OSError if it cannot
+        be written."""
         path = Path(folder) / FILE
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self)))
         return path
 
     @classmethod
     def read(cls, folder: str | Path) -> Simulation | None:
-        """Return what stands beside the loop in `folder`; None if there is no such file. Raise ValueError if it makes
-        no sense."""
+        """Return what `simulation.json` in the loop's `folder` holds; None if there is no such file.
+
+        Raise ValueError if it makes no sense."""
         try:
             found = msgspec.json.decode(read_own(Path(folder), FILE, most=LARGEST), type=cls)
         except FileNotFoundError:
@@ -70,41 +72,45 @@ class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class At(NamedTuple):
-    """The average regret after t answered lists, with its bound; None without a bound."""
+    """One point of a regret curve: the average regret over the first t answered lists, with its bound."""
 
     t: int
+    """how many learned lists had been answered"""
     regret: float
+    """the mean of U(best list) - U(list shown) over them"""
     bound: float | None
+    """the theorem's bound on that; None if it does not apply"""
 
 
 class Measured(NamedTuple):
-    """The regret of a simulated loop: how far the learned lists fell short of the best ones, on average."""
+    """The regret of a simulated loop: how far the utility of its learned lists fell short of that of the best lists."""
 
     lists: int
     """the number of learned lists that were answered"""
     regret: float | None
-    """the mean of U(best list) - U(list shown) over them; None if there are none"""
+    """the mean of U(best list) - U(list shown) over them, where U is the true utility; None if there are none"""
     bound: float | None
-    """what the learner's theorem bounds it by; None if the theorem does not apply"""
+    """the bound on it by the learner's theorem; None if the theorem does not apply"""
     unbound: str
-    """why there is no bound; "" if there is one"""
+    """why there is no bound, in words; "" if there is one"""
     curve: tuple[At, ...]
-    """the average regret over time"""
+    """the average regret over time, at most `POINTS` points, in order"""
 
 
 class Said(NamedTuple):
-    """A piece of feedback on a simulated decision, with what it says as a complete better ranking.
-
-    `lesson` is None if nothing was learned from it, or it cannot be read as a ranking.
-    """
+    """A piece of feedback on a simulated decision, and what it says as a complete better ranking."""
 
     event: Event
+    """the event of the feedback"""
     feedback: FeedbackRecord
+    """its decoded record"""
     lesson: Lesson | Thumb | None
+    """the better ranking, or the thumb, that is learned from; None if nothing was learned, or it cannot be read as a
+    ranking"""
 
 
 class _Round(NamedTuple):
-    """A learned list that was answered."""
+    """A learned list that was answered, as the theorems count it."""
 
     version: int  # of the model that made it
     answers: list[int]  # their sequence numbers
@@ -116,10 +122,12 @@ class _Round(NamedTuple):
 
 
 class Truth:
-    """A comparison of the decisions of a loop, taken in newest first, with the truth of its simulation."""
+    """Measures the regret of a loop's decisions, which have to be given to `take` newest first, by the utility of its
+    simulation."""
 
     def __init__(self, projection: Projection, simulation: Simulation) -> None:
-        """Compare the loop of `projection`. Raise ValueError if the simulation is of another loop."""
+        """Measure the loop whose log and model are `projection`. Raise ValueError if `simulation` has features of
+        another loop."""
         names = projection.interaction.names
         strange = [name for name in simulation.weights if name not in names]
         if strange:
@@ -131,12 +139,15 @@ class Truth:
         self._disturbed = "a lesson failed in the learner" if projection.failed else ""
 
     def disturb(self, why: str) -> None:
-        """Note why the theorems do not apply to this log."""
+        """Note in words why the theorems do not apply to this log; the first reason is kept."""
         self._disturbed = self._disturbed or why
 
     def take(self, decision: LoggedDecision, x: Floats, given: Sequence[Said], reader: Model | None) -> None:
-        """Take in a decision among candidates x (m, N) with its answers, in order; `reader` reads them as better
-        rankings, None if they are none."""
+        """Take in one decision with the feedback on it.
+
+        `x` (m, N) are its m candidates with N features, `given` the feedback in order; `reader` is the model that reads
+        feedback as better rankings, None if this kind of feedback is none. Only learned lists that were answered count.
+        """
         record = decision.record
         if record.arm != "learned":
             if any(said.lesson is not None for said in given):
@@ -157,7 +168,8 @@ class Truth:
         self._rounds.append(_Round(decision.version, seqs, regret, gain, R, S, bool(record.prior)))
 
     def measured(self, whole: bool) -> Measured:
-        """Return what was found; `whole` says that the log was read to its beginning."""
+        """Return the regret over the decisions taken in; `whole` says whether they go back to the beginning of the
+        log."""
         rounds = self._rounds[::-1]
         if not rounds:
             return Measured(0, None, None, "no learned list was answered so far", ())

@@ -1,13 +1,14 @@
-"""Candidates that a loop does not know: a request that names some is decided all the same.
+"""Candidates that are not on offer: a request that names some is decided all the same.
 
-A request may name items that are not on offer, an item twice, none at all, or be the hits of a search engine. What is
-known is ranked. An unknown one keeps the place that the caller's score gives it, and the known stand around it in the
-order of the model; where there is no score it comes last. The control shows the caller's own order, as it came. So what
-is random is the order of the known alone, and the probability of a list is that of the known in it.
+A request may name items that the loop does not know (unknown items), an item twice, none at all, or be the hits of a
+search engine. The known candidates are ranked. An unknown one keeps the place that the caller's score gives it, or
+comes last if there is no score; the known ones fill the other places in the model's order. A control list shows all in
+the caller's own order. So only the order of the known ones is random, and the probability of a list is that of the
+known ones in it.
 
-In the log a decision is one among what is known, so that its fold is what it would be had the others never been named;
-`DecisionRecord.unknown` says where in the list they stood. Feedback on them is kept as it was given
-(`FeedbackRecord.said`), and what it says of others teaches.
+In the log a decision is one among the known candidates, so that learning from it is the same as if the others had not
+been named; `DecisionRecord.unknown` says where in the list they stood. Feedback on them is kept as it was given
+(`FeedbackRecord.said`), and what it says of known candidates is learned.
 """
 
 from __future__ import annotations
@@ -21,38 +22,46 @@ from heedful.loop.interactions.forms import Form
 from heedful.loop.records import DecisionRecord, Feedback, FeedbackRecord
 
 HIT = "_id"
-"""The field that makes an object a hit."""
+"""The field by which an object is recognised as a hit of a search engine."""
 _HIT = {"_id", "_score", "_source", "_index", "_type", "_version", "_seq_no", "_primary_term", "_routing", "_ignored"}
 _HIT |= {"_explanation", "_node", "_shard", "_nested", "fields", "highlight", "inner_hits", "matched_queries", "sort"}
 
 
 class Strangers(NamedTuple):
-    """The candidates of a request that are not on offer, next to m that are.
+    """The candidates of a request that are not on offer (unknown), next to m that are (known).
 
-    Candidates are numbered: those on offer from 0, the others from m."""
+    In the two orders candidates are numbered: the known ones from 0 to m - 1, the unknown ones from m on."""
 
     names: tuple[str, ...]
+    """the names of the unknown candidates; number m + j is names[j]"""
     learned: tuple[int, ...] = ()
-    """all candidates in an order that gives the unknown ones their places in lists that the model ranks"""
+    """the numbers of all candidates in an order that gives the unknown ones their places in lists that the model
+    ranks"""
     own: tuple[int, ...] = ()
-    """all candidates in the caller's order, which the control shows"""
+    """the numbers of all candidates in the caller's own order, which control lists show"""
 
     def places(self, m: int, size: int, own: bool, left: Collection[int] | None = None) -> tuple[int, ...]:
-        """Return for each of the first `size` places the unknown candidate there, from 0, or -1 for a known one.
+        """Return what stands in each of the first `size` places: the index of an unknown candidate in `names`, or -1
+        for a known one.
 
-        `own` takes the caller's order, `left` are the known candidates that may be shown, None for all."""
+        `m` is the number of known candidates. `own` says whether the list is in the caller's own order (a control list)
+        or ranked by the model. `left` are the known candidates that may be shown, None for all."""
         base = self.own if own else self.learned
         among = [j for j in base if left is None or j >= m or j in left]
         return tuple([j - m if j >= m else -1 for j in among[:size]])
 
     def told(self, places: Sequence[int]) -> tuple[tuple[int, str], ...]:
-        """Return (place, name) of each unknown candidate, as the log keeps them; the place is -1 if it is not shown."""
+        """Return (place, name) of each unknown candidate, as the log keeps them; the place is -1 if it is not shown.
+
+        `places` is what the method `places` returned for the list."""
         at = {j: place for place, j in enumerate(places) if j >= 0}
         return tuple([(at.get(j, -1), name) for j, name in enumerate(self.names)])
 
 
 def around(shown: Sequence[Any], record: DecisionRecord, unknown: Callable[[str], Any]) -> list[Any]:
-    """Return `shown`, one value for each known item shown, with `unknown(name)` in the place of each unknown item."""
+    """Return `shown` with an entry for each unknown item inserted where it stood in the list: `unknown(name)`.
+
+    `shown` has one value for each known item of the decision `record`, in the order shown."""
     found = list(shown)
     for place, name in sorted(record.unknown):
         if place >= 0:
@@ -61,7 +70,9 @@ def around(shown: Sequence[Any], record: DecisionRecord, unknown: Callable[[str]
 
 
 def shown_names(record: DecisionRecord, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the items that a decision shows, best first; `names` are those of its known candidates."""
+    """Return the names of the items that a decision shows, best first, known and unknown.
+
+    `names` are those of its known candidates, to which `record` refers."""
     known = [names[j] for j in record.shown]
     return tuple(around(known, record, str) if record.unknown else known)
 
@@ -72,9 +83,11 @@ def shown_names(record: DecisionRecord, names: Sequence[str]) -> tuple[str, ...]
 def split_unknown(
     names: Sequence[str], candidates: Sequence[Any], prior: Any, known: Callable[[str], bool]
 ) -> tuple[list[Any], Any, Strangers] | None:
-    """Split candidates with these `names` into (the known ones, their scores, the unknown ones); each name counts once.
+    """Return (known candidates, their scores, the unknown ones) of a request; a name that comes twice counts once.
 
-    Return None if all are known and each comes once. Raise ValueError if `prior` does not fit the candidates."""
+    `names` are those of `candidates`, `prior` the caller's scores by name or in their order, `known(name)` says whether
+    an item is on offer. Return None if all are known and each comes once. Raise ValueError if `prior` does not fit the
+    candidates."""
     first = {name: j for j, name in reversed(list(enumerate(names)))}
     once = [j for j, name in enumerate(names) if first[name] == j]
     kept = [j for j in once if known(names[j])]
@@ -104,7 +117,8 @@ def split_unknown(
 
 
 def _heights(scores: Sequence[Any]) -> list[float]:
-    """Return scores scaled to at most 1 in size, with the mean for None. Raise ValueError for what is no number."""
+    """Return scores divided by the largest in size, with their mean in place of None. Raise ValueError for what is no
+    number."""
     numbers = [None if score is None else records.check_number("prior", score) for score in scores]
     there = [each for each in numbers if each is not None]
     largest = max(map(abs, there), default=0.0) or 1.0
@@ -113,7 +127,8 @@ def _heights(scores: Sequence[Any]) -> list[float]:
 
 
 def are_hits(candidates: Any) -> bool:
-    """Return whether candidates are hits of a search engine: objects with `_id`."""
+    """Return whether candidates are hits of a search engine: a sequence whose first entry is a mapping with the key
+    `_id`."""
     if not isinstance(candidates, Sequence) or isinstance(candidates, str) or not len(candidates):
         return False
     return isinstance(candidates[0], Mapping) and HIT in candidates[0]
@@ -122,11 +137,13 @@ def are_hits(candidates: Any) -> bool:
 def from_hits(
     candidates: Sequence[Any], prior: Any, identifier: str, on_offer: Collection[str], query: Collection[str] = ()
 ) -> tuple[list[Any], Any]:
-    """Return the (candidates, prior) that hits of a search engine stand for.
+    """Return (candidates, prior) in place of hits of a search engine, {"_id": ..., "_score": ..., "_source": {...}}
+    each.
 
-    The candidates are names of items, or objects made of `_source` if none is on offer and all have one; with `query`,
-    the names of features that a request gives each item, objects with those of `_source` and `fields`. The prior is
-    the one given, by default the engine's scores. Raise ValueError, naming the field, for a hit that is malformed."""
+    The candidates are the ids, as names of items, if any of them is in `on_offer` or a hit has no `_source`; otherwise
+    the attributes in `_source`, with the id under `identifier`. If the loop has query features, `query` are their
+    names, and the candidates are mappings of the id and these features, out of `_source` and `fields`. The prior is the
+    one given or, if that is None, the scores by id. Raise ValueError, naming the field, for a malformed hit."""
     names, scores = [], []
     for j, hit in enumerate(candidates):
         if not isinstance(hit, Mapping) or HIT not in hit:
@@ -151,7 +168,8 @@ def from_hits(
 
 
 def _values(hit: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Return the values that a hit has under `names`, in `_source` or `fields`, where a list of one stands for it."""
+    """Return the values that a hit has for `names` in `_source` or `fields`; a list of one value in `fields` stands for
+    the value."""
     fields = hit.get("fields")
     computed = {name: value for name, value in fields.items() if name in names} if isinstance(fields, Mapping) else {}
     single = {name: v[0] if isinstance(v, list) and len(v) == 1 else v for name, v in computed.items()}
@@ -169,12 +187,13 @@ def about_known(
     names: Sequence[str],
     elsewhere: Iterable[str] = (),
 ) -> tuple[Feedback | None, dict[str, Any] | None]:
-    """Split feedback on a decision that named unknown items: what is learned, and what is only kept.
+    """Split feedback on a decision that named unknown items into what is learned and what is only kept.
 
-    Return (what `given` says of known items, None if nothing; the `fields` as they were given, None if all of it is
-    about known items). `form` is the form of `given`, `names` are those of the decision's known candidates, `elsewhere`
-    are unknown items that later decisions of its chain show. Raise LookupError if it names an item that was not shown
-    and its form does not allow that.
+    Return (the part of `given` about known items, None if there is none; `fields` to be kept as they were given, None
+    if all of it is about known items). `given` is the checked feedback of the form `form`, `fields` its fields as they
+    came, `record` the decision, `names` those of its known candidates; `elsewhere` are unknown items that later
+    decisions of a chain of clicks showed. Raise LookupError if it names an item that was not shown and its form does
+    not allow that.
     """
     unknown = {name: place for place, name in record.unknown}
     there = {name for name in elsewhere if name not in names}
@@ -190,7 +209,8 @@ def about_known(
 
 
 def why_nothing_learned(feedback: FeedbackRecord) -> str | None:
-    """Return the remark on feedback that is about unknown items; None if all were known."""
+    """Return a remark that items in `feedback` were not on offer, so that nothing was learned of them; None if all
+    were."""
     if feedback.said is None:
         return None
     rest = "nothing is learned from it" if feedback.form == "unknown" else "of those nothing is learned"

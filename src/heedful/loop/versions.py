@@ -1,11 +1,12 @@
-"""Versions of a fold, which the code that folds a log declares, so that renaming something changes no version.
+"""Versions of a fold, which the code that learns from a log declares, so that renaming something changes no version.
 
 A version is `MODEL.LEARNER`, such as 1.1: first what the interaction's model declares (for how feedback becomes
 lessons, and for the spaces and kernels below it), then what the learner declares in `version`. A change of what is
-folded raises one of them; golden folds (tests/goldens) fail until then. A learner of the user's own that declares no
-version has a digest of its module's source there, without comments and docstrings.
+learned from a log raises one of them; golden logs (tests/goldens) fail until then. A learner of the user's own that
+declares no version has a digest of its module's source there, without comments and docstrings.
 
-Two folds of one log are equal bit for bit if these versions and the builds of Python, numpy and scipy are equal.
+The models made from one log are equal bit for bit if these versions and the builds of Python, numpy and scipy are
+equal.
 """
 
 from __future__ import annotations
@@ -22,19 +23,22 @@ from heedful.loop.old_versions import DIGESTS
 
 
 def version_of(model_version: int, learner: Any) -> str:
-    """Return the version of the fold of `learner` by a model that declares `model_version`."""
+    """Return the version "MODEL.LEARNER" of what `learner` makes of a log in a model that declares `model_version`."""
     parts = [_declared(part) or _digest(type(part).__module__) for part in _parts(learner)]
     return ".".join([str(model_version), *filter(None, parts)])
 
 
 def declared_version(recorded: str) -> str:
-    """Return the version that a log or a snapshot names. Before versions were declared, it was a digest of the source
-    code: a known digest is replaced by the version that its code would declare today."""
+    """Return the version that stands in a log or a snapshot as `recorded`.
+
+    Before versions were declared, a digest of the source code stood there: a known digest is replaced by the version
+    that the same code would declare today, an unknown one is returned as it is."""
     return DIGESTS.get(recorded, recorded)
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """Yield a named tuple, and the named tuples in its fields at any depth: a learner, its space, its rule."""
+    """Yield a named tuple and the named tuples in its fields at any depth: a learner, then its space or its update
+    rule."""
     if hasattr(value, "_fields"):
         yield value
         for part in value:
@@ -42,14 +46,15 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def _declared(part: Any) -> str:
-    """Return the version that a part of a learner declares; "" if it declares none. A field called `version` is a
-    hyperparameter."""
+    """Return the version that a part of a learner declares in its class; "" if it declares none.
+
+    A field called `version` is a hyperparameter and does not count."""
     version = None if "version" in part._fields else getattr(part, "version", None)
     return str(version) if isinstance(version, int | str) else ""
 
 
 def _digest(module: str) -> str:
-    """Return a digest (12 characters) of the code of a module; "" for the package's own modules, which declare
+    """Return a digest (12 hexadecimal digits) of the source of a module; "" for heedful's own modules, which declare
     versions."""
     if module.partition(".")[0] == __name__.partition(".")[0]:
         return ""

@@ -1,7 +1,8 @@
 """The log: what happened, in the order in which it happened, in a database that refuses to change it.
 
 One table of events with an increasing sequence number. Triggers of the database refuse UPDATE and DELETE, whoever asks;
-the one way to take something out is `Log.erase`, which forgets a person, says so in the log, and rewrites the file.
+the one way to take something out is `Log.erase`, which forgets a person, says so in the log, and leaves it to
+`Log.finish_erasing` to rewrite the file.
 
 `Event` is a row, `Log` the file: `file` opens it and commits, `reader` reads, `log` appends and forgets. The package
 knows nothing of learners: `heedful.loop` says what the events mean.

@@ -10,31 +10,45 @@ from heedful.storage import Damaged
 
 
 class Event(NamedTuple):
-    """A row of the log. `seq` is 0 before it is appended; times are microseconds since 1970, UTC."""
+    """One event, a row of the log: an item, a decision, feedback, an undo, ..."""
 
     seq: int
+    """its sequence number, the place in the order of the log: 1, 2, ...; 0 before it is appended"""
     kind: str
+    """"loop", "item", "decision", "activate", "feedback", "undo", "rollback", "forget", "erased" or "export\""""
     id: str
+    """the caller's event id; no two events of a kind have the same"""
     time: int
+    """when it happened, in microseconds since 1970, UTC"""
     subject: str | None
+    """the person of a decision or the name of an item; None for other kinds, and for decisions for nobody in
+    particular"""
     target: int | None
+    """the sequence number of the event that this one is about: of the decision that feedback answers, of the feedback
+    that an undo takes back; None if there is none"""
     version: int
+    """the version of the model when the event came: the sequence number of the last event that the model was made of"""
     payload: str
+    """what happened, as JSON"""
     arrays: bytes | None = None
+    """float32 features, little-endian, that belong to it; None if there are none"""
 
 
 COLUMNS = ", ".join((*Event._fields, "checked"))
-"""The columns of a row: those of an event, then its checksum."""
+"""The columns of a row in SQL: those of an event, then its checksum."""
 WIDTH = len(Event._fields) + 1
+"""the number of those columns"""
 
 
 def checksum(event: Event) -> int:
-    """Return the CRC-32 of all fields of an event."""
+    """Return the CRC-32 of all fields of an event, which the row keeps in its last column."""
     return zlib.crc32(event.arrays or b"", zlib.crc32(repr(event[:-1]).encode("utf-8", "surrogatepass")))
 
 
 def to_event(row: tuple[Any, ...], path: object) -> Event:
-    """Return a row of the log `path` as an event. Raise Damaged if it is not as it was written."""
+    """Return a row of the log at `path`, its columns in the order of `COLUMNS`, as an event.
+
+    Raise Damaged if its checksum does not fit."""
     event = Event._make(row[:-1])
     if checksum(event) != row[-1]:
         told = "its content was changed since it was written: the log is damaged, restore a back-up"
@@ -43,6 +57,7 @@ def to_event(row: tuple[Any, ...], path: object) -> Event:
 
 
 def now() -> int:
-    """Return the current time in microseconds since 1970, UTC. Events are ordered by their sequence numbers, never by
-    time."""
+    """Return the current time in microseconds since 1970, UTC, by this machine's clock.
+
+    Events are ordered by their sequence numbers, never by time."""
     return time.time_ns() // 1000

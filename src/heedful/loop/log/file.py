@@ -1,5 +1,7 @@
-"""The file of a log: opening it, transactions, and its write-ahead file. It is SQLite in WAL mode with full
-synchronisation, so a commit is on the disk before anybody is told."""
+"""The file of a log: opening it, transactions, and its write-ahead file.
+
+It is SQLite in WAL mode with full synchronisation, so a commit is on the disk before anybody is told.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from heedful.storage import WAIT, Busy, Connection, Damaged, Database, Moved
 
 
 class LogFile:
-    """An open log: one connection that writes, one for short reads, and others for long reads while they last.
+    """An open log file: one connection that writes, one for short reads, and others for long reads while they last.
 
     Several processes may have the file open. Within a process one thread writes at a time (`writing`); any thread may
     read.
@@ -38,7 +40,8 @@ class LogFile:
         opened = os.stat(self.path)
         self._identity = opened.st_ino, opened.st_dev
         self.unmoved = 0
-        """about how many bytes this process wrote into the write-ahead file since the last checkpoint"""
+        """about how many bytes this process wrote into the write-ahead file since the last checkpoint moved them to the
+        log file"""
         self._lock = threading.RLock()
         self._durable = True  # whether the writer's commits wait for the disk, as PRAGMAS say
         self._reading, self._scanning = threading.Lock(), threading.Lock()
@@ -61,7 +64,8 @@ class LogFile:
         return self._database.connect(*([f"application_id = {APPLICATION}"] if create else []), *PRAGMAS)
 
     def _migrate(self, create: bool) -> None:
-        """Take the migration steps that the file has not had, all of them or none."""
+        """Take the migration steps that the file has not had, all of them or none; a new file (`create`) also gets its
+        secret."""
         with self.writing() as connection:
             self._database.migrate(connection)
             if create:
@@ -70,7 +74,8 @@ class LogFile:
                 connection.execute("INSERT INTO secret VALUES ('salt', ?)", [salt + checked])
 
     def _salt(self) -> bytes:
-        """Return the key of this log's digests."""
+        """Return the secret key of this log, with which digests of forgotten ids are made. Raise Damaged if it was
+        changed."""
         [value] = self._one("SELECT value FROM secret WHERE name = 'salt'") or [""]
         salt, checked = value[:-8], value[-8:]
         if checked != f"{zlib.crc32(salt.encode()):08x}":
@@ -89,12 +94,15 @@ class LogFile:
 
     @contextmanager
     def writing(self, patient: bool = True, durable: bool = True) -> Iterator[Connection]:
-        """Begin a transaction that is committed and on the disk when the block ends, and rolled back if it raises.
-        Raise TimeoutError if another process keeps writing, and Busy if anybody writes and `patient` is False.
+        """Begin a transaction, which is committed and on the disk when the `with` block ends, or rolled back if it
+        raises.
 
-        If `durable` is False it is committed when the block ends, seen by every process, and kept if this one is
-        killed. It reaches the disk with the next durable transaction, or with `sync`. Until then a power cut may take
-        it, with all that came after it.
+        Yields the connection that writes. Raise TimeoutError if another process keeps writing, Busy if another thread
+        or process is writing and `patient` is False, and Moved if the file was removed or replaced.
+
+        If `durable` is False, the transaction is committed when the block ends, seen by every process, and kept if this
+        one is killed. It reaches the disk with the next durable transaction, or with `sync`. Until then a power cut may
+        take it, with all that came after it.
         """
         if not self._lock.acquire(blocking=patient):
             raise Busy(f"{self.path}: a thread is writing")
@@ -127,20 +135,24 @@ class LogFile:
     # ------------------------------------------------------------------------ the write-ahead file
 
     def leave_write_ahead(self) -> None:
-        """Stop commits from running checkpoints, because another thread calls `move_write_ahead`. If that thread falls
-        far behind, a commit still runs one."""
+        """Stop commits of this process from running checkpoints, because another of its threads calls
+        `move_write_ahead`.
+
+        If the write-ahead file reaches 256 MB, a commit runs one all the same."""
         with self._lock, self._errors():
             self._writer.execute("PRAGMA wal_autocheckpoint = 65536")  # 256 MB
 
     def move_write_ahead(self) -> None:
-        """Run a checkpoint: move pages from the write-ahead file to the log, while others read and write."""
+        """Run a checkpoint: move pages from the write-ahead file to the log file, while others read and write."""
         with self._scanner() as connection, self._errors():
             self.unmoved = 0
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def begin_write_ahead_anew(self) -> None:
-        """Run a checkpoint between two commits, for the few pages that came since the last: only then does the next
-        commit start at the beginning of the write-ahead file. Do nothing while a thread is writing."""
+        """Run a checkpoint between two commits, so that the next commit starts at the beginning of the write-ahead
+        file.
+
+        It moves the few pages that came since the last checkpoint. Do nothing while a thread is writing."""
         if self._lock.acquire(blocking=False):
             try:
                 with self._errors():
@@ -151,7 +163,7 @@ class LogFile:
     # ------------------------------------------------------------------------ connections that read
 
     def _one(self, query: str, parameters: Sequence[Any] = ()) -> Any:
-        """Return the first row of a query; None if there is none."""
+        """Return the first row of a short query; None if there is none."""
         with self._reading, self._errors():
             return self._reader.execute(query, parameters).fetchone()
 

@@ -26,16 +26,18 @@ class Log(LogReader):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT) -> None:
-        """Open the log `path`, or create it; a writer waits up to `wait` seconds for other processes. Raise
-        FileExistsError or FileNotFoundError if that cannot be, and ValueError if the file is no log, is damaged, or was
-        written by a newer heedful."""
+        """Open the log in the file `path`, or create it if `create` is True; a writer waits up to `wait` seconds for
+        others.
+
+        Raise FileExistsError or FileNotFoundError if the file is there, or is not, and ValueError if it is no log, is
+        damaged, or was written by a newer heedful."""
         super().__init__(path, create=create, wait=wait)
         self.look_for_forgotten()
 
     # ------------------------------------------------------------------------ appending
 
     def append(self, events: Iterable[Event]) -> None:
-        """Append events. Only inside `writing`."""
+        """Append `events`, whose sequence numbers have to follow on `head`. Only inside `writing`."""
         rows = [(*event, checksum(event)) for event in events]
         self.unmoved += COMMITTED + sum([1000 + len(row[7]) + len(row[8] or b"") for row in rows])
         # Many rows in a statement: between statements other threads take the interpreter, and this one waits.
@@ -46,12 +48,13 @@ class Log(LogReader):
                 at += size
 
     def head(self) -> int:
-        """Return the sequence number of the last event of any process; 0 if there is none. Only inside `writing`."""
+        """Return the sequence number of the last event that any process appended; 0 if there is none. Only inside
+        `writing`."""
         [seq] = self._writer.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
         return int(seq)
 
     def known(self, kind: str, ids: Sequence[str]) -> dict[str, Event]:
-        """Return the events of a kind that have one of these ids, by id. Only inside `writing`."""
+        """Return the events of `kind` that have one of these `ids`, by id. Only inside `writing`."""
         query = f"SELECT {COLUMNS} FROM event WHERE kind = ? AND id IN (SELECT value FROM json_each(?))"
         rows = self._writer.execute(query, (kind, json.dumps(ids))).fetchall()
         return {event.id: event for event in map(self._event, rows)}
@@ -59,12 +62,13 @@ class Log(LogReader):
     # ------------------------------------------------------------------------ forgetting
 
     def erase(self, subject: str, event: Callable[[int], Event]) -> int:
-        """Delete every decision shown to `subject`, every event about those decisions, and every event about those;
-        return how many events were deleted.
+        """Delete every decision for the person `subject`, all feedback on those, and what is about that; return how
+        many events.
 
-        One transaction deletes the rows, keeps their digests (`is_forgotten`), and appends `event(count)` as the record
-        of it. Their bytes are removed by `finish_erasing`; if the process dies in between, the next opening calls it
-        (`unfinished`).
+        One transaction deletes the rows, keeps digests of their ids (`is_forgotten`), and appends the event that
+        `event(count)` makes, as the record that `count` events were deleted. If there is nothing to delete, nothing is
+        written. The bytes are removed by `finish_erasing`; if the process dies in between, the next opening of the loop
+        calls it (`unfinished`).
         """
         with self.writing() as db:
             rows = db.execute(
@@ -88,7 +92,8 @@ class Log(LogReader):
         return len(rows)
 
     def unfinished(self) -> bool:
-        """Return whether a person was forgotten whose bytes have not been removed."""
+        """Return whether events of a person were deleted whose bytes are still in the file (`finish_erasing` removes
+        them)."""
         [last, done] = self._one(
             "SELECT coalesce(max(CASE kind WHEN 'forget' THEN seq END), 0), "
             "coalesce(max(CASE kind WHEN 'erased' THEN target END), 0) FROM event WHERE kind IN ('forget', 'erased')"
@@ -96,9 +101,10 @@ class Log(LogReader):
         return bool(last > done)
 
     def finish_erasing(self) -> None:
-        """Remove the bytes of forgotten events: rewrite the file and empty the write-ahead file.
+        """Remove the bytes of deleted events from the disk: rewrite the file and empty the write-ahead file.
 
-        Raise TimeoutError if another process is reading; the next opening does it then.
+        It then appends an event of kind "erased". Raise TimeoutError if another process is reading all the time; the
+        next opening of the loop tries again.
         """
         # Readers go on meanwhile: SQLite waits until each has finished. It does not wait for another process that is
         # running a checkpoint at this moment, so this loop does.
@@ -122,22 +128,24 @@ class Log(LogReader):
                 self.append([Event(seq, "erased", f"erased-{last}", now(), None, last, seq, "{}")])
 
     def look_for_forgotten(self) -> None:
-        """Note whether anybody was forgotten: only then are digests compared."""
+        """Note whether anybody was ever forgotten in this log: only then are digests compared."""
         self._any_forgotten = self._one("SELECT EXISTS (SELECT 1 FROM forgotten)")[0] == 1
 
     def is_forgotten(self, kind: str, id: str) -> bool:
-        """Return whether the event of this kind and id was in the log and was forgotten."""
+        """Return whether there was an event of this `kind` and `id` in the log that was deleted to forget a person."""
         if not self._any_forgotten:
             return False
         return self._one("SELECT 1 FROM forgotten WHERE digest = ?", [self.digest(kind, id)]) is not None
 
     def is_gone(self, seq: int) -> bool:
-        """Return whether the event with this sequence number was forgotten."""
+        """Return whether the event with the sequence number `seq` was deleted to forget a person."""
         return self._any_forgotten and self.at(seq) is None
 
     def digest(self, kind: str, value: str) -> str:
-        """Return what the log keeps of a forgotten event: enough to recognise its id when it comes again, but not to
-        read it."""
+        """Return the keyed digest (HMAC-SHA256, hexadecimal) by which the log recognises `value`, an id, when it comes
+        again.
+
+        The id cannot be read from it. `kind` is the kind of event that the id belongs to."""
         return hmac.new(self._secret, f"{kind}\0{value}".encode(), hashlib.sha256).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Reading a log: single events, and walks through it in order or from the newest back."""
+"""Reading a log: single events, and iteration over many, in order or from the newest back."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from heedful.loop.log.schema import TRIGGERS
 PAGE = 200
 """How many events are read at a time when going back from the newest."""
 FEW = 2000
-"""A kind with at most this many events is found through the index alone."""
+"""The most events of a kind that are found through the index alone."""
 
 
 class LogReader(LogFile):
-    """The queries of a log. Those that read much use a connection of their own, beside the short ones."""
+    """The queries of a log. Those that may read much use a connection of their own, so that short ones need not
+    wait."""
 
     def _event(self, row: tuple[Any, ...]) -> Event:
         return to_event(row, self.path)
@@ -25,17 +26,18 @@ class LogReader(LogFile):
     # ------------------------------------------------------------------------ single events
 
     def find(self, kind: str, id: str) -> Event | None:
-        """Return the event of a kind with this id; None if there is none."""
+        """Return the event of this `kind` with this `id`; None if there is none."""
         row = self._one(f"SELECT {COLUMNS} FROM event WHERE kind = ? AND id = ?", (kind, id))
         return self._event(row) if row else None
 
     def at(self, seq: int) -> Event | None:
-        """Return the event with this sequence number; None if there is none."""
+        """Return the event with the sequence number `seq`; None if there is none."""
         row = self._one(f"SELECT {COLUMNS} FROM event WHERE seq = ?", (seq,))
         return self._event(row) if row else None
 
     def many(self, seqs: Sequence[int]) -> list[Event]:
-        """Return the events with these sequence numbers, without those that are not there."""
+        """Return the events with these sequence numbers, in no particular order; those that are not there are left
+        out."""
         found: list[Event] = []
         for start in range(0, len(seqs), 500):
             part = seqs[start : start + 500]
@@ -46,20 +48,25 @@ class LogReader(LogFile):
         return found
 
     def newest(self, kind: str, subject: str) -> int:
-        """Return the sequence number of the last event of a kind about a subject; 0 if there is none."""
+        """Return the sequence number of the last event of `kind` about `subject` (a person or an item); 0 if there is
+        none."""
         query = "SELECT coalesce(max(seq), 0) FROM event WHERE kind = ? AND subject = ?"
         return int(self._one(query, (kind, subject))[0])
 
     def last_of(self, kinds: Sequence[str], up_to: int) -> Event | None:
-        """Return the last event of these kinds up to a sequence number; None if there is none."""
+        """Return the last event of one of these `kinds` with a sequence number of at most `up_to`; None if there is
+        none."""
         chosen = ", ".join("?" * len(kinds))
         query = f"SELECT {COLUMNS} FROM event WHERE seq <= ? AND +kind IN ({chosen}) ORDER BY seq DESC LIMIT 1"
         row = self._one(query, (up_to, *kinds))
         return self._event(row) if row else None
 
     def last(self, items: bool = False) -> tuple[int, int]:
-        """Return the sequence numbers of the last event and of the last event that changes the model; 0 if there is
-        none. `items` says whether events of items change it."""
+        """Return (sequence number of the last event, that of the last event that changes the model), 0 where there is
+        none.
+
+        Feedback, undos, rollbacks and forgetting change a model; `items` says whether items being put on offer do, too.
+        """
         # The plus keeps SQLite on the table: from its end, the first that is met.
         kinds = "'feedback', 'undo', 'forget', 'rollback'" + (", 'item'" if items else "")
         made_of = f"SELECT seq FROM event WHERE +kind IN ({kinds}) ORDER BY seq DESC LIMIT 1"
@@ -67,13 +74,16 @@ class LogReader(LogFile):
         return head, version
 
     def is_superseded(self, position: int) -> bool:
-        """Return whether the fold of the log no longer passes through the state that it had after event `position`:
-        something up to there was undone or rolled back after it, or anybody was forgotten after it."""
+        """Return whether something that was in effect at event `position` no longer is, so that a model of that time is
+        outdated.
+
+        Something up to there was undone or rolled back after it, or anybody was forgotten after it."""
         forgot = "SELECT EXISTS (SELECT 1 FROM event WHERE kind = 'forget' AND seq > ?)"
         return bool(self._one(forgot, (position,))[0]) or self.retractions().changes(position)
 
     def retractions(self, up_to: int | None = None) -> Retractions:
-        """Return the events that are not in effect, as of event `up_to`, or of the last."""
+        """Return which events are not in effect (undone or rolled back), as of event `up_to`, or of the last if it is
+        None."""
         query = "SELECT seq, target, payload FROM event WHERE kind = ? AND seq <= ?"
         most = 2**62 if up_to is None else up_to
         undos = [(seq, target) for seq, target, _ in self._scan(query, ("undo", most)) if target is not None]
@@ -81,7 +91,7 @@ class LogReader(LogFile):
         return find_retractions(undos, rollbacks)
 
     def retracted_by(self, undo: str) -> int:
-        """Return the sequence number of the rollback that leaves out the undo with that id; 0 if none does."""
+        """Return the sequence number of the rollback that leaves out the undo with the id `undo`; 0 if none does."""
         event = self.find("undo", undo)
         spans = self.retractions().spans if event is not None else ()
         return next((end for to, end in spans if event is not None and to < event.seq < end), 0)
@@ -89,13 +99,14 @@ class LogReader(LogFile):
     # ------------------------------------------------------------------------ many events
 
     def places(self, kind: str, after: int = 0) -> list[int]:
-        """Return the sequence numbers of the events of a kind after `after`, in order."""
+        """Return the sequence numbers of the events of `kind` that come after sequence number `after`, in order."""
         query = "SELECT seq FROM event WHERE kind = ? AND seq > ? ORDER BY +seq"
         return [seq for [seq] in self._scan(query, (kind, after))]
 
     def events(self, after: int = 0, kinds: Sequence[str] = (), page: int = 5000) -> Iterator[Event]:
-        """Yield the events after sequence number `after`, in order, of these kinds or of all, reading `page` at a
-        time."""
+        """Yield the events after sequence number `after`, in order, of these `kinds`, or of all if it is empty.
+
+        `page` events are read at a time."""
         chosen = f"AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         # The plus keeps SQLite on the table, which is in order, and off the index, which would have to be sorted.
         chosen = chosen.replace("kind", "+kind")
@@ -103,8 +114,10 @@ class LogReader(LogFile):
         return map(self._event, self._pages(query, list(kinds), after, page))
 
     def newest_first(self, before: int, kind: str | None = None) -> Iterator[Event]:
-        """Yield the events before a sequence number, of a kind or of all, the newest first, reading no more than
-        needed."""
+        """Yield the events with a sequence number below `before`, the newest first, of one `kind` or of all if it is
+        None.
+
+        The log is read a page at a time, no further than the caller iterates."""
         if kind is not None:
             with self._reading, self._errors():
                 few = self._reader.execute("SELECT seq FROM event WHERE kind = ? LIMIT ?", (kind, FEW + 1)).fetchall()
@@ -125,8 +138,9 @@ class LogReader(LogFile):
             before = rows[-1][0]
 
     def lessons(self, after: int = 0) -> Iterator[tuple[Event, Event]]:
-        """Yield (feedback, the decision that it answers) after sequence number `after`, in order, undone feedback
-        included."""
+        """Yield (feedback, the decision that it answers) after sequence number `after`, in the order of the feedback.
+
+        Feedback that was undone is included."""
         one, two = (", ".join(f"{table}.{column}" for column in COLUMNS.split(", ")) for table in "fd")
         query = (
             f"SELECT {one}, {two} FROM event f JOIN event d ON d.seq = f.target "
@@ -136,7 +150,8 @@ class LogReader(LogFile):
             yield self._event(row[:WIDTH]), self._event(row[WIDTH:])
 
     def _pages(self, query: str, parameters: list[Any], after: int, page: int = 5000) -> Iterator[Any]:
-        """Yield the rows of a query that returns at most `page` rows after a sequence number, its first column."""
+        """Yield the rows of `query`, which returns at most `page` rows after a sequence number, its first parameter and
+        column."""
         with self._scanner() as scanner:
             while True:
                 with self._scanning, self._errors():
@@ -149,7 +164,8 @@ class LogReader(LogFile):
     # ------------------------------------------------------------------------ about the whole log
 
     def subjects(self, kind: str) -> list[tuple[int, str, bool]]:
-        """Return (sequence number, subject, whether it has arrays) of the events of a kind, in order."""
+        """Return (sequence number, subject, whether it has arrays) of the events of `kind` that have a subject, in
+        order."""
         chosen = "WHERE kind = ? AND subject IS NOT NULL ORDER BY +seq"
         query = f"SELECT seq, subject, arrays IS NOT NULL FROM event {chosen}"
         return [(seq, subject, bool(there)) for seq, subject, there in self._scan(query, (kind,))]
@@ -159,7 +175,7 @@ class LogReader(LogFile):
         return dict(self._scan("SELECT kind, count(*) FROM event GROUP BY kind ORDER BY kind"))
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the file, one sentence each; [] if nothing is. The whole file is read."""
+        """Return what is wrong with the file, a sentence each; [] if nothing is. The whole file is read."""
         found = [row[0] for row in self._scan("PRAGMA integrity_check") if row[0] != "ok"]
         there = dict(self._scan("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
         missing = sorted(name for name, sql in TRIGGERS if there.get(name) != sql)

@@ -1,8 +1,9 @@
 """Which events of a log are in effect: feedback may be undone, and a rollback leaves out all that came after a version.
 
 A rollback is an event of its own: with the event at `seq` rolled back to version `to`, everything in (to, seq) counts
-as if it had not happened, and the log goes on from there. Rollbacks count too, so one of a rollback brings back what
-that left out: the newest is looked at first, and what it leaves out is not looked at any more.
+as if it had not happened, and the log goes on from there. Rollbacks count too, so that rolling back to before a
+rollback brings back what that one left out: the newest is looked at first, and what it leaves out is not looked at any
+more.
 """
 
 from __future__ import annotations
@@ -17,27 +18,33 @@ from heedful.loop.log.event import Event
 
 @dataclass(frozen=True)
 class Retractions:
-    """The events that are not in effect, by sequence number: `seq in retractions`."""
+    """The events of a log that are not in effect, by sequence number: `seq in retractions` is True for those."""
 
     undone: Mapping[int, int] = field(default_factory=dict)
-    """target -> the first undo of it that is in effect itself"""
+    """sequence number of an undone event -> that of the first undo of it that is in effect itself"""
     spans: tuple[tuple[int, int], ...] = ()
-    """(to, seq) of each rollback in effect, the newest first: it leaves out to < event < seq"""
+    """(to, seq) of each rollback in effect, the newest first: it leaves out the events between the two, both
+    excluded"""
 
     def __contains__(self, seq: object) -> bool:
         return seq in self.undone or bool(self.spans and isinstance(seq, int) and self.is_rolled_back(seq))
 
     def is_rolled_back(self, seq: int) -> bool:
-        """Return whether a rollback leaves out the event `seq`, whether or not it was undone as well."""
+        """Return whether a rollback leaves out the event with sequence number `seq`, whether or not it was undone as
+        well."""
         return any(to < seq < end for to, end in self.spans)
 
     def changes(self, position: int) -> bool:
-        """Return whether the fold of the log no longer passes through the state that it had after event `position`."""
+        """Return whether anything up to event `position` was retracted after it, so that a model of that time is
+        outdated."""
         return self.is_rolled_back(position) or any(target <= position < seq for target, seq in self.undone.items())
 
 
 def find_retractions(undos: Iterable[tuple[int, int]], rollbacks: Iterable[tuple[int, int]]) -> Retractions:
-    """Return what is not in effect, of undos (seq, the target) and rollbacks (seq, the version to go back to)."""
+    """Return what is not in effect, given all undos and rollbacks of a log.
+
+    `undos` are (sequence number, that of the event undone), `rollbacks` (sequence number, the version to go back to).
+    """
     spans: list[tuple[int, int]] = []
     for seq, to in sorted(rollbacks, reverse=True):
         if not spans or seq <= spans[-1][0]:  # otherwise a newer rollback leaves this one out
@@ -50,7 +57,10 @@ def find_retractions(undos: Iterable[tuple[int, int]], rollbacks: Iterable[tuple
 
 
 def rollback_event(id: str, to: int, reason: str, version: int, time: int) -> Event:
-    """Return the event of a rollback to version `to`, before it is appended; `version` is the model's at that time."""
+    """Return the event of a rollback to version `to`, with sequence number 0, to be appended.
+
+    `id` is the caller's event id, `reason` a text for people, `version` the model's version at the time, `time` in
+    microseconds since 1970."""
     payload = msgspec.json.encode({"to": to, "reason": reason}).decode()
     return Event(0, "rollback", id, time, None, None, version, payload)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heedful.storage import Schema
 
 APPLICATION = 0x68656564
-"""The number that the header of a log has: "heed"."""
+"""The number in the header of the database file that marks a log: "heed" in ASCII."""
 
 # A step that has been released is never edited. docs/decisions/0005 says what another database spells differently.
 STEPS = (
