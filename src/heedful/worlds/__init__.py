@@ -1,1 +1,1 @@
-"""Simulated people and streams: what only an experiment knows."""
+"""Simulated people and streams of contexts: worlds, which know the true utilities that a learner does not see."""

@@ -1,4 +1,5 @@
-"""Kernels of simulated worlds: sort, promote, draw, measure gains, and forget who has nothing left to answer."""
+"""Functions that simulated people share, which can be compiled: sort, promote, draw at random, measure gains in
+utility."""
 
 from __future__ import annotations
 
@@ -14,9 +15,11 @@ Array = npt.NDArray[np.float64]
 
 @kernel
 def insert(chosen: Ints, size: int, k: int, values: Array, j: int) -> int:
-    """Insert j into chosen[:size], which is sorted by descending value, ties in order of arrival; returns the new size.
+    """Insert the index `j` into chosen[:size], which is sorted by descending value, ties in order of arrival; return
+    the new size.
 
-    The k best are kept; chosen has k + 1 places.
+    `values` has the value of each index. Only the `k` best are kept; `chosen` has room for k + 1, and is written in
+    place.
     """
     i = size
     while i > 0 and values[chosen[i - 1]] < values[j]:
@@ -28,8 +31,8 @@ def insert(chosen: Ints, size: int, k: int, values: Array, j: int) -> int:
 
 @kernel
 def move_to_front(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
-    """Return the order with chosen[:size] on top, then the rest of `shown` in the order shown; there are m
-    candidates."""
+    """Return the order with the candidates chosen[:size] on top, then the rest of `shown` in the order shown; `m` is
+    the number of all candidates. The result is as long as `shown`."""
     picked = np.zeros(m, np.int64)
     out = np.empty(shown.size + 1, np.int64)  # one place more: picked candidates are written, then overwritten
     for i in range(size):
@@ -44,7 +47,7 @@ def move_to_front(chosen: Ints, size: int, shown: Ints, m: int) -> Ints:
 
 @kernel
 def nth(values: Array, wanted: float, n: int) -> int:
-    """Return the index of the n-th (from 0) entry of `values` (m,) that equals `wanted`; -1 if there are fewer."""
+    """Return the index of the `n`-th (from 0) entry of `values` (m,) that equals `wanted`; -1 if there are fewer."""
     for j in range(values.size):
         if values[j] == wanted:
             if n == 0:
@@ -63,8 +66,8 @@ def _least_gaining_loop(utilities: Array, y: int, needed: float) -> int:
 
 @primitive(_least_gaining_loop)
 def least_gaining(utilities: Array, y: int, needed: float) -> int:
-    """Return the item of least utility (m,) that gains at least `needed` over y, ties to the lowest index; y if none
-    does."""
+    """Return the index of the item of least utility among those with at least `needed` more utility than item `y`, ties
+    to the lowest index; y if there is none. `utilities` (m,)."""
     enough = np.where(utilities - utilities[y] >= needed, utilities, np.inf)
     found = int(enough.argmin())
     return found if enough[found] < np.inf else y
@@ -80,24 +83,25 @@ def _next_above_loop(ratings: Array, rating: float) -> float:
 
 @primitive(_next_above_loop)
 def next_above(ratings: Array, rating: float) -> float:
-    """Return the smallest of the ratings (m,) above `rating`; infinite if there is none."""
+    """Return the smallest of `ratings` (m,) that is above `rating`; infinity if there is none."""
     return float(np.min(ratings, where=ratings > rating, initial=np.inf))
 
 
 @kernel
 def gain(space: Space, x: Floats, w: Array, ybar: Ints, y: Ints) -> float:
-    """Return the gain in utility from y to ybar, w . (phi(x, ybar) - phi(x, y)), in any space; w (N,)."""
+    """Return the gain in utility from the object `y` to `ybar` of the context `x`, w . (phi(x, ybar) - phi(x, y)), in
+    any space, for weights `w` (N,)."""
     D = difference(space, w.size, x, ybar, y)
     return scores(D.reshape(1, -1), w)[0]  # type: ignore[no-any-return]
 
 
 @kernel
 def random_share(sure: float, gained: float, needed: float) -> float:
-    """Return the greatest probability p of a random answer whose expected gain suffices: (1 - p) sure + p gained >=
-    needed; 0 if there is none.
+    """Return the greatest probability p of giving a random answer, not a sure one, with which the expected gain
+    suffices: (1 - p) sure + p gained >= needed; 0 if there is none.
 
-    It is (sure - needed) / (sure - gained), clipped to 0..1, but 1 where gained >= needed: there the fraction may be
-    negative.
+    `sure` and `gained` are the expected gains in utility of the sure and the random answer. p is (sure - needed) /
+    (sure - gained), clipped to 0..1, but 1 where gained >= needed: there the fraction may be negative.
     """
     if gained >= needed:
         return 1.0
@@ -106,7 +110,8 @@ def random_share(sure: float, gained: float, needed: float) -> float:
 
 @kernel
 def draw_to_front(shown: Ints, size: int, rng: np.random.Generator) -> Ints:
-    """Return a copy of `shown` with `size` random candidates moved to the front, in the order of the draws."""
+    """Return a copy of `shown` with `size` of its candidates, drawn at random, moved to the front in the order of the
+    draws."""
     out = shown.copy()
     for i in range(size):
         j = rng.integers(i, out.size)
@@ -116,7 +121,8 @@ def draw_to_front(shown: Ints, size: int, rng: np.random.Generator) -> Ints:
 
 @kernel
 def without_user(users: Ints, n: int, user: int) -> int:
-    """Remove `user` from users[:n], in place; the last of these takes the free place. Return the new n."""
+    """Remove `user` from users[:n], in place, and return the new n; the last of these users takes the free place.
+    Nothing happens if the user is not there."""
     for i in range(n):
         if users[i] == user:
             users[i] = users[n - 1]

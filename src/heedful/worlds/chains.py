@@ -1,9 +1,9 @@
 """Query chains: feedback on the first ranking of a search session from all its clicks ([J15] section 3.2).
 
-The feedback of a chain is its first ranking with all documents that were clicked anywhere in the chain moved to the
-top, in the order of their first clicks. The user study of the paper measured whether this ranking is better than the
-one shown, in DCG@10 by judged relevance, also where the rankings were degraded on purpose. `study` measures the same
-for any chains (Figure 1 in numbers).
+A chain is the queries of one session, each with its ranking and clicks. Its feedback is the first ranking with all
+documents that were clicked anywhere in the chain moved to the top, in the order of their first clicks. The user study
+of the paper measured whether this ranking is better than the one shown, in DCG@10 by judged relevance, also where the
+rankings were degraded on purpose. `study` measures the same for any chains (Figure 1 in numbers).
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from heedful.worlds.users import utility
 Array = npt.NDArray[np.float64]
 
 K = 10
-"""The number of positions that count in DCG, and that are degraded."""
+"""the number of positions that count in DCG, and that are degraded"""
 CONDITIONS = ("normal", "swapped", "reversed")
-"""The rankings as they were; the top two swapped; the top ten in reverse order."""
+"""conditions of the study: the rankings as they were; the top two swapped; the top ten in reverse order"""
 
 
 class QueryChain(Protocol):
-    """A query chain, such as `data.trec.Chain`: grades (m,), negative where junk or unjudged; per query the documents
-    shown, best first, and the documents clicked, in order."""
+    """A query chain, such as `data.trec.Chain`, with m documents in all.
+
+    `grades` (m,) are judged relevance, negative where junk or unjudged. For each query of the chain, `rankings` has the
+    documents shown, best first, and `clicks` the documents clicked, in order (indices of documents).
+    """
 
     @property
     def grades(self) -> Ints: ...
@@ -45,7 +48,8 @@ class QueryChain(Protocol):
 
 
 class Study(NamedTuple):
-    """The result of `study`: by how much feedback is better than what was shown, and the numbers of Figure 1."""
+    """The result of `study`: by how much the feedback ybar is better than the ranking y that was shown, for each of n
+    chains and in shares ([J15] Figure 1)."""
 
     differences: Array
     """DCG@10(ybar) - DCG@10(y) of each chain (n,)"""
@@ -56,27 +60,29 @@ class Study(NamedTuple):
     worse: float
     """the share of chains whose difference is below 0"""
     unchanged: float
-    """the share with ybar = y among the chains whose difference is 0; NaN where there are none"""
+    """the share of chains with ybar = y among those whose difference is 0; NaN if there are none"""
     p: float
-    """the p-value of the two-sided sign test of better against worse; NaN where there are none"""
+    """the p-value of the two-sided sign test of better against worse; NaN if all differences are 0"""
     same: npt.NDArray[np.bool_]
-    """whether ybar = y, for each chain (n,)"""
+    """for each chain (n,) True if ybar = y"""
 
 
 def first_ranking(rankings: Sequence[Ints]) -> Ints:
-    """Return y: the first ranking of the chain that is not empty; empty if all are."""
+    """Return the first of the `rankings` of a chain that is not empty (document indices, best first); an empty array if
+    all are."""
     return next((ranking for ranking in rankings if ranking.size), np.empty(0, np.int64))
 
 
 def chain_feedback(y: Ints, clicks: Sequence[Ints]) -> Ints:
-    """Return ybar: the documents clicked in the chain, in the order of their first clicks, then the rest of y."""
+    """Return the feedback of a chain: the documents in `clicks`, a sequence of arrays for its queries, in the order of
+    their first clicks, then the rest of the ranking `y`."""
     order = dict.fromkeys(int(j) for part in (*clicks, y) for j in part)
     return np.array([*order], np.int64)
 
 
 def degrade(ranking: Ints, condition: str) -> Ints:
-    """Return the ranking as shown under one of the CONDITIONS, which change the top ten. Raise ValueError for another
-    condition."""
+    """Return `ranking` as shown under one of the CONDITIONS ("normal", "swapped", "reversed"), which change its first
+    ten positions. Raise ValueError for another `condition`."""
     if condition not in CONDITIONS:
         raise ValueError(f"condition: expected {', '.join(CONDITIONS)}, got {condition!r}")
     head = {"normal": ranking[:K], "swapped": np.append(ranking[:2][::-1], ranking[2:K]), "reversed": ranking[:K][::-1]}
@@ -91,12 +97,14 @@ def study(
     clicked_only: bool = True,
     seed: int = 0,
 ) -> Study:
-    """Run the study of [J15] section 3.2 on these chains, with their rankings shown under one of the CONDITIONS.
+    """Run the study of [J15] section 3.2 on `chains`, with their rankings shown under `condition`, one of the
+    CONDITIONS.
 
     The data do not say what people would click in a degraded ranking, so `clicks` gives a model of it: "documents", the
     documents that were clicked, at whatever position (no position bias); "positions", the positions that were clicked,
-    whatever document is there (nothing but position bias); or a user of `worlds.clicks`, such as the one from
-    `fit_clicks`, who clicks in every ranking of the chain. Under "normal", the first two are the recorded clicks.
+    whatever document is there (nothing but position bias); or a simulated person of `worlds.clicks`, such as the one
+    from `fit_clicks`, who clicks in every ranking of the chain with random numbers from `seed`. Under "normal", the
+    first two are the recorded clicks.
 
     Chains in which nothing was shown are left out; with `clicked_only`, also those without a click. Raise ValueError,
     naming the argument, for other values of condition and clicks.
@@ -142,14 +150,14 @@ def _summarise(differences: Array, unchanged: npt.NDArray[np.bool_]) -> Study:
 
 
 def _relevant(grades: Ints) -> Array:
-    """Return labels (m,): 1.0 where the grade is above 0, else 0.0. Higher grades hardly changed the clicks in the
-    data."""
+    """Return labels (m,) of documents with `grades` (m,): 1.0 where the grade is above 0, else 0.0. Higher grades
+    hardly changed the clicks in the data."""
     return (grades > 0).astype(np.float64)
 
 
 def fit_clicks(chains: Iterable[QueryChain]) -> PositionBiased:
-    """Fit a position-biased user to the clicks of these chains: the maximum likelihood of eta, noise and `highest` on a
-    grid.
+    """Return the position-biased person most likely to have made the clicks of `chains`: maximum likelihood of eta,
+    noise and `highest` on a grid.
 
     Labels are 1 for documents with a grade above 0, else 0. The first 100 positions of each ranking count. Raise
     ValueError if there is no click.
@@ -184,20 +192,21 @@ def fit_clicks(chains: Iterable[QueryChain]) -> PositionBiased:
 class ChainStream(NamedTuple):
     """A world of Q query chains in random order, in which the user clicks the recorded documents at any position.
 
-    After the last chain the first comes again. Utility is DCG@10 by judged relevance, which no linear utility need
-    express. Made by `chain_stream`.
+    After the last chain the first comes again. Utility is DCG@10 by judged relevance, which need not be linear in the N
+    features. Made by `chain_stream`.
     """
 
     X: Floats
-    """the documents of all chains, rows x N"""
+    """the features of the documents of all chains, rows x N"""
     r: Array
-    """their relevance (rows,)"""
+    """the relevance of these documents (rows,)"""
     offsets: Ints
     """chain q has the rows offsets[q]:offsets[q + 1] (Q + 1,)"""
     clicked: Ints
-    """the documents clicked, as indices within their chain, in the order of their first clicks"""
+    """the documents clicked in each chain, as indices within the chain, in the order of their first clicks; all chains
+    one after the other"""
     starts: Ints
-    """chain q has clicked[starts[q]:starts[q + 1]] (Q + 1,)"""
+    """chain q has the clicks clicked[starts[q]:starts[q + 1]] (Q + 1,)"""
     best: Array
     """the DCG@10 of the best ranking of each chain (Q,)"""
 
@@ -226,7 +235,7 @@ class ChainStream(NamedTuple):
 
 
 def chain_stream(chains: Iterable[QueryChain], features: Sequence[Floats], *, shuffle: int = 0) -> ChainStream:
-    """Make a simulated world from logged query chains; chains without any click are left out.
+    """Return a simulated world made from logged query chains; chains without any click are left out.
 
     `features` has one array (m x N) for each chain, with a row for each of its m documents. Documents come in the order
     of their ranks, so those of each chain are shuffled, with the seed `shuffle`. Raise ValueError if features and

@@ -1,5 +1,5 @@
-"""Simulated people who choose between two or more items; their utilities come from a Gaussian process or from
-orders."""
+"""Simulated people who choose between two or more items; their utilities come from a Gaussian process or from given
+orders of the items."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from heedful.worlds.answers import without_user
 Array = npt.NDArray[np.float64]
 
 MOST_SETS = 10**8
-"""The greatest number of sets of items that a world can ask about."""
+"""the greatest number of sets of items that a world can ask about"""
 
 
 class ChooserState(NamedTuple):
-    """The state of `Choosers`: which pairs each of U users has not answered yet."""
+    """The state of `Choosers`: which of the p pairs (or sets) of items each of U users has not answered yet."""
 
     pairs: Ints
-    """indices of pairs (U x p); the first left[u] of row u are not answered yet"""
+    """for each user the indices of pairs (U x p); the first left[u] of row u are not answered yet"""
     left: Ints
     """how many pairs each user has not answered yet (U,)"""
     users: Ints
-    """the users; the first n have pairs left (U,)"""
+    """the indices of users (U,); the first n have pairs left"""
     n: int
     """the number of users with pairs left"""
 
 
 class Choosers(NamedTuple):
-    """A world of users who choose between the items shown, for preference learners.
+    """A world of U users who choose between the items shown, for preference learners.
 
     A user perceives each item with noise N(0, noise^2 / 2) on its utility ([H12] Eq. 1), so a difference of two items
     has noise with standard deviation `noise`. The user chooses the item perceived best, or answers "equally good" where
-    the two best are closer than `tie`. With probability lapses[u] the answer is random: the first item with probability
-    firsts[u], else one of the others. With probability `unsure` the answer is "cannot judge".
+    the two best are closer than `tie`. With probability lapses[u] the answer of user u is random: the first item with
+    probability firsts[u], else one of the others. With probability `unsure` the answer is "cannot judge".
 
     Each round belongs to a random user. With `repeats`, every pair may be asked again; otherwise each user answers each
     pair once, and the world ends when all are answered. Regret is the utility of the user's best item minus that of the
@@ -48,16 +48,16 @@ class Choosers(NamedTuple):
     """
 
     utilities: Array
-    """the utilities of n items for U users, U x n"""
+    """the utilities that n items have for U users, U x n"""
     pairs: Ints
     """the pairs of items that may be asked, p x 2 (p x k where k items are shown), each in ascending order"""
     noise: float
     tie: float
     unsure: float
     lapses: Array
-    """(U,)"""
+    """the probability that an answer of each user is random (U,)"""
     firsts: Array
-    """(U,)"""
+    """the probability that a random answer of each user is the first item (U,)"""
     repeats: bool
 
     def init(self, rng: np.random.Generator) -> ChooserState:
@@ -107,8 +107,8 @@ class Choosers(NamedTuple):
 
 @kernel
 def perceived_utilities(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> Array:
-    """Return the utilities of the shown items (k,) as the user perceives them in this round, one noise for each item
-    (k,)."""
+    """Return the utilities of the k items `shown`, as indices, as `user` perceives them in this round: (k,), each with
+    its own noise, drawn from `rng`."""
     out = np.empty(shown.size)
     for r in range(shown.size):
         out[r] = world.utilities[user, shown[r]] + world.noise / math.sqrt(2.0) * rng.standard_normal()
@@ -117,7 +117,8 @@ def perceived_utilities(world: Choosers, user: int, shown: Ints, rng: np.random.
 
 @kernel
 def answer(world: Choosers, user: int, shown: Ints, rng: np.random.Generator) -> int:
-    """Return the user's answer: the place in `shown` (k,) of the chosen item, or EQUAL, or UNSURE."""
+    """Return the answer of `user` to the items `shown` (k,): the position of the chosen item, 0 to k - 1, or EQUAL, or
+    UNSURE. Noise is drawn from `rng`."""
     lapse, unsure, first, other = rng.random(), rng.random(), rng.random(), rng.random()
     worth = perceived_utilities(world, user, shown, rng)
     if unsure < world.unsure:
@@ -152,12 +153,13 @@ def gaussian_choosers(
     shown: int = 2,
     seed: int = 0,
 ) -> Choosers:
-    """Make users whose utilities come from a Gaussian process.
+    """Return a world of `n_users` users whose utilities of `n_items` items come from a Gaussian process.
 
-    Its covariance is amplitude^2 exp(-d^2 / (2 length^2)), d the distance of two items' `features` (n x N); without
-    features, items are independent. A share `shared` of the variance is a function that all users share, the rest is
-    each user's own. `lapse` and `first` are those of every user; `shown` is how many items are shown at a time. Raise
-    ValueError, naming what is wrong.
+    Its covariance is amplitude^2 exp(-d^2 / (2 length^2)), d the distance of two items' `features` (n_items x N);
+    without features, items are independent. A share `shared` of the variance is a function that all users share, the
+    rest is each user's own. `noise`, `tie`, `unsure` and `repeats` are as in `Choosers`; `lapse` and `first` are the
+    lapses and firsts of every user; `shown` is how many items are shown at a time. Raise ValueError, naming the
+    argument, if one is not valid.
     """
     check_count("n_users", n_users)
     check_count("n_items", n_items, least=2)
@@ -189,10 +191,10 @@ def choosers_from_orders(
     repeats: bool = True,
     shown: int = 2,
 ) -> Choosers:
-    """Make users who choose by given orders of all n items (U x n, best first).
+    """Return a world of U users who choose by given `orders` of all n items (U x n, item indices, best first).
 
-    The utility of an item is the number of items that it is better than; without noise, users make no errors. Raise
-    ValueError, naming what is wrong.
+    The utility of an item is the number of items that it is better than; without noise, users make no errors. The other
+    arguments are those of `gaussian_choosers`. Raise ValueError, naming the argument, if one is not valid.
     """
     array = numbers("orders", orders, "whole numbers, a row for each person")
     n = array.shape[1] if array.ndim == 2 else 0

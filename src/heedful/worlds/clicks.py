@@ -23,8 +23,11 @@ Array = npt.NDArray[np.float64]
 
 @kernel
 def attraction(label: float, highest: float, noise: float) -> float:
-    """Return the probability that a person who looks at a document with this grade clicks it, by its DCG gain: noise +
-    (1 - noise) (2^label - 1) / (2^highest - 1), at most 1."""
+    """Return the probability that a person who looks at a document of grade `label` clicks it, by its DCG gain: noise +
+    (1 - noise) (2^label - 1) / (2^highest - 1), at most 1.
+
+    `noise` is the probability for grade 0, `highest` the grade with probability 1.
+    """
     # exp is libm's, compiled or not
     gain = (math.exp(label * math.log(2.0)) - 1.0) / (math.exp(highest * math.log(2.0)) - 1.0)
     return noise + (1.0 - noise) * min(max(gain, 0.0), 1.0)
@@ -34,7 +37,7 @@ class PositionBiased(NamedTuple):
     """Position bias: the person looks at position i = 1, 2, ... with probability (1/i)^eta; eta = 0: at all of them.
 
     `noise`: the probability of a click on a document of grade 0 that the person looks at; `highest`: the grade that is
-    always clicked.
+    always clicked; `clicks_only`: feedback is the clicked documents alone, not an order of all.
     """
 
     eta: float = 1.0
@@ -48,7 +51,12 @@ class PositionBiased(NamedTuple):
         _check(self)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the clicked documents from the top down, followed by the rest as shown unless `clicks_only`."""
+        """Return the documents of the list `shown` (indices) that the person clicks, from the top down, followed by the
+        rest as shown unless `clicks_only`.
+
+        `labels` (m,) are the grades of all m documents; clicks are drawn from `rng`. `k`, `utilities` and `best` are
+        not used.
+        """
         clicked = np.empty(shown.size, np.int64)
         size = 0
         for i in range(shown.size):
@@ -63,7 +71,7 @@ class Cascade(NamedTuple):
     """The cascade model: the person looks from the top down, and stops after a click with probability `stop`.
 
     `noise`: the probability of a click on a document of grade 0 that the person looks at; `highest`: the grade that is
-    always clicked.
+    always clicked; `clicks_only`: feedback is the clicked documents alone, not an order of all.
     """
 
     stop: float = 0.7
@@ -77,7 +85,12 @@ class Cascade(NamedTuple):
         _check(self)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the clicked documents from the top down, followed by the rest as shown unless `clicks_only`."""
+        """Return the documents of the list `shown` (indices) that the person clicks, from the top down, followed by the
+        rest as shown unless `clicks_only`.
+
+        `labels` (m,) are the grades of all m documents; clicks are drawn from `rng`. `k`, `utilities` and `best` are
+        not used.
+        """
         clicked = np.empty(shown.size, np.int64)
         size = 0
         for i in range(shown.size):
@@ -90,7 +103,7 @@ class Cascade(NamedTuple):
 
 
 def _check(user: PositionBiased | Cascade) -> None:
-    """Raise ValueError if a parameter that both have makes no sense."""
+    """Raise ValueError, naming the field, if a parameter that both kinds of people have is not valid."""
     check_between("noise", user.noise, 0.0, 1.0)
     check_between("highest", user.highest, 1e-3, 100.0)
     check_flag("clicks_only", user.clicks_only)

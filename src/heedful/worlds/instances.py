@@ -1,4 +1,4 @@
-"""A stream of instances with their true ranks, for ordinal learners ([P01] section 5)."""
+"""A stream of instances with their true ranks (grades), for ordinal learners ([P01] section 5)."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from heedful.worlds.queries import StreamState
 Array = npt.NDArray[np.float64]
 
 THRESHOLDS = (-1.0, -0.1, 0.25, 1.0)
-"""The thresholds b_1 to b_4 between the five ranks of the synthetic stream of [P01]."""
+"""the thresholds b_1 to b_4 between the five ranks of the synthetic stream of [P01]"""
 
 _AHEAD = 8  # how many rounds before its use a row is fetched from memory
 
 
 class InstanceStream(NamedTuple):
-    """A world of T instances with their true ranks, in a random order that is repeated after the last instance.
+    """A world of T instances with N features and their true ranks, in a random order that is repeated after the last
+    instance.
 
-    Feedback is the true rank. Regret is the rank loss |shown - true|. Made by `instance_stream`.
+    A context is an instance x (N,), a proposal the predicted rank, feedback the true rank. Regret is the rank loss
+    |predicted - true|. Made by `instance_stream`.
     """
 
     X: Floats
-    """the instances, T x N"""
+    """the features of the instances, T x N"""
     ranks: Ints
-    """their true ranks, from 1 on (T,)"""
+    """the true ranks of the instances, from 1 on (T,)"""
     fixed: bool = False
-    """whether every run has the instances in the order of X instead of a random one"""
+    """True if every run has the instances in the order of X, False for a random order"""
 
     def init(self, rng: np.random.Generator) -> StreamState:
         return StreamState(np.arange(self.ranks.size) if self.fixed else rng.permutation(self.ranks.size), 0)
@@ -60,11 +62,12 @@ class InstanceStream(NamedTuple):
 def instance_stream(
     X: npt.ArrayLike, ranks: npt.ArrayLike, *, n_ranks: int, shuffle: int | None = None, fixed: bool = False
 ) -> InstanceStream:
-    """Make the world of these instances X (T x N, float32 or float64) and their ranks (T,), whole numbers 1 to n_ranks.
+    """Return the world of T instances with features `X` (T x N, float32 or float64) and true `ranks` (T,), whole
+    numbers from 1 to `n_ranks`.
 
     Each run has them in an order of its own, drawn from its seed; with `fixed`, all runs have them in the order given,
     so that memory is read in sequence. `shuffle`, a seed, shuffles the instances once when the world is made. Raise
-    ValueError, naming the field, if the data do not fit together.
+    ValueError, naming the argument, if the data do not fit together.
     """
     Ranks(n_ranks).check()
     features = finite_table("X", X)
@@ -87,10 +90,11 @@ def instance_stream(
 
 
 def polynomial(X: npt.ArrayLike, degree: int = 2) -> Array:
-    """Return the polynomial features of degree 2 of X (T x n), as an array (T x (n + 1)(n + 2) / 2).
+    """Return the polynomial features of degree 2 of `X` (T x n), as an array (T x (n + 1)(n + 2) / 2).
 
     (1, sqrt 2 x_i, x_i^2, sqrt 2 x_i x_j for i < j): the inner product of two rows is the kernel (x . z + 1)^2, so a
-    linear learner on them is that learner with the kernel, at a fixed cost a round. Raise ValueError for other degrees.
+    linear learner on them is that learner with the kernel, at a fixed cost a round. Raise ValueError if `degree` is not
+    2.
     """
     if degree != 2 or isinstance(degree, bool):
         raise ValueError(f"degree: expected 2, got {describe(degree)}")
@@ -101,9 +105,9 @@ def polynomial(X: npt.ArrayLike, degree: int = 2) -> Array:
 
 
 def synthetic_instances(n: int, seed: int = 0) -> InstanceStream:
-    """Make the synthetic stream of [P01]: n instances with 6 features and ranks from 1 to 5.
+    """Return the synthetic stream of [P01]: `n` instances with 6 features and ranks from 1 to 5, drawn from `seed`.
 
-    x uniform on the unit square; the rank is the greatest r with 10 (x_1 - .5)(x_2 - .5) + N(0, .125^2) > b_r, where
+    x is uniform on the unit square; the rank is the greatest r with 10 (x_1 - .5)(x_2 - .5) + N(0, .125^2) > b_r, where
     b = (-infinity, -1, -.1, .25, 1); the features are the `polynomial` ones of x, of degree 2.
     """
     check_count("n", n)
@@ -118,11 +122,12 @@ def synthetic_instances(n: int, seed: int = 0) -> InstanceStream:
 def synthetic_ordinal(
     n: int, n_features: int = 50, n_ranks: int = 5, *, noise: float = 0.3, seed: int = 0, dtype: str = "float64"
 ) -> tuple[InstanceStream, Array, Array]:
-    """Make a linear stream of n instances; returns it with its direction w* (N,), |w*| = 1, and its thresholds b*
-    (n_ranks - 1,).
+    """Return (a linear stream of `n` instances, its direction w* (N,), |w*| = 1, its thresholds b* (n_ranks - 1,)),
+    drawn from `seed`; N is `n_features`.
 
     x is N(0, I), and its rank is 1 + the number of thresholds that w* . x + `noise` N(0, 1) reaches. The thresholds
-    make all ranks equally likely. Raise ValueError, naming the argument, if one makes no sense.
+    make all ranks equally likely. `dtype` is that of the features, "float64" or "float32". Raise ValueError, naming the
+    argument, if one is not valid.
     """
     check_count("n", n)
     check_count("n_features", n_features)

@@ -16,7 +16,8 @@ Array = npt.NDArray[np.float64]
 
 
 class PoolState(NamedTuple):
-    """The items left in the pool: the first `left` rows of features (m x N), utilities (m,) and ratings (m,)."""
+    """The items left in the pool: the first `left` entries of `rows` (features, m x N), `utilities` (m,) and `ratings`
+    (m,)."""
 
     rows: Floats
     utilities: Array
@@ -39,7 +40,8 @@ def _close_ranks_loop(rows: Floats, utilities: Array, ratings: Array, gone: npt.
 
 @primitive(_close_ranks_loop)
 def close_ranks(rows: Floats, utilities: Array, ratings: Array, gone: npt.NDArray[np.bool_]) -> int:
-    """Move the rows that are not `gone` (m,) to the front, in order and in place; returns their number."""
+    """Move the entries that are not `gone` (m,) to the front of `rows` (m x N), `utilities` (m,) and `ratings` (m,), in
+    order and in place; return their number."""
     stay = np.flatnonzero(~gone)
     for values in (rows, utilities, ratings):
         values[: stay.size] = values[stay]
@@ -49,16 +51,16 @@ def close_ranks(rows: Floats, utilities: Array, ratings: Array, gone: npt.NDArra
 class ItemPool(NamedTuple):
     """A world of one person and a pool of m items; what was shown, and what came back as feedback, leaves the pool.
 
-    The remaining items keep their order. Regret is the utility of the best item left minus that of the item shown (of
-    two, their mean). Made by `item_pool`.
+    `user` is the simulated person. The remaining items keep their order. Regret is the utility of the best item left
+    minus that of the item shown (of two, their mean). Made by `item_pool`.
     """
 
     X: Floats
     """the features of the items, m x N"""
     utilities: Array
-    """w* . x of each item (m,)"""
+    """the utility w* . x of each item, for the person's weights w* (m,)"""
     ratings: Array
-    """(m,)"""
+    """the person's rating of each item (m,)"""
     user: ItemUser
 
     def init(self, rng: np.random.Generator) -> PoolState:
@@ -101,7 +103,8 @@ class ItemPool(NamedTuple):
 
 
 def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike | None = None) -> ItemPool:
-    """Make the world of the items X (m x N) for a person with utility weights w_star (N,).
+    """Return the world of m items with features `X` (m x N) for the simulated person `user` with utility weights
+    `w_star` (N,).
 
     `ratings` (m,) are the person's own; where they are NaN or not given, utilities are rounded half up and clipped to
     1..5. Raise ValueError, naming the argument, if they do not fit together.
@@ -121,8 +124,8 @@ def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike |
 
 
 def taste(X: Floats, seed: int) -> tuple[Array, Array]:
-    """Draw random utility weights w* (N,), |w*| = 1, for standardised items X (m x N), and make a rating of each item
-    (m,).
+    """Return random utility weights w* (N,), |w*| = 1, drawn from `seed`, and a rating (m,) of each of m items with
+    standardised features `X` (m x N).
 
     A rating is the utility, shifted and scaled to mean 3 and standard deviation 1 over the items, rounded half up and
     clipped to 1..5. For tables of items without ratings.

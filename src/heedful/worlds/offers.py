@@ -17,17 +17,17 @@ Array = npt.NDArray[np.float64]
 
 
 class RatingWorld(World[SlateContext, Ints, SlateRatings, W], Protocol[W]):
-    """A world whose users rate the items that they are shown."""
+    """A world whose users rate the items that they are shown, and which knows the value of every item."""
 
     def value(self, user: int, item: int, /) -> float:
-        """Return the value of the item to the user."""
+        """Return the true value of the item to the user (indices), in units of ratings."""
 
 
 class WarmStart(NamedTuple, Generic[W]):
-    """A rating world with a warm start: in round t < W only items[t] is on offer, to users[t].
+    """A rating world with a warm start: in round t of the first W only the item items[t] can be shown, to users[t].
 
-    So every learner starts with the same W ratings. These items count as consumed, and the regret of these rounds means
-    nothing. users and items are (W,). Made by `warm_start`.
+    So every learner starts with the same W ratings of `world`. These items count as consumed, and the regret of these
+    rounds means nothing. `users` and `items` are indices (W,). Made by `warm_start`.
     """
 
     world: RatingWorld[W]
@@ -55,12 +55,12 @@ class WarmStart(NamedTuple, Generic[W]):
         return self.world.advance(state, x, shown, feedback)
 
     def value(self, user: int, item: int) -> float:
-        """Return the value of the item to the user."""
+        """Return the true value of the item to the user (indices), in units of ratings."""
         return self.world.value(user, item)
 
 
 def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart[LowRankState] | WarmStart[ReplayState]:
-    """Make a world that begins with `count` random ratings, drawn by the seed.
+    """Return a variant of `world` that begins with `count` random ratings, drawn from `seed`.
 
     They are different ratings of a `Replay`, or of random users and items of a `LowRank` world. Raise ValueError if a
     replay has too few.
@@ -80,8 +80,9 @@ def warm_start(world: LowRank | Replay, count: int, seed: int) -> WarmStart[LowR
 class RankedList(NamedTuple, Generic[W]):
     """A rating world for learners that show a list; the user consumes and rates the first `taken` items of it.
 
-    `regret` returns the NDCG at `at` instead of a regret: the sum over the first `at` items of (value to the user -
-    `floor`) / log2(position + 1), divided by that of the best list; 1 where no item on offer has a value above `floor`.
+    `regret` returns the NDCG of the list at `at` instead of a regret: the sum over the first `at` items of (value to
+    the user - `floor`) / log2(position + 1), divided by that of the best list; 1 where no available item has a value
+    above `floor`.
     """
 
     world: RatingWorld[W]
@@ -120,7 +121,7 @@ class RankedList(NamedTuple, Generic[W]):
 
 @kernel
 def discounted_sum(gains: Array, n: int) -> float:
-    """Return the DCG: the sum of the first n gains (m,), each divided by log2(position + 1)."""
+    """Return the DCG of a list: the sum of the first `n` of `gains` (m,), each divided by log2(position + 1)."""
     s = 0.0
     for r in range(n):
         s += gains[r] * DISCOUNTS[r]

@@ -17,33 +17,34 @@ Array = npt.NDArray[np.float64]
 
 
 class StreamState(NamedTuple):
-    """The state of a stream: the order in which its contexts come, and the place in it."""
+    """The state of a stream of Q contexts: the order in which they come, and the round."""
 
     order: Ints
     """the indices of the contexts, in the order of their rounds (Q,)"""
     t: int
-    """the round; `InstanceStream` counts from 0 again after each pass"""
+    """the round, from 0; `InstanceStream` counts from 0 again after each pass"""
 
 
 class QueryStream(NamedTuple):
-    """A world of Q queries, each with its documents, and a user who answers rankings of them.
+    """A world of Q queries, each with its documents, and a simulated person who answers rankings of them with better
+    ones.
 
-    Each run meets the queries in an order of its own; after the last query the first comes again. Made by
-    `query_stream`.
+    Each run meets the queries in an order of its own; after the last query the first comes again. The documents of all
+    queries are stored one after the other, in `rows` rows with N features. Made by `query_stream`.
     """
 
     X: Floats
-    """the documents of all queries, rows x N"""
+    """the features of the documents of all queries, rows x N"""
     labels: Array
     """the relevance label of each document (rows,)"""
     utilities: Array
-    """w* . x of each document (rows,)"""
+    """the utility w* . x of each document, for the person's weights w* (rows,)"""
     best: Array
     """the utility U(y*) of the best ranking of each query (Q,)"""
     offsets: Ints
     """query q has the rows offsets[q]:offsets[q + 1] (Q + 1,)"""
     k: int
-    """the number of positions that count"""
+    """the number of positions of a ranking that count"""
     user: RankingUser
 
     def init(self, rng: np.random.Generator) -> StreamState:
@@ -74,12 +75,13 @@ class QueryStream(NamedTuple):
 def query_stream(
     X: Floats, labels: npt.ArrayLike, offsets: Ints, w_star: Array, user: RankingUser, *, k: int = 5, shuffle: int = 0
 ) -> QueryStream:
-    """Make the world of these queries for a user with utility weights w_star (N,).
+    """Return the world of Q queries for a simulated person `user` with utility weights `w_star` (N,).
 
-    X (rows x N), labels (rows,) and offsets (Q + 1,) are as in `QueryStream`. The documents of each query are shuffled,
-    by the seed `shuffle`: data files are often sorted by label, and in the first round, with w = 0, all documents tie,
-    so a learner would show them in the order of the file. Raise ValueError, naming the field, if the data do not fit
-    together.
+    `X` (rows x N) has the features and `labels` (rows,) the relevance labels of all documents; query q has the rows
+    offsets[q]:offsets[q + 1], for `offsets` (Q + 1,); `k` positions of a ranking count. The documents of each query are
+    shuffled, by the seed `shuffle`: data files are often sorted by label, and in the first round, with w = 0, all
+    documents tie, so a learner would show them in the order of the file. Raise ValueError, naming the argument, if the
+    data do not fit together.
     """
     Ranking(k).check()
     if k < 2:
@@ -108,11 +110,11 @@ def query_stream(
 
 
 def feature_bounds(X: Floats, offsets: Ints, space: Ranking) -> tuple[float, float]:
-    """Return upper bounds (R, S) of the Euclidean norm and the largest entry of phi(x, y), over all rankings of all
-    queries.
+    """Return upper bounds (R, S) of the Euclidean norm and of the largest entry of phi(x, y) in `space`, over all
+    rankings of all queries.
 
-    They follow from the triangle inequality, with the largest rows (for S the largest entries) at the greatest
-    discounts.
+    `X` and `offsets` are as in `query_stream`. The bounds follow from the triangle inequality, with the largest rows
+    (for S the largest entries) at the greatest discounts.
     """
     R = S = 0.0
     norms = np.linalg.norm(X.astype(np.float64), axis=1)
@@ -134,10 +136,12 @@ def synthetic_queries(
     k: int = 5,
     dtype: str = "float64",
 ) -> tuple[QueryStream, Array]:
-    """Make a stream of random queries with a linear utility, and its weights w* (N,), |w*| = 1.
+    """Return (a stream of random queries with a linear utility, its weights w* (N,), |w*| = 1), drawn from `seed`.
 
-    Features are standard normal. A document of utility u has the label round(2 + 1.2 (u + noise N(0, 1))), clipped to
-    0..4. Raise ValueError, naming the argument, if one makes no sense.
+    There are `n_queries` queries of `n_docs` documents with N = `n_features` standard normal features. A document of
+    utility u has the label round(2 + 1.2 (u + noise N(0, 1))), clipped to 0..4. `user` is the simulated person, `k` the
+    number of positions that count, `dtype` that of the features. Raise ValueError, naming the argument, if one is not
+    valid.
     """
     for name, value in (("n_queries", n_queries), ("n_docs", n_docs), ("n_features", n_features)):
         check_count(name, value)

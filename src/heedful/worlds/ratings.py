@@ -1,4 +1,5 @@
-"""Simulated people who rate what they are shown: with ratings of a low-rank model ([A18] section 4), or from a file."""
+"""Simulated people who rate what they are shown: by a low-rank model ([A18] section 4), or by known ratings of a data
+set."""
 
 from __future__ import annotations
 
@@ -19,15 +20,15 @@ GAUSSIAN, UNIFORM, BERNOULLI = 0, 1, 2
 
 
 class LowRankState(NamedTuple):
-    """The state of `LowRank`: it only counts rounds."""
+    """The state of `LowRank`: a count of rounds, `t`."""
 
     t: int
 
 
 class LowRank(NamedTuple):
-    """A world of users whose expected ratings are a hidden low-rank matrix Y ([A18] section 4).
+    """A world of n users whose expected ratings of m items are a hidden low-rank matrix Y ([A18] section 4).
 
-    Each round belongs to a random user, and all items are on offer, also repeatedly. Regret is the highest expected
+    Each round belongs to a random user, and all items can be shown, also repeatedly. Regret is the highest expected
     rating of the user minus that of the item shown (of a slate, the mean). Made by `gaussian_ratings`,
     `uniform_ratings` and `bernoulli_ratings`.
     """
@@ -37,9 +38,10 @@ class LowRank(NamedTuple):
     best: Array
     """the highest expected rating of each user (n,)"""
     items: Ints
-    """the items, 0 to m - 1 (m,)"""
+    """the indices of the items, 0 to m - 1 (m,)"""
     noise: int
-    """GAUSSIAN with standard deviation `width`, UNIFORM on Y +- `width` / 2, or BERNOULLI(Y)"""
+    """how a rating scatters around Y: GAUSSIAN with standard deviation `width`, UNIFORM on Y +- `width` / 2, or
+    BERNOULLI(Y)"""
     width: float
 
     def init(self, rng: np.random.Generator) -> LowRankState:
@@ -73,16 +75,17 @@ class LowRank(NamedTuple):
         return LowRankState(state.t + 1)
 
     def value(self, user: int, item: int) -> float:
-        """Return the value of the item to the user: the expected rating."""
+        """Return the true value of the item to the user (indices): the expected rating."""
         return self.Y[user, item]  # type: ignore[no-any-return]
 
 
 def gaussian_ratings(
     n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, noise: float = 0.5, seed: int = 0
 ) -> LowRank:
-    """Make the Gaussian world of [A18]: entries of A and B are N(0, 1), Y = A B', ratings are N(Y, noise^2).
+    """Return the Gaussian world of [A18]: the entries of user factors A (n_users x n_factors) and item factors B
+    (n_items x n_factors) are N(0, 1), Y = A B', ratings are N(Y, noise^2). All is drawn from `seed`.
 
-    Raise ValueError, naming the argument, if one makes no sense; so do the next two.
+    Raise ValueError, naming the argument, if one is not valid.
     """
     rng = _generator(n_users, n_items, n_factors, seed)
     A, B = rng.standard_normal((n_users, n_factors)), rng.standard_normal((n_items, n_factors))
@@ -92,14 +95,19 @@ def gaussian_ratings(
 def uniform_ratings(
     n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, width: float = 0.5, seed: int = 0
 ) -> LowRank:
-    """Make the uniform world of [A18]: rows of A uniform on the simplex, entries of B uniform on [0, 1], Y = A B',
-    ratings uniform on Y +- `width` / 2."""
+    """Return the uniform world of [A18]: user factors A (n_users x n_factors) have rows uniform on the simplex, item
+    factors B (n_items x n_factors) entries uniform on [0, 1], Y = A B', ratings are uniform on Y +- `width` / 2. All is
+    drawn from `seed`.
+
+    Raise ValueError, naming the argument, if one is not valid.
+    """
     A, B = _simplex_factors(n_users, n_items, n_factors, seed)
     return _low_rank(A, B, UNIFORM, "width", width)
 
 
 def bernoulli_ratings(n_users: int = 200, n_items: int = 200, n_factors: int = 5, *, seed: int = 0) -> LowRank:
-    """Make the Bernoulli world of [A18]: A and B as in `uniform_ratings`; a rating is 1 with probability Y, else 0."""
+    """Return the Bernoulli world of [A18]: users' and items' factors as in `uniform_ratings`, drawn from `seed`; a
+    rating is 1 with probability Y, else 0. Raise ValueError, naming the argument, if one is not valid."""
     A, B = _simplex_factors(n_users, n_items, n_factors, seed)
     return _low_rank(A, B, BERNOULLI, "width", 0.0)
 
@@ -129,29 +137,30 @@ class ReplayState(NamedTuple):
     """The state of `Replay`: the items that each of U users has not consumed yet."""
 
     items: Ints
-    """as in the world; of each user's part, the first left[i] are not consumed yet"""
+    """item indices as in `Replay.items`; of each user's part, the first left[i] are not consumed yet"""
     left: Ints
     """the number of items left for each user (U,)"""
     users: Ints
-    """the users; the first n have items left (U,)"""
+    """the indices of users (U,); the first n have items left"""
     n: int
     """the number of users with items left"""
 
 
 class Replay(NamedTuple):
-    """A world that answers with known ratings, such as those of a data set.
+    """A world of U users that answers with n known ratings, such as those of a data set.
 
-    Each round belongs to a random user with items left, and the items that this user rated are on offer. With `repeats`
-    they stay on offer; otherwise each item comes once a user, and the world ends when no user has items left. Regret is
-    the best rating on offer minus that of the item shown (of a slate, the mean). Made by `replay_ratings`.
+    Each round belongs to a random user with items left, and only items that this user rated can be shown. With
+    `repeats` they may be shown again; otherwise each item comes once a user, and the world ends when no user has items
+    left. Regret is the best rating of an available item minus that of the item shown (of a slate, the mean). Made by
+    `replay_ratings`.
     """
 
     starts: Ints
-    """user i has the ratings from starts[i] to starts[i + 1] (U + 1,)"""
+    """user i has the ratings from starts[i] to starts[i + 1] - 1 (U + 1,)"""
     items: Ints
-    """the items of each user, ascending (n,)"""
+    """the indices of the items that each user rated, ascending, one user after the other (n,)"""
     values: Array
-    """their ratings (n,)"""
+    """the ratings of these items (n,)"""
     repeats: bool
 
     def init(self, rng: np.random.Generator) -> ReplayState:
@@ -204,13 +213,13 @@ class Replay(NamedTuple):
         return ReplayState(state.items, state.left, state.users, n)
 
     def value(self, user: int, item: int) -> float:
-        """Return the value of the item to the user: the rating, for an item that the user rated."""
+        """Return the user's rating of the item (indices), which the user must have rated."""
         return rating_of(self, user, item)
 
 
 @kernel
 def rating_of(world: Replay, user: int, item: int) -> float:
-    """Return the rating of an item that the user rated."""
+    """Return the rating that `user` gave to `item` (indices); the user must have rated it."""
     lo, hi = world.starts[user], world.starts[user + 1]
     while hi - lo > 1:
         mid = (lo + hi) // 2
@@ -224,9 +233,10 @@ def rating_of(world: Replay, user: int, item: int) -> float:
 def replay_ratings(
     users: npt.ArrayLike, items: npt.ArrayLike, values: npt.ArrayLike, *, repeats: bool = True
 ) -> Replay:
-    """Make the world of n known ratings: users and items (whole numbers from 0) and values, all (n,), each pair once.
+    """Return the world of n known ratings: `users` and `items` (indices from 0) and `values` (the ratings), (n,) each,
+    with each pair of user and item at most once. `repeats` is as in `Replay`.
 
-    Raise ValueError, naming the field, if the three do not fit together.
+    Raise ValueError, naming the argument, if the three do not fit together.
     """
     whose, what = _whole("users", users), _whole("items", items)
     ratings = numbers("values", values, "numbers, one for each rating").astype(np.float64)

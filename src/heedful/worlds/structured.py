@@ -25,24 +25,25 @@ from heedful.worlds.users import CorrectingUser, check_user
 Array = npt.NDArray[np.float64]
 
 MOST_SETS = 20_000
-"""The greatest number of sets that are tried to find the best one of a context."""
+"""the greatest number of sets that are tried to find the best one of a context"""
 
 
 class StructuredStream(NamedTuple):
     """A world of T contexts in random order, whose user answers an object with a better one.
 
-    After the last context the first comes again. Regret is the utility of the best object minus that of the one shown.
+    `space` has the objects. After the last context the first comes again. Regret is the utility of the best object
+    minus that of the one shown.
     """
 
     X: Floats
-    """the contexts, T x the shape of one"""
+    """the features of all contexts: T x the shape of one context, whose last axis is the N features"""
     w_star: Array
-    """the user's utility weights (N,)"""
+    """the person's utility weights (N,)"""
     best: Ints
-    """the object of greatest utility of each context, T x parts"""
+    """the object of greatest utility of each context, T x the length of an object"""
     space: StructuredSpace
     user: CorrectingUser
-    """corrects an object on the way to the best one"""
+    """the simulated person, who changes an object on the way to the best one"""
 
     def init(self, rng: np.random.Generator) -> StreamState:
         return StreamState(rng.permutation(self.X.shape[0]), 0)
@@ -70,9 +71,11 @@ class StructuredStream(NamedTuple):
 def synthetic_assignments(
     rounds: int, people: int, slots: int, n_features: int, user: CorrectingUser, seed: int = 0
 ) -> tuple[StructuredStream, Array]:
-    """Make a stream of assignments of people to slots, and its w* (N,): normal features, |w*| = 1.
+    """Return (a stream of `rounds` assignments of `people` to `slots`, the person's weights w* (N,), |w*| = 1), with N
+    = `n_features` standard normal features drawn from `seed`.
 
-    Raise ValueError, naming the argument, if one makes no sense or there are fewer people than slots.
+    `user` is the simulated person who corrects assignments. Raise ValueError, naming the argument, if one is not valid
+    or there are fewer people than slots.
     """
     check_count("slots", slots)
     check_count("people", people, least=slots)
@@ -82,8 +85,11 @@ def synthetic_assignments(
 def synthetic_paths(
     rounds: int, rows: int, columns: int, n_features: int, user: CorrectingUser, seed: int = 0
 ) -> tuple[StructuredStream, Array]:
-    """Make a stream of paths from corner to corner of a grid, and its w* (N,): normal features, |w*| = 1. Raise
-    ValueError, naming the argument, if one makes no sense."""
+    """Return (a stream of `rounds` contexts for paths from corner to corner of a grid of `rows` x `columns` nodes, the
+    person's weights w* (N,), |w*| = 1), with N = `n_features` standard normal features drawn from `seed`.
+
+    `user` is the simulated person who corrects paths. Raise ValueError, naming the argument, if one is not valid.
+    """
     space = grid(rows, columns)
     return _exact(space, rounds, space.tails.shape, n_features, user, seed)
 
@@ -91,11 +97,13 @@ def synthetic_paths(
 def synthetic_subsets(
     rounds: int, candidates: int, k: int, n_features: int, user: CorrectingUser, seed: int = 0
 ) -> tuple[StructuredStream, Array]:
-    """Make a stream of sets of k candidates, and its w* >= 0 (N,), |w*| = 1.
+    """Return (a stream of `rounds` contexts for sets of `k` out of `candidates` candidates, the person's weights w* >=
+    0 (N,),
+    |w*| = 1), with N = `n_features` features drawn from `seed`.
 
     A candidate covers each feature with probability .3, by an amount that is uniform on [0, 1]. The best set is found
-    by trying all sets, not greedily. Raise ValueError, naming the argument, if there are fewer candidates than k or
-    more than MOST_SETS sets.
+    by trying all sets, not greedily. `user` is the simulated person who corrects sets. Raise ValueError, naming the
+    argument, if there are fewer candidates than k or more than MOST_SETS sets.
     """
     check_count("k", k)
     check_count("candidates", candidates, least=k)
@@ -114,7 +122,8 @@ def synthetic_subsets(
 def _exact(
     space: StructuredSpace, rounds: int, parts: tuple[int, ...], n_features: int, user: CorrectingUser, seed: int
 ) -> tuple[StructuredStream, Array]:
-    """Return a stream of a space whose argmax is exact, so that it finds the best objects."""
+    """Return a stream of `rounds` contexts of `space`, whose exact argmax finds the best objects, and the weights w*
+    (N,); `parts` is the shape of a context without the axis of the N features."""
     rng = _generator(rounds, n_features, user, seed)
     X = rng.standard_normal((rounds, *parts, n_features))
     w_star = rng.standard_normal(n_features)
@@ -124,7 +133,8 @@ def _exact(
 
 
 def _generator(rounds: int, n_features: int, user: CorrectingUser, seed: int) -> np.random.Generator:
-    """Return the random generator of a stream. Raise ValueError, naming the argument, if one makes no sense."""
+    """Return the random generator of a stream, made from `seed`. Raise ValueError, naming the argument, if one is not
+    valid."""
     for name, value in (("rounds", rounds), ("n_features", n_features)):
         check_count(name, value)
     check_count("seed", seed, least=0, most=2**128)

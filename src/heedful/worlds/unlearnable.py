@@ -14,19 +14,20 @@ Array = npt.NDArray[np.float64]
 
 
 class UnlearnableState(NamedTuple):
-    """The entries of w* that are determined so far, 0 elsewhere (T,); the round."""
+    """The entries of the true weights w* that are determined so far, 0 elsewhere (T,), and the round `t`."""
 
     w_star: Array
     t: int
 
 
 class Unlearnable(NamedTuple):
-    """The world of [J15] Lemma 3, in which every answer is wrong: contexts e_1..e_T, objects +1 and -1, phi(x, y) = y
-    x, feedback -y, w* = -y / sqrt T.
+    """The world of [J15] Lemma 3, in which every proposal y is wrong: contexts e_1..e_T, objects +1 and -1, phi(x, y) =
+    y x, feedback -y, true weights w* = -y / sqrt T.
 
-    Round t offers the items e_t and -e_t of R^T: the objects +1 and -1 of `Ranking(1)`. Feedback is alpha-informative
-    with alpha = 1, |w*| = 1, R = S = 1, and every learner that shows one item has REG_T = 2 / sqrt T, which equals
-    Theorem 1's right side. Made by `unlearnable`.
+    T is `horizon`, e_t the t-th unit vector. Round t offers the items e_t and -e_t of R^T: the objects +1 and -1 of
+    `Ranking(1)`. Feedback is alpha-informative with alpha = 1, |w*| = 1, bounds R = S = 1 of phi, and every learner
+    that shows one item has the average regret REG_T = 2 / sqrt T, which equals Theorem 1's right side. Made by
+    `unlearnable`.
     """
 
     horizon: int
@@ -56,7 +57,7 @@ class Unlearnable(NamedTuple):
 
 
 def unlearnable(horizon: int) -> Unlearnable:
-    """Make the world of Lemma 3 with `horizon` rounds and as many features. Raise ValueError unless it is a number
-    above 0."""
+    """Return the world of [J15] Lemma 3 with `horizon` rounds and as many features. Raise ValueError unless `horizon`
+    is a whole number above 0."""
     check_count("horizon", horizon)
     return Unlearnable(int(horizon))

@@ -37,30 +37,37 @@ class RankingUser(Protocol):
     def rank(
         self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator, /
     ) -> Ints:
-        """Return the answer to the order `shown` of candidates with utilities and labels (m,): an order, best first, or
-        the clicked alone. `best` is the utility of the best order, of which the first k positions count."""
+        """Return the answer to the order `shown` of m candidates with `utilities` and relevance `labels`, (m,) each: an
+        order, best first, or the clicked candidates alone.
+
+        `best` is the utility of the best order, of which the first `k` positions count; random answers draw from `rng`.
+        """
 
 
 class ItemUser(Protocol):
-    """A simulated person who answers an item with a better one, and compares two."""
+    """A simulated person who answers an item with a better one, and compares two items."""
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator, /) -> int:
-        """Return the answer to item y among items with utilities and ratings (m,); y itself if none is better."""
+        """Return the index of the answer to item `y` among m items with `utilities` and `ratings`, (m,) each; y itself
+        if none is better. Random answers draw from `rng`."""
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int, /) -> float:
-        """Return by how much item a is better than item b; below 0 if it is worse."""
+        """Return by how much item `a` is better than item `b` (indices) of those with `utilities` and `ratings` (m,);
+        below 0 if it is worse."""
 
 
 class CorrectingUser(Protocol):
-    """A simulated person who corrects an object of a structured space."""
+    """A simulated person who corrects an object of a structured space, such as a path."""
 
     def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints, /) -> Ints:
-        """Return the correction of object y in context x: on the way to the best object, by weights w (N,)."""
+        """Return a better object than `y` in the context `x` of `space`, on the way to the `best` object, for the
+        person's utility weights `w` (N,)."""
 
 
 @kernel
 def utility(values: Array, order: Ints, k: int) -> float:
-    """Return U of an order: sum_{i<=k} values[order_i] / log2(i+1)."""
+    """Return the utility of an order: sum_{i<=k} values[order_i] / log2(i+1), for the `values` of the candidates
+    (m,)."""
     u = 0.0
     for i in range(min(k, order.size)):
         u += DISCOUNTS[i] * values[order[i]]
@@ -68,7 +75,8 @@ def utility(values: Array, order: Ints, k: int) -> float:
 
 
 class StrictAlpha(NamedTuple):
-    """Strictly alpha-informative feedback ([J15] Eq. 5): gain >= alpha r, and no more than needed. 0 < alpha <= 1."""
+    """Strictly alpha-informative feedback ([J15] Eq. 5): the answer gains at least `alpha` times the regret, and no
+    more than needed. 0 < alpha <= 1."""
 
     alpha: float = 0.5
 
@@ -78,10 +86,12 @@ class StrictAlpha(NamedTuple):
             raise ValueError(f"alpha: expected a number above 0, at most 1, got {self.alpha!r}")
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the order shown with the k best of its first d candidates moved to the top, for the least d >= min(k,
-        n) that gains enough.
+        """Return the order `shown` with the k best of its first d candidates moved to the top, for the least d that
+        gains enough; d >= min(k, n) for n candidates shown.
 
-        At alpha = 1, rounding may let every d gain too little: then y*, all candidates by utility.
+        To gain enough is to gain alpha (best - U(shown)), for `utilities` (m,), of which the first `k` positions count;
+        `best` is the greatest utility of an order. At alpha = 1, rounding may let every d gain too little: then it is
+        all candidates by utility. `labels` and `rng` are not used.
         """
         n = shown.size
         size = min(k, n)
@@ -95,20 +105,20 @@ class StrictAlpha(NamedTuple):
         return top(utilities, utilities.size)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """Return y if it is already best; else the item of least utility that gains enough, ties to the lowest
-        index."""
+        """Return `y` if no item has a greater utility; else the item of least utility that gains alpha times the
+        regret, ties to the lowest index. `utilities` (m,); `ratings` and `rng` are not used."""
         best = utilities.max()
         if utilities[y] == best:
             return y
         return least_gaining(utilities, y, self.alpha * (best - utilities[y]))
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """Return the utility of item a minus that of item b."""
+        """Return the utility of item `a` minus that of item `b` (indices); `ratings` are not used."""
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
     def correct(self, space: StructuredSpace, x: Floats, w: Array, best: Ints, y: Ints) -> Ints:
-        """Return y moved towards y* (`best`) by `space.step_towards` until it gains enough, for a context x and w
-        (N,)."""
+        """Return the object `y` of the context `x`, moved towards the `best` object by `space.step_towards` until it
+        gains alpha times the regret, under the weights `w` (N,)."""
         needed = self.alpha * gain(space, x, w, best, y)
         out = y.copy()
         for _ in range(best.size):
@@ -124,8 +134,9 @@ class ExpectedAlpha(NamedTuple):
 
     With probability p the answer is one of `objects` random objects, drawn in every round; otherwise it is the answer
     of `StrictAlpha(strict)` (the experiments have strict = .5 for rankings, 1 for items). p is as large as it can be
-    with an expected gain of at least alpha r: p = (g - alpha r) / (g - h), with g the gain of the strict answer and h
-    the mean gain of the random ones. A random ranking has random candidates on top and the rest as shown.
+    with an expected gain of at least `alpha` times the regret r: p = (g - alpha r) / (g - h), with g the gain of the
+    strict answer and h the mean gain of the random ones. A random ranking has random candidates on top and the rest as
+    shown.
     """
 
     alpha: float = 0.5
@@ -133,15 +144,20 @@ class ExpectedAlpha(NamedTuple):
     objects: int = 5
 
     def check(self) -> None:
-        """Raise ValueError unless 0 < alpha <= strict <= 1, as otherwise no share p of random answers may gain alpha on
-        average, or unless `objects` is a whole number from 1 to 1000."""
+        """Raise ValueError unless 0 < alpha <= strict <= 1, as otherwise no share p of random answers may gain alpha
+        times the regret on average, or unless `objects` is a whole number from 1 to 1000."""
         StrictAlpha(self.alpha).check()
         if not is_number(self.strict, int, float, np.integer, np.floating) or not self.alpha <= self.strict <= 1.0:
             raise ValueError(f"strict: expected a number from alpha = {self.alpha} to 1, got {self.strict!r}")
         check_count("objects", self.objects, most=1000)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the strict answer, or random candidates in the first k places."""
+        """Return the answer of `StrictAlpha(strict)` to the order `shown` or, with the probability p of the class, an
+        order with random candidates in the first `k` positions.
+
+        `utilities` (m,) are those of the candidates, `best` is the greatest utility of an order; draws are from `rng`,
+        and `labels` are not used.
+        """
         u = utility(utilities, shown, k)
         sure = StrictAlpha(self.strict).rank(k, utilities, labels, best, shown, rng)
         size = min(k, shown.size)
@@ -154,7 +170,8 @@ class ExpectedAlpha(NamedTuple):
         return drawn[rng.integers(0, self.objects)].copy() if rng.random() < p else sure
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """Return the strict answer, or a random item."""
+        """Return the answer of `StrictAlpha(strict)` to item `y` or, with the probability p of the class, a random item
+        (index). `utilities` (m,); draws are from `rng`, and `ratings` are not used."""
         sure = StrictAlpha(self.strict).pick(utilities, ratings, y, rng)
         drawn = np.empty(self.objects, np.int64)
         gained = 0.0
@@ -166,12 +183,12 @@ class ExpectedAlpha(NamedTuple):
         return drawn[rng.integers(0, self.objects)] if rng.random() < p else sure
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """Return the utility of item a minus that of item b."""
+        """Return the utility of item `a` minus that of item `b` (indices); `ratings` are not used."""
         return utilities[a] - utilities[b]  # type: ignore[no-any-return]
 
 
 class Noisy(NamedTuple):
-    """Feedback by labels (relevance judgements), which the utility need not follow.
+    """Feedback by relevance labels, which the utility need not follow.
 
     The k candidates with the highest labels, of the first `depth` shown, are moved to the top; ties in shown order.
     """
@@ -183,7 +200,8 @@ class Noisy(NamedTuple):
         check_count("depth", self.depth)
 
     def rank(self, k: int, utilities: Array, labels: Array, best: float, shown: Ints, rng: np.random.Generator) -> Ints:
-        """Return the chosen candidates by descending label, then the rest in the order shown."""
+        """Return the order `shown` with the `k` candidates of highest label, of its first `depth`, on top by descending
+        label, then the rest in the order shown. `labels` (m,); the other arguments are not used."""
         n = min(self.depth, shown.size)
         chosen = np.empty(min(k, n) + 1, np.int64)
         size = 0
@@ -193,9 +211,9 @@ class Noisy(NamedTuple):
 
 
 class Better(NamedTuple):
-    """Feedback that is one step better: an item with the smallest rating above that of y ([J15]).
+    """Feedback that is one step better: an item with the smallest rating above that of the item shown ([J15]).
 
-    With `exact`, an item rated exactly one higher ([C12]). Ties are broken at random; y itself if there is none.
+    With `exact`, an item rated exactly one higher ([C12]). Ties are broken at random; the item shown if there is none.
     """
 
     exact: bool = False
@@ -205,18 +223,19 @@ class Better(NamedTuple):
         check_flag("exact", self.exact)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """Return the answer to item y, by `ratings` (m,)."""
+        """Return the index of the answer to item `y`, by `ratings` (m,); ties are broken with `rng`. `utilities` are
+        not used."""
         wanted = ratings[y] + 1.0 if self.exact else next_above(ratings, ratings[y])
         ties = np.sum(ratings == wanted)
         return nth(ratings, wanted, rng.integers(0, ties)) if ties > 0 else y
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """Return the rating of item a minus that of item b."""
+        """Return the rating of item `a` minus that of item `b` (indices); `utilities` are not used."""
         return ratings[a] - ratings[b]  # type: ignore[no-any-return]
 
 
 class Best(NamedTuple):
-    """The best answer: an item with the highest rating ([J15] section 6.1.2); y itself if none is rated higher.
+    """The best answer: an item with the highest rating ([J15] section 6.1.2); the item shown if none is rated higher.
 
     With `ties`, a random one of the highest rated, else the first. (The class needs a field: numba cannot compile a
     named tuple without one.)
@@ -229,14 +248,15 @@ class Best(NamedTuple):
         check_flag("ties", self.ties)
 
     def pick(self, utilities: Array, ratings: Array, y: int, rng: np.random.Generator) -> int:
-        """Return the answer to item y, by `ratings` (m,)."""
+        """Return the index of an item with the highest of `ratings` (m,), or `y` if it is one; ties are broken with
+        `rng` or by index. `utilities` are not used."""
         wanted = ratings.max()
         if ratings[y] == wanted:
             return y
         return nth(ratings, wanted, rng.integers(0, np.sum(ratings == wanted)) if self.ties else 0)
 
     def prefer(self, utilities: Array, ratings: Array, a: int, b: int) -> float:
-        """Return the rating of item a minus that of item b."""
+        """Return the rating of item `a` minus that of item `b` (indices); `utilities` are not used."""
         return ratings[a] - ratings[b]  # type: ignore[no-any-return]
 
 
@@ -249,18 +269,20 @@ USERS: dict[str, type] = {
     "cascade": Cascade,
     "expected": ExpectedAlpha,
 }
-"""The simulated people, by name."""
+"""the classes of simulated people, by the names that commands and specifications use"""
 
 
 def users_that(answer: str) -> str:
-    """Return the names of the users that have this method (`rank`, `pick` or `correct`), separated by commas."""
+    """Return the names of the simulated people in USERS that have the method `answer` ("rank", "pick" or "correct"),
+    separated by commas."""
     return ", ".join(name for name, user in USERS.items() if hasattr(user, answer))
 
 
 def check_user(user: object, answer: str, meaning: str) -> None:
-    """Raise ValueError unless user is an instance with this method (`rank`, `pick` or `correct`) and valid parameters.
+    """Raise ValueError unless `user` is an instance with the method `answer` ("rank", "pick" or "correct") and valid
+    parameters.
 
-    The message names the users that have it; `meaning` says in words what the method does.
+    The message names the people in USERS that have it; `meaning` says in words what the method does.
     """
     if isinstance(user, type) or not hasattr(user, answer):
         raise ValueError(f"user: expected one who {meaning} ({users_that(answer)}), got {user!r}")
@@ -269,6 +291,6 @@ def check_user(user: object, answer: str, meaning: str) -> None:
 
 
 def rounded_ratings(utilities: Array) -> Array:
-    """Return ratings made from utilities (m,): rounded half up and clipped to 1..5 ([J15] section 6.1.2); (m,)."""
+    """Return ratings (m,) made from `utilities` (m,): rounded half up and clipped to 1..5 ([J15] section 6.1.2)."""
     rounded: Array = np.clip(np.array([math.floor(u + 0.5) for u in utilities.tolist()]), 1.0, 5.0)
     return rounded
