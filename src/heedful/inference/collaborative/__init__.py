@@ -1,3 +1,3 @@
-"""Collaborative preference learning, [H12] section 3: people share latent functions of the items, with personal
-weights.
+"""Collaborative preference learning, [H12] section 3: people share latent functions of the items, each with weights of
+their own.
 """

@@ -1,5 +1,7 @@
-"""Baselines of CP in [H12] section 6.1, both by EP in the space of items: SU fits each person alone; BI is the
-hierarchical model of Birlutiu, Groot and Heskes (2010), fitted by EM.
+"""Baselines of the collaborative model in [H12] section 6.1, both by EP in the space of items.
+
+SU ("single user") fits each person alone. BI is the hierarchical model of Birlutiu, Groot and Heskes (2010), fitted by
+EM.
 """
 
 from __future__ import annotations
@@ -19,26 +21,31 @@ Array = npt.NDArray[np.float64]
 
 
 class IndividualFit(NamedTuple):
-    """The posteriors over the items for each of U people, and the prior that they share."""
+    """The result of a baseline: posteriors over the utilities of n items for each of U people, and their
+    common prior.
+    """
 
     people: UserPosteriors
     population: Population
     cycles: int
-    """sweeps of EP, or steps of EM"""
+    """number of EP sweeps (SU) or of EM steps (BI)"""
     moved: float
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of f_u(a) - f_u(b). `user`, `a`, `b`: numbers, or arrays of one shape, which the
-        results have.
+        """Return mean and variance of the difference of utilities f_u(a) - f_u(b) of person u = `user`.
+
+        `user`, `a`, `b`: numbers of a person and two items, or arrays of one shape, which the results have.
         """
         return user_gap(self.people.mean, self.people.cov, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """Return P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
+        """Return P(`user` prefers item `a` to `b`), including the noise of the answer; numbers, or
+        arrays of one shape.
+        """
         return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
-        """Return the posterior over the utilities (n,) of one user, with its covariance."""
+        """Return the posterior over the utilities (n,) of the person with number `user`, with its covariance."""
         return self.people.of(user)
 
     @property
@@ -56,10 +63,10 @@ def fit_single(
     lapse: npt.ArrayLike = 0.0,
     sites: Sites | None = None,
 ) -> IndividualFit:
-    """Fit SU ([H12] section 6.1): each person alone, with the prior f_u ~ N(0, K).
+    """Fit the baseline SU ([H12] section 6.1): each of `users` people alone, with the prior f_u ~ N(0, K).
 
-    K (n x n): covariance of the items. `users`: how many people. `width` and `lapse` as in `infer_users`. `sites`:
-    where an earlier fit of the first rows ended, to start from. Raise ValueError as `infer_users`.
+    K (n x n): covariance of the items; `rows`: the answers. `width`, `lapse` and errors are as in `infer_users`.
+    `sites`: where an earlier fit ended, on the first of these rows; None starts at 0.
     """
     none = np.zeros(len(K))
     people = infer_users(K, none, users, rows, sites, width=width, lapse=lapse, tolerance=1e-6)
@@ -77,12 +84,13 @@ def fit_birlutiu(
     steps: int = 20,
     tolerance: float = 1e-2,
 ) -> IndividualFit:
-    """Fit BI ([H12] section 6.1): f_u ~ N(m, S) with m and S by maximum likelihood, by EM from m = 0, S = K (n x n).
+    """Fit the baseline BI ([H12] section 6.1) to the answers `rows` of `users` people: f_u ~ N(m, S), m and S by
+    maximum likelihood.
 
-    Each step runs EP until it converges, as published. EM ends after `steps`, or once the means and covariances of all
-    differences of two items move by less than `tolerance`; the posteriors are those of the last E step. `width`,
-    `lapse`, `sites` as in `fit_single`. `heedful.inference.gp.hierarchical.fit` puts a prior on S, predicts better and
-    is faster.
+    EM starts from m = 0, S = K (n x n), and runs EP to convergence in each step, as published. It ends after `steps`,
+    or once no mean or covariance of differences of two items moves by `tolerance`; the posteriors are those of the last
+    E step. `width`, `lapse`, `sites` as in `fit_single`. `heedful.inference.gp.hierarchical.fit` puts a prior on S,
+    predicts better and is faster.
     """
     n = len(K)
     mean, cov = np.zeros(n), K
@@ -99,13 +107,17 @@ def fit_birlutiu(
 
 
 def _span(m: Array) -> float:
-    """Return the largest difference of two entries of m: the largest change of a difference of two means."""
+    """Return the largest minus the smallest entry of the change m (n,) of means: the largest change of a difference of
+    two.
+    """
     return float(m.max() - m.min())
 
 
 def _widest(S: Array) -> float:
-    """Return max |S_ac - S_ad - S_bc + S_bd|, the largest change of a covariance of two differences; with many
-    items, the largest change of a variance of a difference.
+    """Return max |S_ac - S_ad - S_bc + S_bd| of the change S (n x n) of a covariance: the largest change of a
+    covariance of two differences.
+
+    With more than 60 items, only variances of differences are considered (c = a, d = b).
     """
     n = len(S)
     if n > 60:

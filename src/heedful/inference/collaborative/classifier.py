@@ -1,4 +1,4 @@
-"""Gaussian process classification of binary labels, with the acquisition rules BALD, MES and random: [H12]
+"""Gaussian process classification of binary labels by EP, with the acquisition rules BALD, MES and random: [H12]
 section 4.1.
 """
 
@@ -21,10 +21,10 @@ RULES = ("bald", "mes", "random")
 
 
 class LabelPosterior(NamedTuple):
-    """The posterior of f ~ GP(0, K) given labels at n inputs, with likelihood P(y) = Phi(y f)."""
+    """Posterior of f ~ GP(0, K) given labels y at n inputs, with the likelihood P(y) = Phi(y f)."""
 
     posterior: Posterior
-    """of f at the n inputs"""
+    """over f at the n inputs"""
     K: Array
     signs: Array
     """(n,) the labels, -1 or 1"""
@@ -32,8 +32,9 @@ class LabelPosterior(NamedTuple):
     log_evidence: float
 
     def predict(self, across: Array, variance: Array) -> tuple[Array, Array]:
-        """Return the mean and variance of f (m,) at m new inputs. `across` (m x n): their covariances with the labelled
-        inputs; `variance` (m,): their prior variances.
+        """Return mean and variance of f, (m,) each, at m new inputs.
+
+        `across` (m x n): their prior covariances with the labelled inputs; `variance` (m,): their prior variances.
         """
         T, r = np.diag(self.sites.tau), self.signs * self.sites.nu
         hold = np.linalg.solve(np.eye(len(T)) + T @ self.K, np.column_stack([T, r]))
@@ -45,8 +46,9 @@ class LabelPosterior(NamedTuple):
 
 
 def fit_labels(K: Array, y: npt.ArrayLike, times: npt.ArrayLike | None = None) -> LabelPosterior:
-    """Fit f ~ N(0, K), K (n x n), to labels y (n,) of -1 or 1 by EP. `times` (n,): how often each label was given, once
-    where None.
+    """Fit f ~ N(0, K), K (n x n), to labels `y` (n,) of -1 or 1 by EP.
+
+    `times` (n,): how often each label was given; None: once. Raise ValueError if `y` is not n labels.
     """
     signs = np.asarray(y, np.float64)
     if signs.shape != (len(K),) or not (np.abs(signs) == 1.0).all():
@@ -58,11 +60,11 @@ def fit_labels(K: Array, y: npt.ArrayLike, times: npt.ArrayLike | None = None) -
 
 
 def label_acquisition(mean: Array, var: Array, rule: str, rng: np.random.Generator | None = None) -> Array:
-    """Return the score of asking for the label at each of m inputs, where f has means `mean` (m,) and variances `var`
-    (m,).
+    """Return the score (m,) of asking for the label at each of m inputs; ask at the highest score, the first of equals.
 
-    "bald" and "mes" are in bits ([H12] Eq. 11 and its first term); "random" draws scores from `rng`. Ask for the input
-    with the highest score, the first of equals.
+    `mean`, `var` (m,): of f at the inputs. `rule`: "bald" (mutual information of label and f, [H12] Eq. 11) or "mes"
+    (entropy of the label), both in bits, or "random" (uniform draws from `rng`). Raise ValueError for another rule, or
+    if "random" has no `rng`.
     """
     if rule not in RULES:
         raise ValueError(f"rule: expected one of {', '.join(RULES)}, got {describe(rule)}")

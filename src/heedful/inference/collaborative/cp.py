@@ -1,13 +1,14 @@
-"""The collaborative model CP of [H12], and CPU with features of people: expectation propagation combined with
-variational Bayes, in the space of items.
+"""The collaborative models of [H12]: CP, and CPU, which also uses features of people. Inference combines expectation
+propagation (EP) with variational Bayes, in the space of items.
 
     g_u(i, j) = sum_d w_ud h_d(i, j),  h_d(i, j) = f_d(i) - f_d(j),  f_d ~ GP(0, K),  w_.d ~ N(0, K_users) or N(0, I)
 
-The joint distribution has four factors: (f1) Phi of the answers, (f2) g = W H, (f3) the prior of W, (f4) the prior of
-H. The approximation is one Gaussian, independent over all g, w and h: the product of one message from each factor, Eq.
-12 and 13. EP refines f1, f3 and f4; variational Bayes refines f2 against the messages of the others. The prior of H
-over pairs is refined with a matrix over the items, so nothing costs more than items^3, and the cost is linear in the
-number of answers and of people.
+g_u(i, j) is by how much person u prefers item i to j; f_d, d = 1..D, are functions that all people share, and w_ud the
+weights of u. The joint distribution has four factors: (f1) Phi of the answers, (f2) g = W H, (f3) the prior of W, (f4)
+the prior of H. The approximation is one Gaussian, independent over all g, w and h: the product of one message from each
+factor, Eq. 12 and 13. EP refines f1, f3 and f4; variational Bayes refines f2 against the messages of the others. The
+prior of H over pairs is refined with a matrix over the items, so nothing costs more than items^3, and the cost is
+linear in the number of answers and of people.
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ from heedful.inference.pairwise import PairRows
 Array = npt.NDArray[np.float64]
 
 SHRINK = 0.98
-"""Messages are damped: the share of the new message is 1 in the first cycle, and shrinks by this factor in each
-cycle."""
+"""Damping of messages: the step towards a new message is 1 in the first cycle, and SHRINK times smaller in each later
+one.
+"""
 
 FIRST, PASSES = 50, 2
-"""The number of passes of variational Bayes in the first cycle, and in each later one. With few passes in the first
-cycle, the singular vectors that they start from still show in the variances, and questions are asked where little can
-be learned."""
+"""Numbers of passes of variational Bayes: in the first cycle, and in each later one. With few passes in the first
+cycle, the singular vectors from which they start still show in the variances, and questions are asked that teach
+little.
+"""
 
 
 def fit(
@@ -53,15 +56,15 @@ def fit(
     cycles: int = 200,
     tolerance: float = 2e-3,
 ) -> CPFit:
-    """Fit CP, or CPU with `user_cov`, to the answers of `users` people about n items.
+    """Fit CP, or CPU with `user_cov`, to the answers `rows` of `users` people about n items.
 
-    K (n x n): covariance of each shared function. D: number of shared functions; superfluous ones are pruned.
-    `user_cov`: covariance of people's weights by their features (CPU); None for CP. `pseudo_pairs`: use FITC with this
-    many of the pairs, drawn with `seed`, as the paper did to save time; for comparison only. `width`, `lapse` as in
-    `infer_users`. `start`: an earlier fit to continue, with the same D and people, whose rows are the first of `rows`.
-    Iteration ends when the means of g move by less than `tolerance` (root mean square), or after `cycles`. Cost: R D^2
-    + D n^3 per cycle, R the number of rows. Raise ValueError, naming the argument, for arguments that do not fit
-    together.
+    K (n x n): covariance of each shared function over the items. `D`: number of shared functions; superfluous ones
+    shrink to 0. `user_cov`: covariance of people's weights from their features (CPU); None for CP. `pseudo_pairs`:
+    number of pairs used as pseudo-inputs of the FITC approximation, drawn with `seed`, as in the paper's experiments;
+    None is exact and better. `width`, `lapse` as in `infer_users`. `start`: an earlier fit to continue, with the same D
+    and people, whose rows are the first of `rows`. Iteration ends when the means of g move by less than `tolerance`
+    (root mean square), or after `cycles`. A cycle costs R D^2 + D n^3 for R rows. Raise ValueError, naming the
+    argument, if arguments do not fit together.
     """
     check_count("D", D)
     check_count("users", users)
@@ -132,17 +135,18 @@ def _cycle(
 
 
 def _damp(t: Array, n: Array, to_t: Array, to_n: Array, share: float) -> tuple[Array, Array]:
-    """Move a message (t, n) towards another (to_t, to_n) by a share, and return it.
+    """Return the message (t, n) moved by the fraction `share` towards the message (to_t, to_n): precision, and
+    precision times mean.
 
-    Where the other has no positive precision the message stays: a lapse can make a surprising answer widen the
-    posterior, and so can the coupling of h.
+    It stays where the new precision is not positive: a lapse can make a surprising answer widen the posterior, and so
+    can the coupling of h.
     """
     step = np.where(to_t > 0.0, share, 0.0)
     return t + step * (to_t - t), n + step * (to_n - n)
 
 
 def _fresh(of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None, D: int) -> tuple[Messages, None]:
-    """Return the messages before any answer, which are those of the priors, and None for the factors."""
+    """Return the messages before any answer, which are those of the priors, and None in place of factors."""
     R, U, P = of.user.size, of.U, of.P
     vh, vw = items.variance(), np.ones(U) if people is None else people.variance()
     none = np.zeros(R)
@@ -160,8 +164,9 @@ def _fresh(of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None
 def _warm(
     of: Cells, items: ItemPrior | FactorPrior, people: FactorPrior | None, before: CPFit
 ) -> tuple[Messages, Factors]:
-    """Return the messages and factors to continue an earlier fit from; new pairs start from its functions, new
-    answers from W H.
+    """Return the messages and factors from which to continue the earlier fit `before`.
+
+    New pairs start from its functions, new answers from its W H.
     """
     old = before.messages
     more = of.P - before.cells.P

@@ -1,4 +1,4 @@
-"""The result of fitting CP: posteriors of the shared functions and of the weights, and the predictions that follow."""
+"""Results of fitting CP: posteriors of the shared functions and of people's weights, and predictions from them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _AT_ONCE = 1 << 13  # choices predicted at a time
 
 
 class Functions(NamedTuple):
-    """The Gaussian posterior over the D latent functions that all people share.
+    """Gaussian posterior over the D latent functions that all people share.
 
-    Where `kernel` is None, it is over f_d at the n items: `mean` (D x n), `cov` (D x n x n). Otherwise (FITC), it is
-    over h_d at the m pseudo-inputs, each a pair of items: `mean` (D x m), `cov` (D x m x m).
+    If `kernel` is None it is over the values f_d of the n items: `mean` (D x n), `cov` (D x n x n). With FITC it is
+    over h_d at m pseudo-inputs, each a pair of items: `mean` (D x m), `cov` (D x m x m).
     """
 
     mean: Array
@@ -34,7 +34,9 @@ class Functions(NamedTuple):
     kernel: PairKernel | None
 
     def at(self, a: Ints, b: Ints) -> tuple[Array, Array]:
-        """Return means and variances (k x D) of h_d(a, b), a and b (k,)."""
+        """Return mean and variance, (k x D) each, of the differences h_d(a, b) = f_d(a) - f_d(b); `a`, `b` (k,): item
+        numbers.
+        """
         if self.kernel is not None:
             prior = self.kernel.over(a, b)
             v = np.einsum("ki,dij,kj->kd", prior.R, self.cov, prior.R, optimize=True)
@@ -45,14 +47,16 @@ class Functions(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """The messages of the factors to g by row (R,), to W (U x D) and to H (D x P), as natural parameters: precision,
-    precision times mean.
+    """Messages from the factors f1 to f4 of the model to its variables, as pairs (precision, precision times mean).
+
+    Messages to g are (R,), one for each answer; to W (U x D), for U people and D functions; to H (D x P), for P pairs
+    of items. `to_w2` is the message to W from f2, and so on.
     """
 
     to_g1: tuple[Array, Array]
-    """of f1, the answers"""
+    """from f1, the likelihood of the answers"""
     to_g2: tuple[Array, Array]
-    """of f2, the product"""
+    """from f2, the product g = W H"""
     to_w2: tuple[Array, Array]
     to_h2: tuple[Array, Array]
     to_w3: tuple[Array, Array]
@@ -61,28 +65,37 @@ class Messages(NamedTuple):
 
 @dataclass(frozen=True)
 class CollaborativeFit:
-    """The shared functions of a fit, and the means `mw` and variances `vw` (U x D) of each person's weights W."""
+    """A fitted collaborative model: posterior of the D shared functions, and means `mw` and variances `vw` (U x D) of
+    the weights of U people.
+    """
 
     functions: Functions
     mw: Array
     vw: Array
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of g_u(a, b), Eq. 7. `user`, `a`, `b`: numbers, or arrays of one shape."""
+        """Return mean and variance of g_u(a, b), by how much person u = `user` prefers item a to b, Eq. 7.
+
+        `user`, `a`, `b`: numbers, or arrays of one shape, which the results have.
+        """
         return gap(self.functions, self.mw, self.vw, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """Return P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
+        """Return P(`user` prefers item `a` to `b`), including the noise of the answer; numbers, or
+        arrays of one shape.
+        """
         return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
-        """Return the posterior over one user's utilities of all items (n,): mean and covariance of sum_d w_d f_d."""
+        """Return the posterior over the utilities sum_d w_ud f_d (n,) of person u = `user`. Raise ValueError for a fit
+        with FITC.
+        """
         return utilities(self.functions, self.mw[user], self.vw[user])
 
 
 @dataclass(frozen=True)
 class CPFit(CollaborativeFit):
-    """A fit of CP or CPU. The fields from `cells` to `factors` allow a later fit to continue from this one."""
+    """A fit of CP or CPU. The fields from `cells` to `factors` are what a later fit needs to continue from this one."""
 
     cells: Cells
     items: ItemPrior | FactorPrior
@@ -91,22 +104,23 @@ class CPFit(CollaborativeFit):
     messages: Messages
     factors: Factors
     cycles: int
-    """the number of cycles that this fit took"""
+    """number of cycles of this fit"""
     moved: float
-    """by how much the last cycle moved the means of g, root of the mean square"""
+    """root mean square change of the means of g in the last cycle"""
 
     @property
     def log_evidence(self) -> float:
-        """Approximate log marginal likelihood of all answers, in nats (`marginal_likelihood`)."""
+        """Approximate log marginal likelihood of all answers, in nats ([H12] section 5)."""
         from heedful.inference.collaborative.marginal_likelihood import log_evidence
 
         return log_evidence(self)
 
 
 def gap(of: Functions, mw: Array, vw: Array, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-    """Return mean and variance of sum_d w_ud h_d(a, b), for weights with means mw and variances vw (U x D).
+    """Return mean and variance of sum_d w_ud h_d(a, b), by how much person u = `user` prefers item a to b.
 
-    `user`, `a`, `b`: numbers, or arrays of one shape, which the results have.
+    `of`: posterior of the functions; `mw`, `vw` (U x D): means and variances of the weights. `user`, `a`, `b`: numbers,
+    or arrays of one shape, which the results have.
     """
     user, a, b = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in (user, a, b)))
     shape, (user, a, b) = user.shape, (x.ravel() for x in (user, a, b))
@@ -121,7 +135,12 @@ def gap(of: Functions, mw: Array, vw: Array, user: Index, a: Index, b: Index) ->
 
 
 def utilities(of: Functions, mw: Array, vw: Array) -> Posterior:
-    """Return the posterior over utilities sum_d w_d f_d (n,), for the weights (D,) of one person."""
+    """Return the posterior over the utilities sum_d w_d f_d (n,) of one person, from posteriors of functions and
+    weights.
+
+    `mw`, `vw` (D,): means and variances of the person's weights. Raise ValueError if the functions are from FITC, whose
+    values are of pairs.
+    """
     if of.kernel is not None:
         raise ValueError("pseudo_pairs: expected None for utilities of items, got FITC over pairs, which has none")
     cov = np.tensordot(mw * mw + vw, of.cov, axes=1) + (of.mean.T * vw) @ of.mean
@@ -129,12 +148,18 @@ def utilities(of: Functions, mw: Array, vw: Array) -> Posterior:
 
 
 def functions_of_items(items: ItemPrior, to_h: tuple[Array, Array]) -> Functions:
-    """Return the posterior of the shared functions at the items, from messages to h (D x P)."""
+    """Return the posterior of the D shared functions at the n items, from the messages `to_h` (D x P) to the P pairs.
+
+    `to_h`: precisions, and precisions times means; `items`: the prior.
+    """
     mean, cov, _ = items.utilities(*to_h)
     return Functions(mean, cov, None)
 
 
 def functions_of_pairs(prior: FactorPrior, to_h: tuple[Array, Array], kernel: PairKernel | None) -> Functions:
-    """Return the posterior of the shared functions at the pseudo-inputs of FITC, from messages to h (D x P)."""
+    """Return the posterior of the D shared functions at the pseudo-inputs of FITC, from the messages `to_h` (D x P).
+
+    `to_h`: precisions, and precisions times means; `prior`, `kernel`: the FITC prior and its pseudo-inputs.
+    """
     mean, cov, _ = prior.inner(*to_h)
     return Functions(mean, cov, kernel)

@@ -1,4 +1,4 @@
-"""Standardised features, and a length-scale from their distances."""
+"""Standardisation of features, and a length-scale from the distances between rows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Array = npt.NDArray[np.float64]
 
 
 def standardise(X: npt.ArrayLike) -> Array:
-    """Return the columns of X (n x d) less their means, in units of their standard deviations; constant columns
-    become 0.
+    """Return the columns of X (n x d) less their means, divided by their standard deviations; constant columns become
+    0.
     """
     X = np.asarray(X, np.float64)
     spread = X.std(axis=0)
@@ -19,9 +19,11 @@ def standardise(X: npt.ArrayLike) -> Array:
 
 
 def half_median(X: npt.ArrayLike) -> float:
-    """Return the length-scale l with l^2 = median(d^2) / 2, d the distances of two rows of X (n x d), standardised.
+    """Return the length-scale l with l^2 = median(d^2) / 2, where d are the distances of two rows of X (n x d),
+    standardised.
 
-    The paper writes median(d); its tables were made with this one. 1 if all rows are the same.
+    It is 1 if all rows are the same; of many rows a fixed sample is used. [H12] writes median(d), but its tables agree
+    with this length-scale.
     """
     from scipy.spatial.distance import pdist
 

@@ -1,5 +1,7 @@
-"""FITC approximation over pairs of items, [H12] section 5.1. The paper uses it to save time. In the space of items it
-saves none: it is exact with as many pseudo-inputs as items and loses accuracy with fewer, so it is here for comparison.
+"""FITC approximation of the prior over pairs of items, [H12] section 5.1, where it saves time.
+
+In the space of items it saves none: it is exact with as many pseudo-inputs as items and less accurate with fewer. It is
+here for comparison with the paper.
 """
 
 from __future__ import annotations
@@ -17,14 +19,14 @@ Array = npt.NDArray[np.float64]
 
 
 class PairKernel(NamedTuple):
-    """The covariance of the items (n x n), and the pseudo-inputs, which are pairs of items."""
+    """The covariance K (n x n) of the items, and the pseudo-inputs: m pairs of items, `first` and `second` (m,)."""
 
     K: Array
     first: Ints
     second: Ints
 
     def over(self, a: Ints, b: Ints) -> FactorPrior:
-        """Return the FITC prior of h at the pairs (a, b), for items a and b (P,)."""
+        """Return the FITC prior of h(a, b) = f(a) - f(b) at P pairs; `a`, `b` (P,): item numbers."""
         gap = self.K[a] - self.K[b]
         own = self.K[self.first] - self.K[self.second]
         among = own[:, self.first] - own[:, self.second]
@@ -33,8 +35,9 @@ class PairKernel(NamedTuple):
 
 
 def pseudo_pairs_of(K: Array, first: Ints, second: Ints, count: int, seed: int) -> PairKernel:
-    """Make a kernel with `count` of the pairs as pseudo-inputs, drawn with `seed`; with all pairs if there are
-    fewer.
+    """Make a pair kernel with `count` of P pairs as pseudo-inputs, drawn with `seed`; with all if there are no more.
+
+    K (n x n): covariance of the items; `first`, `second` (P,): the item numbers of the pairs.
     """
     check_count("pseudo_pairs", count)
     P = first.size

@@ -1,4 +1,4 @@
-"""One Gaussian process over people and items jointly: Bonilla, Guo and Sanner (NIPS 2010), called BO in [H12]."""
+"""One Gaussian process over people and items jointly: Bonilla, Guo and Sanner (NIPS 2010), the baseline BO of [H12]."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ from heedful.inference.pairwise import Index, PairRows, take_rows
 Array = npt.NDArray[np.float64]
 
 MOST = 6000
-"""The greatest number of people times items: all answers are one problem, which costs its cube."""
+"""The greatest number of people times items: the cost is cubic in it, since all answers are one problem."""
 
 SWEEPS, PATIENCE = 500, 50
-"""The greatest number of sweeps, and the number of first sweeps in which steps are at least one half: on the way to
-large sites the moves grow at first, and shorter steps would prolong that."""
+"""The greatest number of EP sweeps, and the number of first sweeps in which the damping factor is at least one half. On
+the way to large sites the changes grow at first, and stronger damping would prolong that.
+"""
 
 
 class JointGPFit(NamedTuple):
-    """The posterior of f(u, i) ~ GP(0, K_users (x) K_items) for U people and n items: means (U x n), and the covariance
-    of each person's utilities (U x n x n).
+    """Posterior of utilities f(u, i) of U people for n items, with the prior GP(0, K_users (x) K_items).
+
+    `mean` (U x n); `cov` (U x n x n): the covariance of each person's utilities.
     """
 
     mean: Array
@@ -46,38 +48,44 @@ class JointGPFit(NamedTuple):
     log_evidence: float
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of f(u, a) - f(u, b). `user`, `a`, `b`: numbers, or arrays of one shape."""
+        """Return mean and variance of f(u, a) - f(u, b) for person u = `user`; numbers, or arrays of one shape."""
         return user_gap(self.mean, self.cov, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """Return P(user prefers a to b), the noise of the answer included. Numbers, or arrays of one shape."""
+        """Return P(`user` prefers item `a` to `b`), including the noise of the answer; numbers, or
+        arrays of one shape.
+        """
         return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
-        """Return the posterior over the utilities (n,) of one user, with its covariance."""
+        """Return the posterior over the utilities (n,) of the person with number `user`, with its covariance."""
         return Posterior(self.mean[user], self.cov[user])
 
     @property
     def cycles(self) -> int:
-        """Sweeps of EP."""
+        """Number of EP sweeps."""
         return self.sites.sweeps
 
     @property
     def moved(self) -> float:
-        """The greatest relative change of a site of EP in its last sweep; below the tolerance the fit has converged."""
+        """Largest relative change of an EP site in the last sweep; the fit has converged if it is below
+        the tolerance.
+        """
         return self.sites.moved
 
 
 def fit_joint(
     K_items: Array, K_users: Array, rows: PairRows, *, sites: Sites | None = None, tolerance: float = 1e-4
 ) -> JointGPFit:
-    """Fit BO by EP, with covariances K_items (n x n) and K_users (U x U), from all answers jointly.
+    """Fit the baseline BO by EP to the answers `rows` of U people about n items, all jointly.
 
-    The cost is cubic in U n: raise ValueError if that is above MOST. People with the same features have the same
-    utilities, but for the diagonal of K_users. `sites`: where an earlier fit of the first rows ended. Sweeps end when
-    no site moves by more than `tolerance`, as a share. Each site concerns one person, so only the diagonal blocks of
-    the posterior are needed: a sweep costs one Cholesky factor and its inverse, and ends where `infer` over people
-    times items would.
+    `K_items` (n x n), `K_users` (U x U): covariances of items and of people; people with the same features have the
+    same utilities, but for the diagonal of K_users. `sites`: where an earlier fit ended, on the first of these rows.
+    Sweeps end when no site moves by more than the fraction `tolerance`. The cost is cubic in U n: raise ValueError if
+    that exceeds MOST.
+
+    Each site concerns one person, so only the diagonal blocks of the posterior covariance are needed: a sweep costs one
+    Cholesky factor and its inverse. The result is that of `infer` over people times items.
     """
     n, U = len(K_items), len(K_users)
     check_count("people times items", U * n, most=MOST)
@@ -106,17 +114,19 @@ def fit_joint(
 
 
 class _Product(NamedTuple):
-    """The prior f = A Z B' with Z ~ N(0, I) (k x m), where A A' = K_users (A is U x k) and B B' = K_items (B is n x
-    m)."""
+    """The prior f = A Z B' (U x n) with independent standard normal Z (k x m).
+
+    A (U x k) and B (n x m) are roots of the covariances: A A' = K_users, B B' = K_items.
+    """
 
     A: Array
     B: Array
 
     def under(self, T: Array, h: Array) -> tuple[Array, Array, float]:
-        """Return the posterior of f under exp(-f_u' T_u f_u / 2 + h_u' f_u) for all u: means (U x n) and
-        covariances (U x n x n); and the log determinant of the precision of Z.
+        """Return the posterior of f given the sites exp(-f_u' T_u f_u / 2 + h_u' f_u) of each person u: means (U x n)
+        and covariances (U x n x n); and the log determinant of the precision of Z.
 
-        T (U x n x n), h (U x n): the products of each person's sites.
+        T (U x n x n), h (U x n).
         """
         from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
@@ -143,8 +153,10 @@ class _Product(NamedTuple):
 
 
 class Scales(NamedTuple):
-    """The hyperparameters of BO: length-scales of the standardised features of items (d,) and of people (q,), the
-    standard deviation of utilities, and what is added to the diagonal of K_users.
+    """Hyperparameters of BO.
+
+    `items` (d,), `users` (q,): length-scales of the standardised features of items and of people; `amplitude`: standard
+    deviation of utilities; `nugget`: what is added to the diagonal of K_users.
     """
 
     items: Array
@@ -153,18 +165,19 @@ class Scales(NamedTuple):
     nugget: float
 
     def kernels(self, X: Array, Z: Array) -> tuple[Array, Array]:
-        """Return K_items (n x n) and K_users (U x U) for standardised features X (n x d) and Z (U x q)."""
+        """Return K_items (n x n) and K_users (U x U) from standardised features X (n x d) of items and Z (U x q) of
+        people.
+        """
         K_items = self.amplitude**2 * np.exp(-0.5 * _squares(X / self.items))
         return K_items, np.exp(-0.5 * _squares(Z / self.users)) + self.nugget * np.eye(len(Z))
 
 
 def tune_joint(X: npt.ArrayLike, Z: npt.ArrayLike, rows: PairRows, *, people: int = 25, steps: int = 30) -> Scales:
-    """Tune the hyperparameters of BO: those with the highest evidence of the answers of the first `people`
-    (automatic relevance determination).
+    """Return the hyperparameters of BO that maximise the evidence of the answers of the first `people` people.
 
-    L-BFGS on the logarithms from the median length-scales, with the exact gradient of EP's evidence, at most `steps`. X
-    (n x d) and Z (U x q): features of the items and of all people, which are standardised here. Standardise them for
-    `Scales.kernels`, too.
+    X (n x d), Z (U x q): features of items and of all people, which are standardised here; standardise them for
+    `Scales.kernels`, too. Each feature has a length-scale of its own (automatic relevance determination). L-BFGS on the
+    logarithms, with the exact gradient of EP's evidence, takes at most `steps` steps from median length-scales.
     """
     from scipy.optimize import minimize
 
@@ -190,7 +203,11 @@ def tune_joint(X: npt.ArrayLike, Z: npt.ArrayLike, rows: PairRows, *, people: in
 def evidence(
     scales: Scales, X: Array, Z: Array, rows: PairRows, sites: Sites | None = None
 ) -> tuple[float, Array, Sites]:
-    """Return the log evidence of BO, its gradient by the logarithms of the scales (d + q + 2,), and the sites of EP."""
+    """Return the log evidence of BO, its gradient by the logarithms of the hyperparameters (d + q + 2,), and the EP
+    sites.
+
+    X (n x d), Z (U x q): standardised features of items and people; `rows`: the answers; `sites`: where EP starts.
+    """
     K_items, K_users = scales.kernels(X, Z)
     fit = fit_joint(K_items, K_users, rows, sites=sites, tolerance=1e-6)
     U, n = len(Z), len(X)

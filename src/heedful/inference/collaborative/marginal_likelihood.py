@@ -1,7 +1,8 @@
 """Log marginal likelihood of a CP fit: the integral of the product of all messages, [H12] section 5.
 
-With log Z_a the integral of factor a against the messages of the others (for f2 the variational bound) and I_x the
-integral of the messages that x receives, log P(answers) = sum_a log Z_a - I_g - I_w - I_h.
+log P(answers) = sum_a log Z_a - I_g - I_w - I_h. Z_a is the integral of factor a over the messages of the other factors
+(for the product factor f2, the variational bound), and I_x is the log integral of the messages that variable x
+receives.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Array = npt.NDArray[np.float64]
 
 
 def log_evidence(fit: CPFit) -> float:
-    """Return the log evidence of all answers, in nats; only as accurate as the fit has converged."""
+    """Return the log marginal likelihood of all answers, in nats; it is as accurate as the fit has converged."""
     of, q = fit.cells, fit.factors
     (t1, n1), (t2, n2), (t2w, n2w), (t2h, n2h), (t3, n3), (t4, n4) = fit.messages
     # f1: the answers against what f2 says; g with both messages
@@ -36,13 +37,13 @@ def log_evidence(fit: CPFit) -> float:
 
 
 def _overlap(t0: Array, n0: Array, t: Array, n: Array) -> Array:
-    """Return the log of the integral of N(n0 / t0, 1 / t0) times exp(-t x^2 / 2 + n x), elementwise."""
+    """Return the log integral of N(x; n0 / t0, 1 / t0) exp(-t x^2 / 2 + n x) over x, elementwise."""
     m, v = n0 / t0, 1.0 / t0
     more = 1.0 + v * t
     return -0.5 * np.log(more) + 0.5 * (n * (2.0 * m + v * n) - t * m * m) / more
 
 
 def _divergence(m: Array, v: Array, t: Array, n: Array) -> float:
-    """Return the sum of KL(N(m, v) || N(n / t, 1 / t)) over all entries."""
+    """Return the sum of KL(N(m, v) || N(n / t, 1 / t)) over all entries of the arrays."""
     apart = m - n / t
     return 0.5 * float((t * (v + apart * apart) - 1.0 - np.log(v * t)).sum())

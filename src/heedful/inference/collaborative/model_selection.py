@@ -1,4 +1,4 @@
-"""Selects hyperparameters by prediction: part of each person's answers is held out and predicted from the rest.
+"""Selection of hyperparameters by prediction: part of each person's answers is held out and predicted from the rest.
 
 The evidence (`log_evidence`), which [H12] uses, is reported but is a poor guide: mean-field posteriors favour small,
 smooth functions, and the evidence falls where predictions improve.
@@ -25,9 +25,10 @@ T = TypeVar("T")
 
 
 class CPHyperparameters(NamedTuple):
-    """The hyperparameters of CP and CPU: length-scale of the items' features in standard deviations (0 without
-    features), standard deviation of a function, and rho, the share of the weights' covariance that people's features
-    explain (0: CP).
+    """Hyperparameters of the collaborative models CP and CPU.
+
+    `lengthscale`: of the items' features, in standard deviations (0 without features). `amplitude`: standard deviation
+    of a shared function. `rho`: the fraction of the covariance of people's weights that their features explain (0: CP).
     """
 
     lengthscale: float
@@ -36,21 +37,21 @@ class CPHyperparameters(NamedTuple):
 
 
 class FittedModel(Protocol):
-    """A model that was fitted to answers: CP, or a baseline."""
+    """What `tune` needs of a fitted model: its evidence and its predictions. CP and the baselines have them."""
 
     @property
     def log_evidence(self) -> float:
         """Log marginal likelihood of the answers, in nats."""
 
     def predict_proba(self, user: Index, a: Index, b: Index, /) -> Array:
-        """Return P(user prefers a to b); `user`, `a`, `b`: numbers, or arrays of one shape."""
+        """Return P(`user` prefers item `a` to `b`); numbers, or arrays of one shape."""
 
 
 class Trial(NamedTuple, Generic[T]):
-    """The result of one candidate: the mean log probability of the held-out answers in nats, their error rate, and the
-    mean log evidence of one of the other answers.
+    """Result of one candidate: its mean log probability of a held-out answer (nats), its error rate on held-out
+    answers, and its mean log evidence of one of the answers that it was fitted to.
 
-    A probability of one half counts as half an error.
+    A predicted probability of exactly one half counts as half an error.
     """
 
     choice: T
@@ -68,11 +69,12 @@ def tune(
     folds: int = 1,
     seed: int = 0,
 ) -> list[Trial[T]]:
-    """Try all candidates on held-out answers, and return their trials, best first.
+    """Compare candidate hyperparameters by the prediction of held-out answers; return the results, best first.
 
-    `fitted(candidate, part)` fits a candidate to part of the rows; the fit then predicts the held-out rows. `held`: the
-    share of each person's answers that is held out, rounded down, ties excepted; `folds`: the number of random splits,
-    drawn with `seed`, the same for all candidates.
+    `fitted(candidate, part)` fits a candidate to part of `rows`; the fit then predicts the held-out rows. `held`: the
+    fraction of each person's answers that is held out, rounded down, but at least one of two; ties are never held out.
+    `folds`: the number of random splits, drawn with `seed`, the same for all candidates. Raise ValueError if an
+    argument is invalid, or if nothing can be held out.
     """
     if not is_number(held, int, float) or not 0.0 < held < 1.0:
         raise ValueError(f"held: expected a share between 0 and 1, got {describe(held)}")
@@ -99,7 +101,10 @@ def tune(
 
 
 def _holdout_mask(rows: PairRows, share: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Return which rows are held out (p,): `share` of each person's rows that are no ties, rounded down."""
+    """Return the mask (p,) of the rows to hold out: the fraction `share` of each person's rows, drawn with `rng`.
+
+    It is rounded down, but at least one of two rows; ties are never held out.
+    """
     draw = np.where(rows.equal, 2.0, rng.random(rows.size))
     order = np.lexsort((draw, rows.user))
     have = np.bincount(rows.user)
@@ -110,7 +115,9 @@ def _holdout_mask(rows: PairRows, share: float, rng: np.random.Generator) -> npt
 
 
 class ModelSelection(NamedTuple):
-    """The fit of all answers with the best hyperparameters, and every trial in the order made."""
+    """The fit to all answers with the best hyperparameters, these hyperparameters, and the results of
+    all candidates.
+    """
 
     fit: CPFit
     choice: CPHyperparameters
@@ -134,11 +141,13 @@ def tune_cp(
     width: npt.ArrayLike = 0.0,
     lapse: npt.ArrayLike = 0.0,
 ) -> ModelSelection:
-    """Fit CP, or CPU where people have features Z (U x q), with the length-scale, amplitude and rho that predict best.
+    """Fit CP, or CPU if people have features Z, with the length-scale, amplitude and rho that predict held-out answers
+    best.
 
-    X (n x d): features of the items, d = 0 without. Length-scales are `stretches` times `half_median`. The length-scale
-    and the amplitude are chosen together first, without people's features; then rho, which may stay 0. `pseudo` as in
-    `user_covariance`, `held`, `folds` and `seed` as in `tune`, the rest as in `cp.fit`.
+    X (n x d): features of the items, d = 0 without; Z (U x q): features of the U = `users` people. Candidate
+    length-scales are `stretches` times `half_median(X)`; they are combined with all `amplitudes`, first without
+    people's features; then `rhos` are tried with the best of these, and rho may stay 0. `pseudo` as in
+    `user_covariance`; `held`, `folds`, `seed` as in `tune`; the rest as in `cp.fit`.
     """
     X = features("X", X)
     unit = half_median(X) if X.shape[1] else 0.0

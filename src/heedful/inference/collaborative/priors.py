@@ -1,6 +1,6 @@
-"""Gaussian priors of D functions with one common form, and their posteriors under independent Gaussian sites.
+"""Gaussian priors that D functions have in common, and the posteriors of these functions under independent sites.
 
-A site of a value x is exp(-tau x^2 / 2 + nu x). All functions have the same prior and their own sites.
+A site of a value x is a factor exp(-tau x^2 / 2 + nu x); each function has its own sites.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 LEAST = 1e-9
-"""The least variance of a value, so that two identical items, whose difference has none, lead to no division by 0."""
+"""The least variance of a value. The difference of two identical items has none, and would lead to a division by 0."""
 
 _PRODUCTS = 1 << 20  # of two of the values z, in all, that are made at once
 
 
 class ItemPrior(NamedTuple):
-    """The prior of h = f_a - f_b at P pairs (a, b), with f ~ N(0, L L') over n items.
+    """Prior of h = f_a - f_b at P pairs of items (a, b), with f ~ N(0, L L') over n items.
 
-    This is the preference kernel of [H12], without its P x P matrix.
+    `first`, `second` (P,): the item numbers. This is the preference kernel of [H12], without its P x P matrix.
     """
 
     L: Array
@@ -32,13 +32,15 @@ class ItemPrior(NamedTuple):
     second: Ints
 
     def variance(self) -> Array:
-        """Return the prior variances (P,)."""
+        """Return the prior variances (P,) of h."""
         gap = self.L[self.first] - self.L[self.second]
         return np.maximum(np.einsum("pi,pi->p", gap, gap), LEAST)  # type: ignore[no-any-return]
 
     def utilities(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return means (D x n) and covariances (D x n x n) of f under sites of the pairs (D x P), and the log integral
-        of prior times sites (D,).
+        """Return means (D x n) and covariances (D x n x n) of f under sites of the pairs, and the log integrals (D,) of
+        the prior times the sites.
+
+        `tau`, `nu` (D x P): the sites of each of D functions.
         """
         B, r = self._natural(tau, nu)
         C = np.linalg.inv(B)
@@ -48,14 +50,16 @@ class ItemPrior(NamedTuple):
         return half @ self.L.T, 0.5 * (cov + cov.transpose(0, 2, 1)), log_z
 
     def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return means and variances (D x P) of h under its sites (D x P)."""
+        """Return mean and variance, (D x P) each, of h at the pairs under their sites `tau`, `nu` (D x P)."""
         B, r = self._natural(tau, nu)
         C = np.linalg.inv(B)
         mean = (C @ r[:, :, None])[:, :, 0] @ self.L.T
         return gaps(mean, self.L @ C @ self.L.T, self.first, self.second)
 
     def _natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return I + L' T L (D x m x m) and L' r (D x m) for sites exp(-f'T f / 2 + r'f) of the pairs (D x P)."""
+        """Return I + L' T L (D x m x m) and L' r (D x m), with T, r of the product exp(-f'T f / 2 + r'f) of the sites
+        (D x P).
+        """
         D, n = len(tau), len(self.L)
         a, b = self.first, self.second
         T = np.zeros((D, n, n))
@@ -67,15 +71,18 @@ class ItemPrior(NamedTuple):
         return np.eye(self.L.shape[1]) + self.L.T @ T @ self.L, pull.sum(axis=2) @ self.L
 
     def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return means and variances (D x P) of h under its sites (D x P), and the log of the integral (D,)."""
+        """Return mean and variance, (D x P) each, of h under the sites `tau`, `nu` (D x P), and the log integrals (D,)
+        of the prior times the sites.
+        """
         mean, cov, log_z = self.utilities(tau, nu)
         m, v = gaps(mean, cov, self.first, self.second)
         return m, v, log_z
 
 
 class FactorPrior(NamedTuple):
-    """The prior of x = R z + e at N points, with common z ~ N(0, I) (m,) and independent e ~ N(0, own). FITC has this
-    form; so has R R' = K with own = 0.
+    """Prior of x = R z + e at N points, with common z ~ N(0, I) (m,) and independent e ~ N(0, own).
+
+    The FITC approximation has this form, and with own = 0 any covariance K = R R'.
     """
 
     R: Array
@@ -84,11 +91,15 @@ class FactorPrior(NamedTuple):
     """(N,)"""
 
     def variance(self) -> Array:
-        """Return the prior variances (N,)."""
+        """Return the prior variances (N,) of x."""
         return np.maximum(np.einsum("ni,ni->n", self.R, self.R) + self.own, LEAST)  # type: ignore[no-any-return]
 
     def inner(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return means (D x m) and covariances (D x m x m) of z under sites of x (D x N), and the log integral (D,)."""
+        """Return means (D x m) and covariances (D x m x m) of z under sites of x, and the log integrals (D,) of the
+        prior times the sites.
+
+        `tau`, `nu` (D x N): the sites of each of D functions.
+        """
         more = 1.0 + self.own * tau
         B = np.eye(self.R.shape[1]) + np.matmul(self.R.T, (tau / more)[:, :, None] * self.R)
         C = np.linalg.inv(B)
@@ -99,7 +110,7 @@ class FactorPrior(NamedTuple):
         return mean, 0.5 * (C + C.transpose(0, 2, 1)), log_z
 
     def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return means and variances (D x N) of x under its sites (D x N)."""
+        """Return mean and variance, (D x N) each, of x under its sites `tau`, `nu` (D x N)."""
         N, m = self.R.shape
         if N * m * (m + 1) // 2 > _PRODUCTS:
             return self.tilted(tau, nu)[:2]
@@ -117,7 +128,9 @@ class FactorPrior(NamedTuple):
         return (z @ Rt + self.own * nu) / more, np.maximum(self.own / more + v / (more * more), LEAST)
 
     def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return means and variances (D x N) of x under its sites (D x N), and the log of the integral (D,)."""
+        """Return mean and variance, (D x N) each, of x under its sites `tau`, `nu` (D x N), and the log integrals (D,)
+        of the prior times the sites.
+        """
         z, C, log_z = self.inner(tau, nu)
         more = 1.0 + self.own * tau
         v = np.einsum("dni,ni->dn", self.R @ C, self.R)
@@ -126,8 +139,10 @@ class FactorPrior(NamedTuple):
 
 
 def triangle(rows: Array, out: Array) -> None:
-    """Write the products of every two of D rows (D x N), each row with itself included, in the order of
-    `triu_indices`.
+    """Write the elementwise products of every two of D `rows` (D x N), including each with itself, to `out` (D (D + 1)
+    / 2 x N).
+
+    Their order is that of `numpy.triu_indices(D)`.
     """
     D, first = len(rows), 0
     for d in range(D):
@@ -136,26 +151,28 @@ def triangle(rows: Array, out: Array) -> None:
 
 
 def gaps(mean: Array, cov: Array, a: Ints, b: Ints) -> tuple[Array, Array]:
-    """Return means and variances (D x P) of f_a - f_b, for utilities with means (D x n) and covariances (D x n x n)."""
+    """Return mean and variance, (D x P) each, of f_a - f_b for D functions with means `mean` (D x n) and covariances
+    `cov` (D x n x n).
+
+    `a`, `b` (P,): item numbers. Variances are at least LEAST.
+    """
     var = np.diagonal(cov, axis1=1, axis2=2)
     v = (var[:, a] - cov[:, a, b]) + (var[:, b] - cov[:, b, a])
     return mean[:, a] - mean[:, b], np.maximum(v, LEAST)
 
 
 def whitening(among: Array) -> Array:
-    """Return B (m x k) with B B' the inverse of a covariance (m x m), without directions that have almost no
-    variance.
-    """
+    """Return B (m x k) with B B' the pseudo-inverse of a covariance `among` (m x m); k < m if it is nearly singular."""
     values, vectors = np.linalg.eigh(among)
     kept = values > 1e-9 * max(float(values[-1]), 1e-300)
     return vectors[:, kept] / np.sqrt(values[kept])  # type: ignore[no-any-return]
 
 
 def fitc(across: Array, among: Array, diagonal: Array) -> FactorPrior:
-    """Return the FITC prior, [H12] section 5.1, of N points.
+    """Return the FITC prior of N points, [H12] section 5.1.
 
-    `across` (N x m): covariances of the points with m pseudo-inputs; `among` (m x m): of the pseudo-inputs; `diagonal`
-    (N,): variances of the points.
+    `across` (N x m): covariances of the points with m pseudo-inputs; `among` (m x m): those of the pseudo-inputs;
+    `diagonal` (N,): variances of the points.
     """
     R = across @ whitening(among)
     return FactorPrior(R, np.maximum(diagonal - np.einsum("ni,ni->n", R, R), 0.0))

@@ -1,4 +1,4 @@
-"""Answers as a sparse table of people by pairs of items, with sums over its rows and columns."""
+"""Answers as a sparse table of people by pairs of items, and weighted sums over its rows and columns."""
 
 from __future__ import annotations
 
@@ -15,42 +15,43 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 FULL = 12
-"""A table with at most this many cells for each row is stored dense, cells without an answer included: BLAS is faster
-on it."""
+"""The table is stored dense if it has at most this many cells for each answer, because BLAS is then faster."""
 
 _AT_ONCE = 1 << 13  # rows that are dealt with at a time: what is made of them stays in the cache
 
 Sums = tuple[Ints | slice, Array, Array, Array]
-"""Some things (g,), people or pairs, and their sums over rows: of t m m' (g x D x D), of t v and of n m (g x D)."""
+"""Indices of g people (or pairs), and their sums over answers: of t m m' (g x D x D), of t v (g x D) and of n m (g x
+D).
+"""
 
 
 class Lists(NamedTuple):
-    """The rows of things (people or pairs) that have about equally many: padded to the longest."""
+    """The answers of g people (or pairs) that have about equally many, padded to the longest."""
 
     who: Ints
-    """(g,)"""
+    """(g,) numbers of the people or pairs"""
     rows: Ints
-    """(g x m) numbers of rows; where there is none, as many as there are rows"""
+    """(g x m) indices of their answers; the padding is R, the number of all answers"""
 
 
 class Cells(NamedTuple):
-    """The R answers of U people about P pairs of items; a pair (a, b) has a < b, and its latent value is f_a - f_b."""
+    """R answers of U people about P pairs of items. A pair (a, b) has a < b, and its latent value is f_a - f_b."""
 
     U: int
     first: Ints
-    """(P,) the item a of each pair"""
+    """(P,) item a of each pair"""
     second: Ints
-    """(P,)"""
+    """(P,) item b of each pair"""
     user: Ints
-    """(R,)"""
+    """(R,) number of the person"""
     pair: Ints
-    """(R,)"""
+    """(R,) number of the pair"""
     sign: Array
-    """(R,) 1 where the winner is the first of its pair, -1 where it is the second"""
+    """(R,) 1 if item a won, -1 if b did"""
     times: Array
     """(R,) how often the answer was given"""
     lists: tuple[tuple[Lists, ...], ...]
-    """of the people, and of the pairs; empty where the table is kept whole"""
+    """the answers of the people, and those of the pairs; empty if the table is stored dense"""
 
     @property
     def P(self) -> int:
@@ -58,8 +59,9 @@ class Cells(NamedTuple):
         return self.first.size
 
     def site_sums(self, t: Array, n: Array) -> SiteSums:
-        """Return the natural parameters t and n (R,) of the rows, each times how often the answer was given, ready
-        to be summed.
+        """Return the sites of the answers, natural parameters t and n (R,), in a form from which sums can be taken.
+
+        Each is multiplied by how often the answer was given.
         """
         t, n = self.times * t, self.times * n
         if self.lists:
@@ -68,7 +70,7 @@ class Cells(NamedTuple):
         return SiteSums(self, sum_by(where, t, size).reshape(self.U, -1), sum_by(where, n, size).reshape(self.U, -1))
 
     def at_rows(self, *products: tuple[Array, Array]) -> Array:
-        """Return the sum of products (U x D)(D x P), evaluated at the rows (R,)."""
+        """Return the sum of matrix products A B, each A (U x D) and B (D x P), at the cells of the answers (R,)."""
         if not self.lists:
             whole = products[0][0] @ products[0][1]
             for A, B in products[1:]:
@@ -85,18 +87,24 @@ class Cells(NamedTuple):
 
 
 class SiteSums(NamedTuple):
-    """The precisions of g, and precisions times means, as tables (U x P), or as rows (R + 1,) whose last is 0."""
+    """Sites of g: precisions t, and precisions times means n, as dense tables (U x P), or by answer (R + 1,) with a
+    last 0.
+    """
 
     of: Cells
     t: Array
     n: Array
 
     def by_user(self, m: Array, v: Array) -> Iterator[Sums]:
-        """Yield sums over the rows of each person, for means m and variances v (P x D) of the pairs' values."""
+        """Yield sums over the answers of each person, some people at a time (`Sums`), for means m and variances v (P x
+        D) of the pairs' values.
+        """
         return self._batch_sums(0, self.of.pair, m, v) if self.of.lists else _whole(self.t, self.n, m, v)
 
     def by_pair(self, m: Array, v: Array) -> Iterator[Sums]:
-        """Yield sums over the rows of each pair, for means m and variances v (U x D) of the people's weights."""
+        """Yield sums over the answers about each pair, some pairs at a time (`Sums`), for means m and variances v (U x
+        D) of the people's weights.
+        """
         return self._batch_sums(1, self.of.user, m, v) if self.of.lists else _whole(self.t.T, self.n.T, m, v)
 
     def _batch_sums(self, side: int, other: Ints, m: Array, v: Array) -> Iterator[Sums]:
@@ -109,8 +117,8 @@ class SiteSums(NamedTuple):
             yield who, cross, (t[:, None] @ v.take(at, axis=0))[:, 0], (self.n[rows][:, None] @ M)[:, 0]
 
     def score(self, n: int) -> Array:
-        """Return for each person and item the sum of the means of g, n over t, of pairs whose first item it is,
-        less that of pairs whose second item it is (U x n).
+        """Return a score of each of n items for each person (U x n): the sum of the means of g over pairs whose first
+        item it is, minus that over pairs whose second item it is.
         """
         of = self.of
         u, p, g = self.means()
@@ -118,7 +126,9 @@ class SiteSums(NamedTuple):
         return (won - lost).reshape(of.U, n)
 
     def means(self) -> tuple[Ints, Ints, Array]:
-        """Return the cells that have rows: their people, their pairs, and the means of g, n over t."""
+        """Return the cells that have answers: numbers of their people, numbers of their pairs, and the means n / t of
+        g.
+        """
         P = self.of.P
         if self.of.lists:
             cell, where = np.unique(self.of.user * P + self.of.pair, return_inverse=True)
@@ -130,7 +140,7 @@ class SiteSums(NamedTuple):
 
 
 def _whole(T: Array, N: Array, m: Array, v: Array) -> Iterator[Sums]:
-    """Yield sums over the rows of a table (A x B), some rows at a time, for m and v (B x D)."""
+    """Yield `Sums` of each of A rows of a dense table, some rows at a time; T and N (A x B), m and v (B x D)."""
     D = m.shape[1]
     size = max(_AT_ONCE // (2 * D), 1)
     squares = (m[:, :, None] * m[:, None, :]).reshape(-1, D * D)
@@ -140,9 +150,9 @@ def _whole(T: Array, N: Array, m: Array, v: Array) -> Iterator[Sums]:
 
 
 def group_lists(by: Ints, count: int) -> tuple[Lists, ...]:
-    """Return the rows of each of `count` things (people or pairs), things with about as many rows together.
+    """Return the answers of each of `count` people or pairs, in batches of those that have about equally many.
 
-    `by` (R,): the thing of each row.
+    `by` (R,): number of the person or pair of each answer. Those without answers are left out.
     """
     order = np.argsort(by, kind="stable")
     have = np.bincount(by, minlength=count)
@@ -164,10 +174,10 @@ def group_lists(by: Ints, count: int) -> tuple[Lists, ...]:
 
 
 def cells(rows: PairRows, users: int, n: int, pairs: tuple[Ints, Ints] | None = None) -> Cells:
-    """Return the table of the answers of `users` people about n items.
+    """Return the table of the answers `rows` of `users` people about n items.
 
-    `pairs`: first and second items of pairs that come first, in this order, whether or not they are answered. Raise
-    ValueError if rows share noise.
+    `pairs`: first and second items of pairs that are numbered first, in this order, whether or not they occur in
+    answers; the others follow in rising order. Raise ValueError if rows share noise (rankings, best-of-k).
     """
     if (rows.group >= 0).any():
         raise ValueError("rows: expected answers that stand alone, got some of a ranking or a best of several")

@@ -1,10 +1,10 @@
-"""CP for many people by stochastic variational inference: answers pass in batches of people, and the shared functions
-take natural-gradient steps.
+"""CP for many people by stochastic variational inference: answers are processed in batches of people, and the shared
+functions take natural-gradient steps.
 
-The posterior of a function f_d is its prior times sites of the pairs, as in `cp`. For each batch, the weights of its
-people are found with the functions fixed; then each function's sites move towards those of the batch, scaled as if
-everybody were like it. A batch is visited once a pass and only its weights are kept, so memory holds the answers and U
-x D weights.
+The posterior of a shared function is its prior times sites of the pairs of items, as in `cp`. For each batch, the
+weights of its people are computed with the functions fixed; then the sites of each function move towards those of the
+batch, scaled up as if all people were like it. A batch is visited once a pass and only the weights of its people are
+kept, so memory holds the answers and U x D weights.
 """
 
 from __future__ import annotations
@@ -40,9 +40,11 @@ class StreamingFit(CollaborativeFit):
     """A fit of CP in batches, with all that a later call of `fit_streaming` needs to continue from it."""
 
     items: ItemPrior
-    """the P pairs of items that were answered, with the prior of the functions"""
+    """prior of the functions at the P pairs of items that occur in answers"""
     sites: tuple[Array, Array]
-    """the precisions, and the precisions times means, of the sites of each pair that define the functions (D x P)"""
+    """precisions, and precisions times means, (D x P) each, of the sites that define the posterior of
+    the D functions
+    """
     steps: int
     """the number of natural-gradient steps so far"""
 
@@ -61,12 +63,13 @@ def fit_streaming(
     seed: int = 0,
     start: StreamingFit | None = None,
 ) -> StreamingFit:
-    """Fit CP to the answers `rows` of `users` people in batches, K (n x n) the covariance of each function.
+    """Fit CP to the answers `rows` of `users` people (U) in batches; K (n x n) is the covariance of each of D
+    functions.
 
-    People are shuffled with `seed` and come `batch` at a time. `cp.fit` fits the first batch, at most FIRST of it: step
-    1; step t moves the functions by t^-slower of the way. `start`: earlier functions and weights, of as many people or
-    fewer, to continue from; then no batch is fitted first. `width`, `lapse` as in `infer_users`. Raise ValueError,
-    naming the argument.
+    People are shuffled with `seed` and come `batch` at a time, `passes` times. `cp.fit` fits at most FIRST people of
+    the first batch, as step 1; step t then moves the functions by the fraction t^-slower, 0.5 < slower <= 1. `start`:
+    an earlier fit of the same people, or of the first of them, to continue from; then `cp.fit` is not run. `width`,
+    `lapse` as in `infer_users`. Raise ValueError, naming the argument, if one is invalid.
     """
     for name, value in (("D", D), ("batch", batch), ("passes", passes), ("users", users)):
         check_count(name, value)
@@ -114,10 +117,11 @@ def user_weights(
     start: Array | None = None,
     rounds: int = INNER,
 ) -> tuple[Array, Array, SiteSums]:
-    """Find people's weights with the functions fixed at means mh and variances vh (P x D).
+    """Compute the weights of U people with the functions fixed at means `mh` and variances `vh` (P x D).
 
-    Return means and variances of the weights (U x D), and the sites of g. Messages of f1 and f2 alternate for `rounds`,
-    as in `cp`. `start` (U x D): means to begin from.
+    Return means and variances of the weights, (U x D) each, and the sites of g. `of`: the table of the answers `rows`;
+    `width`, `lapse`: tie width and lapse rate of all; `start` (U x D): means to begin from, 0 if None. Messages of the
+    likelihood f1 and of the product f2 alternate for `rounds`, as in `cp`.
     """
     U, D = of.U, mh.shape[1]
     whole = likelihood_of(rows, np.full(U, width), np.full(U, lapse))
@@ -153,7 +157,9 @@ def user_weights(
 
 
 def _some(of: Likelihood, rows: Ints, R: int) -> Likelihood:
-    """Return the likelihood of some rows, with repetition; R stands for a missing row, whose value is never used."""
+    """Return the likelihood of the answers with indices `rows`, possibly repeated; index R (padding) gets values that
+    are never used.
+    """
     tied, lapsing = np.zeros(R + 1, bool), np.full(R + 1, -1)
     tied[of.tied], lapsing[of.lapsing] = True, np.arange(of.lapsing.size)
     which = lapsing[rows]
@@ -172,7 +178,12 @@ def _step(
     scale: float,
     share: float,
 ) -> None:
-    """Move the sites (D x P), and with them h's means and variances (P x D), in place, one function after the other."""
+    """Move the sites (D x P), and the means and variances `h` (P x D) of the functions' values, in place, one function
+    after the other.
+
+    `told`: sites of g of a batch; `mw`, `vw`: weights of its people; `scale`: all people over those of the batch;
+    `share`: the fraction by which to move.
+    """
     (tau, nu), (mh, vh) = sites, h
     P, D = mh.shape
     cross, spread, pull = np.zeros((D, P, D)), np.zeros((P, D)), np.zeros((P, D))
@@ -190,7 +201,9 @@ def _step(
 
 
 def _pairs_of(rows: PairRows, n: int, start: StreamingFit | None) -> tuple[Ints, Ints]:
-    """Return all pairs that were answered, those of an earlier fit first."""
+    """Return the first and second items of all pairs in answers, after those of the earlier fit `start` if there is
+    one.
+    """
     low, high = rows.pairs.min(axis=1, initial=n), rows.pairs.max(axis=1, initial=0)
     key = np.flatnonzero(np.bincount(low * n + high, minlength=n * n))
     if start is not None:
@@ -204,7 +217,7 @@ def _places(of: tuple[Ints, Ints], some: Cells, n: int) -> Ints:
 
 
 def _batches(rows: PairRows, users: int, size: int, seed: int) -> Iterator[tuple[Ints, PairRows]]:
-    """Yield people (distinct) and their rows, with users numbered from 0 within the batch."""
+    """Yield batches of `size` people in random order: their numbers, and their rows with people renumbered from 0."""
     order = np.random.default_rng(seed).permutation(users)
     place = np.empty(users, np.int64)
     place[order] = np.arange(users)

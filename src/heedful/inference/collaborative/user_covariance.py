@@ -1,4 +1,6 @@
-"""Covariance of people's weights by their features, [H12] section 3."""
+"""Covariance of people's weights by their features, [H12] section 3: people with similar features get
+similar weights.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +17,29 @@ Array = npt.NDArray[np.float64]
 
 
 class UserCovariance(NamedTuple):
-    """The prior of people's weights by their features.
+    """Prior of people's weights by their features, made by `user_covariance`.
 
-    `shared`: the prior of one function's weights over the U people. The other fields serve people who come later.
+    `shared`: prior of the weights of U people for one function. The other fields are for people who come later:
+    `centre` (q,) is subtracted from features; `amount` is the variance that features explain, `alone` the rest.
     """
 
     shared: FactorPrior
     centre: Array
     unit: Array
-    """(q,) the scale of each feature times the length-scale"""
+    """(q,) the standard deviation of each feature times the length-scale"""
     pseudo: Array
-    """(m x q) the pseudo-people, in these units"""
+    """(m x q) features of the pseudo-inputs (people), less `centre` and divided by `unit`"""
     back: Array
-    """(m x k) from covariances with the pseudo-people to rows of `shared.R`"""
+    """(m x k) maps covariances with the pseudo-inputs to rows of `shared.R`"""
     amount: float
     alone: float
 
     def of(self, Z: npt.ArrayLike) -> FactorPrior:
-        """Return the prior of people with features Z (v x q), given the same z as that of the U people."""
+        """Return the prior of the weights of v other people with features Z (v x q), with the same latent z as the U
+        people.
+
+        Raise ValueError if the number of features differs.
+        """
         Z = features("Z", Z)
         if Z.shape[1] != self.unit.size:
             raise ValueError(f"Z: expected {self.unit.size} features of each person, got {Z.shape[1]}")
@@ -49,14 +56,14 @@ def user_covariance(
     pseudo: int | None = None,
     seed: int = 0,
 ) -> UserCovariance:
-    """Return the covariance of the weights of people with features Z (U x q): an RBF kernel of the standardised
+    """Return the covariance of the weights of U people by their features Z (U x q): an RBF kernel of standardised
     features.
 
-    `lengthscale`: one for all features, in standard deviations; `half_median` if None. With `rho`, from 0 to 1, the
-    covariance is rho RBF + (1 - rho) I: at 0 the features say nothing and CPU is CP. Where `rho` is None it is RBF +
-    nugget I, as in the paper's experiments. `pseudo`: FITC with this many people as pseudo-inputs, drawn with `seed`;
-    None is exact. Costs U m^2 per function and cycle, m the pseudo-inputs or, where exact, the rank of the RBF, at most
-    U. Raise ValueError, naming the argument.
+    `lengthscale`: one for all features, in standard deviations; None takes `half_median(Z)`. With `rho`, from 0 to 1,
+    the covariance is rho RBF + (1 - rho) I, so at 0 features have no effect; with None it is RBF + nugget I, as in the
+    paper's experiments. `pseudo`: the number of people, drawn with `seed`, used as pseudo-inputs of the FITC
+    approximation; None is exact. Fitting costs U m^2 per function and cycle, with m pseudo-inputs or, if exact, the
+    rank of the RBF. Raise ValueError, naming the argument, if one is invalid.
     """
     Z = features("Z", Z)
     U = len(Z)
@@ -80,7 +87,10 @@ def user_covariance(
 
 
 def features(name: str, value: object) -> Array:
-    """Return `value` as rows of finite numbers; raise ValueError, under `name`, if it is none."""
+    """Return `value` as a matrix of finite float64 numbers with at least one row.
+
+    Raise ValueError if it cannot be, with `name` as the name of the argument.
+    """
     X = numbers(name, value, "rows of numbers").astype(np.float64)
     if X.ndim != 2 or not len(X) or not np.isfinite(X).all():
         raise ValueError(f"{name}: expected rows of finite numbers, at least one, got {describe(value)}")

@@ -1,5 +1,5 @@
-"""Variational Bayes for the factor g = W H of [H12] section 5: independent Gaussians over W and H, given a
-Gaussian g.
+"""Variational Bayes for the factor g = W H of [H12] section 5: independent Gaussians over the weights W of people and
+the values H of pairs, given Gaussian sites of g.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from heedful.inference.collaborative.sparse_cells import SiteSums, Sums
 Array = npt.NDArray[np.float64]
 
 WIDE = 1000
-"""The greatest number of pairs with which the start is from the singular vectors of pairs; with more, from those of
-items."""
+"""With at most this many pairs of items, the start is from singular vectors over pairs; with more, from those over
+items.
+"""
 
 _AT_ONCE, _DEEP = 1 << 18, 512  # numbers of sums that are made together, of so many at a time: they stay in the cache
 
 
 class Factors(NamedTuple):
-    """The means and variances of W (U x D) and of H (D x P)."""
+    """Means and variances of the weights W (U x D: `mw`, `vw`) and of the values H of pairs (D x P: `mh`, `vh`)."""
 
     mw: Array
     vw: Array
@@ -32,10 +33,11 @@ class Factors(NamedTuple):
 
 
 def initial_factors(told: SiteSums, t3: Array, t4: Array) -> Factors:
-    """Return the factors to start from: prior variances, and means from the singular vectors of the table of means
-    of g (0 for a cell without answers).
+    """Return the factors to start from: means from singular vectors of the table (U x P) of the means of g, prior
+    variances.
 
-    A start at zero would leave no direction to move in. `t3`, `t4`: prior precisions of W and H.
+    `told`: sites of g; cells without an answer count as 0. `t3` (U x D), `t4` (D x P): prior precisions of W and H. A
+    start at 0 would be a stationary point.
     """
     of, (D, P) = told.of, t4.shape
     mw, mh = np.zeros((of.U, D)), np.zeros((D, P))
@@ -59,9 +61,11 @@ def initial_factors(told: SiteSums, t3: Array, t4: Array) -> Factors:
 
 
 def sweep(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
-    """Do one pass of coordinate ascent: each person's weights, one function after the other, then each pair's values.
+    """Return the factors after one pass of coordinate ascent: each person's weights, one function after the other, then
+    each pair's values.
 
-    to_w, to_h: natural parameters of the priors, (U x D) and (D x P). Each step is optimal with everything else fixed.
+    `told`: sites of g; `to_w` (U x D), `to_h` (D x P): natural parameters of the priors of W and H. Each step is
+    optimal with everything else fixed.
     """
     if not told.of.lists:
         return _sweep_dense(q, told, to_w, to_h)
@@ -72,9 +76,9 @@ def sweep(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Arr
 
 
 def _half(sums: Iterable[Sums], x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """Return the new means and variances (A x D) of one side, from its means x so far.
+    """Return new means and variances, (A x D) each, of the weights of A people or the values of A pairs.
 
-    t0, n0 (A x D): natural parameters of its prior.
+    `sums`: over their answers; `x` (A x D): their means so far; `t0`, `n0` (A x D): natural parameters of the prior.
     """
     mean, var = n0 / t0, 1.0 / t0  # of who has no row
     for who, cross, spread, pull in sums:
@@ -83,11 +87,11 @@ def _half(sums: Iterable[Sums], x: Array, t0: Array, n0: Array) -> tuple[Array, 
 
 
 def coordinate_ascent(cross: Array, spread: Array, pull: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """Return means (A x D), updated one function after the other from x, and variances (A x D), from sums over
-    rows.
+    """Return new means (A x D), updated from `x` one function after the other, and variances (A x D), of A people or
+    pairs.
 
-    `cross` (A x D x D), `spread` and `pull` (A x D): the sums of t m m', t v and n m; `cross` is overwritten. t0, n0 (A
-    x D): the prior.
+    `cross` (A x D x D), `spread` and `pull` (A x D): the sums of t m m', t v and n m over their answers; `cross` is
+    overwritten. `t0`, `n0` (A x D): natural parameters of the prior.
     """
     i = np.arange(x.shape[1])
     cross[:, i, i] += t0 + spread
@@ -110,9 +114,10 @@ def _sweep_dense(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tu
 
 
 def _side(T: Array, N: Array, m: Array, v: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """Return the new means and variances (D x A) of one side from its means x (D x A).
+    """Return new means and variances, (D x A) each, of one side (people or pairs) of a dense table.
 
-    t0, n0: its prior; m and v (D x B): the other side; T and N (B x A): the table.
+    `x` (D x A): its means so far; `t0`, `n0` (D x A): natural parameters of its prior; `m`, `v` (D x B): means and
+    variances of the other side; `T`, `N` (B x A): the sites.
     """
     D, (B, A) = len(m), T.shape
     starts = np.cumsum(np.arange(D + 1, 1, -1)) - D - 1  # of the rows of the triangle: d with d, d + 1, ...

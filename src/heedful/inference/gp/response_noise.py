@@ -136,8 +136,8 @@ def improve_noise(
 
     `cavities`: means and variances, (p,) each, of the EP cavities of `rows` under the present `noise`; `prior`: of the
     noise; `shared`: whether all people have one tie width. The derivative of EP's evidence is that of the log Z of each
-    row with its cavity fixed, so where a step moves nothing it is at a maximum. People who only give rankings keep the
-    lapse rate that they have, because EP has no lapses in rankings.
+    row with its cavity fixed, so where a step moves nothing it is at a maximum. People who only give rankings have the
+    lapse rate of the prior, because EP has no lapses in rankings.
     """
     alone = rows.group < 0
     lapse = _lapses(rows, cavities, noise, prior)
