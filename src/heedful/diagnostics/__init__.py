@@ -1,13 +1,13 @@
 """Diagnostics for logs with known utilities: the quality of the feedback, and the regret bounds of [J15].
 
 `known_utilities` computes the utilities of a log; alpha and the slack of each round ([J15] section 3.1) and the sign
-test (section 3.2) follow from them. `bounds` evaluates the theorems about a learner after each round. A theorem comes
-with its hypotheses in words, and with whether each holds here; its values are NaN unless all hold.
+test (section 3.2) follow from them. `bounds` evaluates the theorems about a learner after each round. Each theorem
+comes with its hypotheses in words, and whether each holds here; its values are NaN unless all hold.
 
->>> known = known_utilities(log, Ranking(5), w_star)
->>> quality(known, alpha=0.5).strict  # the greatest alpha that no round falls short of
->>> facts = Facts(w_star, R, S, alpha=0.5, slack=slacks(known, 0.5))
->>> for bound in bounds(learner, facts): print(bound.theorem, bound.holds, bound.lacking, bound.values[-1])
+    >>> known = known_utilities(log, Ranking(5), w_star)
+    >>> quality(known, alpha=0.5).strict  # the greatest alpha that every round satisfies
+    >>> facts = Facts(w_star, R, S, alpha=0.5, slack=slacks(known, 0.5))
+    >>> for bound in bounds(learner, facts): print(bound.theorem, bound.holds, bound.lacking, bound.values[-1])
 """
 
 from __future__ import annotations

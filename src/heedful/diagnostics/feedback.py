@@ -1,4 +1,6 @@
-"""The quality of feedback where utilities are known: alpha and slack ([J15] section 3.1), the sign test (3.2)."""
+"""Quality of coactive feedback where true utilities are known: alpha and slack ([J15] section 3.1), the sign test
+(3.2).
+"""
 
 from __future__ import annotations
 
@@ -16,26 +18,30 @@ from heedful.spaces.ranking import WithBaseScore
 Array = npt.NDArray[np.float64]
 
 ROUNDING = 1e-12
-"""Differences of utilities up to this share of the greatest utility count as 0."""
+"""Differences of utilities up to this fraction of the greatest utility count as 0."""
 
 
 class Utilities(NamedTuple):
-    """The utilities of T rounds."""
+    """True utilities U(x, .) of the objects in each of T rounds: context x, shown object y, feedback ybar, best object
+    y*.
+    """
 
     shown: Array
-    """U(x, y) of the object shown (T,)"""
+    """(T,) U(x, y) of the object shown"""
     feedback: Array
-    """U(x, ybar) of the feedback (T,)"""
+    """(T,) U(x, ybar) of the object given as feedback"""
     best: Array
-    """U(x, y*) of the best object (T,)"""
+    """(T,) U(x, y*) of the best object"""
 
 
 def known_utilities(log: Iterable[Round[Floats, Y, Ints]], space: Space, w_star: Array) -> Utilities:
-    """Compute the utilities w* . phi(x, .) of the rounds (x, y, feedback) of a log.
+    """Compute the true utilities w* . phi(x, .) of the rounds (x, y, feedback) of a log; `w_star` (N,) are the weights
+    w*.
 
-    y* is the argmax over all objects of x (of a pool, over the items left). In a space that is `approximate`
-    (`Subset`), it is the greedy object, and another may be better. Where two items are shown (by a dueling bandit), the
-    first counts. With `WithBaseScore`, the utility is that of the inner space with the weights w* (N,) as given.
+    y* is the argmax over all objects of `space` for x (in a pool, over the items left). In a space that is
+    `approximate` (`Subset`) it is the greedy object, and another may be better. If two items are shown (by a dueling
+    bandit), the first counts. With `WithBaseScore`, the utility is that of the inner space with the weights w* as
+    given.
     """
     if isinstance(space, WithBaseScore):  # its argmax counts the caller's score once more than U does
         space = space.space
@@ -48,20 +54,20 @@ def known_utilities(log: Iterable[Round[Floats, Y, Ints]], space: Space, w_star:
 
 
 def gains(known: Utilities) -> Array:
-    """Return the gain of each round, U(x, ybar) - U(x, y), (T,)."""
+    """Return the gain of each of T rounds (T,): the utility of the feedback minus that of the object shown."""
     return _zero_rounding(known, known.feedback - known.shown)
 
 
 def regrets(known: Utilities) -> Array:
-    """Return the regret of each round, U(x, y*) - U(x, y), (T,)."""
+    """Return the regret of each of T rounds (T,): the utility of the best object minus that of the object shown."""
     return _zero_rounding(known, known.best - known.shown)
 
 
 def alphas(known: Utilities) -> Array:
-    """Return the alpha of each round without slack (Eq. 6), gain / regret, (T,): at most 1, negative where feedback was
-    worse.
+    """Return for each of T rounds (T,) the greatest alpha that it satisfies without slack (Eq. 6): gain / regret.
 
-    NaN where the regret is 0: there, every alpha is possible.
+    It is at most 1, and negative if the feedback was worse than what was shown. It is NaN if the regret is 0: then
+    every alpha is possible.
     """
     r = regrets(known)
     found: Array = np.divide(gains(known), r, out=np.full(r.size, np.nan), where=r > 0.0)
@@ -69,25 +75,29 @@ def alphas(known: Utilities) -> Array:
 
 
 def slacks(known: Utilities, alpha: float) -> Array:
-    """Return the slack of each round, xi = alpha (U(x, y*) - U(x, y)) - (U(x, ybar) - U(x, y)), (T,), signed ([J15] Eq.
+    """Return the slack of each of T rounds (T,), xi = alpha (U(x, y*) - U(x, y)) - (U(x, ybar) - U(x, y)) ([J15] Eq.
     6).
 
-    The slack of expected feedback (Eq. 7) is the mean of this over the answers that the person might have given.
+    It is negative where the feedback was better than `alpha` requires. The slack of expected feedback (Eq. 7) is the
+    mean of this over the answers that the person might have given.
     """
     return alpha * regrets(known) - gains(known)
 
 
 def strict_alpha(known: Utilities) -> float:
-    """Return the greatest alpha for which all rounds satisfy Eq. 5; 0 or less where there is none, 1 if all regrets are
-    0."""
+    """Return the greatest alpha for which all rounds satisfy Eq. 5 (strictly alpha-informative feedback).
+
+    0 or less means that there is none; it is 1 if all regrets are 0.
+    """
     found = alphas(known)
     worse = bool((gains(known)[np.isnan(found)] < 0.0).any())
     return 0.0 if worse else float(np.nanmin(found, initial=1.0))
 
 
 class SignTest(NamedTuple):
-    """The result of `sign_test`: how many differences are positive, zero and negative, and the two-sided p-value of the
-    binomial test without ties."""
+    """Result of `sign_test`: numbers of positive, zero and negative differences, and the two-sided p-value of the
+    binomial test that leaves out zeros.
+    """
 
     better: int
     equal: int
@@ -96,9 +106,9 @@ class SignTest(NamedTuple):
 
 
 def sign_test(differences: npt.ArrayLike, tolerance: float = ROUNDING) -> SignTest:
-    """Run the binomial sign test of [J15] section 3.2 on differences (n,): are both signs equally likely?
+    """Run the binomial sign test of [J15] section 3.2: are positive and negative `differences` (n,) equally likely?
 
-    Differences of at most `tolerance` are ties. p is 1 if all are ties.
+    Differences of at most `tolerance` count as 0 and are left out; p is 1 if all are.
     """
     d = np.asarray(differences, np.float64)
     better, worse = int(np.sum(d > tolerance)), int(np.sum(d < -tolerance))
@@ -110,10 +120,11 @@ def sign_test(differences: npt.ArrayLike, tolerance: float = ROUNDING) -> SignTe
 
 
 class Quality(NamedTuple):
-    """A summary of the feedback of a log.
+    """Summary of the feedback of a log, with `alpha` as given to `quality`.
 
-    `strict`: as `strict_alpha`. `average`: the alpha at which the slacks add up to zero, so that Theorem 1 has no
-    first term. Of the slacks at `alpha`: their mean, and the mean of xi+ = max(0, xi).
+    `rounds`: their number; `test`: the sign test of gains; `gain`, `regret`: their means; `strict`: see `strict_alpha`;
+    `average`: the alpha at which the slacks sum to 0, so that the first term of Theorem 1 vanishes; `slack`: the mean
+    slack xi at `alpha`; `clipped`: the mean of xi+ = max(0, xi).
     """
 
     rounds: int
@@ -128,7 +139,7 @@ class Quality(NamedTuple):
 
 
 def quality(known: Utilities, alpha: float = 0.5) -> Quality:
-    """Summarise the utilities of a log of at least one round; slacks are computed for `alpha`."""
+    """Summarise the feedback of a log of at least one round; slacks are computed for `alpha`."""
     gain, regret, xi = gains(known), regrets(known), slacks(known, alpha)
     average = float(gain.sum() / regret.sum()) if regret.any() else 1.0
     return Quality(
@@ -145,7 +156,8 @@ def quality(known: Utilities, alpha: float = 0.5) -> Quality:
 
 
 def _zero_rounding(known: Utilities, difference: Array) -> Array:
-    """Return the differences, with those that may come from rounding set to 0: utilities of different objects are
-    summed in different orders."""
+    """Return `difference` (T,) with those that may be due to rounding set to 0: utilities of different objects are
+    summed in different orders.
+    """
     size = np.maximum(np.maximum(np.abs(known.shown), np.abs(known.feedback)), np.abs(known.best))
     return np.where(np.abs(difference) <= ROUNDING * size, 0.0, difference)

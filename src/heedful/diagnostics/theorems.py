@@ -1,4 +1,4 @@
-"""The regret bounds of [J15], evaluated after each round, each with its hypotheses and whether they hold."""
+"""Regret bounds of [J15], evaluated after each round, with the hypotheses of each theorem and whether they hold."""
 
 from __future__ import annotations
 
@@ -18,55 +18,59 @@ _WithTheorem: TypeAlias = PreferencePerceptron | ExponentiatedPerceptron | Conve
 
 
 class Facts(NamedTuple):
-    """The quantities in the bounds that do not come from the learner."""
+    """What a bound needs besides the learner: the true weights, bounds of the features, and the slacks of T rounds."""
 
     w_star: Array
-    """the utility weights w* (N,)"""
+    """(N,) true weights w* of the utility"""
     R: float
-    """an upper bound of |phi(x, y)| over all objects"""
+    """upper bound of |phi(x, y)|, the Euclidean norm of features, over all objects"""
     S: float
-    """an upper bound of |phi(x, y)|_inf over all objects"""
+    """upper bound of |phi(x, y)|_inf over all objects"""
     alpha: float
     slack: Array
-    """the slacks xi_t of all T rounds for this alpha (T,); zeros for strictly alpha-informative feedback"""
+    """(T,) slacks xi_t of the rounds for this alpha; zeros for strictly alpha-informative feedback"""
     expected: bool = False
-    """whether slacks and regrets are expectations over the person's possible answers (Eq. 7)"""
+    """whether slacks and regrets are expectations over the answers that the person might give (Eq. 7)"""
     margins: Array = np.empty(0)
-    """-w_t . D_t of all rounds (T,), or empty where not known; only Theorem 8 uses them"""
+    """(T,) -w_t . D_t of the rounds, D_t the difference in features by which round t updates; empty if not known. Only
+    Theorem 8 uses them
+    """
 
 
 class Hypothesis(NamedTuple):
-    """A hypothesis of a theorem, in words, and whether it holds."""
+    """A hypothesis of a theorem, in words, and whether it holds here."""
 
     says: str
     holds: bool
 
 
 class Bound(NamedTuple):
-    """A theorem's upper bound of the average regret after each of T rounds."""
+    """Upper bound of a theorem on the average regret after each of T rounds."""
 
     theorem: str
     measure: str
-    """what is bounded: REG, or CREG of the quadratic loss (theta - M)^2, M = R |w*|"""
+    """what is bounded: "REG", the average regret, or "CREG", the average convex loss of it"""
     loss: str
-    """the name of the loss"""
+    """the loss: "linear", or "quadratic" for (theta - M)^2, M = R |w*|"""
     hypotheses: tuple[Hypothesis, ...]
     values: Array
-    """the bound after t = 1..T rounds (T,); NaN unless all hypotheses hold"""
+    """(T,) the bound after t = 1..T rounds; NaN unless all hypotheses hold"""
 
     @property
     def holds(self) -> bool:
-        """Whether all hypotheses hold."""
+        """True if all hypotheses hold."""
         return all(each.holds for each in self.hypotheses)
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """The hypotheses that do not hold, in words."""
+        """Hypotheses that do not hold, in words."""
         return tuple(each.says for each in self.hypotheses if not each.holds)
 
 
 def bounds(learner: object, facts: Facts) -> tuple[Bound, ...]:
-    """Evaluate the theorems of [J15] about this learner after each round; empty for a learner without theorems."""
+    """Return the bounds of all theorems of [J15] about this learner, each after every round; () for a learner without
+    any.
+    """
     if isinstance(learner, PreferencePerceptron):
         return (perceptron_bound(learner, facts),)
     if isinstance(learner, ExponentiatedPerceptron):
@@ -79,11 +83,12 @@ def bounds(learner: object, facts: Facts) -> tuple[Bound, ...]:
 
 
 def perceptron_bound(learner: PreferencePerceptron, facts: Facts) -> Bound:
-    """Evaluate Theorem 1, Corollary 2 (expected feedback), Lemma 4 (batches): mean xi / alpha + 2 R |w*| sqrt(k/t) /
-    alpha.
+    """Evaluate the bound of the preference perceptron: Theorem 1, Corollary 2 (expected feedback), Lemma 4 (batches).
 
-    Subtracting what Eq. 6 says, alpha cancels: mean gain <= 2 R |w*| sqrt(k/t). So among all alphas with the slacks
-    that belong to them, 1 has the least right side, whatever the feedback.
+        mean xi / alpha + 2 R |w*| sqrt(k / t) / alpha,   k rounds in a batch, after t rounds
+
+    Inserting xi of Eq. 6, alpha cancels: mean gain <= 2 R |w*| sqrt(k / t). So of all alphas, each with its own slacks,
+    1 gives the smallest bound, whatever the feedback.
     """
     facts = _divisible(facts)
     theorem = ("Corollary 2" if facts.expected else "Theorem 1") if learner.batch == 1 else "Lemma 4"
@@ -95,12 +100,13 @@ def perceptron_bound(learner: PreferencePerceptron, facts: Facts) -> Bound:
 
 
 def exponentiated_bound(learner: ExponentiatedPerceptron, facts: Facts) -> Bound:
-    """Evaluate Theorem 5: mean xi / alpha + |w*|_1 (2 S ln N sqrt(T)/t + S/sqrt(T)) / alpha, at t = T (2 ln N + 1)
-    S/sqrt(T).
+    """Evaluate Theorem 5, the bound of the exponentiated preference perceptron.
 
-    N counts the features, doubled where the learner is signed, T is its horizon, S its `bound`. Eq. 22 with max makes
-    w* >= 0 hold; without signs it is a hypothesis. A |w*|_1 other than 1 scales the utilities, and with them the terms
-    without slack. (Printed are S/2, which is false where S bounds phi and not D, and log m for log N.)
+        mean xi / alpha + |w*|_1 (2 S ln N sqrt(T) / t + S / sqrt(T)) / alpha,   at t = T: (2 ln N + 1) S / sqrt(T)
+
+    N is the number of features, doubled if the learner is signed; T is its horizon, S its `bound`. Eq. 22 with max
+    makes w* >= 0 hold; without signs it is a hypothesis. If |w*|_1 is not 1, it scales the utilities, and with them the
+    terms without slack. (The paper prints S / 2, which is false where S bounds phi and not D, and log m for log N.)
     """
     facts = _divisible(facts)
     hypotheses = (
@@ -117,11 +123,13 @@ def exponentiated_bound(learner: ExponentiatedPerceptron, facts: Facts) -> Bound
 
 
 def convex_bound(learner: ConvexPerceptron, facts: Facts, loss: str) -> Bound:
-    """Evaluate Theorem 6: 2G mean xi+ / alpha + G/alpha (D2/(2 sqrt t) + D2/t + 4R^2/sqrt t), D2 = (2 radius)^2.
+    """Evaluate Theorem 6, the bound of the convex preference perceptron, for the `loss` "linear" or "quadratic".
 
-    G is 1 for the linear loss, whose CREG is REG, and 6 M for the quadratic one on [-2M, 0], where all -r_t lie: going
-    on from there with slope -6M to the left, and from M with slope 0 to the right, it is a loss as the theorem wants.
-    (Printed is |B|, the diameter, for its square D2.)
+        2 G mean xi+ / alpha + G / alpha (D2 / (2 sqrt t) + D2 / t + 4 R^2 / sqrt t),   D2 = (2 radius)^2
+
+    G is 1 for the linear loss, whose CREG is REG. It is 6 M for the quadratic loss on [-2M, 0], the range of all -r_t;
+    continued with slope -6M on the left and, from M, slope 0 on the right, it is a loss as the theorem requires. (The
+    paper prints |B|, the diameter, in place of its square D2.)
     """
     facts = _divisible(facts)
     G = 1.0 if loss == "linear" else 6.0 * facts.R * _norm(facts.w_star)
@@ -134,15 +142,16 @@ def convex_bound(learner: ConvexPerceptron, facts: Facts, loss: str) -> Bound:
 
 
 def second_order_bound(learner: SecondOrderPerceptron, facts: Facts) -> Bound:
-    """Evaluate Theorem 8 for the quadratic loss (theta - M)^2, M = R |w*|, lambda = 2:
+    """Evaluate Theorem 8, the bound of the second-order perceptron, for the quadratic loss (theta - M)^2, M = R |w*|.
 
-    G gamma mean(xi+^2)/(2 alpha^2) + 2G mean xi+ / alpha + G eps D2/(t alpha)
-    + G N/(2 t gamma alpha) ln(4 R^2 t gamma/eps + 1). (Printed without the G of the first term, lost in Eq. 19, and
-    with |B| for D2 = (2 radius)^2.)
+        G gamma mean(xi+^2) / (2 alpha^2) + 2 G mean xi+ / alpha + G eps D2 / (t alpha)
+        + G N / (2 t gamma alpha) ln(4 R^2 t gamma / eps + 1),   D2 = (2 radius)^2, lambda = 2
 
-    What the proof needs of the loss: its slope is in [-G, 0] where it is taken, at -max(gain, alpha r)/alpha, which
-    reaches down to -2M/alpha, so G = 2M (1 + 2/alpha), 6M at alpha = 1; and c(-w_t . D_t / alpha) <= c(0), which a
-    parabola about M has up to 2M. Expected feedback takes the slope on both sides of M, where it is not monotone.
+    gamma, eps and radius are the learner's. (The paper prints it without the G of the first term, lost in Eq. 19, and
+    with |B| in place of D2.) The proof needs two properties of the loss. Its slope is in [-G, 0] where it is taken, at
+    -max(gain, alpha r) / alpha, which reaches down to -2M / alpha, so G = 2M (1 + 2 / alpha), 6M at alpha = 1. And
+    c(-w_t . D_t / alpha) <= c(0), which a parabola about M satisfies up to 2M. Expected feedback takes the slope on
+    both sides of M, where it is not monotone.
     """
     facts = _divisible(facts)
     alpha, gamma, eps = facts.alpha, learner.gamma, learner.epsilon
@@ -168,19 +177,21 @@ def second_order_bound(learner: SecondOrderPerceptron, facts: Facts) -> Bound:
 
 
 def lower_bound(horizon: int) -> float:
-    """Return the bound of Lemma 3: the average regret of every learner after `horizon` rounds of `worlds.unlearnable`:
-    2 / sqrt T."""
+    """Return the lower bound of Lemma 3, 2 / sqrt(T): the average regret of every learner after T = `horizon` rounds of
+    the world `heedful.worlds.unlearnable`.
+    """
     return 2.0 / math.sqrt(horizon)
 
 
 def _divisible(facts: Facts) -> Facts:
-    """Return the facts with NaN for an alpha that a bound cannot be divided by: then the hypothesis says why there is
-    none."""
+    """Return the facts with alpha replaced by NaN if it is not above 0, since bounds divide by it; a hypothesis then
+    fails.
+    """
     return facts if facts.alpha > 0.0 else facts._replace(alpha=math.nan)
 
 
 def _general(learner: _WithTheorem, facts: Facts) -> tuple[Hypothesis, ...]:
-    """Return the hypotheses that all theorems have."""
+    """Return the hypotheses that all theorems share."""
     return (
         Hypothesis("alpha is above 0 and at most 1", 0.0 < facts.alpha <= 1.0),
         Hypothesis("R and S are known", math.isfinite(facts.R) and math.isfinite(facts.S)),
@@ -208,7 +219,7 @@ def _rounds(facts: Facts) -> Array:
 
 
 def _mean(values: Array) -> Array:
-    """Return the mean of the first t, t = 1..T."""
+    """Return the running means (T,): of the first t values, t = 1..T."""
     average: Array = np.cumsum(values) / np.arange(1, values.size + 1)
     return average
 

@@ -1,4 +1,5 @@
-"""Learners as scikit-learn estimators: `from heedful.estimators import PRankClassifier`. They need the extra `sklearn`.
+"""Learners as scikit-learn estimators, e.g. `from heedful.estimators import PRankClassifier`; they need the extra
+`sklearn`.
 
 scikit-learn is imported when the first estimator is used.
 """

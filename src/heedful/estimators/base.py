@@ -1,4 +1,4 @@
-"""The base classes of the ordinal estimators: they turn labels into ranks, and fold rows into a learner's state."""
+"""Base classes of the ordinal estimators: they map labels to ranks, and fold rows into the state of a learner."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ from heedful.jit.kernel import Floats, Ints
 Array = npt.NDArray[np.float64]
 
 HELD = 1e200
-"""The size of a number that a state may hold: beyond it, products with features would overflow."""
+"""The greatest absolute value that a number of a state may have; beyond it, products with features would overflow."""
 OVERFLOWN = (
     "X: expected features on a scale that eta can follow (StandardScaler, or a smaller eta), got weights that overflow"
 )
 
 
 class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
-    """The base class of ordinal estimators: it maps labels to ranks and folds rows into the state of a learner.
+    """Base class of classifiers of ordered labels: it maps labels to ranks and folds rows into the state of an online
+    learner.
 
-    A subclass defines `_rule` and `_decisions`. Only `OrdinalEstimatorWithIntercept` takes weights of rows
-    (`sample_weight`): its step can be scaled, whereas thresholds move by 1 and counts grow by 1.
+    A subclass defines `_rule` (the learner) and `_decisions`. Parameters are those of `PRankClassifier`; `verbose`
+    reports on stderr when a learner is compiled for the first time. Only subclasses of `OrdinalEstimatorWithIntercept`
+    take `sample_weight`: their steps can be scaled, whereas thresholds move by 1 and counts grow by 1.
     """
 
     fit_intercept = False
@@ -63,26 +65,31 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _rule(self, n_features: int, n_ranks: int) -> Any:
-        """Return the learner, with its hyperparameters."""
+        """Return the learner, with its hyperparameters, for rows of `n_features` numbers and `n_ranks` ranks."""
 
     @abstractmethod
     def _decisions(self, X: Floats) -> Array:
-        """Return a decision value for each row and rank (n x k), greatest at the predicted rank; for two ranks (n,),
-        above 0 where the higher one is predicted."""
+        """Return a decision value for each of n rows and k ranks (n, k), greatest at the predicted rank.
+
+        For two ranks it is (n,), above 0 if the higher one is predicted.
+        """
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from the rows of X (n x N) with their labels y (n,), `epochs` times, starting from nothing.
+        """Learn from n rows X (n, N) of N features with labels y (n,), going over them `epochs` times, and return the
+        estimator.
 
-        Raise ValueError, naming the argument, if they do not fit; the estimator is then unchanged.
+        Anything learned before is discarded. Raise ValueError, naming the argument, if one is invalid; the estimator is
+        then unchanged.
         """
         return self._fit(X, y, None)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn from the rows of X (n x N) with their labels y (n,), once and in their order, in addition to earlier
-        rows.
+        """Learn from n rows X (n, N) with labels y (n,) once, in their order, in addition to earlier rows; return the
+        estimator.
 
-        The first call names all possible labels in `classes`, in any order, unless `order` or an ordered Categorical
-        gives them. Raise ValueError, naming the argument, if they do not fit; the estimator is then unchanged.
+        `classes`: all possible labels, in any order; the first call needs them, unless `order` or an ordered
+        Categorical gives them. Raise ValueError, naming the argument, if one is invalid; the estimator is then
+        unchanged.
         """
         return self._go_on(X, y, classes, None)
 
@@ -119,8 +126,10 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def _previous_labels(self, told: Any, afresh: bool) -> Labels | None:
-        """Return the labels of earlier calls, from the lowest on; None if `afresh` or if there was no call. Raise
-        ValueError if `told`, the order that y itself has, is another one."""
+        """Return the labels of earlier calls, lowest first; None if `afresh`, i.e. if there were none.
+
+        Raise ValueError if `told`, the order of the categories of y if it has one, contradicts them.
+        """
         if afresh:
             return None
         known = self.classes_.tolist()
@@ -129,7 +138,10 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self.classes_
 
     def _take(self, X: Floats, ranks: Ints, weights: Array | None, epochs: int, shuffle: bool, afresh: bool) -> None:
-        """Fold the rows into the state, or into a new state if `afresh`. Raise ValueError if the weights overflow."""
+        """Fold the rows X (n, N) with their ranks (n,) into the state, or into a new state if `afresh`.
+
+        Raise ValueError if the weights of the learner overflow.
+        """
         one = bool(self.fit_intercept) if afresh else self._one
         learner = coerce(self._rule(self.n_features_in_ + one, self.classes_.size))
         state = learner.init(np.random.default_rng(0))  # checks the hyperparameters, too
@@ -147,33 +159,41 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         self._state, self._one = state, one
 
     def _to_fold(self, learner: Any, X: Floats, weights: Array | None, one: bool) -> tuple[Any, Floats, bool]:
-        """Return the learner that is folded, its rows, and whether a 1 is still to be appended to each row."""
+        """Return the learner to fold with, its rows (n, N), and whether a 1 has still to be appended to each row."""
         return learner, X, one
 
     def _instances(self, X: Any) -> Floats:
-        """Return X as a checked array (n x N)."""
+        """Return X as a checked array of floats (n, N). Raise an error if the estimator is not fitted or
+        X is invalid.
+        """
         check_is_fitted(self)
         return finite_array(
             "X", validate_data(self, X, dtype=(np.float64, np.float32), reset=False), 2, self.n_features_in_
         )
 
     def decision_function(self, X: Any) -> Array:
-        """Return how far inside each rank's interval the score of every row lies (n x k), negative outside; the
-        predicted rank has the greatest value. With two labels (n,): above 0 for the higher label."""
+        """Return for n rows X (n, N) how far the score of each lies inside the interval of each of k ranks (n, k),
+        negative outside.
+
+        The predicted rank has the greatest value. With two labels it is (n,): above 0 for the higher label.
+        """
         return self._decisions(self._instances(X))
 
     def predict(self, X: Any) -> Labels:
-        """Return the predicted label of each row of X (n x N), that of the rank that the learner proposes (n,)."""
+        """Return the predicted label (n,) of each of n rows X (n, N)."""
         places = self._places(X)
         return self.classes_[places]
 
     def _places(self, X: Any) -> Ints:
-        """Return the index of each row's predicted label in `classes_` (n,)."""
+        """Return the index (n,) in `classes_` of the predicted label of each row."""
         decisions = self.decision_function(X)
         return decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0.0).astype(np.int64)
 
     def rank_loss(self, X: Any, y: Any) -> float:
-        """Return the mean of |predicted rank - true rank| over the rows of X (n x N) with their labels y (n,)."""
+        """Return the mean of |predicted rank - true rank| over n rows X (n, N) with true labels y (n,).
+
+        Raise ValueError if y has another length, or a label that is not in `classes_`.
+        """
         shown = self._places(X) + 1
         labels, at = distinct(y)
         if at.shape != shown.shape:
@@ -182,13 +202,16 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
 
     @property
     def t_(self) -> int:
-        """The number of rows learned from."""
+        """Number of rows learned from; a row counts once in each epoch."""
         return int(self._state.t)
 
 
 class OrdinalEstimatorWithIntercept(OrdinalEstimator):
-    """The base class of estimators whose learner has no thresholds: with `fit_intercept`, each row gets a feature that
-    is always 1. Rows may have weights (`sample_weight`), which multiply their steps."""
+    """Base class of ordinal estimators whose learner has no thresholds: with `fit_intercept`, a feature that is always
+    1 is appended to each row.
+
+    Rows may have weights (`sample_weight`), which multiply the size of the learner's step.
+    """
 
     def __init__(
         self,
@@ -204,16 +227,22 @@ class OrdinalEstimatorWithIntercept(OrdinalEstimator):
         self.fit_intercept = fit_intercept
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from the rows of X (n x N) with their labels y (n,), `epochs` times, starting from nothing.
+        """Learn from n rows X (n, N) of N features with labels y (n,), going over them `epochs` times, and return the
+        estimator.
 
-        `sample_weight` (n,), 0 or more, multiplies the step of each row; rows with weight 0 are left out. Raise
-        ValueError, naming the argument, if they do not fit; the estimator is then unchanged.
+        Anything learned before is discarded. `sample_weight` (n,), 0 or more, multiplies the step of each row; rows
+        with weight 0 are left out. Raise ValueError, naming the argument, if one is invalid; the estimator is then
+        unchanged.
         """
         return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from the rows of X (n x N) with their labels y (n,), once, in the order in which they stand; arguments
-        and errors are those of `PRankClassifier.partial_fit`, and `sample_weight` of `fit`."""
+        """Learn from n rows X (n, N) with labels y (n,) once, in their order, in addition to earlier rows; return the
+        estimator.
+
+        `classes`: all possible labels, in any order; the first call needs them, unless `order` or an ordered
+        Categorical gives them. `sample_weight` and errors are as in `fit`.
+        """
         return self._go_on(X, y, classes, sample_weight)
 
     def _to_fold(self, learner: Any, X: Floats, weights: Array | None, one: bool) -> tuple[Any, Floats, bool]:
@@ -224,4 +253,6 @@ class OrdinalEstimatorWithIntercept(OrdinalEstimator):
 
     @abstractmethod
     def _weighted_learner(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
-        """Return a learner of weighted rows, and the rows X (n x N) with their weights (n,) in its form."""
+        """Return a learner that takes weighted rows, and the rows X (n, N) combined with their weights (n,) as it
+        expects them.
+        """

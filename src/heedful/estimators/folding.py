@@ -1,4 +1,4 @@
-"""Fold the rows of a table into a learner's state: `fold.run` over the rows, interpreted or compiled."""
+"""Fold the rows of a table into the state of an ordinal learner, by an interpreted or a compiled loop."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from heedful.worlds.instances import InstanceStream
 Array = npt.NDArray[np.float64]
 
 PATIENCE = 20_000
-"""How many rows a process folds interpreted for one kind of learner; they take as long as loading compiled code."""
+"""The number of rows that a process folds interpreted for one class of learner before it compiles; they take about as
+long as loading compiled code.
+"""
 FEW = 50
-"""Fewer rows than this are always folded interpreted: calling compiled code would take as long."""
+"""Calls with fewer rows are always interpreted: calling compiled code would take as long."""
 BLOCK = 2**18  # how many numbers are copied at a time, so that the copy stays in the cache
 
 _waited: Counter[str] = Counter()  # rows folded interpreted in this process, by the name of the learner
 
 
 def blocks(X: Floats, one: bool, order: Ints | None = None) -> Iterator[tuple[Any, Floats]]:
-    """Iterate over the rows of X (n x N) in blocks: (the indices of the rows, a C-contiguous, writable array of them).
+    """Yield the rows of X (n, N) in blocks: (indices of the rows, C-contiguous and writable array of them).
 
-    The rows come in this `order` (n,), where given. With `one`, each row gets a 1 at its end. The arrays are writable
-    because numba compiles again for read-only ones.
+    `order` (n,): indices of the rows in the order to use; None: as they are. With `one`, a 1 is appended to each row.
+    The arrays are writable because numba would compile again for read-only ones.
     """
     size = max(1, BLOCK // max(1, X.shape[1]))
     for lo in range(0, len(X), size):
@@ -42,10 +44,11 @@ def blocks(X: Floats, one: bool, order: Ints | None = None) -> Iterator[tuple[An
 
 
 def compiles(learner: Any, rows: int, lessons: int) -> bool:
-    """Decide whether to compile the loop over the training rows (`lessons` in total, `rows` a call) or to interpret it.
+    """Return whether a loop over training rows should be compiled rather than interpreted.
 
-    False for fewer than FEW rows a call. True once this process would otherwise have interpreted more than PATIENCE
-    rows for this class of learner; the rows are counted here. This affects only speed, never the result.
+    `rows`: number of rows of this call; `lessons`: rows times epochs. It is False for fewer than FEW rows, and True
+    once this process would otherwise have interpreted more than PATIENCE lessons for this class of learner, which are
+    counted here. The choice affects speed only, never the result.
     """
     if rows < FEW:
         return False
@@ -67,10 +70,11 @@ def fold_rows(
     fast: bool,
     verbose: bool = False,
 ) -> Any:
-    """Return the state after learning from each row of X (n x N) with its rank (n,), in this `order` where given.
+    """Return the state of `learner` after learning from each of n rows X (n, N) with its rank, from 1, in `ranks` (n,).
 
-    With `fast` the loop is compiled, with the same result bit for bit. A first compilation is reported on stderr in an
-    interactive session, or with `verbose`. The arrays of `state` may be overwritten.
+    `order` (n,): indices of the rows in the order to use; None: as they are. `one`: append a 1 to each row. `fast`:
+    compile the loop, with the same result bit for bit; the first compilation is reported on stderr in an interactive
+    session or if `verbose`. The arrays of `state` may be overwritten.
     """
     draws = generators(0)  # none of these learners draws from them
     for rows, piece in blocks(X, one, order):
@@ -89,12 +93,16 @@ def fold_rows(
 
 
 def is_interactive() -> bool:
-    """Return whether a person waits for the answer: at a terminal, a prompt, or in a notebook."""
+    """Return True if a person is waiting: at a terminal, at a Python prompt, or in a notebook."""
     return (sys.stderr is not None and sys.stderr.isatty()) or hasattr(sys, "ps1") or "get_ipython" in vars(builtins)
 
 
 def project(X: Floats, W: Array, one: bool) -> Array:
-    """Return X W' (n x k) for directions W (k x N), with every row summed as a learner sums it."""
+    """Return the scores X W' (n, k) of rows X (n, N) in directions W (k, N), each summed in the same order as by a
+    learner.
+
+    With `one`, a 1 is appended to each row first, and W is (k, N + 1).
+    """
     out = np.empty((len(X), len(W)))
     for rows, piece in blocks(X, one):
         for r, w in enumerate(W):

@@ -1,4 +1,4 @@
-"""Labels of scikit-learn estimators as ranks: find the labels and their order, and the rank of each row."""
+"""Labels of scikit-learn estimators as ranks: the distinct labels, their order, and the rank of each row."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Labels = npt.NDArray[Any]
 
 
 def distinct(y: Any, name: str = "y") -> tuple[Labels, Ints]:
-    """Return the distinct labels of y (n,), sorted, and the index of each row's label among them (n,).
+    """Return the distinct labels of y (n,), sorted, and for each row the index of its label among them (n,).
 
-    Raise ValueError, beginning with `name`, if y does not hold labels of classes.
+    Raise ValueError, with `name` as the name of the argument, if y does not contain class labels.
     """
     try:
         y = np.asarray(y)
@@ -36,8 +36,7 @@ def distinct(y: Any, name: str = "y") -> tuple[Labels, Ints]:
 
 
 def category_order(y: Any) -> list[Any] | None:
-    """Return the categories of an ordered Categorical of pandas, or of an Enum of polars, from the lowest on; None for
-    other labels, which have no order of their own."""
+    """Return the categories of y, lowest first, if it is an ordered pandas Categorical or a polars Enum; else None."""
     dtype = getattr(y, "dtype", None)
     if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
         return list(getattr(dtype, "categories", ())) or None
@@ -45,8 +44,10 @@ def category_order(y: Any) -> list[Any] | None:
 
 
 def weights_of(sample_weight: Any, n: int) -> Array | None:
-    """Return `sample_weight` as numbers (n,), not negative and not all 0; None if it is None. Raise ValueError for
-    anything else."""
+    """Return `sample_weight` as an array of n floats; a single number is repeated, None stays None.
+
+    Raise ValueError unless all are finite and 0 or more, and one is above 0.
+    """
     if sample_weight is None:
         return None
     expected = f"{n} numbers, 0 or more"
@@ -61,10 +62,11 @@ def weights_of(sample_weight: Any, n: int) -> Array | None:
 
 
 def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:
-    """Return all labels, from the lowest on: `known`, otherwise `order`, otherwise `classes`, otherwise the labels that
-    occur.
+    """Return all labels, lowest first: `known` if given, else `order`, else `classes`, else the labels that occur.
 
-    Raise ValueError, naming the argument, if there are fewer than two, or `classes` are other labels than these.
+    `labels`: sorted labels in y; `known`: labels of earlier calls; `order`: the estimator's parameter; `classes`:
+    argument of `partial_fit`. Raise ValueError, naming the argument, if there are fewer than two labels, or if
+    `classes` and the result are not the same labels.
     """
     if classes is not None:
         classes, _ = distinct(classes, "classes")
@@ -86,7 +88,9 @@ def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:
 
 
 def ranks_of(labels: Labels, classes: Labels) -> Ints:
-    """Return the rank of each label (n,), from 1 on. Raise ValueError if a label is not one of the classes."""
+    """Return the rank of each label (n,), from 1 for the first of `classes`. Raise ValueError for a label that is not
+    in them.
+    """
     ranks = {label: r for r, label in enumerate(classes.tolist(), 1)}
     for label in labels.tolist():
         if label not in ranks:
@@ -96,9 +100,9 @@ def ranks_of(labels: Labels, classes: Labels) -> Ints:
 
 @contextmanager
 def all_or_nothing(estimator: object) -> Iterator[None]:
-    """Restore the estimator's attributes if the block of this context manager raises or is interrupted.
+    """Context manager that restores all attributes of `estimator` if its block raises an error or is interrupted.
 
-    That includes the attributes that scikit-learn's own checks set first.
+    This includes attributes that scikit-learn's own checks set first.
     """
     before = dict(estimator.__dict__)
     try:

@@ -29,8 +29,8 @@ Array = npt.NDArray[np.float64]
 
 
 def _inside(margins: Array) -> Array:
-    """Return how far each score lies inside the interval of each rank (n, k), given how far it lies above each
-    threshold (n, k-1).
+    """Return how far each of n scores lies inside the interval of each of k ranks (n, k), from how far it lies above
+    each threshold, `margins` (n, k-1). For two ranks it is (n,), for the higher one.
 
     As in the learners, an interval includes its lower end and not its upper one. Distances to the upper end are
     therefore made one rounding smaller, so that only the interval that contains the score has a distance of 0 or more.
@@ -45,7 +45,7 @@ def _inside(margins: Array) -> Array:
 
 
 class _WeightedWidrowHoff(NamedTuple):
-    """Widrow-Hoff for weighted rows: the last number of a row is the factor of its step. Interaction: ordinal."""
+    """Widrow-Hoff for weighted rows: the last number of a row multiplies the size of its step. Interaction: ordinal."""
 
     n_features: int
     n_ranks: int
@@ -69,13 +69,15 @@ class _WeightedWidrowHoff(NamedTuple):
 
 
 class PRankClassifier(OrdinalEstimator):
-    """PRank ([P01] Figure 2): a direction w, and thresholds that cut w . x into ranks.
+    """Classifier of k ordered labels by PRank ([P01] Figure 2): a direction w, and thresholds that cut w . x into
+    ranks.
 
-    Parameters: `epochs`, how often `fit` goes over the rows; `shuffle`, whether each time in a new random order;
-    `random_state`; `order`, the labels from the lowest on, where they do not sort this way, such as ["bad", "ok",
-    "good"]; not all of them need occur. After fitting: `classes_` (k,) from the lowest on, `coef_` (N,), `thresholds_`
-    (k-1,), `n_features_in_`, `t_`. The scale of X matters, since thresholds move by 1: use StandardScaler. There is no
-    `sample_weight`, because all steps have one size, and no `predict_proba`, because PRank gives no probabilities.
+    Parameters: `epochs`, how often `fit` goes over the rows; `shuffle`, whether in a new random order each time;
+    `random_state`; `order`, all labels, lowest first, needed if that is not how they sort, such as ["bad", "ok",
+    "good"] (not all need to occur); `verbose`, whether to report compilation on stderr. After fitting: `classes_` (k,),
+    lowest first; `coef_` (N,), `thresholds_` (k-1,), `n_features_in_`, `t_` (number of rows learned from). The scale of
+    X matters, since thresholds move by 1: use StandardScaler. There is no `sample_weight`, because all steps have one
+    size, and no `predict_proba`, because PRank gives no probabilities.
     """
 
     def _rule(self, n_features: int, n_ranks: int) -> Any:
@@ -83,12 +85,12 @@ class PRankClassifier(OrdinalEstimator):
 
     @property
     def coef_(self) -> Array:
-        """The direction w (N,)."""
+        """Direction w (N,), as a copy."""
         return self._state.w.copy()  # type: ignore[no-any-return]
 
     @property
     def thresholds_(self) -> Array:
-        """The thresholds b (k-1,): the values of w . x at which the rank changes."""
+        """Thresholds b (k-1,), as a copy: the values of w . x at which the rank changes."""
         return self._state.b.copy()  # type: ignore[no-any-return]
 
     def _decisions(self, X: Floats) -> Array:
@@ -96,9 +98,11 @@ class PRankClassifier(OrdinalEstimator):
 
 
 class AveragedPRankClassifier(OrdinalEstimator):
-    """Averaged PRank: learns as PRank does, and predicts with the average of w and b over all rounds.
+    """Classifier of ordered labels that learns as PRank does, and predicts with the averages of w and b over all
+    rounds.
 
-    Parameters and attributes as `PRankClassifier`; `coef_` and `thresholds_` are the averages.
+    Parameters and attributes are those of `PRankClassifier`; `coef_` and `thresholds_` are the averages. There is no
+    `predict_proba`.
     """
 
     def _rule(self, n_features: int, n_ranks: int) -> Any:
@@ -106,12 +110,12 @@ class AveragedPRankClassifier(OrdinalEstimator):
 
     @property
     def coef_(self) -> Array:
-        """The average direction (N,)."""
+        """Direction w (N,), averaged over all rounds."""
         return self._rule(self.n_features_in_, self.classes_.size).weights(self._state)  # type: ignore[no-any-return]
 
     @property
     def thresholds_(self) -> Array:
-        """The average thresholds b (k-1,): the values of w . x at which the rank changes."""
+        """Thresholds b (k-1,), averaged over all rounds: the values of w . x at which the rank changes."""
         return self._rule(self.n_features_in_, self.classes_.size).thresholds(self._state)  # type: ignore[no-any-return]
 
     def _decisions(self, X: Floats) -> Array:
@@ -122,12 +126,13 @@ class AveragedPRankClassifier(OrdinalEstimator):
 
 
 class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
-    """Multiclass perceptron (Crammer & Singer): a direction for each label. It does not use the order of the labels.
+    """Classifier with a direction for each of k labels (Crammer & Singer's perceptron). It ignores the order of the
+    labels.
 
-    Parameters as `PRankClassifier`, and `fit_intercept`, whether each row gets a feature that is always 1.
+    Parameters are those of `PRankClassifier`, and `fit_intercept`, whether each row gets a feature that is always 1.
     `sample_weight` multiplies the step of a row. There is no `predict_proba`, because scores are not probabilities.
-    After fitting: `classes_`, `coef_` (k, N) and `intercept_` (k,) (with two labels (1, N) and (1,): those of the
-    higher minus those of the lower), `n_features_in_`, `t_`.
+    After fitting: `classes_` (k,), `coef_` (k, N) and `intercept_` (k,), `n_features_in_`, `t_`. With two labels these
+    are (1, N) and (1,): those of the higher label minus those of the lower.
     """
 
     _ordered = False
@@ -140,18 +145,18 @@ class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
 
     @property
     def _directions(self) -> Array:
-        """The directions (k, N + 1), with two labels (1, N + 1); the last column is the intercept."""
+        """The directions (k, N + 1), their last column the intercept; with two labels their difference (1, N + 1)."""
         W: Array = self._state.W if self._one else np.pad(self._state.W, ((0, 0), (0, 1)))
         return W if len(W) > 2 else W[1:] - W[:1]
 
     @property
     def coef_(self) -> Array:
-        """The directions (k, N); with two labels their difference (1, N)."""
+        """Directions (k, N), as a copy; with two labels the higher one's minus the lower one's (1, N)."""
         return self._directions[:, :-1].copy()
 
     @property
     def intercept_(self) -> Array:
-        """The intercept of each label's score (k,); with two labels their difference (1,)."""
+        """Intercept of the score of each label (k,); with two labels the higher one's minus the lower one's (1,)."""
         return self._directions[:, -1].copy()
 
     def _decisions(self, X: Floats) -> Array:
@@ -160,13 +165,13 @@ class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
 
 
 class WidrowHoffClassifier(OrdinalEstimatorWithIntercept):
-    """Widrow-Hoff: online regression on the ranks 1 to k, rounded.
+    """Classifier of ordered labels by online linear regression (Widrow-Hoff) on the ranks 1 to k, rounded.
 
-    Parameters as `PRankClassifier`; `fit_intercept`, whether each row gets a feature that is always 1; and `eta`, the
-    step size. Learning is stable where eta |x|^2 < 2. "auto" is .01, or less where that is needed for eta |x|^2 <= 1 in
-    all rows of `fit` or of the first `partial_fit`. `sample_weight` multiplies the step of a row. There is no
-    `predict_proba`, because rounding gives no probabilities.
-    After fitting: `classes_`, `coef_` (N,), `intercept_`, `thresholds_` (k-1,), `eta_`, `n_features_in_`, `t_`.
+    Parameters are those of `PRankClassifier`; `fit_intercept`, whether each row gets a feature that is always 1; and
+    `eta`, the step size. Learning is stable if eta |x|^2 < 2. "auto" is .01, or less if that is needed for eta |x|^2 <=
+    1 in all rows of `fit` or of the first `partial_fit`. `sample_weight` multiplies the step of a row. There is no
+    `predict_proba`, because rounding gives no probabilities. After fitting: `classes_` (k,), `coef_` (N,),
+    `intercept_`, `thresholds_` (k-1,), `eta_`, `n_features_in_`, `t_`.
     """
 
     def __init__(
@@ -209,17 +214,17 @@ class WidrowHoffClassifier(OrdinalEstimatorWithIntercept):
 
     @property
     def coef_(self) -> Array:
-        """The direction w (N,)."""
+        """Direction w (N,), as a copy."""
         return self._state.w[: self.n_features_in_].copy()  # type: ignore[no-any-return]
 
     @property
     def intercept_(self) -> float:
-        """The intercept, which is added to w . x."""
+        """Intercept that is added to w . x; 0 without `fit_intercept`."""
         return float(self._state.w[-1]) if self._one else 0.0
 
     @property
     def thresholds_(self) -> Array:
-        """The values of w . x + intercept at which the rank changes: 1.5, 2.5, ... (k-1,)."""
+        """Values of w . x + intercept at which the rank changes: 1.5, 2.5, ... (k-1,)."""
         return np.arange(1.5, self.classes_.size)
 
     def _decisions(self, X: Floats) -> Array:
@@ -228,9 +233,10 @@ class WidrowHoffClassifier(OrdinalEstimatorWithIntercept):
 
 
 class ConstantRankClassifier(OrdinalEstimator):
-    """A baseline that predicts the median of the labels so far and ignores X.
+    """Baseline that ignores X and predicts the median of the labels so far.
 
-    Parameters as `PRankClassifier`; `classes_`, `n_features_in_` and `t_` after fitting.
+    Parameters are those of `PRankClassifier`; attributes after fitting are `classes_`, `n_features_in_` and `t_`. There
+    is no `predict_proba`.
     """
 
     def _rule(self, n_features: int, n_ranks: int) -> Any:

@@ -1,5 +1,6 @@
-"""Gaussian process preference learning as scikit-learn classifiers of choices between two things, for one person or
-many."""
+"""Gaussian process preference learning as scikit-learn classifiers of choices between two things: for one person, and
+for many people jointly.
+"""
 
 from __future__ import annotations
 
@@ -30,26 +31,26 @@ from heedful.jit.kernel import Ints
 Array = npt.NDArray[np.float64]
 
 NUMBERS = int, float, np.integer, np.floating
-"""The types that numeric parameters may have; the values of a grid search often come from an array."""
+"""Types that numeric parameters may have; the values of a grid search often come from an array."""
 
 
 class _Rows(NamedTuple):
-    """The choices that an estimator learns from."""
+    """The p choices that an estimator learns from."""
 
     D: Array
-    """the features of the winner minus those of the loser, p x columns"""
+    """(p, columns) features of the winner minus those of the loser"""
     times: Array
-    """how often each choice was made (p,)"""
+    """(p,) how often each choice was made"""
     equal: npt.NDArray[np.bool_]
-    """whether both are equally good (p,)"""
+    """(p,) whether both are equally good"""
     labels: Labels
-    """the two labels: where the second wins, and where the first wins"""
+    """two labels: that of a win of the second thing, and that of a win of the first"""
     classes: Labels
-    """all labels"""
+    """all labels that occur, in the order of `classes_`"""
 
 
 class _Choices(ClassifierMixin, BaseEstimator, ABC):
-    """The base class of the two estimators of utilities from choices between two things."""
+    """Base class of the two classifiers of choices between two things; they infer utilities f by a Gaussian process."""
 
     classes_: Labels
     n_features_in_: int
@@ -67,8 +68,11 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         return tags
 
     def _rows(self, D: Array, y: Any, sample_weight: Any, told: Any) -> tuple[_Rows, npt.NDArray[np.bool_]]:
-        """Return the choices that were made at least once, and a mask of these rows. `told`: the labels from the lowest
-        on, where they do not sort this way."""
+        """Return the choices that were made at least once, and a mask (n,) of their rows.
+
+        `D` (n, columns): the first thing minus the second; `y` (n,): labels; `sample_weight` (n,): how often each
+        choice was made; `told`: all labels, lowest first, if that is not how they sort.
+        """
         self._check_parameters()
         times = _times(sample_weight, len(D))
         kept = times > 0.0
@@ -95,7 +99,9 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(f"learn_noise: expected True or False, got {describe(self.learn_noise)}")
 
     def _kernel(self, n: int) -> tuple[Kernel, Array]:
-        """Return the kernel of the n columns, and their features."""
+        """Return the kernel for n columns of X (things, or features), and their features (n, d); d = 0 without
+        `features`.
+        """
         X = np.empty((n, 0))
         if self.features is not None:
             X = numbers("features", self.features, "2-dimensional numbers")
@@ -106,7 +112,11 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         return kernel_for(X, scale, float(self.amplitude)), X
 
     def _proba(self, m: Array, v: Array, width: Any) -> Array:
-        """Return the probabilities of the classes (n x classes), from the mean and variance of the difference (n,)."""
+        """Return the probability of each class (n, classes), in the order of `classes_`.
+
+        `m`, `v` (n,): mean and variance of the difference in utility of the first and the second thing; `width`: tie
+        width.
+        """
         from scipy.special import ndtr
 
         s = np.sqrt(1.0 + v)
@@ -120,14 +130,16 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         return out
 
     def predict(self, X: Any) -> Labels:
-        """Return the most probable label of each row (n,), ties to the lowest."""
+        """Return the most probable label (n,) of each of n rows X; of equally probable labels the first
+        in `classes_`.
+        """
         check_is_fitted(self)
         labels: Labels = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return labels
 
     @abstractmethod
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class for each row of X (n x classes), in the order of `classes_`."""
+        """Return the probability of each class for each of n rows X (n, classes), in the order of `classes_`."""
 
     _labels: Labels
 
@@ -136,17 +148,18 @@ class PreferenceGPClassifier(_Choices):
     """Predict which of two things a person prefers, by a Gaussian process ([H12] section 2): f ~ N(0, K), P(the first
     beats the second) = Phi(f_first - f_second).
 
-    A row of X is the first thing minus the second. For items, X has a column for each, with 1 at the first item and -1
-    at the second; f are the items' utilities, and K = amplitude^2 I, or an RBF kernel of `lengthscale` ("median", a
-    number, or one for each feature) on the `features` (columns x d) of the items. For things described by features, a
-    row is x_first - x_second, and f are weights. Of the two labels, the higher one (as they sort, or as in an ordered
-    Categorical) says that the first wins. There is no intercept, so the opposite row has the opposite prediction.
+    A row of X is the first thing minus the second. For a fixed set of items, X has a column for each, with 1 at the
+    first item and -1 at the second; f are the items' utilities. For things described by features, a row is x_first -
+    x_second, and f are weights of the features. K is amplitude^2 I or, if `features` (columns, d) describe the columns,
+    an RBF kernel of these with `lengthscale` ("median", a number, or one for each of the d). Of the two labels, the
+    higher one (as they sort, or as in an ordered Categorical) says that the first thing wins. There is no intercept, so
+    the opposite row has the opposite prediction.
 
-    More parameters: `lapse`, the probability that an answer is random; `equal`, a third label for "equally good", which
-    is the answer where perceived utilities differ by less than `width`; `learn_noise`, whether lapse and width are
-    learned. After fitting: `classes_`, `coef_` (columns,), `covariance_` (columns x columns), `noise_` (width, lapse,
-    the probability that all answers are random), `log_evidence_`, `n_iter_`, `n_features_in_`; `rank()` and
-    `posterior()`. `sample_weight` says how often each choice was made, in whole numbers.
+    More parameters: `lapse`, the probability that an answer is random; `equal`, a third label for "equally good", the
+    answer if perceived utilities differ by less than `width`; `learn_noise`, whether lapse and width are learned.
+    `sample_weight` (n,) says how often each choice was made, in whole numbers. After fitting: `classes_`, `coef_`
+    (columns,), the posterior mean of f; `covariance_` (columns, columns); `noise_` (width, lapse, probability that all
+    answers are random), `log_evidence_`, `n_iter_`, `n_features_in_`.
     """
 
     coef_: Array
@@ -173,8 +186,12 @@ class PreferenceGPClassifier(_Choices):
         self.learn_noise = learn_noise
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from choices X (n x columns) with labels y (n,). Raise ValueError, naming what is wrong, if they do not
-        fit; the estimator is then unchanged."""
+        """Learn from n choices X (n, columns) with labels y (n,), each made `sample_weight` (n,) times; return the
+        estimator.
+
+        Anything learned before is discarded. Raise ValueError, naming the argument, if one is invalid; the estimator is
+        then unchanged.
+        """
         told = category_order(y)
         with all_or_nothing(self):
             X, y = validate_data(self, X, y, dtype=np.float64)
@@ -205,25 +222,32 @@ class PreferenceGPClassifier(_Choices):
         return self
 
     def posterior(self) -> Posterior:
-        """Return the posterior of the utilities (or weights) of the columns: its `mean` and `sd`, the order of the
-        means (`ranking`), the `best`, and how likely one is better than another (`beats`)."""
+        """Return the posterior over the utilities (or weights) of the columns.
+
+        It has, among others, their `mean` and `sd()`, the `ranking()` by mean, `best()` (the probability that each is
+        the best), and `beats(a, b)` (the probability that a is chosen over b).
+        """
         check_is_fitted(self)
         return Posterior(self.coef_, self.covariance_)
 
     def rank(self) -> Ints:
-        """Return the columns by posterior mean, best first."""
+        """Return the indices of the columns by posterior mean (columns,), best first."""
         return self.posterior().ranking()
 
     def decision_function(self, X: Any) -> Array:
-        """Return m / sqrt(1 + v) of each row (n,), above 0 where the first thing is more likely to win; m and v are the
-        mean and the variance of the difference in utility. Without "equally good", Phi of it is the probability that
-        the first wins."""
+        """Return m / sqrt(1 + v) for each of n rows X (n,): above 0 if the first thing is more likely to win.
+
+        m and v are mean and variance of the difference in utility. Without "equally good", Phi of it is the probability
+        that the first thing wins.
+        """
         m, v = self._gap(X)
         return m / np.sqrt(1.0 + v)
 
     def predict_proba(self, X: Any) -> Array:
-        """Return P(the second wins) and P(the first wins) for each row (n x 2); with `equal`, the probabilities of
-        `classes_` (n x 3)."""
+        """Return for each of n rows X the probabilities of `classes_`: (n, 2), or with `equal` (n, 3).
+
+        With two classes that is P(the second thing wins), P(the first thing wins).
+        """
         m, v = self._gap(X)
         return self._proba(m, v, self.noise_.width)
 
@@ -236,16 +260,16 @@ class PreferenceGPClassifier(_Choices):
 class HierarchicalGPClassifier(_Choices):
     """Predict which of two things each of many people prefers: f_u ~ N(m, S), with m and S learned from all people.
 
-    The first column of X is a number for the person who chose; the others are the first thing minus the second, as in
-    `PreferenceGPClassifier`. So are the labels, `features`, `lengthscale`, `amplitude`, `lapse`, `equal` and `width`.
-    `learn_noise` learns the lapse rate of each person and one width for all. m and S are estimated by EM (`max_iter`,
-    `tol`). The prior of S is inverse-Wishart around the K of `features` and counts as `nu0` people (None: as many as
-    there are columns of things); that of m counts as `kappa0` people who are indifferent between all things. An unknown
-    person has the population's N(m, S).
+    The first column of X is a number that identifies the person; the others are the first thing minus the second, as in
+    `PreferenceGPClassifier`, which also explains the labels, `features`, `lengthscale`, `amplitude`, `lapse`, `equal`
+    and `width`. `learn_noise` learns the lapse rate of each person and one width for all. m and S are estimated by EM,
+    at most `max_iter` steps, to the tolerance `tol`. The prior of S is inverse-Wishart around the K of `features` and
+    counts as `nu0` people (None: as many as there are columns of things); that of m counts as `kappa0` people who are
+    indifferent between all things. A person who was not in the training data has the population's N(m, S).
 
-    After fitting: `people_` (their numbers, ascending), `mean_` and `covariance_` (m, S), `noise_` (for each person:
-    width, lapse, the probability that all answers are random), `log_evidence_`, `n_iter_`, `classes_`,
-    `n_features_in_`; `posterior(person)` and `rank(person)`, also for new items by their features.
+    After fitting: `people_` (their numbers, rising), `mean_` and `covariance_` (m, S), `noise_` (of each person: width,
+    lapse, probability that all answers are random), `log_evidence_`, `n_iter_`, `classes_`, `n_features_in_`;
+    `posterior(person)` and `rank(person)`, also for new items by their features.
     """
 
     people_: Array
@@ -286,8 +310,12 @@ class HierarchicalGPClassifier(_Choices):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from choices X (n x (1 + columns)) with labels y (n,). Raise ValueError, naming what is wrong, if they
-        do not fit; the estimator is then unchanged."""
+        """Learn from n choices X (n, 1 + columns), person first, with labels y (n,), each made `sample_weight` (n,)
+        times.
+
+        Return the estimator; anything learned before is discarded. Raise ValueError, naming the argument, if one is
+        invalid; the estimator is then unchanged.
+        """
         self._check_population()
         told = category_order(y)
         with all_or_nothing(self):
@@ -328,10 +356,11 @@ class HierarchicalGPClassifier(_Choices):
         check_positive("tol", self.tol)
 
     def posterior(self, person: float | None = None, new: Any = None) -> Posterior:
-        """Return the posterior of a person's utilities of the columns; for None or an unknown person, the population's.
+        """Return the posterior over a person's utilities of the columns; for None or an unknown person, the
+        population's N(m, S).
 
-        `new` are the features (q x d) of new items, which come after the others. Raise ValueError if the estimator has
-        no `features` or `new` does not fit them.
+        `new` (q, d): features of q new items, which are appended after the columns. Raise ValueError if the estimator
+        has no `features`, or if `new` does not fit them.
         """
         check_is_fitted(self)
         at = -1 if person is None else self._of(np.array([person], np.float64))[0]
@@ -346,22 +375,30 @@ class HierarchicalGPClassifier(_Choices):
         return Posterior(*add_items(Population(*known), kernel.over(X), kernel.between(X, Z), kernel.over(Z)))
 
     def rank(self, person: float | None = None, new: Any = None) -> Ints:
-        """Return the columns, and the new items with the next indices, best first; arguments as in `posterior`."""
+        """Return the indices of the columns by a person's posterior mean, best first; new items have the next indices.
+
+        Arguments and errors are those of `posterior`.
+        """
         return self.posterior(person, new).ranking()
 
     def _of(self, who: Array) -> Ints:
-        """Return the index of each person in `people_`; -1 for unknown people."""
+        """Return for each person in `who` (n,) the index in `people_`, -1 if unknown."""
         at = np.minimum(np.searchsorted(self.people_, who), self.people_.size - 1)
         return np.where(self.people_[at] == who, at, -1)
 
     def decision_function(self, X: Any) -> Array:
-        """Return m / sqrt(1 + v) of each row (n,), as in `PreferenceGPClassifier`."""
+        """Return m / sqrt(1 + v) for each of n rows X (n,): above 0 if the person's first thing is more likely to win.
+
+        m and v are mean and variance of the difference in utility for the person in the first column.
+        """
         m, v, _ = self._gap(X)
         return m / np.sqrt(1.0 + v)
 
     def predict_proba(self, X: Any) -> Array:
-        """Return P(the second wins) and P(the first wins) for each row (n x 2); with `equal`, the probabilities of
-        `classes_` (n x 3)."""
+        """Return for each of n rows X the probabilities of `classes_`: (n, 2), or with `equal` (n, 3).
+
+        With two classes that is P(the second thing wins), P(the first thing wins).
+        """
         m, v, _ = self._gap(X)
         return self._proba(m, v, self.noise_.width[0])
 

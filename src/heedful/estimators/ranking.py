@@ -1,4 +1,5 @@
-"""Coactive learners as a scikit-learn estimator that ranks the rows of groups, learned from the relevance of rows.
+"""Coactive learners as a scikit-learn estimator that ranks the rows within groups and learns from the relevance of
+rows.
 
 The estimator holds a `Session` of its learner and folds groups into it: one epoch without shuffling gives the same
 state as the `Session` with the same groups, bit for bit.
@@ -27,16 +28,17 @@ Array = npt.NDArray[np.float64]
 
 
 class CoactiveRanker(BaseEstimator):
-    """Rank the rows of a group by a linear score w . x, learned from the relevance of rows.
+    """Rank the rows of a group by a linear score w . x, with w (N,) learned from the relevance of rows.
 
-    A group is one list to rank, such as the documents of a query: `groups` (n,) says which group each row belongs to;
-    None: all belong to one. In each step the learner ranks a group and gets, as feedback, the order by relevance, with
-    equally relevant rows in the order shown. A preference between two things is a group of two rows.
+    A group is one list to rank, such as the documents of a query. `groups` (n,) says which group each row belongs to;
+    None puts all in one. In each step the learner ranks a group and gets, as feedback, the same rows ordered by
+    relevance; equally relevant rows stay in the order shown. A preference between two things is a group of two rows.
 
     Parameters: `learner`, the name of a coactive learner with its parameters ("pairwise-logistic", "perceptron",
-    "second-order:epsilon=1"); `k`, the number of positions that count; `epochs`, how often `fit` goes over the groups;
-    `shuffle`, whether each time in a new random order; `random_state`. After fitting: `coef_` (N,), `n_features_in_`,
-    `t_` (the number of groups learned from). It takes no `sample_weight`, since it learns from whole groups.
+    "second-order:epsilon=1"); `k`, the number of top positions that count; `epochs`, how often `fit` goes over the
+    groups; `shuffle`, whether in a new random order each time; `random_state`. After fitting: `coef_` (N,),
+    `n_features_in_`, `t_` (number of groups learned from). There is no `sample_weight`, since it learns from whole
+    groups.
     """
 
     n_features_in_: int
@@ -64,10 +66,10 @@ class CoactiveRanker(BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Learn from rows X (n x N) with their relevance y (n,), more is better, in `groups` (n,), starting from
-        nothing.
+        """Learn from n rows X (n, N) with relevance y (n,), higher is better, in `groups` (n,); return the estimator.
 
-        Raise ValueError, naming the argument, if they do not fit; the estimator is then unchanged.
+        Anything learned before is discarded. Raise ValueError, naming the argument, if one is invalid; the estimator is
+        then unchanged.
         """
         check_count("epochs", self.epochs)
         if not isinstance(self.shuffle, bool | np.bool_):
@@ -75,10 +77,11 @@ class CoactiveRanker(BaseEstimator):
         return self._learn(X, y, groups, int(self.epochs), bool(self.shuffle), True)
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Learn from rows X (n x N) with their relevance y (n,), once, in addition to earlier rows.
+        """Learn from n rows X (n, N) with relevance y (n,), higher is better, once, in addition to earlier rows; return
+        the estimator.
 
-        Groups are learned in the order of their first rows; a group must be complete in one call. Raise ValueError,
-        naming the argument, if they do not fit; the estimator is then unchanged.
+        `groups` (n,): the group of each row. Groups are learned in the order of their first rows; a group must be
+        complete in one call. Raise ValueError, naming the argument, if one is invalid; the estimator is then unchanged.
         """
         return self._learn(X, y, groups, 1, False, not hasattr(self, "_session"))
 
@@ -115,16 +118,17 @@ class CoactiveRanker(BaseEstimator):
         return make_learner(self.learner, n_features=self.n_features_in_, space=Ranking(int(self.k)))
 
     def predict(self, X: Any) -> Array:
-        """Return the score of every row of X (n x N), more is better (n,); it orders the rows of a group."""
+        """Return the score (n,) of each of n rows X (n, N), higher is better; scores order the rows of a group."""
         check_is_fitted(self, "_session")
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         found: Array = finite_array("X", X, 2, self.n_features_in_).astype(np.float64) @ self._session.weights
         return found
 
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
-        """Return NDCG@k of the order by score, averaged over the groups that have two rows and something relevant.
+        """Return NDCG@k of the order by score, averaged over the groups with at least two rows and a relevance above 0.
 
-        Raise ValueError if there is no such group, or if a relevance is below 0.
+        X (n, N): rows; y (n,): their relevance, 0 or more; `groups` (n,): the group of each row. Raise ValueError if
+        there is no such group, or if a relevance is below 0.
         """
         scores, relevance = self.predict(X), numbers("y", y, "numbers, how relevant each row is")
         if relevance.shape != scores.shape or not (np.isfinite(relevance) & (relevance >= 0)).all():
@@ -140,17 +144,19 @@ class CoactiveRanker(BaseEstimator):
 
     @property
     def coef_(self) -> Array:
-        """The weights w (N,)."""
+        """Weights w (N,) of the score."""
         return self._session.weights
 
     @property
     def t_(self) -> int:
-        """The number of groups learned from, each counted as often as it was learned from."""
+        """Number of groups learned from; a group counts once in each epoch."""
         return self._session.learned
 
 
 def _lists(groups: Any, n: int) -> Iterator[Ints]:
-    """Yield the rows of each group, in the order of their first rows."""
+    """Yield the row indices of each group, groups in the order of their first rows. Raise ValueError unless there are
+    n.
+    """
     if groups is None:
         groups = np.zeros(n, np.int64)
     of = np.asarray(groups)

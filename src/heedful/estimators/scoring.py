@@ -1,4 +1,4 @@
-"""A scorer for ordered labels, for searches and cross-validation."""
+"""A scorer for ordered labels, for grid searches and cross-validation in scikit-learn."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from heedful.estimators.labels import distinct, ranks_of
 
 
 def neg_rank_loss(estimator: Any, X: Any, y: Any) -> float:
-    """Return minus the mean of |predicted rank - true rank|: `scoring=neg_rank_loss` in a search or a cross-validation.
+    """Return minus the mean of |predicted rank - true rank| over rows X (n, N) with true labels y (n,).
 
-    It works for any fitted classifier whose `classes_` are the labels, lowest first, and for pipelines that end in one.
-    Labels may be texts, which scikit-learn's own "neg_mean_absolute_error" cannot handle. Raise ValueError for a label
-    that the estimator does not know.
+    Use it as `scoring=neg_rank_loss` in a search or a cross-validation. It works for any fitted classifier whose
+    `classes_` are the labels, lowest first, and for pipelines that end in one. Labels may be texts, which
+    scikit-learn's own "neg_mean_absolute_error" cannot handle. Raise ValueError for a label that the estimator does not
+    know.
     """
     known = estimator.classes_
     shown, true = (distinct(labels) for labels in (estimator.predict(X), y))

@@ -1,1 +1,3 @@
-"""What a log says of rankers that were not asked, and which of two rankers people prefer."""
+"""Evaluation from logs: the value of rankers that were not shown (off-policy), and which of two rankers
+people prefer.
+"""

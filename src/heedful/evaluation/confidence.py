@@ -25,24 +25,28 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 HEADROOM = 0.5
-"""The share of its capital that a bet may lose at most (c)."""
+"""The greatest fraction of its capital that a bet may lose (c)."""
 
 
 class Running(NamedTuple):
-    """The running mean and variance of values, which start with one value of 1/2 and variance 1/4."""
+    """Running mean and variance of sequences of values (...), each of which starts with one value of 1/2 and variance
+    1/4.
+
+    `n`: number of values, including that one; `mean` (...).
+    """
 
     n: int
     mean: Array
     squares: Array
-    """sum of squared deviations"""
+    """(...) sum of squared deviations from the mean"""
 
     @property
     def variance(self) -> Array:
-        """the variance of the values so far (...)"""
+        """Variance of the values so far (...)."""
         return self.squares / self.n
 
     def add(self, x: Array) -> Running:
-        """Return the mean and variance with one value more (...)."""
+        """Return the running mean and variance after one more value `x` of each sequence (...)."""
         n = self.n + 1
         gap = x - self.mean
         mean = self.mean + gap / n
@@ -57,8 +61,12 @@ def _start(shape: tuple[int, ...]) -> Running:
 
 
 class BettingState(NamedTuple):
-    """The state of `Betting`: the log capital of bets that the mean is higher, and lower, than each candidate (..., M),
-    the values so far, and the candidates not rejected, from `low` to `high` (...)."""
+    """State of `Betting` for sequences of shape (...) and M candidate means.
+
+    `higher`, `lower` (..., M): log capital of the bets that the mean is higher, or lower, than each candidate;
+    `running`: mean and variance of the values so far; `low`, `high` (...): ends of the candidates that are not
+    rejected.
+    """
 
     higher: Array
     lower: Array
@@ -68,11 +76,12 @@ class BettingState(NamedTuple):
 
 
 class Betting(NamedTuple):
-    """The mean of values in [0, 1] by betting against every candidate: the hedged capital process.
+    """Confidence sequence for the mean of values in [0, 1]: the hedged capital process, which bets against every
+    candidate mean m.
 
-    K(m) = (K+(m) + K-(m)) / 2, where K+ multiplies by 1 + l (x - m) and K- by 1 - l (x - m); the bet l depends on what
-    came before alone. A candidate m is rejected once K(m) >= 1 / alpha; Ville's inequality says that the true mean ever
-    is with probability at most alpha.
+    K(m) = (K+(m) + K-(m)) / 2; each value x multiplies K+ by 1 + l (x - m) and K- by 1 - l (x - m), where the bet l
+    depends only on earlier values. A candidate m is rejected once K(m) >= 1 / alpha. By Ville's inequality, the true
+    mean is ever rejected with probability at most alpha.
     """
 
     alpha: float = 0.05
@@ -81,17 +90,17 @@ class Betting(NamedTuple):
 
     @property
     def grid(self) -> Array:
-        """The candidate means (M,), in the middle of M equal cells of [0, 1]."""
+        """Candidate means (M,): the middles of M equal cells of [0, 1]."""
         return (np.arange(self.candidates) + 0.5) / self.candidates
 
     def init(self, shape: tuple[int, ...] = ()) -> BettingState:
-        """Return the state before any value. Raise ValueError unless 0 < alpha < 1."""
+        """Return the state of sequences of this shape before any value. Raise ValueError unless 0 < alpha < 1."""
         check_alpha(self.alpha)
         flat = np.zeros((*shape, self.candidates))
         return BettingState(flat, flat.copy(), _start(shape), np.zeros(shape), np.ones(shape))
 
     def update(self, state: BettingState, x: Array | float) -> BettingState:
-        """Return the state after one more value of each sequence (...), in [0, 1]."""
+        """Return the state after one more value `x` in [0, 1] of each sequence (...)."""
         x, m = np.asarray(x, float), self.grid
         gap = state.running.mean[..., None] - m
         bet = gap / (state.running.variance[..., None] + gap * gap)
@@ -105,20 +114,24 @@ class Betting(NamedTuple):
         return BettingState(higher, lower, state.running.add(x), low, high)
 
     def interval(self, state: BettingState) -> tuple[Array, Array]:
-        """Return (low, high), each (...), between which the mean lies."""
+        """Return (low, high), (...) each: the interval that contains the mean."""
         return state.low, state.high
 
     def log_evidence(self, state: BettingState, m: float) -> Array:
-        """Return the log of the capital against the mean being `m` (...), for the nearest candidate. The mean is
-        rejected at log(1/alpha)."""
+        """Return the log of the capital (...) of the bets against the mean being `m`, for the nearest candidate.
+
+        That mean is rejected once it reaches log(1 / alpha).
+        """
         j = min(int(m * self.candidates), self.candidates - 1)
         evidence: Array = np.logaddexp(state.higher[..., j], state.lower[..., j]) - math.log(2.0)
         return evidence
 
 
 def _hull(left: npt.NDArray[np.bool_], low: Array, high: Array, n: int) -> tuple[Array, Array]:
-    """Return the ends of the candidates that are `left`, within the earlier ends; if all are rejected, the middle of
-    the earlier ends."""
+    """Return the ends of the candidates that are `left` (..., M), within the earlier ends `low`, `high` (...).
+
+    If the new ends cross, both are their middle. `n`: number of candidates.
+    """
     some = left.any(axis=-1)
     first = np.maximum((left.argmax(axis=-1) - 0.5) / n, 0.0)
     last = np.minimum(1.0 - (left[..., ::-1].argmax(axis=-1) - 0.5) / n, 1.0)
@@ -131,7 +144,9 @@ def _hull(left: npt.NDArray[np.bool_], low: Array, high: Array, n: int) -> tuple
 
 
 class BetaBinomialState(NamedTuple):
-    """The state of `BetaBinomial`: wins and losses so far (...), and the limits (...)."""
+    """State of `BetaBinomial`: numbers of wins and losses so far, and the ends `low`, `high` of the interval, (...)
+    each.
+    """
 
     wins: Array
     losses: Array
@@ -140,35 +155,41 @@ class BetaBinomialState(NamedTuple):
 
 
 class BetaBinomial(NamedTuple):
-    """The share of wins, under a uniform prior: E(p) = B(1 + W, 1 + L) / (p^W (1 - p)^L) reaches 1 / alpha for the true
-    share p, at any time, with probability at most alpha."""
+    """Confidence sequence for the share of wins, from a uniform prior (Robbins 1970).
+
+    The evidence against a share p after W wins and L losses is E(p) = B(1 + W, 1 + L) / (p^W (1 - p)^L), with B the
+    beta function. For the true share it ever reaches 1 / alpha with probability at most alpha.
+    """
 
     alpha: float = 0.05
 
     def init(self, shape: tuple[int, ...] = ()) -> BetaBinomialState:
-        """Return the state before any comparison. Raise ValueError unless 0 < alpha < 1."""
+        """Return the state of sequences of this shape before any comparison. Raise ValueError unless 0 < alpha < 1."""
         check_alpha(self.alpha)
         return BetaBinomialState(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.ones(shape))
 
     def update(self, state: BetaBinomialState, x: Array | float) -> BetaBinomialState:
-        """Return the state after one more comparison of each sequence (...): 1 for a win, 0 for a loss; other values
-        are ignored."""
+        """Return the state after one more comparison `x` of each sequence (...): 1 is a win, 0 a loss; other values are
+        ignored.
+        """
         x = np.asarray(x, float)
         wins, losses = state.wins + (x == 1.0), state.losses + (x == 0.0)
         low, high = self.limits(wins, losses)
         return BetaBinomialState(wins, losses, np.maximum(low, state.low), np.minimum(high, state.high))
 
     def log_evidence(self, state: BetaBinomialState, p: float = 0.5) -> Array:
-        """Return log E(p) (...). The share p is rejected at log(1/alpha)."""
+        """Return log E(p) (...), the evidence against the share `p` of wins. It is rejected at log(1 / alpha)."""
         return _log_evidence(state.wins, state.losses, np.asarray(p))
 
     def interval(self, state: BetaBinomialState) -> tuple[Array, Array]:
-        """Return (low, high), each (...), between which the share of wins lies."""
+        """Return (low, high), (...) each: the interval that contains the share of wins."""
         return state.low, state.high
 
     def limits(self, wins: Array, losses: Array) -> tuple[Array, Array]:
-        """Return (low, high), each (...), for counts W and L: the shares on both sides of W / (W + L) at which the
-        evidence is 1 / alpha, by bisection."""
+        """Return (low, high), (...) each: the interval from the numbers of `wins` and `losses` (...) alone.
+
+        Its ends are the shares below and above wins / (wins + losses) at which E(p) is 1 / alpha, found by bisection.
+        """
         n = np.maximum(wins + losses, 1.0)
         middle = wins / n
         limits = []
@@ -194,8 +215,9 @@ def _log_evidence(wins: Array, losses: Array, p: Array) -> Array:
 
 
 class BernsteinState(NamedTuple):
-    """The state of `EmpiricalBernstein`: sums of bets, of bets times values, and of what bets may gain by chance (...);
-    the values so far, and the limits (...)."""
+    """State of `EmpiricalBernstein`, (...) each: sums of bets, of bets times values, and of the variance terms of the
+    bound (`chance`); the running mean and variance; and the ends `low`, `high` of the interval.
+    """
 
     bets: Array
     gains: Array
@@ -206,19 +228,21 @@ class BernsteinState(NamedTuple):
 
 
 class EmpiricalBernstein(NamedTuple):
-    """The mean of values in [0, 1] by the predictable plug-in empirical Bernstein bound. It is wider than `Betting` and
-    100 times cheaper, as it has no candidates."""
+    """Confidence sequence for the mean of values in [0, 1]: the predictable plug-in empirical Bernstein bound.
+
+    It is wider than `Betting`, but 100 times cheaper, as it has no candidates.
+    """
 
     alpha: float = 0.05
 
     def init(self, shape: tuple[int, ...] = ()) -> BernsteinState:
-        """Return the state before any value. Raise ValueError unless 0 < alpha < 1."""
+        """Return the state of sequences of this shape before any value. Raise ValueError unless 0 < alpha < 1."""
         check_alpha(self.alpha)
         zero = np.zeros(shape)
         return BernsteinState(zero, zero, zero, _start(shape), zero, np.ones(shape))
 
     def update(self, state: BernsteinState, x: Array | float) -> BernsteinState:
-        """Return the state after one more value of each sequence (...), in [0, 1]."""
+        """Return the state after one more value `x` in [0, 1] of each sequence (...)."""
         x, t, each = np.asarray(x, float), state.running.n, math.log(2.0 / self.alpha)
         bet = np.minimum(np.sqrt(2.0 * each / (state.running.variance * t * math.log1p(t))), HEADROOM)
         bets, gains = state.bets + bet, state.gains + bet * x
@@ -228,15 +252,16 @@ class EmpiricalBernstein(NamedTuple):
         return BernsteinState(bets, gains, chance, state.running.add(x), low, high)
 
     def interval(self, state: BernsteinState) -> tuple[Array, Array]:
-        """Return (low, high), each (...), between which the mean lies."""
+        """Return (low, high), (...) each: the interval that contains the mean."""
         return state.low, state.high
 
 
 def asymptotic(mean: Array, sd: Array, n: int, alpha: float = 0.05, best_at: int = 1000) -> tuple[Array, Array]:
-    """Return (low, high) for the mean of n values by Robbins' normal mixture, which is narrowest at `best_at` values.
+    """Return (low, high) for the mean of n values with this `mean` and `sd` (...), by Robbins' normal mixture.
 
-    It holds only if n is large and the values are not rare: for clicks on 2 % of what is shown it misses in 41 % of the
-    runs where 5 % is stated. Show it beside another sequence; do not decide by it.
+    It is narrowest at n = `best_at`. It holds only if n is large and the values are not rare: for clicks on 2 % of what
+    is shown it misses the mean in 41 % of the runs where 5 % (`alpha`) is stated. Show it next to another sequence; do
+    not decide by it.
     """
     from scipy.special import lambertw
 

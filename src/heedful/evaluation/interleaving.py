@@ -25,33 +25,35 @@ from heedful.evaluation.confidence import BetaBinomial, BetaBinomialState, check
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Pick = tuple[int, int]
-"""an item, and the side that picks it"""
+"""an item number, and the side that picks it: 0 (A) or 1 (B)"""
 Gain = Callable[[int], float]
-"""what a rank is worth"""
+"""maps the rank of an item, from 1, to what that rank is worth"""
 
 
 # ---------------------------------------------------------------------------- the list
 
 
 class Draft(NamedTuple):
-    """A list that two rankings drafted together, with what is needed to credit clicks on it."""
+    """A list that rankings A and B drafted together, with what is needed to credit clicks on it. Sides are 0 (A) and 1
+    (B).
+    """
 
     items: tuple[int, ...]
     teams: tuple[int, ...]
     """the side that picked each item"""
     coins: tuple[int, ...]
-    """the side that picked first, for each round"""
+    """the side that picked first in each round"""
     probability: float
-    """the probability that a draft of these rankings shows exactly this list, whatever the teams"""
+    """probability that a draft of these two rankings shows exactly this list, whoever picked which item"""
 
 
 def interleave(a: Sequence[int], b: Sequence[int], size: int, rng: np.random.Generator) -> Draft:
-    """Draft a list of `size` items from rankings `a` and `b`, or of all their items if these are fewer.
+    """Draft a list of `size` items (or of all, if there are fewer) from two rankings of item numbers, `a` and `b`.
 
-    In each round a coin says who picks first. Each side then picks its best item that is not in the list yet; for one
-    that has none left the other side picks. Each round takes one number from `rng`, so that with a generator in the
-    same state a longer draft continues a shorter one: page 2 is the rest of the draft of both pages. Raise ValueError
-    if an item is twice in a ranking.
+    In each round a coin decides which side picks first. Each side then picks its best item that is not yet in the list;
+    if it has none left, the other side picks instead. A round takes one number from `rng`, so from a generator in the
+    same state a longer draft continues a shorter one: page 2 is the rest of a draft of both pages. Raise ValueError if
+    a ranking has an item twice.
     """
     for name, ranking in (("a", a), ("b", b)):
         if len(set(ranking)) < len(ranking):
@@ -68,10 +70,10 @@ def interleave(a: Sequence[int], b: Sequence[int], size: int, rng: np.random.Gen
 
 
 def slot_probabilities(a: Sequence[int], b: Sequence[int], size: int) -> dict[tuple[int, int], float]:
-    """Return the probability of each (item, slot) that a draft of `size` items can have.
+    """Return the probability of each (item, slot), slots from 0, in a draft of `size` items from rankings `a` and `b`.
 
-    What comes after a round depends on the set of items in the list alone. Such a set is the top of `a` and the top of
-    `b`, so that there are at most `size` + 1 of each size, and the sum over all coins takes polynomial time.
+    What comes after a round depends only on the set of items in the list. Such a set is the top of `a` and the top of
+    `b`, so there are at most `size` + 1 sets of each size, and the sum over all coins takes polynomial time.
     """
     found: dict[tuple[int, int], float] = {}
     lists: dict[frozenset[int], float] = {frozenset(): 1.0}
@@ -88,8 +90,11 @@ def slot_probabilities(a: Sequence[int], b: Sequence[int], size: int) -> dict[tu
 
 
 def _round(a: Sequence[int], b: Sequence[int], taken: frozenset[int], room: int) -> list[list[Pick]]:
-    """Return what a round adds to a list of the items `taken`, at most `room` picks: if A picks first, and if B does.
-    Return nothing if there is no room or no item."""
+    """Return the picks that a round adds to a list of the items `taken`: if A picks first, and if B does; `room` at
+    most.
+
+    Return [] if there is no room, or no item left.
+    """
     found = []
     for order in ((0, 1), (1, 0)):
         picks: list[Pick] = []
@@ -109,8 +114,11 @@ def _items(picks: Sequence[Pick]) -> tuple[int, ...]:
 
 
 def session_outcome(draft: Draft, clicked: Collection[int]) -> float:
-    """Return X of a session: 1 if more of the `clicked` items are of team B than of team A, 0 if fewer, otherwise 1/2.
-    Raise ValueError if a clicked item is not in the draft."""
+    """Return the outcome of a session: 1 if more of the `clicked` items are of team B than of team A, 0 if fewer, else
+    1/2.
+
+    Raise ValueError if a clicked item is not in the draft.
+    """
     clicks = [draft.teams[_slot(draft, item)] for item in set(clicked)]
     won = 2 * sum(clicks) - len(clicks)
     return 1.0 if won > 0 else 0.0 if won < 0 else 0.5
@@ -121,9 +129,10 @@ def position_credit(
 ) -> float:
     """Return how much better B ranks the `clicked` items than A: the sum of (gain(rank in B) - gain(rank in A)) / P.
 
-    P is the probability that a draft of `a` and `b` shows the item in the slot where it stood; an item that a ranking
-    does not have gains nothing there. The mean over sessions weighs clicks as if every item had been in each slot that
-    a draft can show it in. Raise ValueError if a clicked item is not in the draft.
+    `a`, `b`: the two rankings; `draft`: the list shown. P is the probability that a draft of `a` and `b` shows the item
+    in the slot where it was; an item that a ranking lacks gains nothing there. `gain` maps ranks, from 1, to their
+    worth. The mean over sessions weights clicks as if each item had been in each slot that a draft can show it in.
+    Raise ValueError if a clicked item is not in the draft.
     """
     shown = slot_probabilities(a, b, len(draft.items))
     gains = [{item: gain(rank) for rank, item in enumerate(ranking, 1)} for ranking in (a, b)]
@@ -141,72 +150,76 @@ def _slot(draft: Draft, item: int) -> int:
 # ---------------------------------------------------------------------------- the verdict
 
 LIMITS: Ints = np.array([2, 4, 8, 16])
-"""The net wins (J,) at which a person's answers stop counting, one for each bet: small ones find large differences."""
+"""The net wins of one person at which they stop counting, for each of J bets. Low limits find large
+differences early.
+"""
 MOST = 700.0
-"""the log of the largest e-value that is stated"""
+"""The log of the largest e-value that is returned."""
 
 
 class Person(NamedTuple):
-    """What a match remembers of one person."""
+    """What a match stores of one person: numbers of sessions, of wins and losses of B, and net wins."""
 
     sessions: int
     wins: int
     """sessions that B won"""
     losses: int
     net: Ints
-    """wins less losses (J,), each stopped for good once it reaches plus or minus its limit"""
+    """(J,) wins minus losses, for each of LIMITS; it stays where it is once it reaches plus or minus the limit"""
 
 
 MatchState = dict[Hashable, Person]
-"""The state of a `Match`: what it remembers of each person."""
+"""State of a `Match`: what is stored of each person."""
 
 
 class Verdict(NamedTuple):
-    """What a match says so far."""
+    """Result of a match so far: who is preferred, with what evidence, from how many sessions and people."""
 
     verdict: Literal["a", "b", "undecided"]
     e_value: float
-    """the evidence that people prefer one side; the match is decided from 1 / alpha on"""
+    """evidence that people prefer one side; a match is decided once it reaches 1 / alpha"""
     share: float
-    """the share of B among sessions that one side won; 1/2 if there are none"""
+    """share of B among the sessions that one side won; 1/2 if there are none"""
     low: float
-    """the ends of a confidence sequence for that share, if it is the same in all sessions"""
+    """ends of a confidence sequence for that share, provided it is the same in all sessions"""
     high: float
     sessions: int
     people: int
     largest: float
-    """the largest share of the sessions that one person has"""
+    """share of the sessions of the person who has most of them"""
 
 
 class Match(NamedTuple):
-    """Which of two rankers people prefer; wrong with probability at most `alpha`, however often one looks.
+    """A test of which of two rankers, A and B, people prefer; it is wrong with probability at most `alpha`, however
+    often one looks.
 
-    A person counts as one bounded bet. Let N be their wins less their losses, stopped at plus or minus j. The capital
-    of a bet on B is multiplied by 1 + N / (2 j), between 1/2 and 3/2; that of a bet on A by 1 - N / (2 j). Capitals are
-    products over people, and means over the j of `LIMITS`. The verdict is "b" or "a" once the capital of that bet is
-    2 / alpha; the e-value is half of the larger capital.
+    A person counts as one bounded bet. Let N be their wins minus their losses of B, stopped at plus or minus j. A bet
+    on B multiplies its capital by 1 + N / (2 j) for each person, between 1/2 and 3/2; a bet on A by 1 - N / (2 j).
+    Capitals are products over people, averaged over the j of `LIMITS`. The verdict is "b" or "a" once the capital of
+    that bet reaches 2 / alpha; the e-value is half of the larger capital.
 
-    *Validity.* Suppose that, given all sessions before it, no session is won by B more often than by A. Then N, stopped
+    *Validity.* Suppose that, given all earlier sessions, no session is won by B more often than by A. Then N, stopped
     or not, has no upward drift. A session changes one factor of each product, so the products, and their mean, are
-    supermartingales from 1. By Ville's inequality that capital ever reaches 2 / alpha with probability alpha / 2 at
-    most. So a worse B ever gets the verdict "b" with alpha / 2 at most, and equal sides get any verdict with alpha.
+    supermartingales from 1. By Ville's inequality this capital ever reaches 2 / alpha with probability at most alpha /
+    2. So a worse B ever gets the verdict "b" with probability at most alpha / 2, and equal sides get any verdict with
+    at most alpha.
 
     *No one decides alone.* n people multiply a capital by (3/2)^n at most. A verdict takes log(2 / alpha) / log(3/2)
     people, which is 10 at alpha = .05, however many sessions each of them has.
 
-    *Why not the mean of one e-process for each person?* One person with enough sessions decides it, as e-values have
-    no bound; people with few sessions each do not, as a mean does not multiply their evidence (`bench/proof.py`).
+    *Why not the mean of one e-process for each person?* One person with enough sessions decides it, as e-values have no
+    bound; people with few sessions each do not, as a mean does not multiply their evidence (`bench/proof.py`).
 
-    *Different tastes.* Where tastes differ, a session is not fair given the person's earlier ones, and the guarantee
-    does not cover tastes that balance. Factors still have mean 1 if tastes are symmetric about 1/2, and verdicts were
-    no more frequent in simulations. If tastes are not symmetric, many mild ones outweigh few strong ones.
+    *Different tastes.* If tastes differ, a session is not fair given the person's earlier ones, and the guarantee does
+    not cover tastes that balance. Factors still have mean 1 if tastes are symmetric about 1/2, and verdicts were no
+    more frequent in simulations. If tastes are not symmetric, many mild ones outweigh few strong ones.
     """
 
     alpha: float = 0.05
 
     @property
     def least_people(self) -> int:
-        """the number of people below whom there is no verdict"""
+        """Number of people below which there can be no verdict."""
         return math.ceil(math.log(2.0 / self.alpha) / math.log(1.5))
 
     def init(self) -> MatchState:
@@ -215,8 +228,11 @@ class Match(NamedTuple):
         return {}
 
     def update(self, state: MatchState, person: Hashable, x: float) -> MatchState:
-        """Return `state`, changed in place, after a session of `person` with outcome `x`. Raise ValueError, with the
-        state unchanged, unless `x` is 0, 1/2 or 1."""
+        """Return `state`, changed in place, after a session of `person` with outcome `x`: 1 if B won, 0 if A did, 1/2
+        for a tie.
+
+        Raise ValueError for another `x`; the state is then unchanged.
+        """
         if x not in (0.0, 0.5, 1.0):
             raise ValueError(f"x: expected 0, 1/2 or 1, got {x}")
         old = state.get(person, Person(0, 0, 0, np.zeros_like(LIMITS)))
@@ -230,7 +246,9 @@ class Match(NamedTuple):
         return state
 
     def verdict(self, state: MatchState) -> Verdict:
-        """Return what the sessions say. The guarantee is for the first verdict; later sessions may undo it."""
+        """Return the verdict from all sessions so far. The guarantee is for the first one that is decided; later
+        sessions may undo it.
+        """
         everybody = list(state.values())
         sessions = [each.sessions for each in everybody]
         wins, losses = sum(each.wins for each in everybody), sum(each.losses for each in everybody)
@@ -251,20 +269,21 @@ class Match(NamedTuple):
 
 
 def _moved(net: Ints, step: Array | float) -> Ints:
-    """Return stopped net wins (..., J) after a session: `step` is 1 if B won, -1 if A won, 0 for a tie (..., 1)."""
+    """Return the stopped net wins (..., J) after a session: `step` (..., 1) is 1 if B won, -1 if A won, 0 for a tie."""
     moved: Ints = net + np.where(np.abs(net) < LIMITS, step, 0).astype(np.int64)
     return moved
 
 
 def _log_factors(net: Ints) -> Array:
-    """Return the log of what people with stopped net wins (..., J) multiply the capitals by (2, ..., J): the bets on A
-    and on B."""
+    """Return the logs of the factors (2, ..., J) by which people with stopped net wins `net` (..., J) multiply the
+    capitals of the bets on A and on B.
+    """
     share = net / (2.0 * LIMITS)
     return np.stack([np.log1p(-share), np.log1p(share)])
 
 
 def _log_capital(logs: Array) -> Array:
-    """Return the log of the mean over limits of capitals whose logs are (..., J)."""
+    """Return the log of the mean over the J limits of capitals whose logs are `logs` (..., J)."""
     capital: Array = np.logaddexp.reduce(logs, axis=-1) - math.log(LIMITS.size)
     return capital
 
@@ -273,13 +292,13 @@ def _log_capital(logs: Array) -> Array:
 
 
 class Plan(NamedTuple):
-    """How simulated matches went."""
+    """Result of simulated matches: how many were decided for each side, and how long that took."""
 
     a: float
-    """the share of the runs with the verdict "a" """
+    """share of the runs with the verdict "a"; `b` likewise"""
     b: float
     sessions: int | None
-    """the median number of sessions until a verdict; None if fewer than half of the runs had one"""
+    """median number of sessions until a verdict; None if fewer than half of the runs had one"""
 
 
 def plan(
@@ -293,10 +312,10 @@ def plan(
     spread: float = 0.0,
     runs: int = 1000,
 ) -> Plan:
-    """Simulate `runs` matches of `sessions` sessions by `people` people, and return how many are decided, and when.
+    """Simulate `runs` matches, each of `sessions` sessions by `people` people; return how many are decided, and when.
 
-    A session is a tie with probability `ties`, and otherwise won by B with probability `share`, for half of the people
-    (drawn at random) higher by `spread`, for the others lower. Each session is of a person drawn uniformly.
+    A session is of a person drawn uniformly. It is a tie with probability `ties`; otherwise B wins it with probability
+    `share`, which is higher by `spread` for about half of the people and lower by it for the others.
     """
     rates = share + spread * rng.choice([-1.0, 1.0], (runs, people))
     net = np.zeros((runs, people, LIMITS.size), np.int64)
@@ -318,10 +337,12 @@ def plan(
 
 
 def split_evidence(a: int, b: int, expected: float = 0.5) -> float:
-    """Return the e-value against a split in which B has the share `expected`, for counts `a` and `b` of the two sides.
+    """Return the e-value against the hypothesis that chance gave side B the share `expected`, for counts `a` and `b` of
+    the two sides.
 
-    The counts are of what chance splits: coins of drafts, or people assigned to sides. With a split as stated the
-    e-value ever reaches 1 / alpha with probability at most alpha. If it does, do not believe any verdict: drafts or
-    logs are wrong."""
+    The counts are of what chance splits: coins of drafts, or people assigned to sides. Under the hypothesis the e-value
+    ever reaches 1 / alpha with probability at most alpha. If it does, do not believe any verdict: drafts or logs are
+    wrong.
+    """
     counts = BetaBinomialState(np.array(float(b)), np.array(float(a)), np.zeros(()), np.ones(()))
     return math.exp(min(float(BetaBinomial().log_evidence(counts, expected)), MOST))

@@ -32,52 +32,61 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Estimate(NamedTuple):
-    """The estimated value of a ranker, with what it rests on."""
+    """Estimated value of a target ranker for lists of k slots, with its interval and what it rests on."""
 
     value: float
-    """E sum_i r_i, between 0 and k"""
+    """E sum_i r_i, the expected sum of the rewards of a list, between 0 and k"""
     low: float
-    """the ends of a confidence sequence: the interval holds at any time it is looked at. Both contain what the log does
-    not support, between 0 and its mass"""
+    """ends of a confidence sequence, which holds whenever it is looked at. They allow for what the log does not
+    support: 0 in the lower end, its full mass in the upper one
+    """
     high: float
     mean_weight: float
-    """1 if the log supports all that the target shows"""
+    """mean importance weight; near 1 if the log supports all that the target shows"""
     effective: float
-    """the effective sample size (sum w)^2 / sum w^2, the least over slots"""
+    """effective sample size (sum w)^2 / sum w^2, the least over slots"""
     unsupported: float
-    """the probability that the target shows what the log cannot have, per slot"""
+    """probability, per slot, that the target shows something that could not be in the log"""
     warning: str
-    """why the estimate should not be trusted; "" if nothing speaks against it"""
+    """why the estimate should not be trusted; "" if there is no such reason"""
 
 
 class Refusal(NamedTuple):
-    """The reason why a log cannot tell the value of a ranker."""
+    """Result in place of an estimate: the `reason` why the log cannot tell the value of the ranker."""
 
     reason: str
     remedy: str
-    """the setting that would make it possible, as a sentence"""
+    """what would make it possible in future, as a sentence"""
 
 
 # ---------------------------------------------------------------------------- weights
 
 
 def list_weights(target: Array, logged: Array) -> Array:
-    """Return the weight of each slot (n, k): the ratio of the probabilities of the whole list, the same in every slot.
+    """Return the weight of each slot of n decisions (n, k): the ratio of the probabilities of the whole list, in every
+    slot.
 
-    `target` and `logged` are (n, k): the probability of the item in a slot, given those in the slots before it."""
+    `target` and `logged` (n, k): the probability of the item in a slot, given those in the slots before it, under the
+    target ranker and under the one that made the log.
+    """
     whole: Array = np.prod(target / logged, axis=1, keepdims=True)
     return np.broadcast_to(whole, target.shape)
 
 
 def prefix_weights(target: Array, logged: Array) -> Array:
-    """Return the weight of each slot (n, k): the ratio of the probabilities of the list up to it; see above."""
+    """Return the weight of each slot of n decisions (n, k): the ratio of the probabilities of the list up to this slot.
+
+    `target` and `logged` (n, k) are as in `list_weights`.
+    """
     return np.multiply.accumulate(target / logged, axis=1)
 
 
 def slot_weights(target: Array, logged: Array) -> Array:
-    """Return the weight of each slot (n, k): the ratio of the probabilities of the item in this slot.
+    """Return the weight of each slot of n decisions (n, k): the ratio of the probabilities of the item in this slot.
 
-    `target` and `logged` are (n, k): marginal probabilities, whatever stands in the other slots."""
+    `target` and `logged` (n, k): the marginal probability of the item in this slot, whatever is in the other slots,
+    under the target ranker and under the one that made the log.
+    """
     found: Array = target / logged
     return found
 
@@ -86,21 +95,26 @@ def slot_weights(target: Array, logged: Array) -> Array:
 
 
 def value(weights: Array, rewards: Array, *, share: Array | None = None, normalise: bool = False) -> float:
-    """Return the mean of sum_i w_i r_i over decisions, for weights and rewards (n, k).
+    """Return the estimated value of a ranker: the mean over n decisions of sum_i w_i r_i.
 
-    `share` (n,) are the shares of the decisions in the mean, which sum to 1. With `normalise` the sum of each slot is
-    divided by the mean weight there (self-normalised), which has less variance, and a bias that vanishes as 1 / n."""
+    `weights`, `rewards` (n, k): of each slot. `share` (n,): the share of each decision in the mean, summing to 1; None:
+    all equal. With `normalise` the sum of each slot is divided by the mean weight there (self-normalised): less
+    variance, and a bias that vanishes as 1 / n.
+    """
     share = np.full(len(weights), 1.0 / len(weights)) if share is None else share
     each = share @ (weights * rewards)
     return float((each / (share @ weights)).sum() if normalise else each.sum())
 
 
 def doubly_robust(weights: Array, rewards: Array, predicted: Array, expected: Array) -> float:
-    """Return Cascade-DR: the mean of sum_i [w_i (r_i - Q_i) + w_{i-1} V_i] over decisions, with w_0 = 1.
+    """Return the Cascade-DR estimate (Kiyohara et al. 2022): the mean over n decisions of sum_i [w_i (r_i - Q_i) +
+    w_{i-1} V_i], w_0 = 1.
 
-    `weights` (n, k) are those of `prefix_weights`. `predicted` Q_i (n, k) is a prediction of the sum of rewards from
-    slot i on, given the items up to there; `expected` V_i (n, k) is its mean over what the target would show in slot i.
-    The estimate is unbiased for any Q that was not fitted to these decisions; a good Q makes its variance small."""
+    `weights` (n, k): from `prefix_weights`; `rewards` (n, k). `predicted` Q_i (n, k): a prediction of the sum of
+    rewards from slot i on, given the items up to there; `expected` V_i (n, k): its mean over what the target would show
+    in slot i. The estimate is unbiased for any Q that was not fitted to these decisions; a good Q makes its variance
+    small.
+    """
     before = np.hstack([np.ones((len(weights), 1)), weights[:, :-1]])
     return float((weights * (rewards - predicted) + before * expected).sum(axis=1).mean())
 
@@ -109,14 +123,14 @@ def doubly_robust(weights: Array, rewards: Array, predicted: Array, expected: Ar
 
 
 LEAST = 30.0
-"""The effective sample size below which a value is refused."""
+"""The least effective sample size with which a value is estimated."""
 MOST_UNSUPPORTED = 0.2
-"""The unsupported mass above which a value is refused."""
+"""The greatest unsupported mass with which a value is estimated."""
 GRID = np.unique(np.concatenate([np.geomspace(1e-6, 0.5, 400), 1.0 - np.geomspace(1e-4, 0.5, 200)]))
-"""the values that are bet against"""
+"""Candidate values against which bets are made."""
 STRIDE = 25
 ROWS = 2048
-"""how many values are bet on in one go: what they take stays in the processor's cache"""
+"""The number of values processed at a time, so that intermediate arrays stay in the processor's cache."""
 
 
 def estimate(
@@ -129,12 +143,16 @@ def estimate(
     most: float | None = None,
     alpha: float = 0.05,
 ) -> Estimate | Refusal:
-    """Return the value of a ranker by weights and rewards (n, k), rewards in [0, 1], or why the log cannot tell it.
+    """Estimate the value of a ranker from importance weights and rewards (n, k) of n logged decisions, or say why it
+    cannot be.
 
-    `unsupported` (n,) is, for each decision, the mass of what the target shows and the log cannot have. `people`
-    (n,) says who answered: then the value is a mean over people, each of whom counts alike, however many decisions
-    they had. `most` is the greatest weight that any decision may have, if there is a bound. Raise ValueError,
-    naming the argument, if the shapes differ or rewards lie outside [0, 1]."""
+    `rewards` lie in [0, 1]. `unsupported` (n,): for each decision, the probability of what the target shows and the log
+    cannot have, per slot. `people` (n,): who received each decision; then the value is a mean over people, each with
+    the same weight, however many decisions they had. `normalise`: as in `value`. `most`: the greatest possible weight,
+    if there is a bound, which narrows the interval; `alpha`: its error probability. Return a `Refusal` if the
+    unsupported mass exceeds MOST_UNSUPPORTED or the effective sample size is below LEAST. Raise ValueError, naming the
+    argument, if the shapes differ or rewards lie outside [0, 1].
+    """
     weights, rewards = _checked(weights, rewards)
     n = len(rewards)
     mass = 0.0 if unsupported is None else float(np.mean(unsupported))
@@ -163,7 +181,7 @@ def estimate(
 
 
 def _numbers(people: Sequence[Any]) -> Ints:
-    """Return the number of each person, in the order in which they came (n,)."""
+    """Return a number (n,) for each of `people`, from 0 in the order of their first decisions."""
     numbers: dict[Any, int] = {}
     return np.array([numbers.setdefault(each, len(numbers)) for each in people])
 
@@ -182,14 +200,15 @@ def _checked(weights: Any, rewards: Any) -> tuple[Array, Array]:
 
 
 def limits(gains: Array, losses: Array, most: float | None, alpha: float) -> tuple[float, float]:
-    """Return the ends of a confidence sequence for v = E gain, where gain >= 0, loss >= 0 and E[gain + loss] <= 1, from
-    values in the order in which they came (n,): weight times reward, and weight times 1 - reward.
+    """Return the ends of a confidence sequence, with error probability `alpha`, for the mean v = E gain.
 
-    A bet of at most c / m against E gain <= m cannot lose more than the share c of its capital, however large the gain;
-    so weights need no bound, and what made the log may have learned meanwhile (Waudby-Smith et al., arXiv 2210.10768).
-    That gives a lower end for v, and one for E loss; 1 minus that is an upper end for v. Where gains have a bound,
-    `most`, and the log supports all of the target, half of the capital bets on gains being small, which tells far more
-    where rewards are rare."""
+    `gains`, `losses` (n,), in order of arrival: weight times reward, and weight times 1 - reward; both are >= 0, and
+    E[gain + loss] <= 1. A bet of at most c / m against E gain <= m cannot lose more than the fraction c of its capital,
+    however large the gain; so weights need no bound, and the ranker that made the log may have learned meanwhile
+    (Waudby-Smith et al., arXiv 2210.10768). This gives a lower end for v, and one for E loss, and 1 minus the latter is
+    an upper end for v. If gains have a bound, `most`, and the log supports all of the target, half of the capital bets
+    on small gains, which narrows the interval much where rewards are rare.
+    """
     target = np.log(2.0 / alpha)
 
     def too_low(m: Array) -> Bools:
@@ -203,8 +222,11 @@ def limits(gains: Array, losses: Array, most: float | None, alpha: float) -> tup
 
 
 def _last(rejected: Callable[[Array], Bools], grid: Array, otherwise: float) -> float:
-    """Return the last candidate of `grid` before the first that is not rejected; `otherwise` if none is rejected. Only
-    every so many candidates are tried, and then those in between."""
+    """Return the last candidate of `grid` (M,) before the first that is not `rejected`; `otherwise` if none is
+    rejected.
+
+    Only every STRIDE-th candidate is tried first, and then those in between.
+    """
     coarse = grid[::STRIDE]
     left = int(np.argmin([*rejected(coarse), False]))
     if left == 0:
@@ -214,11 +236,13 @@ def _last(rejected: Callable[[Array], Bools], grid: Array, otherwise: float) -> 
 
 
 Bets = Iterator[Array]
-"""The log of the factor by which capital grows against each candidate (rows, M), a block of rows at a time."""
+"""Blocks (rows, M) of the log of the factors by which values multiply the capital of the bet against each of M
+candidates.
+"""
 
 
 def _peaks(bets: Sequence[Bets]) -> Array:
-    """Return the greatest log of the mean capital of some bets, against each candidate, at any time (M,)."""
+    """Return the greatest log (M,) that the mean capital of some bets ever has, against each of M candidates."""
     capital: list[Array | float] = [0.0] * len(bets)
     peak: Array | float = -np.inf
     for blocks in zip(*bets):
@@ -229,14 +253,16 @@ def _peaks(bets: Sequence[Bets]) -> Array:
 
 
 def _higher(x: Array, m: Array) -> Bets:
-    """Bet that the mean of x >= 0 is higher than each candidate."""
+    """Yield the log growth of the bet that the mean of x (n,) >= 0 is higher than each candidate m (M,)."""
     for values, mean, variance in _known(x):
         gap = np.maximum(mean - m, 0.0)
         yield np.log1p(np.minimum(gap / (variance + gap * gap), HEADROOM / m) * (values - m))
 
 
 def _lower(x: Array, m: Array, most: float) -> Bets:
-    """Bet that the mean of x, from 0 to `most`, is lower than each candidate."""
+    """Yield the log growth of the bet that the mean of x (n,), from 0 to `most`, is lower than each
+    candidate m (M,).
+    """
     for values, mean, variance in _known(x):
         gap = np.maximum(m - mean, 0.0)
         yield np.log1p(
@@ -245,7 +271,7 @@ def _lower(x: Array, m: Array, most: float) -> Bets:
 
 
 def _known(x: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield blocks of x with the running mean and variance of what came before each value, (rows, 1) each."""
+    """Yield blocks of x (n,), with the running mean and variance of all values before each one, (rows, 1) each."""
     n = np.arange(1, x.size + 1)
     sums = np.concatenate([[0.5], 0.5 + np.cumsum(x)[:-1]])
     squares = np.concatenate([[0.5], 0.5 + np.cumsum(x * x)[:-1]])  # one value of 1/2 with variance 1/4 comes before

@@ -16,26 +16,38 @@ Ints = npt.NDArray[np.int64]
 
 
 def weights_of(m: int, temperature: float) -> Array:
-    """Return the weight of each of the ranks 1 to m (m,)."""
+    """Return the weight r^(-1 / temperature) of each of the ranks r = 1, ..., m (m,)."""
     found: Array = np.arange(1.0, m + 1.0) ** (-1.0 / temperature)
     return found
 
 
 def draw(m: int, size: int, temperature: float, rng: np.random.Generator) -> Ints:
-    """Return the ranks, from 0, of a list of `size` out of m items, in the order in which they are shown."""
+    """Draw a list of `size` out of m ranked items with `rng`; return their ranks (size,), from 0, in the order to show
+    them.
+
+    `temperature` > 0: near 0 the ranking itself is drawn, at infinity any list.
+    """
     keys = -np.log(np.arange(1.0, m + 1.0)) / temperature + rng.gumbel(size=m)  # the largest are such a draw
     return np.asarray(np.argsort(-keys, kind="stable")[:size], np.int64)
 
 
 def probability(ranks: Ints, m: int, temperature: float) -> float:
-    """Return the probability of the list with these ranks (k,), from 0, out of m items; 0 if it is below 1e-308."""
+    """Return the probability that `draw` gives the list with these `ranks` (k,), from 0, out of m items.
+
+    It is 0 if it is below 1e-308.
+    """
     left, each = _left(ranks, m, temperature)
     return float(np.exp((np.log(each) - np.log(left)).sum()))
 
 
 def pair_weights(ranks: Ints, m: int, temperature: float) -> Array:
-    """Return .5 / P for the neighbours at positions (1, 2), (3, 4), ... of a list (k // 2,): of the two orders of both,
-    given all that stands before and after, P is the probability of the one shown."""
+    """Return the weight 1/2 / P (k // 2,) of each pair of neighbours, at positions (1, 2), (3, 4), ..., of a list of k
+    items.
+
+    P is the probability of the order in which the two were shown rather than the other, given the rest of the list.
+    `ranks` (k,): the list, by ranks from 0 out of m items. With these weights both orders count as if they were equally
+    likely.
+    """
     left, each = _left(ranks, m, temperature)
     pairs = ranks.size // 2
     before, first, second = left[: 2 * pairs : 2], each[: 2 * pairs : 2], each[1 : 2 * pairs : 2]
@@ -45,7 +57,11 @@ def pair_weights(ranks: Ints, m: int, temperature: float) -> Array:
 
 
 def _left(ranks: Ints, m: int, temperature: float) -> tuple[Array, Array]:
-    """Return the weight that is left before each position, and that of the item at it (k,)."""
+    """Return for each position of a list, (k,) each: the weight of all items not placed before it, and of the item
+    placed at it.
+
+    `ranks` (k,): the list, by ranks from 0 out of m items.
+    """
     weights = weights_of(m, temperature)
     each = weights[ranks]
     rest = weights.sum() - weights[np.sort(ranks)].sum() if ranks.size < m else 0.0

@@ -1,8 +1,8 @@
-"""The ratio of two means with an interval that may be looked at at any time: a weighted share over people.
+"""The ratio of two means, with an interval that is valid whenever it is looked at: a weighted share over people.
 
-A person i has a sum of weights w_i >= 0, at most `most`, and a part a_i <= w_i of it: the share of the weight with the
-answer that is counted. The ratio is E a / E w. It is at m where the mean of a_i - m w_i is 0, so it is found by betting
-against every candidate m as `heedful.evaluation.confidence.Betting` does, on m + (a_i - m w_i) / most in [0, 1].
+Person i has a sum of weights w_i >= 0, at most `most`, and a part a_i <= w_i of it: the weight of the answers that are
+counted. The ratio is E a / E w. It equals m where the mean of a_i - m w_i is 0, so it is found by betting against every
+candidate m as `heedful.evaluation.confidence.Betting` does, on m + (a_i - m w_i) / most in [0, 1].
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ Array = npt.NDArray[np.float64]
 
 CANDIDATES = 1000
 ROUNDING = 1e-9
-"""how far sums may be off"""
+"""By how much inputs may violate their bounds, because they are rounded sums."""
 STRIDE = 20
 """Every so many candidates are bet against first; those in between only where an end of the interval lies."""
 ROWS = 4096
-"""how many people are looked at in one go: what they take stays in the processor's cache"""
+"""The number of people processed at a time, so that intermediate arrays stay in the processor's cache."""
 
 
 def ratio(
     part: npt.NDArray[np.floating[Any]], whole: npt.NDArray[np.floating[Any]], most: float = 1.0, alpha: float = 0.05
 ) -> tuple[float, float, float]:
-    """Return (value, low, high) of E part / E whole, from people in the order in which they came, (n,) each.
+    """Return (value, low, high): the ratio E part / E whole with its interval, from n people in order of arrival.
 
-    The interval contains the ratio at all numbers of people at once with probability 1 - `alpha`, if people come
-    independently of each other; with all weights 0 it is (1/2, 0, 1). Raise ValueError unless 0 < alpha < 1 and
-    0 <= part <= whole <= most."""
+    `part`, `whole` (n,): for each person, the weight that counts and all the weight, at most `most`. If people are
+    independent of each other, the interval contains the ratio for all n at once with probability 1 - `alpha`; with all
+    weights 0 it is (1/2, 0, 1). Raise ValueError unless 0 < alpha < 1 and 0 <= part <= whole <= most.
+    """
     a, w = np.asarray(part, float) / most, np.asarray(whole, float) / most
     if a.ndim != 1 or a.shape != w.shape:
         raise ValueError(f"part: expected one number for each of whole {w.shape}, got shape {a.shape}")
@@ -56,7 +57,10 @@ def ratio(
 
 
 def _peaks(a: Array, w: Array, m: Array) -> Array:
-    """Return the greatest log capital, plus log 2, that bets against each candidate m (M,) ever had (M,)."""
+    """Return the greatest log capital (M,), plus log 2, that the bets against each candidate m (M,) ever had.
+
+    `a`, `w` (n,): part and weight of each person, divided by `most`.
+    """
     # What a bet knows: one person of (1/2, 1) with variance 1/4, and all who came before.
     start = np.array([[0.5, 1.0, 0.25, 0.5, 1.0]])
     known = np.cumsum(np.vstack([start, np.stack([a, w, a * a, a * w, w * w], axis=1)]), axis=0)
