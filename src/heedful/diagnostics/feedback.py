@@ -1,4 +1,4 @@
-"""Quality of coactive feedback where true utilities are known: alpha and slack ([J15] section 3.1), the sign test
+"""Quality of feedback where true utilities are known: alpha and slack ([J15] section 3.1), the sign test
 (3.2).
 """
 
