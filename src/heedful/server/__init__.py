@@ -1,5 +1,3 @@
-"""The HTTP service: loops for many callers at once (`heedful serve`).
+"""The HTTP service (`heedful serve`): the loops of a folder, for many callers at once.
 
-What a loop promises holds through it: an answer comes once the event is on the disk and learned. Needs the extra
-`serve`.
-"""
+It keeps a loop's promises: an event is answered once it is on the disk and learned. Needs the extra `serve`."""

@@ -1,4 +1,5 @@
-"""What the routes do, but for decisions and feedback; `heedful.server.routes` has the table of all of them."""
+"""The handlers of the routes, except those for decisions and feedback; `heedful.server.routes` has the table of
+routes."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ async def one_loop(request: ApiRequest) -> Any:
 
 
 def about(loop: Loop, name: str) -> dict[str, Any]:
-    """Return what GET /v1/loops/{loop} tells about a loop of this `name`."""
+    """Return the description of a loop that GET /v1/loops/{loop} answers, for the loop called `name`."""
     loop.projection.look()  # another process may have taught it
     manifest = loop.manifest
     return {
@@ -196,16 +197,17 @@ def about_learner() -> Iterator[None]:
 
 
 def check_packaged(learner: Any) -> str:
-    """Return `learner`; raise ValueError unless it names a learner of the package: over the network nobody may name
-    code to be run."""
+    """Return `learner` if it names a learner of the package. Raise ValueError if not: nobody may name code to run over
+    HTTP."""
     if not isinstance(learner, str) or len(learner) > 500 or not is_packaged(learner.partition(":")[0]):
         raise ValueError(f"learner: expected one of heedful's, such as fair-pairs, got {describe(learner)}")
     return learner
 
 
 def whole(query: Mapping[str, str], name: str, default: int, least: int, most: int = 2**62) -> int:
-    """Return the parameter `name` of the query as a whole number, `default` without one. Raise ValueError unless it is
-    from `least` to `most`."""
+    """Return the query parameter `name` as a whole number from `least` to `most`, or `default` if it is missing.
+
+    Raise ValueError if it is anything else."""
     text = query.get(name)
     if text is None:
         return default
@@ -218,7 +220,7 @@ def whole(query: Mapping[str, str], name: str, default: int, least: int, most: i
 
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
-"""What Prometheus reads."""
+"""The media type of metrics for Prometheus."""
 
 
 async def metrics(request: ApiRequest) -> Any:

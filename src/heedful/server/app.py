@@ -1,5 +1,5 @@
-"""The ASGI application: it hands decisions and feedback to their endpoints, pages to theirs, and everything else to
-Starlette's router."""
+"""The ASGI application: it hands decisions and feedback to their endpoints, pages to the application of pages, and all
+other requests to Starlette's router."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class App:
     def __init__(self, service: ServerContext) -> None:
         self.service = service
         self.sharing: int | None = None
-        """the port for participants, which serves only what a link opens; None without one"""
+        """the port for participants, on which only what a link opens is served; None without one"""
         self.connections: int | None = None
         """the most connections at once; None for no limit"""
         self._direct = {name: routes.Endpoint(service, route) for name, route in routes.DIRECT.items()}
@@ -58,11 +58,11 @@ class App:
 
 
 async def nothing(scope: Any, receive: Receive, send: Send) -> None:
-    """Answer any request with 404."""
+    """Answer any request with 404 and no body."""
     await send({"type": "http.response.start", "status": 404, "headers": [(b"content-length", b"0")]})
     await send({"type": "http.response.body", "body": b""})
 
 
 def create_app(folder: str | Path, options: Options | None = None) -> App:
-    """Return the application that serves the loops of `folder`."""
+    """Return the ASGI application that serves the loops of `folder`."""
     return App(ServerContext(Path(folder), options))

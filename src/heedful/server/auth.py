@@ -1,5 +1,5 @@
-"""Authentication: who sends a request, and may they? Every request passes here, thousands a second, on the server's
-thread."""
+"""Authentication and authorisation of requests, by keys. Thousands of requests a second pass here, on the event
+loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from heedful.server.rate_limit import Bucket
 from heedful.storage import WAIT
 
 BURST = 2.0, 10.0
-"""How many requests may come at once: this many seconds' worth of the rate, but at least this many requests."""
+"""How many requests may come at once: the rate times the first number (seconds), but at least the second number."""
 
 _PAUSE = 0.1  # seconds between two looks at the database because of keys that nobody knows
 _LENGTH = len("Bearer hk_12345678_") + 43
@@ -31,16 +31,16 @@ log = logging.getLogger("heedful.server")
 
 
 class Caller(NamedTuple):
-    """The sender of a request."""
+    """The sender of a request, as far as the key tells: tenant and scopes."""
 
     tenant: str
     scopes: frozenset[str]
     prefix: str
-    """of the key; "" if no key was ever made"""
+    """the first characters of the key, which identify it; "" if no key was ever made"""
 
 
 class _Entry(Bucket):
-    """A valid key in memory: its caller, and a bucket of tokens, one for each request."""
+    """A valid key in memory: its caller, and its rate limit, a bucket of tokens."""
 
     __slots__ = ("caller", "digest")
 
@@ -49,7 +49,7 @@ class _Entry(Bucket):
         self.caller, self.digest = caller, digest
 
     def set(self, caller: Caller, rate: float | None, now: float) -> None:
-        """Take over changed scopes and a changed rate; tokens that were taken stay taken."""
+        """Take over changed scopes and a changed rate; the share of tokens already used stays used."""
         self.caller = caller
         if rate != self.rate:
             if self.rate is None:
@@ -65,12 +65,11 @@ def _most(rate: float | None) -> float:
 
 
 class Authenticator:
-    """The authentication of requests: it admits those with a valid key, within the key's scopes and rate, and all
-    requests from this machine as long as no key was ever made.
+    """Admits requests that have a valid key, within the key's scopes and rate.
 
-    Changes in the database take effect within `every` seconds, a new key at once. Keys are known by their digests
-    alone. If the database cannot be read, nobody is admitted.
-    """
+    As long as no key was ever made, it admits all requests from this machine. Changes in the database take effect
+    within `every` seconds, a new key at once. Keys are known by their digests only. If the database cannot be read,
+    nobody is admitted."""
 
     def __init__(
         self,
@@ -80,7 +79,10 @@ class Authenticator:
         clock: Callable[[], float] = time.monotonic,
         every: float = 0.5,
     ) -> None:
-        """Admit by `keys`, whose errors are raised here; `rate` limits keys that have no rate of their own."""
+        """Admit by `keys`, whose errors are raised here.
+
+        `rate`, in requests per second, limits keys that have no rate of their own (None: no limit). `clock` gives
+        seconds; the database is read for changes every `every` seconds."""
         self._keys, self._rate, self._clock, self._every = keys, check_rate("rate", rate), clock, every
         self._entries: dict[bytes, _Entry] = {}
         self._by_prefix: dict[str, _Entry] = {}
@@ -103,8 +105,9 @@ class Authenticator:
         origin: bytes | None,
         scope: str | None,
     ) -> Caller:
-        """Return the sender of a request with these headers. Raise Problem unless their key has `scope` (None: any
-        valid key) and tokens are left."""
+        """Return the sender of a request with the headers Authorization, Host and Origin (None for a missing one).
+
+        Raise Problem unless their key has `scope` (None: any valid key will do) and their rate is not exceeded."""
         now = self._refreshed_time()
         if not self._keyed:
             entry = self._nearby(host, origin)
@@ -123,8 +126,10 @@ class Authenticator:
         return self._check_scope_and_rate(entry, now, scope)
 
     def visit(self, prefix: str | None, host: bytes | None, origin: bytes | None) -> Caller:
-        """Return the sender as `admit` does, for somebody who signed in with the key of that prefix, or did not
-        (None)."""
+        """Return the sender of a request for a page, whose session belongs to the key of this `prefix` (None: no
+        session).
+
+        `host` and `origin` are headers of the request. Raise Problem as `admit` does."""
         now = self._refreshed_time()
         if not self._keyed:
             return self._check_scope_and_rate(self._nearby(host, origin), now, None)
@@ -142,14 +147,14 @@ class Authenticator:
         return caller
 
     def _refreshed_time(self) -> float:
-        """Return the current time, after taking over changes in the database if that is due."""
+        """Return the time by the clock, after reading changes from the database if that is due."""
         now = self._clock()
         if now >= self._due or (not self._keyed and self._keys.trace() != self._trace):
             self.refresh()
         return now
 
     def holds(self, caller: Caller, scope: str) -> bool:
-        """Return whether a caller who was admitted still has `scope`, by what the database says now."""
+        """Return whether a caller who was admitted earlier still has `scope`, by what the database says now."""
         if self._clock() >= self._due:
             self.refresh()
         if not caller.prefix:
@@ -158,13 +163,15 @@ class Authenticator:
         return self._keyed and entry is not None and scope in entry.caller.scopes
 
     def spend(self, caller: Caller, n: int) -> None:
-        """Take n - 1 more tokens for a request that counts as n; later requests wait for them."""
+        """Charge a request that counts as `n` (a batch): take n - 1 more tokens, for which later requests wait."""
         entry = self._by_prefix.get(caller.prefix) if caller.prefix else self._anybody
         if entry is not None and entry.rate is not None and n > 1:
             entry.tokens -= n - 1
 
     def _new_entry(self, digest: bytes, authorization: bytes, now: float) -> _Entry | None:
-        """Return the entry of a key that was made a moment ago; None if there is no key with that digest."""
+        """Return the entry of a key that another process made a moment ago; None if no key has this digest.
+
+        `authorization` is the header, `now` the time by the clock."""
         if not _HEADER.fullmatch(authorization):
             return None
         if now >= self._next or self._trace != self._keys.trace():
@@ -173,8 +180,9 @@ class Authenticator:
         return self._entries.get(digest)
 
     def _nearby(self, host: bytes | None, origin: bytes | None) -> _Entry:
-        """Return the entry of everybody on this machine, if no key was ever made. Raise Problem if a web page may have
-        sent the request."""
+        """Return the entry shared by all callers on this machine, if no key was ever made.
+
+        Raise Problem if the headers `host` and `origin` say that a web page elsewhere may have caused the request."""
         if self._broken:
             told = "the keys cannot be read, so nobody is let in; the server's log says more"
             raise Problem(self._broken, told, headers={"Retry-After": "1"} if self._broken == "unavailable" else None)
@@ -195,7 +203,7 @@ class Authenticator:
     # ------------------------------------------------------------------------ what the database says
 
     def refresh(self) -> None:
-        """Take over what changed in the database."""
+        """Read from the database which keys were made, changed or revoked."""
         now = self._clock()
         self._due = now + self._every
         trace = None
@@ -235,8 +243,9 @@ class Authenticator:
 
 
 def source(headers: Mapping[bytes, bytes]) -> bytes | None:
-    """Return the origin of the page that sent a request; without an Origin header the browser's Sec-Fetch-Site, if it
-    says that a page of another site sent it, as for an image; otherwise None."""
+    """Return the origin of the web page that sent a request, from its headers; None if no page of another site did.
+
+    It is the header Origin; without one, the browser's Sec-Fetch-Site if that names another site, as for an image."""
     origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
     if origin is not None or site not in (b"cross-site", b"same-site"):
         return origin
@@ -254,6 +263,6 @@ def _no_scope(caller: Caller, scope: str) -> NoReturn:
 
 
 def _no_key() -> NoReturn:
-    """Raise the one Problem for every key that is not valid, which does not say why."""
+    """Raise the Problem that answers every key that is not valid; it does not say why."""
     told = "expected the header Authorization: Bearer and a key: none came, or one that is mistyped, unknown or revoked"
     raise Problem("no-key", f"{told}; heedful keys create makes one", headers={"WWW-Authenticate": "Bearer"})

@@ -1,4 +1,4 @@
-"""Bodies of requests and answers: JSON for people, msgpack and raw float32 for speed."""
+"""Bodies of requests and answers: JSON for people, msgpack and raw float32 numbers for speed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LITTLE = np.dtype("<f4")
 
 LARGE = 2**18
 """Bytes from which on a body is checked before it is decoded. An empty list takes one byte of msgpack, or three of
-JSON, and sixty of memory, and decoding holds up all other requests."""
+JSON, but sixty of memory, and decoding holds up all other requests."""
 VALUES = 1_000_000
 """The most values in a JSON body: twice those of 10,000 items with 50 attributes."""
 MANY = 100_000
@@ -35,11 +35,10 @@ Scalar = bool | int | float | str | None
 
 
 def plain_values() -> Any:
-    """Return the type of large msgpack bodies: objects in lists, but no lists of objects within these, and at most
-    `MANY` values in each list and object.
+    """Return the type as which large msgpack bodies are decoded: nested lists and objects of bounded depth and length.
 
-    In msgpack the number of values comes before them, so a longer list is refused before it is decoded.
-    """
+    It allows objects in lists, but no lists of objects within these, and at most `MANY` values in each list and object.
+    Msgpack has the number of values before them, so a longer list is refused before it is decoded."""
     many = msgspec.Meta(max_length=MANY)
     inside: Any = Scalar | Annotated[list[Scalar], many]
     for _ in range(4):
@@ -55,21 +54,24 @@ class Limits(NamedTuple):
     """The limits of a request."""
 
     body: int = 8 * 2**20
-    """bytes of a body"""
+    """the most bytes of a body"""
     batch: int = 1000
-    """events or items in a request"""
+    """the most events in a request; of items ten times as many"""
     seconds: float = 10.0
-    """from the first byte of a request to its last"""
+    """the most seconds from the first byte of a request to its last"""
     json: int = 2**20
-    """bytes of a JSON body other than a list of items or a new loop; JSON takes the most memory for its bytes"""
+    """the most bytes of a JSON body other than a list of items or a new loop; JSON takes the most memory for its
+    bytes"""
 
 
 # ---------------------------------------------------------------------------- in
 
 
 async def read(headers: Headers, receive: Receive, limits: Limits, kind: bytes = b"") -> bytes:
-    """Return the body of a request; `kind` is its media type if that has a limit of its own. Raise Problem if it is too
-    large or cut off. The protocol limits its time (`heedful.server.main`)."""
+    """Return the body of a request with these `headers`; `receive` is ASGI's.
+
+    `kind` is its media type if that has a limit of its own. Raise Problem if the body is too large or cut off. The time
+    that it may take is limited elsewhere (`heedful.server.main`)."""
     most, of = (limits.json, " of JSON") if kind == JSON and limits.json < limits.body else (limits.body, "")
     if (length := headers.get(b"content-length")) is not None and length.isdigit() and int(length[:20]) > most:
         raise _too_large(most, of)
@@ -99,7 +101,8 @@ def _too_large(most: int, of: str) -> Problem:
 
 
 def media_type(headers: Headers) -> bytes:
-    """Return the media type of a body, JSON if none is given. Raise Problem if it is unsupported."""
+    """Return the media type of the body, by the header Content-Type, JSON without one. Raise Problem if it is
+    unsupported."""
     given = headers.get(b"content-type")
     if given is None:
         return JSON
@@ -118,7 +121,8 @@ def media_type(headers: Headers) -> bytes:
 
 
 def decode(body: bytes | memoryview, kind: bytes) -> Any:
-    """Return the value that a body encodes. Raise Problem if it cannot be decoded."""
+    """Return the value of a body of the media type `kind`. Raise Problem if it cannot be decoded or has too many
+    values."""
     if kind == FLOAT32:
         raise Problem(
             "unsupported",
@@ -143,12 +147,14 @@ def decode(body: bytes | memoryview, kind: bytes) -> Any:
 
 
 def count_values(body: bytes) -> int:
-    """Return an upper bound of the number of values in JSON. It takes a millisecond for a mebibyte, and no memory."""
+    """Return an upper bound of the number of values in a JSON text; it takes a millisecond per mebibyte, and no
+    memory."""
     return 1 + body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 def check_fields(given: Any, allowed: frozenset[str], name: str = "body") -> dict[str, Any]:
-    """Return `given`. Raise ValueError, naming the field, unless it is an object whose fields are all `allowed`."""
+    """Return `given`. Raise ValueError, beginning with `name`, unless it is an object whose fields are all
+    `allowed`."""
     if type(given) is not dict:
         raise ValueError(f"{name}: expected an object, got {describe(given)}")
     if not given.keys() <= allowed:
@@ -158,7 +164,8 @@ def check_fields(given: Any, allowed: frozenset[str], name: str = "body") -> dic
 
 
 def check_list(given: Any, most: int, name: str = "body") -> list[Any]:
-    """Return `given`. Raise ValueError unless it is a list, and Problem if it has more than `most` values."""
+    """Return `given`. Raise ValueError, beginning with `name`, unless it is a list; Problem if it has more than `most`
+    values."""
     if type(given) is not list:
         raise ValueError(f"{name}: expected a list, got {describe(given)}")
     if len(given) > most:
@@ -182,8 +189,9 @@ def unique_fields(pairs: Sequence[tuple[str, str]], allowed: Collection[str] | N
 
 
 def matrix(body: bytes | memoryview, columns: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Return the body of a request as an array (m, columns) of little-endian float32 numbers, row after row. Raise
-    ValueError if it has no row, or ends within one."""
+    """Return a body of raw numbers as an array (m, columns) of little-endian float32, row by row.
+
+    Raise ValueError if it has no row, or ends within one."""
     if not body or len(body) % (4 * columns):
         raise ValueError(f"body: expected rows of {columns} float32 numbers, {4 * columns} bytes each, got {len(body)}")
     return np.frombuffer(body, _LITTLE).reshape(-1, columns)
@@ -204,7 +212,9 @@ def key(headers: Headers) -> str | None:
 
 
 def with_key(given: dict[str, Any], key: str | None) -> dict[str, Any]:
-    """Return the fields of a request with its Idempotency-Key as id. Raise ValueError if the body has another id."""
+    """Return the fields of a request, with its Idempotency-Key (None without one) as `id`.
+
+    Raise ValueError if the body has another id."""
     if key is None:
         return given
     id = given.get("id")
@@ -220,7 +230,7 @@ def with_key(given: dict[str, Any], key: str | None) -> dict[str, Any]:
 
 
 def answer_form(headers: Headers) -> bytes:
-    """Return the media type of the answer: msgpack if that is accepted first, otherwise JSON."""
+    """Return the media type of the answer: msgpack if the header Accept names it first, otherwise JSON."""
     accepted = headers.get(b"accept")
     return MSGPACK if accepted is not None and b"msgpack" in accepted.partition(b",")[0] else JSON
 
@@ -230,19 +240,19 @@ _MSGPACK_HEADERS = (b"content-type", MSGPACK), (b"cache-control", b"no-store")
 
 
 def encode(value: Any, kind: bytes) -> bytes:
-    """Return a value as JSON or msgpack."""
+    """Return a value as JSON or msgpack, by the media type `kind`."""
     return msgspec.json.encode(value) if kind == JSON else msgspec.msgpack.encode(value)
 
 
 def messages(value: Any, kind: bytes = JSON, status: int = 200) -> Messages:
-    """Return the two ASGI messages of an answer: its head, and `value` in the media type `kind`."""
+    """Return the two ASGI messages of an answer: its head, and its body, `value` in the media type `kind`."""
     body = encode(value, kind)
     same = _JSON_HEADERS if kind == JSON else _MSGPACK_HEADERS
     return _messages(status, [*same, (b"content-length", b"%d" % len(body))], body)
 
 
 def problem_messages(problem: Problem) -> Messages:
-    """Return the two ASGI messages that tell a problem."""
+    """Return the two ASGI messages of an answer that is a problem."""
     body = problem.body
     return _messages(problem.status, _problem_headers(problem, body), body)
 
@@ -268,6 +278,7 @@ def _problem_headers(problem: Problem, body: bytes) -> list[tuple[bytes, bytes]]
 
 
 def problem_bytes(problem: Problem) -> tuple[bytes, bytes]:
-    """Return a problem as (the lines of its headers, its body), for an answer that does not go through ASGI."""
+    """Return (header lines, body) of an answer that is a problem, for a connection on which no ASGI request is under
+    way."""
     body = problem.body
     return b"".join([b"%s: %s\r\n" % each for each in _problem_headers(problem, body)]), body

@@ -1,4 +1,4 @@
-"""What all routes share: loops, authentication, limits, metrics; and how an error becomes an answer."""
+"""What all routes share (loops, authentication, limits, metrics), and the answer to each kind of error."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from heedful.storage import Closed, Damaged, Moved
 T = TypeVar("T")
 
 LARGE = 100_000
-"""Bytes of JSON or msgpack from which on a request is decoded and handled in threads."""
+"""Bytes of JSON or msgpack from which on a request is decoded and handled in other threads."""
 
 REST = 2.0
-"""After a large body was decoded, how many times that long other requests have the interpreter before the next one."""
+"""After a large body was decoded, the next one waits this many times as long, so that other requests have a turn."""
 
 log = logging.getLogger("heedful.server")
 
 
 class Options(NamedTuple):
-    """The options of serving a folder."""
+    """The options of a server."""
 
     limits: Limits = Limits()
     rate: float | None = None
-    """requests a second for a key without a rate of its own; None for no limit"""
+    """requests per second of a key without a rate of its own; None for no limit"""
     own: tuple[str, ...] = ()
-    """learners of the user's own (FILE.py:Class) that loops may have"""
+    """learners that are the user's code (FILE.py:Class), which loops of the folder may have"""
     most_open: int = 200
     """the most loops that are kept open"""
     idle: float = 300.0
@@ -48,22 +48,23 @@ class Options(NamedTuple):
     threads: int = 32
     """the number of threads for long work"""
     words: Mapping[str, tuple[str, str]] = MappingProxyType({})
-    """column -> (what pages call more of it, what they call less): "weight" -> ("heavier", "lighter")"""
+    """column -> (phrase for more of it, phrase for less of it), for pages: "weight" -> ("heavier", "lighter")"""
     passing: bool = False
     """whether the folder is removed when the server ends, as in the demo"""
     example: str = ""
-    """the loop that serves as an example, as in the demo, to which the pages of other loops point; "" for none"""
+    """the loop that pages of other loops point newcomers to, as in the demo; "" for none"""
     shared: str = ""
-    """the address at which participants reach the server, "http://192.0.2.7:8711"; "" for the one at which a link was
+    """the URL by which participants reach the server, "http://192.0.2.7:8711"; "" for the one by which the link was
     made"""
 
 
 class ServerContext:
-    """The state of a server: a folder of loops, served by one event loop."""
+    """The state of a server: everything that the requests to a folder of loops share."""
 
     def __init__(self, folder: Path, options: Options | None = None) -> None:
-        """Prepare to serve the loops in `folder`, without opening a socket. Raise ValueError if the file of its API
-        keys cannot be read."""
+        """Prepare to serve the loops in `folder`, without opening a socket or a loop.
+
+        Raise ValueError if the file of keys, sessions and links cannot be read."""
         self.folder = folder
         self.options = options = Options() if options is None else options
         self.limits = options.limits
@@ -74,27 +75,30 @@ class ServerContext:
         self.metrics = Metrics()
         self.pool = ThreadPoolExecutor(options.threads, thread_name_prefix="heedful")
         self.signing = ThreadPoolExecutor(2, thread_name_prefix="heedful-sessions")
-        """threads for sessions and links alone: any visitor can cause such a look-up, which must not take a thread of
-        the loops"""
+        """threads for look-ups of sessions and links alone: any visitor can cause one, and it must not take a loop's
+        thread"""
         self.loops = Loops(folder, self.pool, own=options.own, most_open=options.most_open, idle=options.idle)
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="heedful-reading")
         self._rested = 0.0  # when the next one may be read
         self._turns: dict[tuple[str, str], asyncio.Lock] = {}
         self.feeds: dict[Any, Any] = {}
-        """by loop worker, the new events of a loop for all who follow it (`heedful.server.events`)"""
+        """by loop worker, the stream of a loop's new events for all its followers (`heedful.server.events.Feed`)"""
         self.metrics_texts = Texts(self.metrics, self.loops.workers, folder, self.pool)
         self.stopping = asyncio.Event()
-        """set when the server is about to end, to release requests that wait for events"""
+        """set when the server begins to stop, to release requests that wait for events"""
         self._tasks: Sequence[asyncio.Task[None]] = ()
 
     def turn(self, tenant: str, what: str = "requests") -> asyncio.Lock:
-        """Return the lock that a tenant's large requests hold while they are decoded and handled, and its streams for
-        each look: one at a time, as a thread that works slows down all others."""
+        """Return the lock of a tenant for `what`: large requests hold it while they are handled, event streams for each
+        read.
+
+        So a tenant has one thread at work for these, as each slows down all other requests."""
         return self._turns.setdefault((tenant, what), asyncio.Lock())
 
     async def read(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, which decodes a large body in a thread. One is decoded at a time, and the next
-        waits `REST` times as long, because no other thread runs meanwhile."""
+        """Return the result of `work`, which decodes a large body, done in the one thread for that.
+
+        After each, the next waits `REST` times as long, because no other thread runs while a body is decoded."""
 
         def done() -> T:
             time.sleep(max(self._rested - time.perf_counter(), 0.0))
@@ -107,11 +111,12 @@ class ServerContext:
         return await asyncio.get_running_loop().run_in_executor(self._reading, done)
 
     async def start(self) -> None:
-        """Start the task that closes loops nobody uses."""
+        """Start the task that closes idle loops."""
         self._tasks = [asyncio.create_task(self._close_idle())]
 
     async def stop(self) -> None:
-        """Close all loops; each writes a snapshot if it has learned something since its last."""
+        """Close all loops, which writes a snapshot of each that has learned something since its last, and end all
+        threads."""
         self.stopping.set()
         for task in self._tasks:
             task.cancel()
@@ -132,12 +137,11 @@ class ServerContext:
 
 
 def as_problem(error: Exception, lookup: str = "bad-input") -> Problem:
-    """Return the Problem that answers an error; `lookup` is its kind for a LookupError. An error that is not the
-    caller's fault is logged here, and the answer says nothing of it.
+    """Return the Problem that answers an error; `lookup` is its kind if it is a LookupError.
 
-    A Problem is returned without its traceback and cause: the caller keeps it in a variable of a frame that the
-    traceback would hold, a reference cycle for every refusal.
-    """
+    An error that is not the caller's fault is logged here, and the answer gives no details of it. A Problem is returned
+    without its traceback and cause: the caller keeps it in a variable of a frame that the traceback would hold, which
+    would be a reference cycle for every refusal."""
     if isinstance(error, Problem):
         error.__context__ = error.__cause__ = None
         return error.with_traceback(None)

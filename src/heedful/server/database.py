@@ -1,5 +1,6 @@
-"""`server.db`, beside the loops: its tables for keys, sessions and links, and a connection for each use. Decision 21
-says how a file that alembic migrated is taken over."""
+"""The file `server.db`, in the folder of loops: tables of keys, sessions and links, with a connection for each use.
+
+Decision 21 (docs/decisions) says how a file that alembic migrated is taken over."""
 
 from __future__ import annotations
 
@@ -68,24 +69,25 @@ SCHEMA = Schema(
         ("DROP TABLE alembic_version",),
     ),
 )
-"""The tables. Ids are the order of making, digests are SHA-256 (of a key, of what a cookie holds, of the token in a
-link), times are microseconds since 1970, UTC; scopes are words with a space between them, a rate is in requests per
-second. `links.founded` is when the loop was made: another loop of its name is another study."""
+"""The tables. Ids are in the order of creation, digests are SHA-256 (of a key, a session's token, a link's token),
+times are microseconds since 1970, UTC; scopes are words separated by spaces, a rate is in requests per second.
+`links.founded` is when the loop was created: another loop of the same name is another study."""
 
 
 class Database(storage.Database):
     """The file `server.db`. It need not exist; only `writing(create=True)` creates it."""
 
     def __init__(self, path: Path) -> None:
-        """Describe the file `path`. Raise Damaged if it is something else, is damaged, or was written by a newer
-        heedful."""
+        """Prepare to use the file `path`, which need not exist; migrate it to the newest schema if it is older.
+
+        Raise Damaged if it is something else, is damaged, or was written by a newer heedful."""
         super().__init__(path.absolute(), SCHEMA)
         if self.exists() and self._is_outdated():
             with self.writing():
                 pass
 
     def exists(self) -> bool:
-        """Return whether the file exists. Raise OSError if that cannot be told."""
+        """Return whether the file exists. Raise OSError if the system does not tell."""
         try:
             os.stat(self.path)
         except FileNotFoundError:
@@ -97,7 +99,7 @@ class Database(storage.Database):
             return 0 < self.check(connection) < self.schema.newest
 
     def version(self, connection: Connection) -> int:
-        """Return how many migration steps the file has had."""
+        """Return how many migration steps of `SCHEMA` the file has had."""
         found = super().version(connection)
         query = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'alembic_version')"
         if found == 0 and connection.execute(query).fetchone() == (1,):
@@ -107,7 +109,9 @@ class Database(storage.Database):
         return found
 
     def check(self, connection: Connection) -> int:
-        """Check the file as every database; in addition, a file without tables is Damaged unless it is empty."""
+        """Return `version` after checking that this heedful can use the file.
+
+        Raise Damaged if it cannot, also for a file without tables that is not empty."""
         found = super().check(connection)
         if found == 0 and os.stat(self.path).st_size:
             raise Damaged(f"{self.path}: expected a {self.schema.noun}, got a file of another kind or a damaged one")
@@ -115,8 +119,9 @@ class Database(storage.Database):
 
     @contextmanager
     def reading(self, wait: float | None = None) -> Iterator[Connection | None]:
-        """Begin a transaction that reads; it yields None if nothing was ever kept. Raise TimeoutError if another
-        process writes for longer than `wait` seconds (5 by default)."""
+        """Yield a connection within a transaction that reads; None if the file or its tables do not exist.
+
+        Raise TimeoutError if another process writes for longer than `wait` seconds (None: 5)."""
         if not self.exists():
             yield None
             return
@@ -124,8 +129,9 @@ class Database(storage.Database):
             yield connection if self.is_filled(connection) else None
 
     def is_filled(self, connection: Connection) -> bool:
-        """Return whether the tables are there: the process that made the first key may have stopped before. Raise
-        Damaged if they are older than those of a file that was opened."""
+        """Return whether the tables exist; the process that created the file may have stopped before it made them.
+
+        Raise Damaged if they have an older schema than when the file was opened."""
         found = self.check(connection)
         if 0 < found < self.schema.newest:
             raise Damaged(
@@ -135,8 +141,9 @@ class Database(storage.Database):
 
     @contextmanager
     def writing(self, create: bool = False) -> Iterator[Connection]:
-        """Begin a transaction that writes, on the newest schema; it is on the disk when the block ends, and rolled back
-        if it raises."""
+        """Yield a connection within a transaction that writes, on the newest schema; `create` creates a missing file.
+
+        What was written is on the disk when the block ends, and rolled back if it raises."""
         if create:
             with suppress(FileExistsError):  # another process makes the same file
                 self.create()

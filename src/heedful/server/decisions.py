@@ -1,4 +1,4 @@
-"""Decisions and feedback: how their bodies are decoded, what their routes do, and what they answer."""
+"""The routes of decisions and feedback: how their bodies are decoded, what they do, and what they answer."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from heedful.server.request import ApiRequest
 from heedful.server.schema import Decide, names
 
 PARAMETERS = ("person", "show", "id", "deferred", "context", "prior")
-"""The query parameters of a request whose candidates are raw numbers."""
+"""The query parameters of a decision whose body, its candidates, is raw numbers."""
 
 
 # ---------------------------------------------------------------------------- codecs
 
 
 def read_decision(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, Any]:
-    """Return the fields of a decision from a body of the media type `kind`; raise ValueError or Problem if it has no
-    such form. No body asks for one of the items on offer; raw numbers are candidates, with the other fields in the
-    query."""
+    """Return the arguments of a decision from `body`, of the media type `kind`, with the Idempotency-Key as id.
+
+    Without a body all items on offer are the candidates. If it is raw numbers, these are the candidates' features, and
+    the other arguments are in the query. Raise ValueError or Problem if it has another form."""
     given: dict[str, Any]
     if kind == FLOAT32:
         interaction = request.loop.projection.interaction
@@ -41,9 +42,11 @@ def read_decision(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, An
 
 
 def read_feedback(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, Any] | list[Any]:
-    """Return one event, or a list of them, from a body of the media type `kind`; raise ValueError or Problem if it is
-    neither. The Idempotency-Key is the id of one event; those of a list without ids are numbered under it. The fields
-    of an event are checked by the loop, as they depend on the kind of feedback."""
+    """Return one event, or a list of them, from `body`, of the media type `kind`.
+
+    The Idempotency-Key is the id of one event; in a list, events without ids get it with a number. The fields of an
+    event are checked by the loop, as they depend on the kind of feedback. Raise ValueError or Problem if it is
+    neither."""
     given = codecs.decode(body, kind)
     key = codecs.key(request.headers)
     if type(given) is dict:
@@ -63,7 +66,7 @@ def read_feedback(request: ApiRequest, kind: bytes, body: bytes) -> dict[str, An
 
 
 async def decide(request: ApiRequest) -> dict[str, Any]:
-    """Make a decision, or find the one that was made under its id, and count it."""
+    """Return the decision for a request, new or made earlier under its id, as JSON fields; count it in the metrics."""
     decision, again = await request.worker.decide_once(request.given, request.large)
     request.note("decision", "duplicate" if again else decision.arm)
     if decision.unknown and not again:
@@ -73,7 +76,9 @@ async def decide(request: ApiRequest) -> dict[str, Any]:
 
 
 async def take_feedback(request: ApiRequest) -> dict[str, Any] | list[dict[str, Any]]:
-    """Apply one piece of feedback, or many, and count them. Raise Problem if the only one is rejected."""
+    """Apply one piece of feedback, or a list of them, and return the answers as JSON fields; count them in the metrics.
+
+    Raise Problem (409) if a single one is rejected."""
     given, worker = request.given, request.worker
     if type(given) is not list:
         answer = await worker.feedback(given, request.large)
@@ -94,13 +99,15 @@ async def take_feedback(request: ApiRequest) -> dict[str, Any] | list[dict[str, 
 
 
 def outcome(answer: Answer) -> str:
-    """Return what became of feedback, in a word."""
+    """Return what became of an event, in a word: its status, or "late" if it was applied but came late."""
     return "late" if answer.late and answer.status == "applied" else answer.status
 
 
 def accepted(answer: Answer) -> dict[str, Any]:
-    """Return an answer as an object. Raise Problem, with the answer in it, if it is rejected: "lost-decision" if its
-    decision was lost, otherwise "rejected"."""
+    """Return the answer to an event as JSON fields.
+
+    Raise Problem (409), with the answer in it, if it is rejected: of the kind "lost-decision" if its decision was lost
+    in a crash, otherwise "rejected"."""
     if answer.status == "rejected":
         kind = "lost-decision" if isinstance(answer, LostDecision) else "rejected"
         raise Problem(kind, answer.reason or "rejected", answer=_fields(answer))
@@ -108,14 +115,16 @@ def accepted(answer: Answer) -> dict[str, Any]:
 
 
 def _fields(answer: Answer) -> dict[str, Any]:
-    """Return an answer as an object. If it is rejected, anything in it that looks like a key is masked."""
+    """Return an answer as JSON fields; if it is rejected, what looks like a key in its texts is masked."""
     if answer.status == "rejected":
         answer = answer._replace(event=mask_keys(answer.event), reason=mask_keys(answer.reason or "rejected"))
     return answer._asdict()
 
 
 def from_numbers(body: bytes | memoryview, parameters: dict[str, Any], columns: int) -> dict[str, Any]:
-    """Return the fields of a request whose candidates are raw numbers; `parameters` are its other fields."""
+    """Return the arguments of a decision whose body is raw numbers; `parameters` are those of the query.
+
+    A row has `columns` features, and the caller's score as last number if the parameter `prior` is true."""
     given = parameters.copy()
     scored = given.pop("prior", False)
     rows = codecs.matrix(body, columns + scored)

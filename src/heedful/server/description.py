@@ -1,4 +1,4 @@
-"""The table of routes as an OpenAPI description."""
+"""The OpenAPI document, made from the table of routes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _QUERY: dict[str, dict[str, Any]] = {
 
 
 def openapi(routes: Sequence[Route], version: str) -> bytes:
-    """Return the description of these routes as JSON."""
+    """Return the OpenAPI 3.1 document of these routes as JSON; `version` is heedful's."""
     bodies = [each for route in routes for each in (route.takes, route.gives) if not isinstance(each, Text | None)]
     schemas, components = msgspec.json.schema_components([*bodies, Problem], ref_template="#/components/schemas/{name}")
     known = dict(zip([*map(str, bodies), "problem"], schemas))
@@ -130,7 +130,7 @@ def _operation(route: Route, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _name(route: Route) -> str:
-    """Return the name of an operation: get_loops, get_loop, post_decisions, delete_person."""
+    """Return the operationId of a route: get_loops, get_loop, post_decisions, delete_person."""
     return f"{route.method.lower()}_{route.template.rpartition('/')[2].strip('{}').partition('.')[0]}"
 
 
@@ -139,7 +139,8 @@ def _query_parameter(name: str) -> dict[str, Any]:
 
 
 def _beside_numbers(name: str) -> dict[str, Any]:
-    """Return the description of a query parameter that comes with raw numbers; other bodies have it as a field."""
+    """Return the description of a query parameter of a request whose body is raw numbers; other bodies have it as a
+    field."""
     found = _query_parameter(name) | {"description": "with application/octet-stream only"}
     if name == "context":
         found["content"] = {"application/json": {"schema": found.pop("schema")}}

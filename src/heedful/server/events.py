@@ -1,4 +1,4 @@
-"""The events of a loop as a stream of server-sent events, from any place in its log."""
+"""The events of a loop as a stream of server-sent events, from any position in its log."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from heedful.server.loop_worker import LoopWorker
 KINDS = ("item", "decision", "activate", "feedback", "undo", "rollback")
 AT_ONCE = 500
 SILENCE = 15.0
-"""Seconds of silence after which a comment says that the stream is alive."""
+"""Seconds without an event after which a comment is sent, to show that the stream is alive."""
 LOOK = 1.0
-"""Seconds between two looks at what other processes wrote."""
+"""Seconds between two reads of what other processes wrote."""
 TOGETHER, PAUSE = 25, 0.005
-"""How many followers of a loop are sent events in one turn of the event loop, and the seconds until the next."""
+"""How many followers of a loop are sent new events in one turn of the event loop, and the seconds until the next
+turn."""
 
 log = logging.getLogger("heedful.server")
 
@@ -36,7 +37,7 @@ Holds = Callable[[], Awaitable[bool]]
 
 
 async def always() -> bool:
-    """Return True: nothing but authentication ends a stream."""
+    """Return True: a condition for `stream` that never ends it."""
     return True
 
 
@@ -48,12 +49,12 @@ def stream(
     headers: Headers,
     holds: Holds = always,
 ) -> StreamingResponse:
-    """Make the HTTP response that streams the events of a loop as server-sent events.
+    """Return the HTTP response that streams a loop's events as server-sent events.
 
-    It starts after the event `after`, or the header Last-Event-ID, and is limited to `kinds`. With follow=false it
-    ends at the end of the log. It also ends when the caller may no longer read, `holds` returns False, or the server
-    stops. ValueError, beginning with the parameter's name, where a query parameter or the header is invalid.
-    """
+    The `query` may limit it: `after` starts after the event with that sequence number (the header Last-Event-ID takes
+    precedence), `kinds` selects kinds of events, and follow=false ends the stream at the end of the log. It also ends
+    when the caller loses the scope read, `holds` returns False, or the server stops. Raise ValueError, beginning with
+    the parameter's name, if a parameter or the header is invalid."""
     after = _after(query.get("after"), headers.get(b"last-event-id"))
     kinds = _kinds(query.get("kinds"))
     follow = query.get("follow", "true")
@@ -68,14 +69,14 @@ def stream(
 
 
 class Stream(StreamingResponse):
-    """A streaming answer, during which the loop stays open."""
+    """A streaming answer, during which the loop is not closed."""
 
     def __init__(self, parts: AsyncIterator[bytes], worker: LoopWorker) -> None:
         super().__init__(parts, media_type="text/event-stream", headers={"cache-control": "no-store"})
         self._desk = worker
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Send the stream until it ends or its reader leaves."""
+        """Send the stream until it ends or the client disconnects."""
         with self._desk:
             await super().__call__(scope, receive, send)
 
@@ -138,18 +139,19 @@ async def _parts(
 
 
 class Round(NamedTuple):
-    """Consecutive events of a log, ready to be sent."""
+    """Consecutive events of a log, written as server-sent events."""
 
     since: int
-    """the sequence number before them"""
+    """the sequence number after which they begin"""
     upto: int
-    """the last sequence number that was looked at"""
+    """the last sequence number that was read"""
     events: Sequence[tuple[int, str, bytes]]
-    """(sequence number, kind, text) of each"""
+    """(sequence number, kind, server-sent event as bytes) of each"""
 
     def select(self, after: int, kinds: tuple[str, ...]) -> tuple[bytes, int] | None:
-        """Return (the events of these kinds after a sequence number as text, the last sequence number); None if some
-        before these are missing here."""
+        """Return (the events of these `kinds` after the sequence number `after`, as bytes; the last sequence number).
+
+        Return None if this round begins later, so that events after `after` would be missed."""
         if after < self.since:
             return None
         mine = [(seq, text) for seq, kind, text in self.events if seq > after and kind in kinds]
@@ -163,9 +165,10 @@ _MISSED = Round(2**62, 0, ())
 
 
 class Feed:
-    """The new events of a loop for all who follow it. The log is read once for all of them, and a few at a time are
-    sent events, so that others have a turn. Nothing that was sent is kept: it may be about somebody who was forgotten
-    since."""
+    """The new events of one loop for all its followers: the log is read once for all of them.
+
+    Followers get them a few at a time, so that other requests have a turn. Events that were sent are not kept: they may
+    be about a person who was forgotten since."""
 
     def __init__(self, service: ServerContext, worker: LoopWorker, after: int) -> None:
         self._service, self._desk = service, worker
@@ -174,18 +177,17 @@ class Feed:
 
     @classmethod
     def of(cls, service: ServerContext, worker: LoopWorker, after: int) -> Feed:
-        """Return the feed of a loop; a new one begins after the given place in its log."""
+        """Return the feed of a loop, or start one after the sequence number `after`."""
         feed: Feed | None = service.feeds.get(worker)
         if feed is None:
             feed = service.feeds[worker] = cls(service, worker, after)
         return feed
 
     def coming(self) -> asyncio.Future[Round | None]:
-        """A future for the next batch of events, which may be empty.
+        """Return a future for the next round of events, which may be empty.
 
-        It resolves to None where the feed ends, because the log cannot be read or the server stops. If the feed has
-        ended already, it resolves at once to a batch that makes the caller read the log again.
-        """
+        It resolves to None if the feed ends, because the log cannot be read or the server stops. If the feed has ended
+        already, it resolves at once to a round that makes the caller read the log again."""
         future: asyncio.Future[Round | None] = asyncio.get_running_loop().create_future()
         if self._task.done():
             future.set_result(_MISSED)
@@ -222,7 +224,7 @@ class Feed:
 
 
 async def _wait(changed: asyncio.Event, stopping: asyncio.Event) -> None:
-    """Wait until something was written here, the server is about to stop, or it is time to look."""
+    """Wait until this process wrote to the loop, the server stops, or `LOOK` seconds have passed."""
     waiting = [asyncio.ensure_future(changed.wait()), asyncio.ensure_future(stopping.wait())]
     await asyncio.wait(waiting, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
     for each in waiting:
@@ -230,7 +232,7 @@ async def _wait(changed: asyncio.Event, stopping: asyncio.Event) -> None:
 
 
 def _round(loop: Loop, after: int) -> tuple[Round, bool]:
-    """Return (the next events, whether there may be more)."""
+    """Return (the next events after the sequence number `after`, whether there may be more)."""
     exporter = Exporter(loop, by_name=True)
     found: list[tuple[int, str, bytes]] = []
     seen, last = 0, after

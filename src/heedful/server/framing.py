@@ -1,5 +1,7 @@
-"""What the head of a request must be, beyond what the parser refuses, so that no proxy on the way reads it as another
-request. It is RFC 9112 and RFC 9110 on the strict side; no client sends what is refused here."""
+"""Checks of a request's head (request line and headers) that are stricter than the parser's: RFC 9112 and RFC 9110.
+
+A proxy in between could read an ambiguous head as another request (request smuggling). No ordinary client sends what is
+refused here."""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 Lines = Sequence[tuple[bytes, bytes]]
-"""Headers as they came, with their names in lower case."""
+"""(name, value) of each header as it came, names in lower case."""
 
 _AUTHORITY = rb"(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})*)(?::[0-9]{0,5})?"
 _HOST = re.compile(_AUTHORITY)
@@ -17,10 +19,10 @@ _OFFER = (b"upgrade", b"http2-settings")
 
 
 def fault(version: str, target: bytes, headers: Lines) -> str | None:
-    """Return what is wrong with the head of a request, "Host: expected ..., got ..."; None if nothing is.
+    """Return what is wrong with the head of a request, as "Host: expected ..., got ..."; None if nothing is.
 
-    `version` is "1.1" or another, `target` the target of the request as it came.
-    """
+    `version` is the HTTP version of the request line ("1.1"), `target` its target (path and query, or a URL), as it
+    came."""
     if version not in ("1.0", "1.1"):
         return f"request: expected HTTP/1.1, got version {version}"
     if b"#" in target or not (target.startswith(b"/") or _ABSOLUTE.fullmatch(target)):
@@ -43,8 +45,10 @@ def fault(version: str, target: bytes, headers: Lines) -> str | None:
 
 
 def split_target(target: bytes) -> tuple[bytes | None, bytes]:
-    """Return (the authority of a target that has one, its path and query). By RFC 9112, 3.2.2, the Host header does not
-    count if the target has an authority."""
+    """Return (authority, path and query) of a request's target; the authority is None if the target is only a path.
+
+    `target` has passed `fault`. By RFC 9112, 3.2.2, the authority (host and port) in a target takes precedence over the
+    Host header."""
     if target.startswith(b"/"):
         return None, target
     match = _ABSOLUTE.fullmatch(target)
@@ -53,7 +57,9 @@ def split_target(target: bytes) -> tuple[bytes | None, bytes]:
 
 
 def without_offer(headers: Lines) -> list[tuple[bytes, bytes]]:
-    """Return headers without the offer of another protocol; the rest of Connection stays, so that "close" does."""
+    """Return the headers without those that offer to switch to another protocol (Upgrade, HTTP2-Settings).
+
+    Their names are removed from the header Connection, too; its other values, such as "close", stay."""
     kept = []
     for name, value in headers:
         if name == b"connection":

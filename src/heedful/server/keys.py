@@ -1,9 +1,8 @@
-"""Keys: who may do what. The server keeps only their digests.
+"""Keys of the HTTP interface, with their tenant, scopes and rate. The server keeps only their digests.
 
 A key is `hk_<8 characters>_<256 random bits>`. Its first eleven characters are its prefix, which may be shown and
 logged. The whole text is shown once, to the person who makes it, and is never written down: not in the database, in a
-log, or in an error.
-"""
+log, or in an error."""
 
 from __future__ import annotations
 
@@ -27,10 +26,10 @@ from heedful.storage import Connection, Damaged
 
 SCOPES = ("decide", "feedback", "read", "admin")
 SHAPE = re.compile(r"hk_[a-z0-9]{8}_[A-Za-z0-9_-]{43}")
-"""The form of a key."""
+"""The form of a key's text."""
 
 RATES = 0.001, 1_000_000.0
-"""The lowest and highest limit, in requests per second."""
+"""The lowest and the highest rate limit, in requests per second."""
 
 _TENANT = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _SECRET = re.compile(r"(hk_[a-z0-9]{8}_)[A-Za-z0-9_-]+")
@@ -41,29 +40,33 @@ Stamp = tuple[int, ...]
 
 
 class Key(NamedTuple):
-    """A key as it is known after it was made."""
+    """A key as the database has it, without its secret text."""
 
     prefix: str
-    """hk_xxxxxxxx"""
+    """its first characters, hk_xxxxxxxx, which identify it"""
     name: str
     tenant: str
     scopes: frozenset[str]
+    """what it may do: some of `SCOPES`"""
     rate: float | None
     """requests per second; None for the server's own limit"""
     digest: bytes
-    """SHA-256 of the whole text"""
+    """SHA-256 of its whole text"""
     created: int
-    """microseconds since 1970, UTC"""
+    """when it was made, in microseconds since 1970, UTC"""
     revoked: int | None
+    """when it was revoked, in microseconds since 1970, UTC; None if it was not"""
 
 
 class Keys:
-    """The keys of a folder, in its `server.db`, which is created with the first key. Several processes may have it
-    open."""
+    """The keys of a folder of loops, in its file `server.db`, which is created with the first key.
+
+    Several processes may use it at once."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the keys of `folder`. Raise Damaged, a ValueError, if `server.db` is something else, is damaged, or was
-        written by a newer heedful."""
+        """Open the keys of `folder`.
+
+        Raise Damaged, a ValueError, if `server.db` is something else, is damaged, or was written by a newer heedful."""
         self._database = Database(Path(folder) / "server.db")
         self.path = self._database.path
         self._file = str(self.path)
@@ -77,7 +80,10 @@ class Keys:
     def create(
         self, name: str, *, tenant: str = "main", scopes: Iterable[str] = SCOPES, rate: float | None = None
     ) -> tuple[Key, str]:
-        """Make a key and return (what is kept of it, its text). The text cannot be had again."""
+        """Make a key and return (the key, its text); the text is not stored and cannot be had again.
+
+        `rate` limits it, in requests per second; None for the server's own limit. Raise ValueError, naming the field,
+        on bad input."""
         row = _name(name), tenant_name("tenant", tenant), " ".join(_scopes(scopes)), check_rate("rate", rate)
         with self._database.writing(create=True) as connection:
             while True:
@@ -91,8 +97,9 @@ class Keys:
             return self._key_of(connection, prefix), key
 
     def revoke(self, prefix: str) -> Key:
-        """End a key for good and return it; revoking it again changes nothing. Raise LookupError if no key has that
-        prefix."""
+        """Revoke the key with this prefix for good and return it; revoking it again changes nothing.
+
+        Raise LookupError if no key has that prefix."""
         self._check_exists(prefix)
         with self._database.writing() as connection:
             ended = "UPDATE keys SET revoked = ? WHERE prefix = ? AND revoked IS NULL"
@@ -107,8 +114,10 @@ class Keys:
         rate: float | EllipsisType | None = ...,
         name: str | None = None,
     ) -> Key:
-        """Change those settings of a key that are given, and return it. Raise LookupError if no key has that prefix,
-        and ValueError if it was revoked."""
+        """Change the scopes, rate or name of the key with this prefix, as far as given, and return it.
+
+        A `rate` of ... leaves it as it is, None sets the server's own limit. Raise LookupError if no key has that
+        prefix, and ValueError if it was revoked or a value is wrong."""
         fields: dict[str, Any] = {} if scopes is None else {"scopes": " ".join(_scopes(scopes))}
         fields |= {} if rate is ... else {"rate": check_rate("rate", rate)}
         fields |= {} if name is None else {"name": _name(name)}
@@ -122,7 +131,7 @@ class Keys:
             return self._key_of(connection, prefix)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the connection to the file."""
         with self._watching:
             self._unwatch()
 
@@ -139,8 +148,10 @@ class Keys:
             return connection is not None and connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone() is not None
 
     def trace(self) -> Stamp | None:
-        """Return what the file looks like from outside, which takes a microsecond; None without a file. It differs from
-        an earlier one once a key was made or changed, unless that was within the same tick of the clock."""
+        """Return a fingerprint of the file (device, inode, times, size), which takes a microsecond; None without a
+        file.
+
+        It changes when a key is made or changed, unless that was within the same tick of the clock."""
         try:
             seen = os.stat(self._file)
         except FileNotFoundError:
@@ -148,8 +159,10 @@ class Keys:
         return seen.st_dev, seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size
 
     def since(self, stamp: Stamp | None, wait: float = 0.0) -> tuple[Stamp, list[Key]] | None:
-        """Return (a new stamp, every key) if a key was made or changed since `stamp` was returned (None: ever),
-        otherwise None. Raise TimeoutError if another process keeps writing for longer than `wait` seconds."""
+        """Return (a new stamp, every key) if a key was made or changed since `stamp`; otherwise None.
+
+        `stamp` is the one that an earlier call returned, None for the first call. Raise TimeoutError if another process
+        keeps writing for longer than `wait` seconds."""
         with self._watching:
             try:
                 return self._since(stamp, wait)
@@ -196,7 +209,7 @@ class Keys:
             raise _no_such_key(prefix)
 
     def _key(self, row: Sequence[Any]) -> Key:
-        """Return a row as a key. Raise Damaged if it is not as it was written."""
+        """Return a row of the database as a key. Raise Damaged if it is not as heedful writes it."""
         prefix, name, tenant, scopes, rate, digest, created, revoked = row
         try:
             whole = type(prefix) is type(name) is str and type(digest) is bytes and len(digest) == 32
@@ -218,7 +231,7 @@ def mask_prefix(text: str) -> str:
 
 
 def _describe(value: Any) -> str:
-    """Return a short account of a value for an error message, with keys cut to their prefixes."""
+    """Return a short description of a value for an error message, with keys cut to their prefixes."""
     return mask_prefix(describe(value))
 
 
@@ -235,8 +248,9 @@ def _name(value: Any) -> str:
 
 
 def tenant_name(name: str, value: Any) -> str:
-    """Return `value` as the name of a tenant, which is also the name of its folder. Raise ValueError, beginning with
-    `name`, if it is none."""
+    """Return `value` if it is a valid name of a tenant, which is also the name of its folder.
+
+    Raise ValueError, beginning with `name`, if it is not."""
     if not isinstance(value, str) or not _TENANT.fullmatch(value):
         expected = "expected 1 to 40 of a-z, 0-9 and -, the first of them no -"
         raise ValueError(f"{name}: {expected}, got {_describe(value)}")
@@ -244,8 +258,9 @@ def tenant_name(name: str, value: Any) -> str:
 
 
 def check_rate(name: str, value: Any) -> float | None:
-    """Return `value` as a limit in requests per second, None for no limit. Raise ValueError, beginning with `name`, if
-    it is none."""
+    """Return `value` as a rate limit in requests per second, None for no limit.
+
+    Raise ValueError, beginning with `name`, if it is out of range or no number."""
     if value is None:
         return None
     if not is_number(value, int, float) or not RATES[0] <= value <= RATES[1]:
@@ -274,7 +289,7 @@ def _read_scopes(kept: str) -> frozenset[str]:
 
 
 def in_order(scopes: Iterable[str]) -> list[str]:
-    """Return scopes in the order of `SCOPES`, each once."""
+    """Return these scopes in the order of `SCOPES`, each once."""
     held = set(scopes)
     return [scope for scope in SCOPES if scope in held]
 

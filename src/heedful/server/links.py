@@ -1,9 +1,8 @@
-"""Links with which people without a key answer a study, or see its ranking.
+"""Links by which people without a key answer a study, or see its ranking.
 
 A link is /s/TOKEN, where TOKEN is 256 random bits; the server keeps only its digest. It is shown once, to the person
 who makes it. Anyone who has it may answer the study that it was made for, or see its ranking, until it ends or is
-revoked, and may do nothing else.
-"""
+revoked, and may do nothing else."""
 
 from __future__ import annotations
 
@@ -22,67 +21,71 @@ from heedful.core.validation import check_count, describe, is_number
 from heedful.server.database import Database
 
 LENGTH = 43
-"""Characters of a token: 256 random bits."""
+"""Characters of a link's token: 256 random bits."""
 LASTS = 60.0, 366 * 86_400.0
-"""The shortest and longest life of a link, in seconds."""
+"""The shortest and the longest time that a link may be valid, in seconds."""
 WEEK = 7 * 86_400.0
 WAIT = 0.2
-"""Seconds that a look at the database waits for another process; anybody can cause one."""
+"""Seconds that a read of the database waits for another process; any visitor can cause one."""
 FRESH = 1.0
-"""Seconds for which a link found in the database is used without another look."""
+"""Seconds for which a link found in the database is used without another read."""
 STALE = 30.0
-"""Seconds for which it is used while the database cannot be read because somebody is writing."""
+"""Seconds for which it is used if the database cannot be read because another process is writing."""
 KNOWN = 1000
 """The most links that are kept in memory."""
 PEOPLE = 1000
-"""How many people a link lets in by default."""
+"""How many people a link admits by default."""
 MOST_PEOPLE = 100_000
 COOKIE = re.compile(r"([A-Za-z0-9_-]{22})\.([0-9a-f]{32})")
-"""What a participant's browser keeps: random bits, and the link's signature of them."""
+"""A participant's cookie: random bits, and the link's signature of them."""
 NOBODY, OTHERS = "guest", ("you", "guest")
-"""The name that stands for the segment of a link without one, and the names that no segment may have, because the
-answers of others are kept under them: of the person at the server (`heedful.studies.answers.OWN`), and of those who
-came by a link without a segment."""
+"""The name in place of a segment in the names of people who came by a link without one; and the names that no segment
+may have, as other answers are kept under them: those of the person at the server (`heedful.studies.answers.OWN`), and
+NOBODY."""
 _TOKEN = re.compile(rf"[A-Za-z0-9_-]{{{LENGTH}}}")
 _SEGMENT = re.compile(r"[^\W_](?:[\w .-]{0,58}[\w.-])?")
 _LETTERS = string.ascii_lowercase + string.digits
 
 
 class Link(NamedTuple):
-    """A link as it is known after it was made."""
+    """A link as the database has it, without its token."""
 
     handle: str
     """the name by which people refer to it"""
     tenant: str
     loop: str
     founded: int
-    """when the loop was created, in microseconds since 1970"""
+    """when the loop was created, in microseconds since 1970: a later loop of the same name is another study"""
     segment: str
-    """the segment of people who answer by it; "" for none"""
+    """the name of the group of people who answer by it; "" for none"""
     created: int
+    """when it was made, in microseconds since 1970"""
     ends: int
+    """when it ends, in microseconds since 1970"""
     revoked: int | None
+    """when it was revoked, in microseconds since 1970; None if it was not"""
     secret: bytes
-    """the key that signs the cookies of its participants"""
+    """the key that signs its participants' cookies"""
     most: int
-    """how many people it lets in"""
+    """how many people it admits"""
     begun: int
-    """how many people it has let in"""
+    """how many people it has admitted"""
     shows: bool
     """whether it shows the ranking (of its segment, if it has one) instead of asking questions"""
 
     def good(self, now: int) -> bool:
-        """Return whether the link may be used at a time in microseconds since 1970."""
+        """Return whether the link may be used at the time `now`, in microseconds since 1970."""
         return self.revoked is None and now < self.ends
 
     def cookie(self) -> str:
-        """Return a new cookie for the browser of a new participant."""
+        """Return a new signed cookie for the browser of a new participant."""
         drawn = secrets.token_urlsafe(16)
         return f"{drawn}.{self._sign('cookie', drawn)}"
 
     def person(self, cookie: str) -> str | None:
-        """Return the participant with this cookie, as 12 hexadecimal digits from which the cookie cannot be found; None
-        if this link did not make it."""
+        """Return the participant with this cookie, as 12 hexadecimal digits from which the cookie cannot be computed.
+
+        Return None if this link did not make the cookie."""
         match = COOKIE.fullmatch(cookie)
         if match is None or not compare_digest(match[2], self._sign("cookie", match[1])):
             return None
@@ -96,11 +99,12 @@ _COLUMNS = ", ".join(Link._fields)
 
 
 class Links:
-    """The links of a folder, in its `server.db`, which is created with the first key or link."""
+    """The links of a folder of loops, in its file `server.db`, which is created with the first key or link."""
 
     def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
-        """Open the links of `folder`. Raise Damaged, a ValueError, if `server.db` is something else, is damaged, or was
-        written by a newer heedful."""
+        """Open the links of `folder`; `clock` gives seconds since 1970.
+
+        Raise Damaged, a ValueError, if `server.db` is something else, is damaged, or was written by a newer heedful."""
         self._database = Database(Path(folder) / "server.db")
         self._clock = clock
         self._seen: dict[bytes, tuple[Link, float]] = {}
@@ -116,8 +120,11 @@ class Links:
         people: int = PEOPLE,
         shows: bool = False,
     ) -> tuple[Link, str]:
-        """Make a link that lets in so many `people`, or that `shows` the ranking of a segment, and return (what is kept
-        of it, its token). The token cannot be had again. Raise ValueError, naming the field, on bad input."""
+        """Make a link to a study and return (the link, its token); the token is not stored and cannot be had again.
+
+        `founded` is when the loop was created. The link is valid for `seconds` and admits `people` participants of a
+        `segment` (a group of people, "" for none); with `shows` it shows the ranking, of the segment if there is one,
+        instead. Raise ValueError, naming the field, on bad input."""
         segment = segment if shows else check_segment("segment", segment)
         if not is_number(seconds, int, float) or not LASTS[0] <= seconds <= LASTS[1]:
             raise ValueError(f"lasts: expected a minute to a year, got {describe(seconds)} seconds")
@@ -132,7 +139,7 @@ class Links:
         return link, token
 
     def begin(self, token: str) -> bool:
-        """Let one more person in; return False if the link is full or has ended."""
+        """Admit one more person; return False if the link has admitted all, has ended or was revoked."""
         good = "digest = ? AND revoked IS NULL AND ends > ? AND begun < most"
         with self._database.writing() as connection:
             made = connection.execute(f"UPDATE links SET begun = begun + 1 WHERE {good}", (_digest(token), self._now()))
@@ -150,12 +157,14 @@ class Links:
         return bool(ended)
 
     def all(self, tenant: str, loop: str, founded: int) -> list[Link]:
-        """Return every link of a study, in the order in which they were made."""
+        """Return every link of the study that the loop created at `founded` is, in the order in which they were
+        made."""
         return self._links("tenant = ? AND loop = ? AND founded = ?", (tenant, loop, founded))
 
     def at(self, token: str) -> Link | None:
-        """Return the link of a token if it may be used; otherwise None. Raise TimeoutError if another process is
-        writing."""
+        """Return the link with this token if it may be used; otherwise None.
+
+        Raise TimeoutError if another process is writing and the link is not cached."""
         if not _TOKEN.fullmatch(token):
             return None
         digest, now = _digest(token), self._clock()
@@ -176,13 +185,13 @@ class Links:
         return seen[0] if seen[0].good(self._now()) else None
 
     def find_cached(self, token: str) -> Link | None:
-        """Return the link of a token if it may be used and the database need not be asked; otherwise None."""
+        """Return the link with this token if it may be used and was read from the database just now; otherwise None."""
         seen = self._seen.get(_digest(token)) if len(token) == LENGTH else None
         fresh = seen is not None and 0 <= self._clock() - seen[1] < FRESH
         return seen[0] if fresh and seen is not None and seen[0].good(self._now()) else None
 
     def has_ended(self, token: str) -> bool:
-        """Return whether the token is of a link that could be used once."""
+        """Return whether the token is that of any link, also one that has ended or was revoked."""
         return bool(_TOKEN.fullmatch(token) and self._links("digest = ?", [_digest(token)], WAIT))
 
     def _links(self, here: str, values: Sequence[Any], wait: float | None = None) -> list[Link]:
@@ -197,7 +206,9 @@ class Links:
 
 
 def check_segment(name: str, value: Any) -> str:
-    """Return `value` as the name of a segment, "" for none. Raise ValueError if it is none."""
+    """Return `value` if it is a valid name of a segment (a group of participants) or "", for none.
+
+    Raise ValueError, beginning with `name`, if it is not."""
     if value == "":
         return ""
     if not isinstance(value, str) or not _SEGMENT.fullmatch(value):

@@ -1,9 +1,9 @@
-"""An open loop behind the server's event loop: events that arrive at the same time are committed together.
+"""An open loop, used from the server's event loop: events that arrive at the same time are committed together.
 
-One thread parses requests, decides, commits and learns, and waits for the disk once for all events that had come by
-then. Nobody has to wait for the interpreter's lock, and a commit costs each of many callers little. Work that would
-hold up others is done in other threads: waiting for another writer, folding the log again, reading much.
-"""
+The event loop's thread parses requests, decides, commits and learns, and waits for the disk once for all events that
+had come by then. So requests do not compete for the interpreter's lock, and many callers share the cost of a commit.
+Work that would hold up other requests is done in other threads: waiting for another writer, folding the log again,
+large reads."""
 
 from __future__ import annotations
 
@@ -28,49 +28,52 @@ from heedful.storage import Moved
 T = TypeVar("T")
 
 Request = tuple[list[PendingEvent], "asyncio.Future[Sequence[Answer]]"]
-"""The events that a request submits, and the future of their answers."""
+"""The events that one HTTP request submits, and the future that gets their answers."""
 Group = list[Request]
 
 THREADS = 4
-"""How many threads one loop takes at a time for long work."""
+"""The most threads that one loop uses at a time for long work."""
 WRITE_AHEAD = 4_000_000
-"""Bytes after which the write-ahead file is moved to the log: often, so that the disk never has much to do at once."""
+"""Bytes after which SQLite's write-ahead file is moved into the log: often, so that no move takes long."""
 
 log = logging.getLogger("heedful.server")
 
 GROUP = 256
-"""The number of waiting requests that are committed without waiting for others to come. More events than that are
-committed in a thread."""
+"""The number of waiting requests from which on they are committed without waiting for more. A group with more events
+than this is committed in another thread."""
 
 LARGE, FEW, NUMBERS = 2000, 100, 2**20
-"""The number of candidates that are names, the number of mappings or events in a list, and the number of bytes of raw
-numbers, from which on a request is handled in a thread."""
+"""The sizes from which on a request is handled in another thread: candidates that are names, mappings or events in a
+list, bytes of raw numbers."""
 
 
 class LoopWorker:
-    """An open loop, used by the thread of one event loop."""
+    """An open loop for the thread of one event loop: it decides, takes feedback and commits for all requests.
+
+    As a context manager it counts a request under way, during which the loop is not closed."""
 
     def __init__(self, loop: Loop, pool: Executor) -> None:
-        """Serve `loop`, with long work done in `pool`."""
+        """Serve `loop`; long work is done in the threads of `pool`. It has to be made within the running event loop."""
         self.loop = loop
         self.projection = loop.projection
         self._slow = loop.projection.interaction.slow
-        """whether a decision or a lesson takes milliseconds, and is therefore done in a thread"""
+        """whether a decision or an update of the model takes milliseconds, and is therefore done in another thread"""
         if self._slow:
             use_one_core()
         self.users = 0
-        """requests under way, under which it is not closed"""
+        """the number of requests under way, during which the loop is not closed"""
         self.used = time.monotonic()
         self.groups = 0
         self.committed = 0
-        """groups and events that this thread has committed"""
+        """how many groups of events, and how many events, were committed here"""
         self.changed = asyncio.Event()
-        """an event that is set, and replaced, after every commit"""
+        """an asyncio event that is set after every commit, and replaced by a new one"""
         self._pool = pool
         self._aio = asyncio.get_running_loop()
         self._waiting: Group = []
         self._durable = loop.settings.durable == "decision"
-        """whether every commit waits for the disk; otherwise decisions do not, and all else waits in a thread"""
+        """whether every commit waits for the disk; otherwise decisions are answered before, and other events wait in a
+        thread"""
         self._unsynced: list[tuple[Request, Sequence[Answer]]] = []
         self._syncing = False
         self._looked_at = 0
@@ -78,10 +81,10 @@ class LoopWorker:
         self._keeping = False
         self._threads = asyncio.Semaphore(THREADS)
         self.unerased: float | None = None
-        """when it was last tried to remove the bytes of a forgotten person; None if none are left"""
+        """when removing the bytes of a forgotten person from the files was last tried; None if none are left"""
         self._file = _file(self.log_path)
         self.moved = self._file is None
-        """whether the file was found to be no longer the one that was opened, so that the loop has to be opened
+        """whether the log's file was removed or replaced since it was opened, so that the loop has to be opened
         again"""
         self.projection.log.leave_write_ahead()
 
@@ -95,18 +98,21 @@ class LoopWorker:
 
     @property
     def busy(self) -> bool:
-        """whether anything is under way"""
+        """whether requests or background work are under way, so that the loop cannot be closed"""
         unfinished = self._in_thread or self._keeping or self._syncing or self.unerased is not None
         return self.users > 0 or bool(self._waiting) or unfinished
 
     # ------------------------------------------------------------------------ what is asked most
 
     async def decide(self, given: dict[str, Any], large: bool = False) -> Decision:
-        """Decide as `Loop.decide` does; a `large` request is handled in a thread."""
+        """Return the decision for the arguments `given` of `Loop.decide`; a `large` request is handled in another
+        thread."""
         return (await self.decide_once(given, large))[0]
 
     async def decide_once(self, given: dict[str, Any], large: bool = False) -> tuple[Decision, bool]:
-        """Return (the decision, whether it was there before)."""
+        """Return (the decision for the arguments `given` of `Loop.decide`, whether its id had been decided before).
+
+        A `large` request is handled in another thread."""
         while (draft := None if large else self.decision_of(given)) is not None:
             if not isinstance(draft, PendingEvent):
                 return draft, True
@@ -116,7 +122,8 @@ class LoopWorker:
         return await self.decide_in_thread(partial(self.loop.decide, **given), given.get("id"))
 
     async def decide_in_thread(self, work: Callable[[], Decision], id: Any) -> tuple[Decision, bool]:
-        """Return (the decision that `work` makes in a thread, whether there was one with that id before)."""
+        """Return (the decision that `work` makes in another thread, whether the log had a decision under `id`
+        before)."""
 
         def work_once() -> tuple[Decision, bool]:
             there = id is not None and self.projection.find_decision(check_id("id", id)) is not None
@@ -125,8 +132,10 @@ class LoopWorker:
         return await self.run(work_once)
 
     def decision_of(self, given: dict[str, Any]) -> PendingEvent | Decision | None:
-        """Return the event of a decision, to be submitted, or the decision made earlier under its id. Return None if it
-        takes long, or names what another process may have put there; `decide` handles these."""
+        """Return the event of a new decision, to be submitted, or the decision that was made earlier under its id.
+
+        `given` are the arguments of `Loop.decide`. Return None for a request that takes long, or names an item that
+        only another process may know; `decide_once` handles these in another thread."""
         among = given.get("candidates")
         size = len(among) if isinstance(among, Sized) else len(self.projection.catalogue.current)
         if self._slow or size > LARGE:
@@ -143,7 +152,7 @@ class LoopWorker:
         return self.loop.decider.propose(asked) if isinstance(asked, DecisionRequest) else asked
 
     async def feedback(self, event: dict[str, Any], large: bool = False) -> Answer:
-        """Learn as `Loop.feedback` does."""
+        """Learn from one `event`, as `Loop.feedback` does; a `large` one is handled in another thread."""
         draft = None if large else self.feedback_of(event)
         if draft is None:
             return await self.run(partial(self.loop.feedback, event))
@@ -153,15 +162,18 @@ class LoopWorker:
         return answer
 
     def feedback_of(self, event: dict[str, Any]) -> PendingEvent | Answer | None:
-        """Return the event of feedback, to be submitted, or the answer that rejects it. Return None if another process
-        may have made its decision; `feedback` handles that."""
+        """Return the event of feedback, to be submitted, or the answer that rejects it.
+
+        Return None if its decision is not known here; another process may have made it, so `feedback` looks again in a
+        thread."""
         form = event.copy()
         decision, id, at = form.pop("decision", None), form.pop("id", None), form.pop("time", None)
         draft = self.loop.feedback_reader.read(decision, id, at, form)
         return None if isinstance(draft, UnknownDecision) else draft
 
     async def feedback_many(self, events: list[Any], large: bool = False) -> list[Answer]:
-        """Learn as `Loop.feedback_many` does."""
+        """Learn from many `events`, as `Loop.feedback_many` does, and return their answers in order; many, or `large`
+        ones, are handled in another thread."""
         if large or len(events) > FEW:
             return await self.run(partial(self.loop.feedback_many, events))
         drafts = self.loop.feedback_reader.read_many(events)
@@ -172,15 +184,17 @@ class LoopWorker:
         return [draft if isinstance(draft, Answer) else next(answers) for draft in drafts]
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, done in a thread."""
+        """Return the result of `work`, done in another thread; it may write to the loop."""
         answer = await self.read(work)
         self._tell_watchers()
         self._look_after()
         return answer
 
     async def read(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`, which writes nothing, done in a thread. Raise Moved if the file has gone: what
-        is in memory is of a log that nobody can find again."""
+        """Return the result of `work`, which writes nothing, done in another thread.
+
+        Raise Moved if the log's file was removed or replaced: what is in memory then belongs to a log that nobody can
+        find."""
         async with self._threads:  # one loop does not take the threads of all
             return await self._aio.run_in_executor(self._pool, self._run_here, work)
 
@@ -196,14 +210,15 @@ class LoopWorker:
             raise
 
     def has_moved(self) -> bool:
-        """Return whether the file is no longer the one that was opened."""
+        """Return whether the log's file was removed or replaced since it was opened."""
         self.moved = self.moved or _file(self.log_path) != self._file
         return self.moved
 
     # ------------------------------------------------------------------------ committing
 
     async def submit(self, drafts: list[PendingEvent]) -> Sequence[Answer]:
-        """Return the answer to each of these events, once they are on the disk and learned."""
+        """Commit these events together with those of other requests; return their answers once they are on the disk and
+        learned."""
         answers: asyncio.Future[Sequence[Answer]] = self._aio.create_future()
         self._waiting.append((drafts, answers))
         if not self._scheduled and not self._in_thread:
@@ -212,7 +227,7 @@ class LoopWorker:
         return await answers
 
     def _flush(self) -> None:
-        """Commit what is waiting; if more has come since the last look, wait one more turn of the event loop."""
+        """Commit the waiting events; if more came since the last call, wait one more turn of the event loop."""
         if self._looked_at < len(self._waiting) < GROUP and not self._in_thread:
             self._looked_at, self._scheduled = len(self._waiting), True
             self._aio.call_soon(self._flush)
@@ -238,7 +253,8 @@ class LoopWorker:
         self._look_after()
 
     def _answer_or_sync(self, group: Group, answers: Sequence[Answer]) -> None:
-        """Answer a group that this thread committed: at once, except for what has yet to reach the disk."""
+        """Answer the requests of a group that this thread committed: at once, or after the disk has what must be
+        durable."""
         if self._durable:
             self._answer(group, answers)
             return
@@ -252,7 +268,8 @@ class LoopWorker:
         self._sync()
 
     def _sync(self) -> None:
-        """Wait in a thread until all that was committed is on the disk, once for all events that had come by then."""
+        """Wait in another thread until all commits are on the disk, once for all requests that wait for it, and answer
+        them."""
         if self._unsynced and not self._syncing:
             self._syncing, waiting = True, self._unsynced
             self._unsynced = []
@@ -304,7 +321,8 @@ class LoopWorker:
         self.changed = asyncio.Event()
 
     def _keep_up(self) -> None:
-        """Move the write-ahead file to the log, and write a snapshot if one is due, in a thread beside the commits."""
+        """Move the write-ahead file into the log, and write a snapshot if one is due, in another thread during
+        commits."""
         if not self._keeping:
             self._keeping = True
             self._aio.run_in_executor(self._pool, self._move_and_snapshot).add_done_callback(self._finish_keeping)
@@ -331,12 +349,12 @@ class LoopWorker:
 
     @property
     def log_path(self) -> str:
-        """the path of its log"""
+        """the path of the log's file"""
         return os.fspath(self.projection.log.path)
 
 
 def _file(path: str) -> tuple[int, int] | None:
-    """Return the identity of a file, which stays with it when it is moved; None if there is no file."""
+    """Return the identity (inode, device) of a file, which it keeps when it is moved; None if there is no file."""
     try:
         there = os.stat(path)
     except OSError:
@@ -346,8 +364,10 @@ def _file(path: str) -> tuple[int, int] | None:
 
 @cache
 def use_one_core() -> None:
-    """Make products of matrices use one core from now on. Waiting for a second core that another request has is a busy
-    loop that takes the rest of the machine (a question among 1,000 items took .37 s instead of .006)."""
+    """Make products of matrices use one core from now on, in the whole process.
+
+    A BLAS thread that waits for a core which another request uses is a busy loop and takes the rest of the machine: a
+    question among 1,000 items took .37 s instead of .006."""
     import scipy.linalg  # noqa: F401  brings a BLAS of its own, which is to be there by now
     from threadpoolctl import threadpool_limits
 

@@ -1,8 +1,7 @@
 """The loops of a folder, opened when a request needs them and closed when they are idle.
 
-`DIR/cars.heedful` belongs to the tenant main, `DIR/acme/cars.heedful` to acme. A loop that is not open costs nothing,
-and starting the server reads none.
-"""
+`DIR/cars.heedful` belongs to the tenant main, `DIR/acme/cars.heedful` to the tenant acme. A loop that is not open costs
+nothing, and starting the server opens none."""
 
 from __future__ import annotations
 
@@ -25,14 +24,15 @@ from heedful.storage import Moved
 MAIN = "main"
 SUFFIX = ".heedful"
 AGAIN_AFTER = 10.0
-"""Seconds between two attempts at removing the bytes of a forgotten person while another process is reading."""
+"""Seconds between two attempts to remove the bytes of a forgotten person from the files while another process reads
+them."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 log = logging.getLogger("heedful.server")
 
 
 def loop_name(name: str, given: Any) -> str:
-    """Return `given` as the name of a loop. Raise ValueError, beginning with `name`, if it is none."""
+    """Return `given` if it is a valid name of a loop. Raise ValueError, beginning with `name`, if it is not."""
     if not isinstance(given, str) or not _NAME.fullmatch(given) or given.endswith(SUFFIX):
         told = "expected a name of 1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit"
         raise ValueError(f"{name}: {told}, got {given if not isinstance(given, str) else given[:120]!r}")
@@ -40,13 +40,15 @@ def loop_name(name: str, given: Any) -> str:
 
 
 class Loops:
-    """The loops of all tenants."""
+    """The loops of all tenants in a folder."""
 
     def __init__(
         self, folder: Path, pool: Executor, *, own: Sequence[str] = (), most_open: int = 200, idle: float = 300.0
     ) -> None:
-        """Serve the loops of `folder`; `own` names learners of the user's own (FILE.py:Class). At most `most_open`
-        loops are kept open, each for `idle` seconds after its last use."""
+        """Serve the loops of `folder`, opening and closing them in threads of `pool`.
+
+        `own` names learners that are the user's code (FILE.py:Class). At most `most_open` loops are kept open, each for
+        `idle` seconds after its last use."""
         self.folder = folder
         self.most_open = most_open
         self.idle = idle
@@ -59,14 +61,14 @@ class Loops:
     # ------------------------------------------------------------------------ which there are
 
     def path(self, tenant: str, name: str) -> Path:
-        """Return the path of a loop, whether it exists or not."""
+        """Return the path of the tenant's loop `name`, whether it exists or not."""
         return self._home(tenant) / f"{name}{SUFFIX}"
 
     def _home(self, tenant: str) -> Path:
         return self.folder if tenant == MAIN else self.folder / tenant
 
     def names(self, tenant: str) -> list[str]:
-        """Return the names of a tenant's loops, without reading any."""
+        """Return the names of the tenant's loops, sorted, without opening any."""
         try:
             found = [entry.name for entry in self._home(tenant).iterdir() if entry.name.endswith(SUFFIX)]
         except (FileNotFoundError, NotADirectoryError):
@@ -82,12 +84,14 @@ class Loops:
     # ------------------------------------------------------------------------ opening, closing
 
     def at(self, tenant: str, name: str) -> LoopWorker | None:
-        """Return a loop if it is open; otherwise None."""
+        """Return the worker of the tenant's loop `name` if it is open; otherwise None."""
         worker = self._open.get((tenant, name))
         return None if worker is None or worker.moved else worker
 
     async def open(self, tenant: str, name: str) -> LoopWorker:
-        """Return a loop, after opening it if necessary. Raise Problem "not-found" if there is none."""
+        """Return the worker of the tenant's loop `name`, opening it if necessary.
+
+        Raise Problem "not-found" if there is no such loop, "damaged" if it cannot be opened."""
         key = tenant, name
         while True:
             if (worker := self._open.get(key)) is not None and worker.moved:
@@ -102,7 +106,9 @@ class Loops:
         return await self._move(key, partial(self._open_loop, self.path(tenant, name)))
 
     async def create(self, tenant: str, name: str, make: Callable[[Path], Loop]) -> LoopWorker:
-        """Return the loop that `make` creates in the folder it is given. Raise FileExistsError if there is one."""
+        """Create the tenant's loop `name` and return its worker; `make` creates a loop in the folder that it is given.
+
+        Raise FileExistsError if there is one of that name."""
         if tenant != MAIN:
             self._home(tenant).mkdir(mode=0o700, exist_ok=True)
         key = tenant, name
@@ -153,12 +159,13 @@ class Loops:
         raise Problem("damaged", "this loop's learner is code that the server was not started with")
 
     def _too_many(self) -> list[tuple[str, str]]:
-        """Return the loops to close so that no more than `most_open` are open, the longest unused first."""
+        """Return the (tenant, name) of loops to close so that at most `most_open` stay open, the longest unused
+        first."""
         idle = sorted((worker.used, key) for key, worker in self._open.items() if not worker.busy)
         return [key for _, key in idle[: max(len(self._open) - self.most_open, 0)]]
 
     async def close_idle(self) -> None:
-        """Close loops that were not used for `idle` seconds, and those that are too many."""
+        """Close loops that were not used for `idle` seconds, and those beyond the `most_open` that may be open."""
         now = time.monotonic()
         for key, worker in list(self._open.items()):
             if not worker.busy and now - worker.used > self.idle:
@@ -167,12 +174,12 @@ class Loops:
             await self.close(key)
 
     def _abandon(self, key: tuple[str, str]) -> None:
-        """Drop a loop whose file has gone; what is under way in it fails by itself."""
+        """Drop a loop whose file was removed or replaced; requests that are under way in it fail."""
         worker = self._open.pop(key)
         asyncio.get_running_loop().run_in_executor(self._pool, worker.loop.projection.log.close)
 
     async def finish_forgetting(self) -> None:
-        """Try again to remove the bytes of forgotten people."""
+        """Try again to remove the bytes of forgotten people from the files of all loops where that is left to do."""
         now = time.monotonic()
         for worker in list(self._open.values()):
             if worker.unerased is not None and now - worker.unerased > AGAIN_AFTER:
@@ -187,7 +194,7 @@ class Loops:
                         worker.unerased = None
 
     async def close(self, key: tuple[str, str]) -> None:
-        """Close a loop, if it is open and nobody uses it."""
+        """Close the loop with this (tenant, name), if it is open and no request uses it."""
         worker = self._open.get(key)
         if worker is None or worker.busy:
             return
@@ -206,7 +213,7 @@ class Loops:
             moved.set_result(None)
 
     async def close_all(self) -> None:
-        """Close all loops, when the server ends."""
+        """Close all loops, after the requests under way have ended; wait for these at most about 5 seconds."""
         for worker in self._open.values():
             worker.unerased = None  # the next opening does it
         for _ in range(100):  # what is under way is finished first
@@ -218,5 +225,5 @@ class Loops:
 
 
 def not_found() -> Problem:
-    """Return the Problem for a loop that does not exist, which is also the answer about a loop of another tenant."""
+    """Return the Problem for a loop that does not exist; a loop of another tenant gets the same answer."""
     return Problem("not-found", "there is no such loop")

@@ -1,4 +1,4 @@
-"""The server as a process: where it listens, what it waits for, how it ends."""
+"""The server as a process: its socket, signals, limits and the end of it."""
 
 from __future__ import annotations
 
@@ -26,34 +26,36 @@ from heedful.server.protocol import Protocol
 log = logging.getLogger("heedful.server")
 
 OWN_FILES = 100
-"""About how many files the server opens besides connections and loops."""
+"""About how many files the server opens besides those of connections and loops."""
 KEEP_ALIVE = 75
 """Seconds after which an idle connection is closed."""
 SWITCH = 0.0005
-"""Seconds after which a thread with long work yields the interpreter to the server's thread. A request waits for that
-as often as it waits for the disk; Python's default is ten times as long."""
+"""Seconds after which a thread with long work yields the interpreter to the event loop's thread; Python's default is
+ten times as long. A request waits for that about as often as for the disk."""
 REFUSED, PAUSE = 20, 0.01
 """How many requests that did not arrive in time are refused in one turn of the event loop, and the seconds until the
-next: each takes a millisecond, and most clients come back at once."""
+next turn. Each refusal takes a millisecond, and most clients connect again at once."""
 AT_ONCE = 1.0
 """Seconds after the first signal from which on another signal ends the server at once."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which closes connections that are too slow and, when it ends, releases requests that wait for
-    events."""
+    """uvicorn's server, which also closes connections that are too slow.
+
+    When it stops, it releases the requests that wait for new events."""
 
     def __init__(self, config: uvicorn.Config, app: App, ready: Callable[[], None] | None = None) -> None:
-        """Serve `app`; `ready` is called once the server answers, and the server ends in order when it is told to."""
+        """Serve `app`; `ready` is called once the server answers."""
         super().__init__(config)
         self._app = app
         self._ready = ready
         self._told: float | None = None  # when it was told to end
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Handle a signal to end. A second one within a second counts as the same; a later one ends the server at once,
-        which loses nothing that was acknowledged."""
+        """Handle the signal `sig`: the first stops the server in order, a later one ends the process at once.
+
+        A second signal within a second counts as the first. Ending at once loses nothing that was acknowledged."""
         now = time.monotonic()
         if self._told is None:
             self._told = now
@@ -68,7 +70,7 @@ class Server(uvicorn.Server):
             os._exit(128 + sig)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and start watching for slow connections."""
+        """Listen on `sockets`, and start the task that closes slow connections."""
         await super().startup(sockets)
         self._watching = asyncio.create_task(self._hang_up())
         if self._ready is not None:
@@ -90,14 +92,14 @@ class Server(uvicorn.Server):
                     connection.hang_up_unread()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Release the requests that wait for events, then end."""
+        """Release the requests that wait for events, then stop."""
         self._app.service.stopping.set()
         self._watching.cancel()
         await super().shutdown(sockets)
 
 
 def config(app: App, **given: Any) -> uvicorn.Config:
-    """Return uvicorn's configuration for the application."""
+    """Return uvicorn's configuration for `app`; arguments in `given` replace the usual ones."""
     try:
         import uvloop  # noqa: F401
 
@@ -121,7 +123,7 @@ def config(app: App, **given: Any) -> uvicorn.Config:
 
 
 def more_files() -> int | None:
-    """Raise the process's limit of open files as far as allowed and return it; None without a limit."""
+    """Raise the process's limit of open files as far as the system allows and return it; None without a limit."""
     try:
         import resource
     except ModuleNotFoundError:
@@ -133,18 +135,18 @@ def more_files() -> int | None:
 
 
 def most_connections(files: int | None, options: Options) -> int | None:
-    """Return the most connections for a process that may have `files` files open: what its loops leave, and at least
-    half. None for no limit."""
+    """Return the most connections for a process that may have `files` files open; None for no limit.
+
+    It is what the open loops leave, but at least half of `files`."""
     return None if files is None else max(files - OWN_FILES - FILES * options.most_open, files // 2)
 
 
 @contextmanager
 def listening(folder: Path, host: str, port: int, options: Options) -> Iterator[tuple[App, socket.socket]]:
-    """Yield an application and the socket on which it will be served; `port` 0 finds a free port.
+    """Yield (the application for the loops in `folder`, a socket on which to serve it); `port` 0 finds a free port.
 
     Raise PermissionError, without an errno, if the host is not loopback and no key was ever made, and OSError if it
-    cannot listen there.
-    """
+    cannot listen there."""
     app = create_app(folder, options)
     if host not in LOOPBACK and not app.service.keys.exist():
         told = f"--host: expected 127.0.0.1 until there is a key, got {host}; make one: heedful keys create NAME"
@@ -160,9 +162,11 @@ def serve(
     sharing: socket.socket | None = None,
     **given: Any,
 ) -> None:
-    """Serve until the process is told to end, then close every loop in order. `ready` is called when serving begins.
-    Visitors at the socket `sharing` get only what participants may. Raise ValueError if both sockets have one port, by
-    which they are told apart."""
+    """Serve `app` on `listener` until the process is told to stop, then close every loop in order.
+
+    `ready` is called when serving begins. On the second socket `sharing` only the pages of participants are served.
+    `given` are arguments of uvicorn's configuration. Raise ValueError if both sockets have the same port, by which they
+    are told apart."""
     if sharing is not None:
         app.sharing = sharing.getsockname()[1]
         if app.sharing == listener.getsockname()[1]:
@@ -186,7 +190,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 def own_address() -> str:
-    """Return this machine's address in its network, found without sending anything."""
+    """Return this machine's IP address in its network, found without sending anything; 127.0.0.1 if there is none."""
     with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(("192.0.2.1", 9))  # of no machine: the system says from which address it would go there
         return str(probe.getsockname()[0])
@@ -195,8 +199,9 @@ def own_address() -> str:
 
 @contextmanager
 def served(folder: str | Path, options: Options | None = None) -> Iterator[str]:
-    """Run a server in a thread of this process, for tests and trials, and yield its address,
-    "http://127.0.0.1:PORT"."""
+    """Run a server for the loops in `folder` in a thread of this process, for tests and trials.
+
+    Yield its address, "http://127.0.0.1:PORT"; it stops when the block ends."""
     with listening(Path(folder), "127.0.0.1", 0, Options() if options is None else options) as (app, listener):
         server = Server(config(app), app)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)

@@ -1,4 +1,4 @@
-"""How a loop is created over HTTP, from the same table that `heedful init` takes."""
+"""Creating a loop over HTTP, with the same choices as `heedful init` on a table of items."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from heedful.storage import Closed, Damaged
 
 
 def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
-    """Return a function that creates the loop in a folder, by the fields of a request. The function raises ValueError,
-    naming the field."""
+    """Return a function that creates a loop in the folder it is given, from the JSON fields `given` of a request.
+
+    The function raises ValueError, naming the field, if one makes no sense."""
 
     def make(folder: Path) -> Loop:
         from heedful.features import TEXTS, declare, encode_names, infer
@@ -75,7 +76,8 @@ def found(given: Mapping[str, Any]) -> Callable[[Path], Loop]:
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Prefix the errors about rows inside the block with the name of the field that they came in."""
+    """Within the block, errors that name a row ("row 3: ...") are raised as errors of the field `name` ("items[2]:
+    ...")."""
     try:
         yield
     except (Closed, Damaged):

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: counted in plain numbers where things happen, turned into text when it is asked for."""
+"""Metrics for Prometheus: plain counters, turned into text on request."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from time import monotonic as clock
 from typing import Any
 
 BOUNDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
-"""The upper bounds of the buckets of durations, in seconds."""
+"""Upper bounds of the classes of the histograms of durations, in seconds."""
 
 EVERY = 1.0
-"""Seconds for which a text is served again before a new one is made."""
+"""Seconds for which the text is served again before a new one is made."""
 
 ELSEWHERE = "elsewhere"
-"""The route of requests that matched none, so that strangers cannot create series."""
+"""The label of requests that matched no route, so that unknown paths cannot create new time series."""
 
 
 class Durations:
@@ -37,7 +37,8 @@ class Durations:
         self.total += seconds
 
     def buckets(self) -> list[tuple[str, float]]:
-        """Return (upper bound, how many durations up to it), the cumulative form that Prometheus has."""
+        """Return (upper bound as text, number of durations up to it) for each class, cumulative, as Prometheus wants
+        it."""
         found, so_far = [], 0
         for bound, n in zip((*map(str, BOUNDS), "+Inf"), self.classes):
             so_far += n
@@ -46,18 +47,18 @@ class Durations:
 
 
 class Metrics:
-    """The counts of one server since it started, by tenant."""
+    """The counters of one server since it started."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, str, int]] = Counter()
-        """(tenant, route, status)"""
+        """requests, by (tenant, route, HTTP status)"""
         self.durations: dict[tuple[str, str], Durations] = {}
-        """by (tenant, route)"""
+        """durations of requests, by (tenant, route)"""
         self.events: Counter[tuple[str, str, str, str]] = Counter()
-        """by (tenant, loop, kind, outcome)"""
+        """events, by (tenant, loop, kind such as "feedback", outcome such as "duplicate")"""
 
     def request(self, tenant: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered."""
+        """Count a request that was answered after `seconds`."""
         self.requests[tenant, route, status] += 1
         durations = self.durations.get((tenant, route))
         if durations is None:
@@ -66,8 +67,9 @@ class Metrics:
 
 
 def exposition(metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Path, tenant: str | None) -> bytes:
-    """Return the metrics of `tenant` in Prometheus's text format, or those of all tenants and of the process if it is
-    None."""
+    """Return the metrics of `tenant` in Prometheus's text format; None for all tenants, with those of the process.
+
+    `workers` are the open loops by (tenant, name), `folder` is where loops are, for the free disk space."""
     from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
 
     registry = CollectorRegistry(auto_describe=False)
@@ -79,17 +81,19 @@ def exposition(metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder:
 
 
 class Texts:
-    """The texts of metrics: made in a thread, and for each tenant at most once in `EVERY` seconds, however many ask."""
+    """The metrics as text: made in another thread, for each tenant at most once in `EVERY` seconds."""
 
     def __init__(self, metrics: Metrics, workers: Mapping[tuple[str, str], Any], folder: Path, pool: Executor) -> None:
-        """Make texts of `metrics` in `pool`."""
+        """Make texts of `metrics`, of the open loops `workers`, and of the disk that has `folder`, in a thread of
+        `pool`."""
         self._about = metrics, workers, folder
         self._pool = pool
         self._texts: dict[str | None, tuple[float, asyncio.Future[bytes]]] = {}  # since when, and what
 
     async def text(self, tenant: str | None) -> bytes:
-        """Return the metrics of `tenant` in Prometheus's text format, or those of all tenants and of the process if it
-        is None; counters may be up to one second old."""
+        """Return the metrics of `tenant` in Prometheus's text format; None for all tenants, with those of the process.
+
+        Counters may be up to `EVERY` seconds old."""
         now = clock()
         since, text = self._texts.get(tenant, (-EVERY, None))
         if text is None or (text.done() and (now - since > EVERY or text.exception() is not None)):

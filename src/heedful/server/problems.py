@@ -1,4 +1,4 @@
-"""Errors as answers: problem details for HTTP (RFC 9457)."""
+"""Errors as answers: problem details for HTTP APIs (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -29,23 +29,25 @@ TITLES = {
     "damaged": (500, "Something is broken here"),
     "unavailable": (503, "Not now"),
 }
-"""kind -> (status, title)"""
+"""The kinds of problems: kind -> (HTTP status, title)."""
 
 FILES = 6
-"""The number of files that an open loop has."""
+"""The number of files that an open loop has open."""
 
 _KEY = re.compile(r"(hk[_-][a-z0-9_-]{8})[a-z0-9_-]{20,}", re.IGNORECASE)
 _FIELD = re.compile(r"([A-Za-z_][\w-]*(?:\[[^\]]*\])*): ")
 
 
 class Problem(Exception):
-    """An answer that says what is wrong, raised anywhere between a request and its answer."""
+    """An error with its HTTP answer, raised anywhere between a request and its answer."""
 
     def __init__(
         self, kind: str, detail: str, *, field: str | None = None, headers: Mapping[str, str] | None = None, **more: Any
     ) -> None:
-        """Describe a problem of a `kind` in TITLES; `detail` is for people, `field` names what is wrong, and `more` are
-        members of its own."""
+        """Describe a problem of a `kind` in TITLES.
+
+        `detail` is a sentence for people, `field` names the field that is wrong, `headers` are those of the answer, and
+        `more` are further members of the JSON object."""
         detail = mask_keys(detail)
         super().__init__(detail)
         self.kind = kind
@@ -67,13 +69,14 @@ class Problem(Exception):
 
 
 def mask_keys(text: str) -> str:
-    """Return `text` with everything that looks like a key, even a mistyped one, cut to its beginning."""
+    """Return `text` with every key in it, also a mistyped one, cut to its first characters."""
     return _KEY.sub(r"\1_...", text)
 
 
 def out_of_files(error: OSError) -> bool:
-    """Return whether an error came because the process, or the machine, may open no more files. SQLite's error does not
-    say, so opening files is tried, while the failed work still holds its own."""
+    """Return whether an error came because the process, or the machine, may open no more files.
+
+    SQLite's error does not say so; then it is tried to open some files, while the failed work still holds its own."""
     if error.errno != errno.EIO:
         return error.errno in (errno.EMFILE, errno.ENFILE)
     held: list[int] = []
@@ -89,11 +92,11 @@ def out_of_files(error: OSError) -> bool:
 
 
 def of_rows(name: str, told: str) -> str:
-    """Return an error that counts rows from 1, "row 3: ...", as one that names a field, "items[2]: ..."."""
+    """Return the error `told` with its row, "row 3: ...", as a field, "items[2]: ..."; `name` is that of the list."""
     return re.sub(r"^row (\d+): ", lambda match: f"{name}[{int(match[1]) - 1}]: ", told)
 
 
 def bad_input(told: str) -> Problem:
-    """Return an error "field: expected ..., got ..." as a Problem that names the field."""
+    """Return the error text "field: expected ..., got ..." as a Problem (422) that names the field."""
     match = _FIELD.match(told)
     return Problem("bad-input", told, field=match[1] if match else None)

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP/1.1 protocol with limits of its own: of time, of heads and bodies, of requests ahead."""
+"""uvicorn's HTTP/1.1 protocol with heedful's limits: time, size of heads and bodies, requests sent ahead."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from heedful.server.metrics import ELSEWHERE
 from heedful.server.problems import Problem
 
 MOST_HEADERS = 65_536
-"""The most bytes of a request's target, headers and trailers, with four more for each of these."""
+"""The most bytes of a request's target, headers and trailers together, counting four more for each header."""
 AHEAD = 32
-"""How many requests a connection may send before the first is answered."""
+"""How many requests a connection may send before the first is answered (pipelining)."""
 SHARED_KEEP_ALIVE, SHARED_UNREAD, SHARED_MOST = 10, 30, 1000
-"""On the port for participants: seconds after which an idle connection is closed; seconds after which one is closed
-that takes nothing of its answer (longer, as the system may take a megabyte at a time, and a slow reader needs a while
-for that); and the most connections, so that visitors with a link cannot take all the files that the process may open.
-"""
+"""Limits of the port for participants: seconds after which an idle connection is closed; seconds after which one is
+closed whose peer does not read its answer (longer, as the system may take a megabyte at a time, which a slow reader
+needs a while for); and the most connections, so that visitors with a link cannot take all the files that the process
+may open."""
 FRAMES = 8
-"""How many bytes may arrive for each byte of a body: small chunks have large frames."""
+"""How many bytes may arrive for each byte of a chunked body: small chunks have large frames."""
 
 
 class HeadBuffer:
-    """A transport for one answer, which sends its head together with what follows: one system call, not two."""
+    """A transport for one answer that holds its head back and sends it with the body: one system call, not two."""
 
     __slots__ = ("_head", "_transport")
 
@@ -37,7 +37,7 @@ class HeadBuffer:
         self._head: bytes | None = b""  # what is written first; None once that was sent
 
     def write(self, data: bytes) -> None:
-        """Write like a transport."""
+        """Write `data` to the transport; the first call (the head) is held back until the second."""
         if self._head is None:
             self._transport.write(data)
         elif self._head:
@@ -47,21 +47,22 @@ class HeadBuffer:
             self._head = data
 
     def close(self) -> None:
-        """Close like a transport."""
+        """Send what is held back, and close the transport."""
         if self._head:
             self.write(b"")
         self._transport.close()
 
     def is_closing(self) -> bool:
-        """Answer like a transport."""
+        """Return whether the transport is closing."""
         return self._transport.is_closing()
 
 
 class Protocol(HttpToolsProtocol):
-    """uvicorn's protocol, which refuses requests that do not arrive in time and heads and bodies that are too large."""
+    """uvicorn's protocol for one connection, which also refuses late requests and heads and bodies that are too
+    large."""
 
     began: float | None = None
-    """when the request began that has not arrived completely; None if there is none"""
+    """when the request began that has not arrived completely, in the event loop's seconds; None if there is none"""
     _before_body = _headers_so_far = _so_far = 0
     _offered = False  # the parser is at a request that offers another protocol, and is parsed again
     _last = False  # no request is read any more: one was refused, or said that it is the last
@@ -73,7 +74,7 @@ class Protocol(HttpToolsProtocol):
     _cycles: tuple[RequestResponseCycle, ...] = ()  # requests that are not answered yet, and perhaps one that is
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start waiting for the first request of a new connection."""
+        """Begin a connection: note when, and refuse it if there are too many."""
         super().connection_made(transport)
         self.began = self.loop.time()
         self._patience = self.timeout_keep_alive
@@ -90,7 +91,7 @@ class Protocol(HttpToolsProtocol):
             self.refuse(Problem("unavailable", told, headers={"Retry-After": "1"}))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the work that still answers this connection that it has ended, for every request."""
+        """Tell the handlers of all unanswered requests that the connection has ended."""
         for cycle in self._cycles:
             cycle.disconnected = True
             cycle.message_event.set()
@@ -98,7 +99,7 @@ class Protocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take in more bytes of a request, within the limits."""
+        """Take more bytes of a request; refuse it if they exceed a limit."""
         if self._last or self.transport.is_closing():
             return
         if self.began is None:
@@ -128,9 +129,10 @@ class Protocol(HttpToolsProtocol):
                 return
 
     def _without_offer(self, rest: bytes) -> bytes:
-        """Return what is to be parsed once the offer of another protocol is ignored (RFC 9110, 7.8). Java's client
-        makes one with its first request, and the parser skips the body then, so the request is parsed again without it.
-        """
+        """Return the bytes to parse again after an offer of another protocol, which is ignored (RFC 9110, 7.8).
+
+        `rest` is what follows the head. Java's client makes such an offer with its first request, and the parser skips
+        the body then, so the request is parsed again without the offer."""
         if self._last:
             return b""
         method = self.parser.get_method()
@@ -154,7 +156,7 @@ class Protocol(HttpToolsProtocol):
         return getattr(self.config.app, "service", None)
 
     def on_message_begin(self) -> None:
-        """Note the first byte of a request."""
+        """Note when the first byte of a request came."""
         if self._last:
             return
         self._headers_so_far, self._before_body = 0, 1
@@ -163,20 +165,20 @@ class Protocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """Take in a part of the target."""
+        """Take a part of the request's target."""
         self._headers_so_far += len(url)
         if self._headers_so_far <= MOST_HEADERS:
             super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take in a header. A trailer after the body counts like one but is dropped, as it must not pass for a header
-        (RFC 9110, 6.5.1)."""
+        """Take a header. A trailer (a header after the body) counts towards the limit but is dropped (RFC 9110,
+        6.5.1)."""
         self._headers_so_far += len(name) + len(value) + 4
         if self._headers_so_far <= MOST_HEADERS and self._before_body >= 0:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Check the head of a request before anything is made of it, and begin to answer it."""
+        """Check the head of a request; refuse it, or begin to handle it."""
         if self._last:
             return
         if self._headers_so_far > MOST_HEADERS:
@@ -205,7 +207,7 @@ class Protocol(HttpToolsProtocol):
         return [each for each in self._cycles if not each.response_complete]
 
     def on_body(self, body: bytes) -> None:
-        """Take in a part of the body; nearly always it is all of it, and not copied."""
+        """Take a part of the body; nearly always it is the whole body, which is then not copied."""
         if self._last or self._offered or self.cycle.response_complete:
             return
         cycle: Any = self.cycle
@@ -220,7 +222,7 @@ class Protocol(HttpToolsProtocol):
         cycle.message_event.set()
 
     def on_message_complete(self) -> None:
-        """Note that a request has arrived completely."""
+        """Note that a request has arrived completely, and whether the connection takes another."""
         if self._last or self._offered:
             return
         if self._headers_so_far > MOST_HEADERS:  # with its trailers
@@ -235,17 +237,17 @@ class Protocol(HttpToolsProtocol):
         self._last = not self.cycle.keep_alive  # RFC 9112, 9.6
 
     def on_response_complete(self) -> None:
-        """Begin the next request once one is answered, or say what is wrong with the next one."""
+        """Begin the next request once one is answered, or send the refusal that waits for that."""
         super().on_response_complete()
         if self._refusal is not None and not self._unanswered_cycles() and not self.transport.is_closing():
             self._say(self._refusal)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP."""
+        """Refuse bytes that are not HTTP; `msg` is not used."""
         self.refuse(Problem("malformed", "request: expected HTTP/1.1, got something else", field="request"))
 
     def too_slow(self, seconds: float) -> None:
-        """Refuse a request that has not arrived in time."""
+        """Refuse a request that has not arrived completely within `seconds`; close a connection that sent nothing."""
         if self._before_body == 0:  # not a byte of one has come
             self.transport.close()
             return
@@ -253,7 +255,7 @@ class Protocol(HttpToolsProtocol):
         self.refuse(Problem("too-slow", f"{field}: expected all of the request within {seconds:g} s", field=field))
 
     def refuse(self, problem: Problem) -> None:
-        """Say what is wrong once all earlier requests are answered, and close the connection."""
+        """Answer with `problem` once all earlier requests are answered, and close the connection."""
         if self._last or self.transport.is_closing():
             return
         began, self.began, self._last = self.began, None, True
@@ -286,8 +288,9 @@ class Protocol(HttpToolsProtocol):
         self.transport.close()
 
     def hang_up_unread(self) -> None:
-        """Close the connection if nothing of an answer is being taken. It is called now and then, which costs less than
-        a timer for each connection."""
+        """Abort the connection if its peer has read nothing of an answer for too long.
+
+        The server calls this about once a second, which costs less than a timer for each connection."""
         now = self.loop.time()
         unread = self.transport.get_write_buffer_size()
         if not unread or unread != self._unread[0]:

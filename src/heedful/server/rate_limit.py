@@ -1,4 +1,4 @@
-"""Rate limits: buckets of tokens, one for each request."""
+"""Rate limits: token buckets, from which each request takes a token."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from heedful.server.problems import Problem
 
 
 class Bucket:
-    """A bucket of tokens: `rate` come back each second, up to `most`. A rate of None is no limit."""
+    """A token bucket: `rate` tokens come back each second, up to `most`; a rate of None is no limit.
+
+    `now` is a time in seconds by any steady clock."""
 
     __slots__ = ("at", "most", "rate", "tokens")
 
@@ -16,13 +18,13 @@ class Bucket:
         self.rate, self.most, self.tokens, self.at = rate, most, most, now
 
     def fill(self, now: float) -> None:
-        """Add the tokens that came back since the last time."""
+        """Add the tokens that came back since the last call."""
         if self.rate is not None and now > self.at:
             self.tokens = min(self.most, self.tokens + (now - self.at) * self.rate)
             self.at = now
 
     def take(self, now: float) -> None:
-        """Take one token; raise Problem (429), with how long to wait, if the bucket is empty."""
+        """Take one token. Raise Problem (429), which says how long to wait, if the bucket is empty."""
         if self.rate is None:
             return
         self.fill(now)
@@ -34,14 +36,14 @@ class Bucket:
 
 
 class Buckets:
-    """A bucket for each of many names; those of the last `known` names are kept."""
+    """A token bucket for each name; those of the `known` most recently used names are kept."""
 
     def __init__(self, rate: float, most: float, known: int = 10_000) -> None:
         self._rate, self._most, self._known = rate, most, known
         self._buckets: dict[str, Bucket] = {}
 
     def take(self, name: str, now: float) -> None:
-        """Take one token from the bucket of `name`; raise Problem (429) if it is empty."""
+        """Take one token from the bucket of `name` at the time `now`. Raise Problem (429) if it is empty."""
         bucket = self._buckets.pop(name, None)
         if bucket is None:
             bucket = Bucket(self._rate, self._most, now)

@@ -1,4 +1,4 @@
-"""A request to the interface for programs, as the work of a route gets it."""
+"""A request to the interface for programs, as a route's handler gets it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from heedful.server.loop_worker import LoopWorker
 
 
 class ApiRequest(NamedTuple):
-    """A request whose caller has a key with the scope of the route."""
+    """A request whose sender has a key with the scope of the route."""
 
     service: ServerContext
     caller: Caller
     headers: Headers
     query: Mapping[str, str]
+    """the query parameters, by name"""
     path: Mapping[str, str]
+    """the variable parts of the path, by name: "loop", "item", ..."""
     given: Any
-    """the body, decoded by the codec of the route; None without one"""
+    """the body as the codec of the route decoded it; None without one"""
     worker: Any
-    """the worker of the loop that the path names; None where it names none"""
+    """the LoopWorker of the loop that the path names; None if it names none"""
     large: bool = False
-    """whether the body is so large that it is decoded and worked on in a thread"""
+    """whether the body is so large that it is handled in another thread"""
 
     @property
     def loop(self) -> Loop:
@@ -34,5 +36,7 @@ class ApiRequest(NamedTuple):
         return worker.loop
 
     def note(self, kind: str, result: str, n: int = 1) -> None:
-        """Add `n` to the server's count of events of this `kind` and `result`, for this caller's tenant and loop."""
+        """Add `n` to the metrics' count of events of this `kind` ("feedback") and `result` ("duplicate").
+
+        They are counted for the caller's tenant and the loop that the path names."""
         self.service.metrics.events[self.caller.tenant, self.path["loop"], kind, result] += n

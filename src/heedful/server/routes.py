@@ -1,4 +1,5 @@
-"""The routes: one table. Starlette's routes and the OpenAPI document are made from it."""
+"""The routes of the interface for programs: one table, from which Starlette's routes and the OpenAPI document are
+made."""
 
 from __future__ import annotations
 
@@ -30,39 +31,40 @@ from heedful.server.request import ApiRequest
 
 
 class Route(NamedTuple):
-    """A route of the interface for programs."""
+    """A route of the interface for programs: its path, the scope that it needs, its handler and types."""
 
     method: str
     path: str
-    """as Starlette writes it: `{name}` is one segment, `{name:path}` as many as there are"""
+    """the path as Starlette writes it: `{name}` is one segment, `{name:path}` any number of segments"""
     scope: str | None
     """the scope that a key needs; None if no key is needed"""
     summary: str
+    """what it does, in the OpenAPI document"""
     work: Callable[[Any], Awaitable[Any]]
-    """a function from an ApiRequest to the answer, a value or a Response; without a scope, an endpoint of Starlette"""
+    """the handler, from an ApiRequest to the answer (a value or a Response); without a scope, a Starlette endpoint"""
     takes: Any = None
     """the type of its body; None without one"""
     gives: Any = None
     """the type of its answer, or its media type and schema (Text); None for any JSON"""
     query: tuple[str, ...] = ()
+    """the names of its query parameters"""
     headers: tuple[str, ...] = ()
-    """headers that only some routes have"""
+    """the names of headers that only some routes have"""
     numbers: bool = False
     """whether its body may be raw numbers, with the other fields in the query, or be left out"""
     bulk: bool = False
     """whether a JSON body may be as large as any body"""
     status: int = 200
     codec: Callable[[ApiRequest, bytes, bytes], Any] | None = None
-    """decodes a body: from its media type and bytes to what `work` is given; None for an object with the fields of
-    `takes`"""
+    """decodes a body, from its media type and bytes, for `work`; None for an object with the fields of `takes`"""
     direct: bool = False
-    """whether it is found by the last segment of its path, before Starlette's router, because it is used most"""
+    """whether it is found by the last segment of its path, without Starlette's router, because it is used most"""
     missing: str = "bad-input"
-    """the kind of problem that a LookupError becomes"""
+    """the kind of problem (a key of `problems.TITLES`) that answers a LookupError"""
 
     @property
     def template(self) -> str:
-        """the path as OpenAPI writes it: `{name}` for any number of segments"""
+        """the path as OpenAPI writes it, without `:path`"""
         return self.path.replace(":path}", "}")
 
     @property
@@ -71,8 +73,9 @@ class Route(NamedTuple):
         return self.path.rpartition("/")[2] if self.direct else f"{self.method} {self.template}"
 
     def read(self, request: ApiRequest, kind: bytes, body: bytes) -> Any:
-        """Return what the work of the route is given: `body`, of the media type `kind`, decoded. Raise ValueError,
-        beginning with the name of the field, or Problem if it has another form."""
+        """Return the decoded `body` of a request, for `work`; `kind` is its media type.
+
+        Raise ValueError, beginning with the name of the field, or Problem if it has another form."""
         if self.codec is not None:
             return self.codec(request, kind, body)
         given = codecs.decode(body, kind)
@@ -145,17 +148,19 @@ ROUTES = (
 
 
 DIRECT = {route.path.rpartition("/")[2]: route for route in ROUTES if route.direct}
-"""last segment of the path -> a route that is found without Starlette's router: POST /v1/loops/{loop}/SEGMENT"""
+"""The routes that are found without Starlette's router, by the last segment of their path: POST
+/v1/loops/{loop}/SEGMENT."""
 
 
 class Endpoint:
-    """The ASGI application of one route that takes a key."""
+    """The ASGI application of one route that needs a key."""
 
     def __init__(self, service: ServerContext, route: Route) -> None:
         self._service, self._route, self._label = service, route, route.label
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        """Answer a request whose parts of the path are in `scope["path_params"]`, as Starlette's router puts them."""
+        """Answer a request; `scope["path_params"]` has the variable parts of the path, as Starlette's router puts them
+        there."""
         began, service, route, tenant = time.perf_counter(), self._service, self._route, ""
         headers: codecs.Headers = dict(scope["headers"])
         response: Response | None = None
@@ -183,7 +188,8 @@ class Endpoint:
             await send(message)
 
     async def _value(self, scope: Any, receive: Receive, headers: codecs.Headers, caller: Caller) -> Any:
-        """Return what the work of the route gives: a value, or a Response."""
+        """Return the result of the route's handler, a value or a Response, after opening the loop and decoding the
+        body."""
         service, route, path = self._service, self._route, scope["path_params"]
         query: dict[str, str] = {}
         if scope["query_string"]:
@@ -210,7 +216,7 @@ _NOTHING = nullcontext()
 
 
 def mount(service: ServerContext) -> Starlette:
-    """Return the Starlette application of these routes."""
+    """Return the Starlette application of all routes of the table."""
 
     async def refuse(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -241,5 +247,6 @@ def mount(service: ServerContext) -> Starlette:
 
 
 def check_caller(service: ServerContext, headers: codecs.Headers, scope: str | None) -> Caller:
-    """Return who sent a request with these `headers`; raise Problem unless they have a key with `scope` (None: any)."""
+    """Return the sender of a request with these `headers`. Raise Problem unless their key has `scope` (None: any
+    key)."""
     return service.authenticator.admit(headers.get(b"authorization"), headers.get(b"host"), source(headers), scope)

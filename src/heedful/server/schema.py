@@ -1,4 +1,6 @@
-"""What the routes take and give, field by field. The file is long because it is one list: a struct for each body."""
+"""The bodies that the routes take and give, as msgspec structs. The file is long because it is one list.
+
+Names of structs and their docstrings appear in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ from heedful.loop.interactions.schemas import Difference, Learned
 
 PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
-"""Of a loop."""
+"""The pattern of the name of a loop."""
 Id = Annotated[str, Meta(min_length=1, max_length=200, description="1 to 200 printable characters", pattern=PRINTABLE)]
 MOST = 2**62
-"""What a count may be."""
+"""The greatest value of a count."""
 Number = Annotated[float, Meta(ge=-1e100, le=1e100)]
 Time = (
     Annotated[int, Meta(ge=0, lt=2**53, description="microseconds since 1970")]
@@ -47,11 +49,11 @@ Names = Annotated[list[Id], Meta(min_length=1, max_length=100_000, extra_json_sc
 
 
 class _Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A body: what is not among its fields is refused."""
+    """A body of a request, which may have no other fields than those declared."""
 
 
 class Decide(_Body):
-    """A request for a decision."""
+    """A request for a decision: which of the candidates to show to a person, and in which order."""
 
     candidates: Candidates | UnsetType = UNSET
     person: Id | UnsetType = UNSET
@@ -70,7 +72,7 @@ class Decide(_Body):
 
 
 class Rank(_Body):
-    """A look at the order that the model has of some candidates; nothing is logged."""
+    """A request for the model's order of candidates; nothing is logged."""
 
     candidates: Candidates | UnsetType = UNSET
     person: Id | UnsetType = UNSET
@@ -90,7 +92,7 @@ class Ranking(msgspec.Struct, kw_only=True):
 
 
 class Record(_Body):
-    """What somebody else decided."""
+    """A decision that another system made, to be logged so that feedback on it teaches."""
 
     candidates: Candidates
     shown: Names
@@ -104,7 +106,7 @@ class Record(_Body):
 
 
 class Decision(msgspec.Struct, kw_only=True):
-    """What to show, best first."""
+    """A decision: what to show, best first, and how that came about."""
 
     id: str
     shown: list[str]
@@ -123,7 +125,7 @@ class Decision(msgspec.Struct, kw_only=True):
 
 
 def _forms_by_kind() -> str:
-    """Return which forms each kind of loop takes, in words."""
+    """Return which forms of feedback each kind of loop takes, in words."""
     *most, last = FORMS
     told = f"in one form: {', '.join(most)} or {last}. docs/feedback.md says what each means."
     taken = []
@@ -134,7 +136,7 @@ def _forms_by_kind() -> str:
 
 
 def _fields() -> list[tuple[str, Any, Any]]:
-    """The fields of all forms of feedback, with their JSON schemas."""
+    """Return (name, type with JSON schema, default) of the fields of all forms of feedback."""
     schemas = {
         name: schema for form in FORMS.values() for name, schema in {form.name: form.schema, **form.beside}.items()
     }
@@ -153,21 +155,21 @@ class Feedback(_Forms):
 
 
 class Activate(_Body):
-    """A deferred decision was shown after all."""
+    """Says that a deferred decision was shown."""
 
     decision: Id
     time: Time | UnsetType = UNSET
 
 
 class Undo(_Body):
-    """Take one piece of feedback back."""
+    """Takes one piece of feedback back."""
 
     event: Id
     id: Id | UnsetType = UNSET
 
 
 class Rollback(_Body):
-    """Go back to an earlier version of the model."""
+    """Takes the model back to an earlier version."""
 
     to: Annotated[int, Meta(ge=1, description="the version; feedback and undos after it are left out of the model")]
     id: Id | UnsetType = UNSET
@@ -175,7 +177,7 @@ class Rollback(_Body):
 
 
 class Evaluate(_Body):
-    """Fold the log with the loop's own learner and others."""
+    """A request to compare other learners with the loop's own on its log."""
 
     learners: (
         Annotated[
@@ -195,7 +197,7 @@ class Evaluate(_Body):
 
 
 class Answer(msgspec.Struct, kw_only=True):
-    """What became of an event."""
+    """What became of an event: applied, a duplicate, or rejected with a reason."""
 
     status: Literal["applied", "duplicate", "rejected"]
     event: str
@@ -207,7 +209,7 @@ class Answer(msgspec.Struct, kw_only=True):
 
 
 class RolledBack(msgspec.Struct):
-    """What going back to an earlier version of the model did."""
+    """The result of taking the model back to an earlier version."""
 
     answer: Answer
     to: int
@@ -217,7 +219,7 @@ class RolledBack(msgspec.Struct):
 
 
 class NewLoop(_Body):
-    """A loop to make, as `heedful init` does."""
+    """A loop to create, as `heedful init` does."""
 
     name: Annotated[str, Meta(pattern=NAME)]
     items: list[Object] | UnsetType = UNSET
@@ -238,7 +240,7 @@ class NewLoop(_Body):
 
 
 class Loop(kinds.Loop, kw_only=True):
-    """What there is to know of a loop."""
+    """The description of a loop: its learner, features, settings and counts."""
 
     name: str
     learner: str
@@ -258,19 +260,19 @@ class Loop(kinds.Loop, kw_only=True):
 
 
 class Loops(msgspec.Struct):
-    """The loops of the key's tenant."""
+    """The names of the loops of the key's tenant."""
 
     loops: list[str]
 
 
 class Put(msgspec.Struct):
-    """How many items are new or changed."""
+    """How many items were new or changed."""
 
     put: int
 
 
 class Items(msgspec.Struct):
-    """Names of items on offer."""
+    """A page of the names of items on offer, and how many there are in all."""
 
     items: list[str]
     total: int
@@ -283,7 +285,7 @@ class Withdrawn(msgspec.Struct):
 
 
 class Forgotten(msgspec.Struct):
-    """What forgetting a person did."""
+    """The result of forgetting a person: how much was erased."""
 
     events: int
     exports: list[str]
@@ -292,14 +294,14 @@ class Forgotten(msgspec.Struct):
 
 
 class Weights(msgspec.Struct):
-    """What each feature counts."""
+    """The weight of each feature, by name."""
 
     version: int
     weights: dict[str, Learned]
 
 
 class Part(msgspec.Struct):
-    """What one feature says about the two."""
+    """What one feature adds to the lead of the first item over the second: weight times difference."""
 
     name: str
     weight: Learned
@@ -309,7 +311,7 @@ class Part(msgspec.Struct):
 
 
 class Moved(msgspec.Struct):
-    """By how much one piece of feedback moved the first ahead of the second."""
+    """By how much one piece of feedback moved the lead of the first item over the second."""
 
     event: str
     seq: int
@@ -318,7 +320,7 @@ class Moved(msgspec.Struct):
 
 
 class Explanation(msgspec.Struct, kw_only=True):
-    """Why the first stood first."""
+    """Why the first item of a decision stands before the second, by the model of that time."""
 
     decision: str
     arm: str
@@ -335,7 +337,7 @@ class Explanation(msgspec.Struct, kw_only=True):
 
 
 class Measure(msgspec.Struct, kw_only=True):
-    """What learners are measured by."""
+    """A measure by which learners are compared on the log."""
 
     name: str
     about: Annotated[str, Meta(description="what it is the mean of")]
@@ -349,7 +351,7 @@ class Measure(msgspec.Struct, kw_only=True):
 
 
 class Value(msgspec.Struct, kw_only=True):
-    """The value of a learner by one measure."""
+    """The value of a learner by one measure, with its interval."""
 
     measure: str
     value: Annotated[float | None, Meta(description="null if the log cannot tell")]
@@ -377,7 +379,7 @@ class Value(msgspec.Struct, kw_only=True):
 
 
 class LearnerEvaluation(msgspec.Struct, kw_only=True):
-    """What one learner would have made of the log."""
+    """One learner's values on the log, and what it would have learned from it."""
 
     learner: str
     lessons: int
@@ -396,7 +398,7 @@ class Evaluation(msgspec.Struct, kw_only=True):
 
 
 class Arm(msgspec.Struct):
-    """Lists made from what was learned, or left in the caller's order."""
+    """The lists of one arm: made by the model (learned), or left in the caller's order (control)."""
 
     shown: int
     answered: Annotated[int, Meta(description="got feedback that says what was preferred, or that nothing was")]
@@ -410,7 +412,7 @@ class Arm(msgspec.Struct):
 
 
 class Window(msgspec.Struct):
-    """Some lists that were shown one after the other."""
+    """Consecutive lists: one point of a line over time."""
 
     seq: int
     time: Annotated[int, Meta(description="of the last, in microseconds since 1970")]
@@ -419,7 +421,7 @@ class Window(msgspec.Struct):
 
 
 class Counts(msgspec.Struct):
-    """What feedback there was; what was undone counts in `undone` alone."""
+    """Counts of the feedback; what was undone counts in `undone` alone."""
 
     given: int
     empty: Annotated[int, Meta(description="there is no lesson in it")]
@@ -429,7 +431,8 @@ class Counts(msgspec.Struct):
 
 
 class At(msgspec.Struct):
-    """How far t answered lists fell short of the best, on average, and at most."""
+    """The mean regret of the first t answered lists (how much more the best list was worth than the one shown), with
+    its bound."""
 
     t: int
     regret: float
@@ -447,7 +450,7 @@ class Measured(msgspec.Struct):
 
 
 class Share(msgspec.Struct):
-    """Thumbs that were given in one arm."""
+    """The thumbs given in one arm, and the share of thumbs up."""
 
     thumbs: int
     up: int
@@ -457,7 +460,7 @@ class Share(msgspec.Struct):
 
 
 class Approval(msgspec.Struct):
-    """The thumbs of both arms."""
+    """The share of thumbs up in both arms."""
 
     learned: Share
     control: Share
@@ -465,7 +468,7 @@ class Approval(msgspec.Struct):
 
 
 class PredictionWindow(msgspec.Struct):
-    """Some answers that were given one after the other."""
+    """Consecutive answers: one point of a line over time."""
 
     seq: int
     time: Annotated[int, Meta(description="of the last, in microseconds since 1970")]
@@ -475,7 +478,7 @@ class PredictionWindow(msgspec.Struct):
 
 
 class PredictionReport(msgspec.Struct):
-    """How well answers were predicted, each before it was known, next to a baseline on the same answers."""
+    """How well answers were predicted, each before it was known, compared with a baseline on the same answers."""
 
     measure: Annotated[str, Meta(description="what a score is, in words")]
     lower_is_better: bool
@@ -490,7 +493,7 @@ class PredictionReport(msgspec.Struct):
 
 
 class Report(msgspec.Struct, kw_only=True):
-    """What a loop learned, measured from its log."""
+    """A report on what a loop learned, measured from its log."""
 
     version: int
     decisions: Annotated[int, Meta(description="the newest, that were looked at")]
@@ -513,7 +516,7 @@ class Report(msgspec.Struct, kw_only=True):
 
 
 class Problem(msgspec.Struct):
-    """What is wrong (RFC 9457)."""
+    """An error as problem details (RFC 9457)."""
 
     type: str
     title: str
@@ -524,12 +527,12 @@ class Problem(msgspec.Struct):
 
 
 class Health(msgspec.Struct):
-    """That the server answers."""
+    """The answer of a server that is up."""
 
     status: Literal["ok"]
 
 
 @cache
 def names(body: type[msgspec.Struct]) -> frozenset[str]:
-    """The fields that a body may have."""
+    """Return the names of the fields that a body may have."""
     return frozenset(body.__struct_fields__)

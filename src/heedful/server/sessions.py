@@ -1,4 +1,4 @@
-"""Sessions: who signed in on a page with a key. The token is in a cookie; the server keeps only its digest."""
+"""Sessions: browsers that signed in with a key. The token is in a cookie; the server keeps only its digest."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import NamedTuple
 from heedful.server.database import Database
 
 IDLE = 12 * 3600.0
-"""Seconds without a visit after which a session ends."""
+"""Seconds without a request after which a session ends."""
 LENGTH = 43
-"""Characters of a token: 256 random bits."""
+"""Characters of a session's token: 256 random bits."""
 MOST = 20
-"""The most sessions of one key; the one that was used least recently makes room."""
+"""The most sessions of one key; the least recently used one makes room for a new one."""
 WAIT = 0.2
-"""Seconds that a look at the database waits for another process; anybody can cause one."""
+"""Seconds that a read of the database waits for another process; any visitor can cause one."""
 FRESH, HOLDS = 1.0, 5.0
-"""Seconds for which a session found in the database is used without another look: for a visit, and for a stream that
-goes on after one."""
+"""Seconds for which a session found in the database is used without another read: for a request, and for a stream of
+events that stays open."""
 
 
 class _Seen(NamedTuple):
@@ -34,18 +34,22 @@ class _Seen(NamedTuple):
 
 
 class Sessions:
-    """The sessions of a folder, in its `server.db`, beside the keys that they rest on."""
+    """The sessions of a folder of loops, in its file `server.db`, next to the keys that they belong to."""
 
     def __init__(self, folder: Path, *, idle: float = IDLE, clock: Callable[[], float] = time.time) -> None:
-        """Open the sessions of `folder`. Raise Damaged, a ValueError, if `server.db` is something else, is damaged, or
-        was written by a newer heedful."""
+        """Open the sessions of `folder`; they end after `idle` seconds without a request. `clock` gives seconds since
+        1970.
+
+        Raise Damaged, a ValueError, if `server.db` is something else, is damaged, or was written by a newer heedful."""
         self._database = Database(Path(folder) / "server.db")
         self._idle, self._clock = idle, clock
         self._seen: dict[bytes, _Seen] = {}  # good ones alone
 
     def create(self, prefix: str, *, instead_of: str | None = None) -> str:
-        """Begin a session with the key of that prefix and return its token, which cannot be had again. The session of
-        the token `instead_of` ends, and expired ones are removed."""
+        """Begin a session with the key of this `prefix` and return its token, which is not stored and cannot be had
+        again.
+
+        The session of the token `instead_of` ends, and expired ones are removed."""
         token, former = secrets.token_urlsafe(32), _digest(instead_of or "")
         oldest = "SELECT digest FROM sessions WHERE prefix = ? ORDER BY ends DESC LIMIT -1 OFFSET ?"
         with self._database.writing() as connection:
@@ -57,8 +61,10 @@ class Sessions:
         return token
 
     def prefix_of(self, token: str) -> str | None:
-        """Return the prefix of the key that a session rests on, and extend the session; None if there is no such
-        session. Raise TimeoutError if another process is writing."""
+        """Return the prefix of the key that the session of this token belongs to, and extend the session; None without
+        one.
+
+        Raise TimeoutError if another process is writing."""
         digest = _digest(token)
         found = self._find(token, digest, FRESH)
         if found is not None and self._end() - found.ends > self._idle * 1e6 / 20:  # not at every visit: it is a commit
@@ -69,7 +75,8 @@ class Sessions:
         return None if found is None else found.prefix
 
     def holds(self, token: str) -> bool:
-        """Return whether a session goes on, by what the database says now, without extending it."""
+        """Return whether the session of this token still exists, without extending it; True if the database cannot be
+        read."""
         try:
             return self._find(token, _digest(token), HOLDS) is not None
         except OSError:  # sessions stay valid until the file can be read
@@ -99,7 +106,7 @@ class Sessions:
         return None if row is None else _Seen(str(row[0]), int(row[1]), now)
 
     def end(self, token: str) -> None:
-        """End a session, if there is one."""
+        """End the session of this token, if there is one."""
         digest = _digest(token)
         if self._database.exists():
             with self._database.writing() as connection:

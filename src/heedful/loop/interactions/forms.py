@@ -359,7 +359,7 @@ class Thumb(Form):
         return {"thumb": "up" if record.values[0] > 0.0 else "down"} | item
 
     def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """Return +1 for up, -1 for down."""
+        """Return (1.0,) for a thumb up, (-1.0,) for a thumb down."""
         return tuple(record.values)
 
     def say(self, line: Mapping[str, Any]) -> str:

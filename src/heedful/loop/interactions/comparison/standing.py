@@ -75,7 +75,7 @@ class Standings(NamedTuple):
     answers: int
     """the number of their answers"""
     stop: bool
-    """whether it is certain enough to stop asking: `sure` is at least 90 %"""
+    """whether the ranking, or its best item, is certain enough to stop asking, with probability 90 %"""
     sure: float
     """goal "best": the probability that the favourite is the best; "ranking": the expected share of pairs in the right
     order"""
