@@ -295,7 +295,7 @@ def _read_edit(given: str) -> Any:
 def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
     """Return why feedback taught nothing, if that can be told."""
     known = loop.projection.find_decision(decision)
-    arms = {"control": "was a control", "sampled": "was drawn at random"}
+    arms = {"control": "was a control", "sampled": "was drawn at random", "interleaved": "is of two learners"}
     if known is not None and known.record.arm in arms and given.get("clicks"):
         return f": this decision {arms[known.record.arm]}, where nothing was swapped, so clicks on it compare nothing"
     told: str = loop.projection.interaction.empty(given)

@@ -69,6 +69,20 @@ def interleave(a: Sequence[int], b: Sequence[int], size: int, rng: np.random.Gen
     return Draft(_items(picks), tuple(team for _, team in picks), tuple(coins), probability)
 
 
+def draft_probability(a: Sequence[int], b: Sequence[int], items: Sequence[int]) -> float:
+    """Return the probability that a draft of rankings `a` and `b`, of as many items, is exactly the list `items`."""
+    taken: tuple[int, ...] = ()
+    probability = 1.0
+    while orders := _round(a, b, frozenset(taken), len(items) - len(taken)):
+        lists = [_items(picks) for picks in orders]
+        there = tuple(items[len(taken) : len(taken) + len(lists[0])])
+        probability *= sum(each == there for each in lists) / 2.0
+        if probability == 0.0:
+            return 0.0
+        taken += there
+    return probability if len(taken) == len(items) else 0.0
+
+
 def slot_probabilities(a: Sequence[int], b: Sequence[int], size: int) -> dict[tuple[int, int], float]:
     """Return the probability of each (item, slot), slots from 0, in a draft of `size` items from rankings `a` and `b`.
 

@@ -13,7 +13,7 @@ from heedful.loop.interactions.forms import FORMS, Form, parse_feedback
 from heedful.loop.log import now
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-ARMS = ("learned", "control", "sampled", "imported")
+ARMS = ("learned", "control", "sampled", "interleaved", "imported")
 _FIELDS = {
     "withdraw": ("id",),
     "decision": (

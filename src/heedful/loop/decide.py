@@ -15,13 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heedful.core.validation import describe
+from heedful.jit.kernel import Ints
 from heedful.loop import records
-from heedful.loop.interactions.protocol import Question
+from heedful.loop.interactions.protocol import Interaction, Pairing, Question
 from heedful.loop.log import Event, now
+from heedful.loop.model import Person
 from heedful.loop.packing import LoggedDecision, pack
-from heedful.loop.projection import PendingEvent, Projection
+from heedful.loop.projection import PendingEvent, Projection, PublishedState
 from heedful.loop.records import Answer, Arm, Decision, DecisionRecord
 from heedful.loop.request import Request
+from heedful.loop.serving import draft_generator, takes_part
 from heedful.loop.settings import Settings
 from heedful.loop.strangers import around, shown_names
 
@@ -48,7 +51,11 @@ class Decider:
         """Decide for the loop whose log and model are `projection`."""
         self.projection = projection
         self.settings = projection.settings
-        self.interaction = projection.interaction
+
+    @property
+    def interaction(self) -> Interaction[Any]:
+        """the kind of feedback of the loop, with the learner that serves now"""
+        return self.projection.interaction
 
     # ------------------------------------------------------------------------ what is asked
 
@@ -136,14 +143,20 @@ class Decider:
         state, own = projection.reading_of(request.x, person)
         rng = generator_for(settings.seed, id)
         arm = _draw_arm(settings, rng)
-        question = Question(request, person, settings.repeats if repeats is None else repeats, arm)
+        match, rival = self._pairing(state, own, request, person, id)
+        if match is not None and arm == "learned":
+            arm = "interleaved"
+        question = Question(request, person, settings.repeats if repeats is None else repeats, arm, match)
         eligible = interaction.eligible(projection.model, state.shared, own, question)
         try:
             made = interaction.propose(projection.model, state.shared, own, question, eligible, rng)
         except Exception as error:  # what a learner raises is nobody's bad input
             told = f"{type(projection.learner).__name__} cannot propose: {type(error).__name__}: {error}"
             raise RuntimeError(told) from error
-        places = tuple(made.shown.tolist())
+        places, size = tuple(made.shown.tolist()), made.shown.size
+        if rival is not None and eligible is not None:
+            rival = rival[np.isin(rival, eligible)]
+        kept_names = () if rival is None else tuple([request.called[j] for j in rival[:size].tolist()])
         if made.kept is not None:
             kept = list(made.kept)
             request, places = request.only(kept), tuple(map({j: i for i, j in enumerate(kept)}.__getitem__, places))
@@ -164,11 +177,28 @@ class Decider:
             deferred=deferred,
             predicted=made.predicted,
             unknown=made.unknown,
+            rival=kept_names,
         )
         when, numbers, version = now(), request.numbers(), state.version
         known = LoggedDecision(id, 0, when, person, record, numbers, request.called, version, request.rows)
         event = Event(0, "decision", id, when, person, None, version, *pack(record, numbers))
         return PendingEvent(event, known, again=True)
+
+    def _pairing(
+        self, state: PublishedState, own: Person | None, request: Request, person: str | None, id: str
+    ) -> tuple[Pairing | None, Ints | None]:
+        """Return both rankings of the experiment that runs, if this person takes part in it, and the candidate's."""
+        running = state.running
+        if running is None or not self.interaction.interleaves:
+            return None, None
+        theirs = running.candidate.order(person, request.x)
+        if not takes_part(running.id, running.record.share, person):
+            return None, theirs
+        if running.own is None:
+            ours = self.interaction.order(self.projection.model, state.shared, own, request.x)
+        else:
+            ours = running.own.order(person, request.x)
+        return Pairing(running.id, ours, theirs, draft_generator(self.settings.seed, id)), theirs
 
     def read_record(
         self,

@@ -123,15 +123,18 @@ class Evaluation(NamedTuple):
         return table("What the log says", ["learner", "measure", "value", "low", "high", "than the loop's own"], rows)
 
 
-def evaluate(projection: Projection, specs: Sequence[str], alpha: float = 0.05) -> Evaluation:
+def evaluate(
+    projection: Projection, specs: Sequence[str], alpha: float = 0.05, own: str | None = None, up_to: int | None = None
+) -> Evaluation:
     """Fold the log with the loop's own learner and those that `specs` name, and compare their predictions with the
     answers.
 
     `projection` is the loop's log with its model; `specs` are names with parameters, "NAME:rate=0.2", or "NAME@VERSION"
     for a learner that stops learning after that version; each interval misses with probability `alpha` at most, 1e-6 to
-    0.5. Raise ValueError if there is no such learner, if it does not fit the loop, or if it fails on the log."""
+    0.5. `own` names another learner to compare with in place of the loop's own; answers up to event `up_to` count, or
+    all. Raise ValueError if there is no such learner, if it does not fit the loop, or if it fails on the log."""
     check_between("alpha", alpha, 1e-6, 0.5)
-    own = projection.manifest.learner
+    own = projection.manifest.learner if own is None else own
     named = [own, *dict.fromkeys(spec for spec in specs if spec != own)]
     folds = [_Fold(projection, spec) for spec in named]
     interaction, after = projection.interaction, max(fold.frozen or 0 for fold in folds)
@@ -139,6 +142,8 @@ def evaluate(projection: Projection, specs: Sequence[str], alpha: float = 0.05) 
     lists = _Lists(interaction, len(folds))
     models = [fold.model for fold in folds]
     for event, decision, feedback in projection.steps(models):
+        if up_to is not None and event.seq > up_to:
+            break
         step = projection.step(event, decision, feedback)
         try:
             if event.seq > after:

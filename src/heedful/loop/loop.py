@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from heedful.core.validation import check_count
+from heedful.core.validation import check_between, check_count, describe
 from heedful.data.frames import Frame
 from heedful.features.encoding import UNSEEN, Encoding
 from heedful.loop import records, snapshots
@@ -33,10 +33,12 @@ from heedful.loop.movement import describe_unmoved
 from heedful.loop.projection import AGAIN, PendingEvent, Projection, PublishedState
 from heedful.loop.records import Answer, Decision
 from heedful.loop.request import Request, check_rows, encode_rows
+from heedful.loop.serving import ExperimentRecord, PromotionRecord, read_experiment, read_promotion
 from heedful.loop.settings import Manifest, Settings, built_learner
 
 if TYPE_CHECKING:
     from heedful.loop.evaluate import Evaluation
+    from heedful.loop.experiment import Experiment, PlannedExperiment, Promoted, Promotion
     from heedful.loop.explain import Explanation
     from heedful.loop.history import LessonTold
     from heedful.loop.interactions.comparison.standing import Standings
@@ -176,7 +178,7 @@ class Loop:
 
         For a dry run with a projection that writes nothing. The earlier projection is not closed."""
         self.projection = projection
-        self.settings, self.learner = projection.settings, projection.learner
+        self.settings = projection.settings
         self.decider, self.feedback_reader = Decider(projection), FeedbackReader(projection)
 
     def close(self) -> None:
@@ -202,8 +204,14 @@ class Loop:
         return self.projection.published.version
 
     @property
+    def learner(self) -> Any:
+        """the learner that serves: the one that the loop was created with, or that was promoted last"""
+        return self.projection.learner
+
+    @property
     def manifest(self) -> Manifest:
-        """what the loop was created with: learner, encodings and settings"""
+        """what the loop was created with: learner, encodings and settings; after a promotion, with the learner that
+        serves"""
         return self.projection.manifest
 
     @property
@@ -640,6 +648,143 @@ class Loop:
                 projection.log.finish_erasing()
                 projection.keep()
 
+    # ------------------------------------------------------------------------ trying another learner
+
+    def start_experiment(
+        self, learner: str, *, share: float = 0.0, frozen: bool = False, alpha: float = 0.05, id: str | None = None
+    ) -> Answer:
+        """Try `learner` beside the one that serves. It folds the whole log and goes on with it, and what it would have
+        shown is kept with every decision.
+
+        For a `share` of the people, always the same ones, both learners draft each list together (team-draft
+        interleaving), and their answers say which one people prefer; see `experiment`. Its verdict is wrong with
+        probability `alpha` at most, however often one looks. If `frozen`, both sides rank as they do now as long as the
+        experiment runs. `id` is the caller's event id: sent again it counts once. Raise ValueError, naming the field,
+        if there is no such learner, if it does not fit, if the loop shows no rankings, or if an experiment is running.
+        """
+        check_between("share", share, 0.0, 1.0)
+        check_between("alpha", alpha, 1e-6, 0.5)
+        if not isinstance(frozen, bool):
+            raise ValueError(f"frozen: expected true or false, got {describe(frozen)}")
+        event_id, projection = records.new_id() if id is None else records.check_id("id", id), self.projection
+        with projection.turn:
+            projection.catch_up()
+            known = projection.log.find("experiment", event_id)
+            if known is None:
+                running = projection.experiment
+                if running is not None:
+                    raise ValueError(f"experiment: expected none that runs, got {running[0].id}: stop it first")
+                if not projection.interaction.interleaves:
+                    told = f"{projection.interaction.loop} asks questions and shows no rankings, which alone can be"
+                    raise ValueError(f"experiment: {told} interleaved; Loop.evaluate compares learners there")
+            candidate = projection.candidate(records.check_text("learner", learner, 1000))
+            about = ExperimentRecord(
+                learner,
+                learner_version(candidate.learner),
+                projection.manifest.learner,
+                float(share),
+                self.version if frozen else 0,
+                float(alpha),
+            )
+            payload = records.encode(about) if known is None else _repeated(known, about)
+            draft = Event(0, "experiment", event_id, now(), None, None, self.version, payload)
+            [answer] = projection.submit([PendingEvent(draft)])
+            return answer
+
+    def stop_experiment(self, *, id: str | None = None) -> Answer:
+        """End the experiment that is running; the loop's learner serves everybody again. Raise LookupError if none
+        runs."""
+        event_id, projection = records.new_id() if id is None else records.check_id("id", id), self.projection
+        with projection.turn:
+            projection.catch_up()
+            known, running = projection.log.find("stop", event_id), projection.experiment
+            if known is None and running is None:
+                raise LookupError("experiment: none is running")
+            target = known.target if known is not None else running[0].seq if running is not None else None
+            draft = Event(0, "stop", event_id, now(), None, target, self.version, "{}")
+            [answer] = projection.submit([PendingEvent(draft)])
+            return answer
+
+    def experiment(self, id: str | None = None) -> Experiment:
+        """Return what the experiment `id`, or the newest one, says so far: which side people prefer and how sure that
+        is, where the two differ, and why the candidate may not be promoted yet.
+
+        Anybody may look at any time. Raise LookupError if there is no such experiment."""
+        from heedful.loop.experiment import look
+
+        self.projection.look()
+        log = self.projection.log
+        if id is None:
+            places = log.places("experiment")
+            event = log.at(places[-1]) if places else None
+        else:
+            event = log.find("experiment", records.check_id("experiment", id))
+        if event is None:
+            raise LookupError("experiment: there was none" if id is None else f"experiment: {id} is not in the log")
+        return look(self.projection, event)
+
+    def plan_experiment(self, share: float = 0.2, *, days: float = 14.0, alpha: float = 0.05) -> PlannedExperiment:
+        """Return how likely an experiment of `days` days with a `share` of the people would find a better learner, by
+        simulation from how the loop has been used of late. Nothing is begun."""
+        from heedful.loop.experiment import plan_experiment
+
+        check_between("share", share, 1e-6, 1.0)
+        check_between("days", days, 1e-3, 3650.0)
+        check_between("alpha", alpha, 1e-6, 0.5)
+        self.projection.look()
+        return plan_experiment(self.projection, share, days, alpha)
+
+    def promote(
+        self, learner: str | None = None, *, force: bool = False, by: str = "", reason: str = "", id: str | None = None
+    ) -> Promoted:
+        """Let another learner serve from here on, in one event that keeps the evidence and who did it.
+
+        Without a `learner` it is the candidate of the experiment, and its evidence is what people preferred
+        (`experiment`); another learner needs that the log says it is better (`evaluate`). Raise ValueError, with the
+        reasons, if the evidence does not suffice, unless it is to `force`d. The learner that is promoted has learned
+        from the whole log, and learns on. `rollback` to a version before goes back on it, bit for bit, with all that
+        came since; to go back on the learner alone, promote the former one.
+        """
+        from heedful.loop.experiment import Promoted, evidence_of, evidence_of_log
+
+        event_id, projection = records.new_id() if id is None else records.check_id("id", id), self.projection
+        for name, text in (("by", by), ("reason", reason)):
+            records.check_text(name, text, 1000)
+        with projection.turn:
+            projection.catch_up()
+            known = projection.log.find("promote", event_id)
+            if known is not None:
+                told = read_promotion(known.payload)
+                answer = Answer("duplicate", event_id, known.seq, self.version)
+                return Promoted(answer, told.learner, told.before, told.evidence, told.forced)
+            running, target = projection.experiment, None
+            if running is not None and learner in (None, running[1].learner) and (learner is None or running[1].share):
+                found = self.experiment(running[0].id)
+                target, learner = running[0].seq, running[1].learner
+                evidence, against = evidence_of(found), list(found.against_promotion)
+            elif learner is None:
+                raise ValueError("learner: expected its name, as no experiment is running")
+            else:
+                projection.candidate(records.check_text("learner", learner, 1000))
+                evidence, against = evidence_of_log(projection, learner, self.manifest.learner, 0.05)
+            if learner == self.manifest.learner:
+                raise ValueError(f"learner: expected another than the one that serves, got {learner}")
+            if against and not force:
+                raise ValueError(f"promote: {learner} is not ready: {'; '.join(against)}; force promotes it anyway")
+            before, version = self.manifest.learner, learner_version(projection.candidate(learner).learner)
+            record = PromotionRecord(learner, version, before, evidence, tuple(against), by, reason)
+            draft = Event(0, "promote", event_id, now(), None, target, self.version, records.encode(record))
+            [answer] = projection.submit([PendingEvent(draft)])
+            return Promoted(answer, learner, before, evidence, tuple(against))
+
+    def promotions(self) -> tuple[Promotion, ...]:
+        """Return the promotions of this loop, the newest first, each with its evidence then and what is left of it: if
+        feedback was undone or people were forgotten since, `changed` says so."""
+        from heedful.loop.experiment import promotions
+
+        self.projection.look()
+        return promotions(self.projection)
+
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: str) -> Explanation:
@@ -729,3 +874,12 @@ class Loop:
         """Return what is wrong with the log and the model, a sentence each; [] if nothing is. The whole log is folded
         again."""
         return self.projection.verify()
+
+
+def _repeated(known: Event, about: ExperimentRecord) -> str:
+    """Return the payload of an experiment that is asked for again under its id: the one that it has, if nothing but
+    what the loop says of itself is another."""
+    told = read_experiment(known.payload)
+    same = (told.learner, told.share, bool(told.frozen), told.alpha)
+    asked = (about.learner, about.share, bool(about.frozen), about.alpha)
+    return known.payload if same == asked else records.encode(about)

@@ -32,7 +32,17 @@ from heedful.loop.movement import Moves
 from heedful.loop.packing import LoggedDecision, unpack
 from heedful.loop.records import Answer, FeedbackRecord
 from heedful.loop.request import Requests
-from heedful.loop.settings import Manifest, built_learner
+from heedful.loop.serving import (
+    KINDS,
+    ExperimentRecord,
+    Follower,
+    Orders,
+    Running,
+    orders,
+    read_experiment,
+    read_promotion,
+)
+from heedful.loop.settings import Manifest, built_learner, candidate_manifest
 from heedful.loop.strangers import why_nothing_learned
 from heedful.loop.versions import declared_version
 from heedful.storage import Busy, Closed, Damaged
@@ -102,6 +112,8 @@ class PublishedState(NamedTuple):
     """the state that all people share"""
     people: dict[str, Person]
     """the states of single people, by name; may already hold a newer one, whose `since` is above `version`"""
+    running: Running | None = None
+    """the experiment that runs; None if there is none"""
 
 
 class IncompleteModel(ValueError):
@@ -134,21 +146,14 @@ class Projection:
         founded = self.log.at(1)
         if founded is None or founded.kind != "loop":
             raise ValueError(f"{self.path}: expected a loop, got a log that does not begin with one")
-        self.manifest = Manifest.from_json(founded.payload)
-        self.settings = self.manifest.settings
-        self.learner = built_learner(self.manifest, named)
-        self.interaction: Interaction[Any] = interaction_of(self.manifest, self.learner)
-        """the kind of feedback of this loop, and all that differs between kinds"""
-        self._every: int = min(self.settings.snapshot_every, self.interaction.snapshot_most)
-        self._predicts = self.interaction.describe().prediction is not None
-        self.learner_version = learner_version(self.learner)
-        if self.learner_version != declared_version(self.manifest.learner_version):
-            told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
-            self.note(told)
-        self.named = f"{self.manifest.learner}@{self.learner_version}"
-        """the learner with its version, as decisions name it: "NAME@VERSION\""""
+        self._founding = Manifest.from_json(founded.payload)
+        self.settings = self._founding.settings
+        self._named = named
+        self._orders = orders(self.log, self.log.retractions())
+        self._use(self._orders, built_learner(self._founding, named))
         self.catalogue = Catalogue(self.log, self.manifest.encoding.size, self.interaction.splits_items)
         self.requests = Requests(self.manifest, self.catalogue, self.interaction)
+        self._followers: tuple[str, Follower | None, Follower] | None = None
         self.turn = threading.RLock()
         """the lock of the thread that writes: a commit, an act of forgetting, a new fold of the log"""
         self._group: GroupCommit[PendingEvent, Answer] = GroupCommit(self._commit)
@@ -170,6 +175,88 @@ class Projection:
             self.forget_derived()
             self.log.finish_erasing()
         self.rebuild()
+
+    # ------------------------------------------------------------------------ who serves, who is tried
+
+    def _use(self, said: Orders, founder: Any = None) -> None:
+        """Let the learner serve that the log says; `founder` is that of the loop's manifest, if it is made already.
+
+        Raise LookupError if it is a learner of the user's own that was not named when the loop was opened."""
+        if said.promoted is None:
+            self.manifest, recorded = self._founding, self._founding.learner_version
+            self.learner = built_learner(self._founding, self._named) if founder is None else founder
+        else:
+            record = read_promotion(said.promoted.payload)
+            recorded = record.learner_version
+            self.manifest, self.learner = self._candidate(record.learner)
+        self.interaction: Interaction[Any] = interaction_of(self.manifest, self.learner)
+        """the kind of feedback of this loop"""
+        self._every: int = min(self.settings.snapshot_every, self.interaction.snapshot_most)
+        self._predicts = self.interaction.describe().prediction is not None
+        self.learner_version = learner_version(self.learner)
+        if self.learner_version != declared_version(recorded):
+            told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
+            self.note(told)
+        self.named = f"{self.manifest.learner}@{self.learner_version}"
+        """the learner with its version, as decisions name it"""
+
+    def _candidate(self, spec: str) -> tuple[Manifest, Any]:
+        """Return the loop's manifest with another learner, and that learner."""
+        if spec == self._founding.learner:
+            return self._founding, built_learner(self._founding, self._named)
+        return candidate_manifest(self._founding, spec, self._named)
+
+    def candidate(self, spec: str) -> Interaction[Any]:
+        """Return the interaction of this loop with the learner that `spec` names in place of its own.
+
+        Raise ValueError if there is no such learner, if it does not fit the loop, or if it is one of the user's own
+        whose file was not named when the loop was opened."""
+        self.interaction.candidate(spec)
+        try:
+            found: Interaction[Any] = interaction_of(*self._candidate(spec))
+        except LookupError as error:
+            raise ValueError(str(error)) from None
+        return found
+
+    @property
+    def promoted(self) -> Event | None:
+        """the promotion that names the learner that serves; None if the loop was made with it"""
+        return self._orders.promoted
+
+    @property
+    def experiment(self) -> tuple[Event, ExperimentRecord] | None:
+        """the experiment that runs, by the log; None if there is none"""
+        event = self._orders.running
+        return None if event is None else (event, read_experiment(event.payload))
+
+    def _direct(self, retractions: Retractions) -> None:
+        """Do what the log says now: which learner serves, and which is tried."""
+        before, self._orders = self._orders, orders(self.log, retractions)
+        if before.promoted != self._orders.promoted:
+            self._use(self._orders)
+            self.requests.manifest, self.requests.interaction = self.manifest, self.interaction
+            self._marks, self.failed, self._followers = [], {}, None
+
+    def _follow(self) -> Running | None:
+        """Return the experiment that runs, with both sides as they are now; None if there is none, or it cannot run."""
+        if self.experiment is None:
+            self._followers = None
+            return None
+        event, record = self.experiment
+        if self._followers is None or self._followers[0] != event.id:
+            try:
+                rival = self.candidate(record.learner)
+            except ValueError as error:
+                self.note(f"experiment {event.id}: {error}: it waits")
+                return None
+            own = Follower(self, self.interaction, record.frozen) if record.frozen else None
+            self._followers = event.id, own, Follower(self, rival, record.frozen)
+        _, own, candidate = self._followers
+        side = candidate.follow(self._head)
+        if candidate.failed:
+            self.note(f"experiment {event.id}: {candidate.failed}: it waits")
+            return None
+        return Running(event.id, record, None if own is None else own.follow(self._head), side)
 
     def note(self, told: str) -> None:
         """Add a warning to `notes`, for the person who runs the loop; one that is there already is not repeated."""
@@ -396,10 +483,13 @@ class Projection:
         Each entry of `fresh` is (index in `answers`, the event with its sequence number, what was submitted)."""
         before = self._retractions
         anew = any(
-            event.kind == "rollback" or (event.kind == "undo" and event.target not in before) for _, event, _ in fresh
+            event.kind in ("rollback", "promote") or (event.kind == "undo" and event.target not in before)
+            for _, event, _ in fresh
         )
         if anew:
             self.rebuild()
+        elif any(event.kind in KINDS for _, event, _ in fresh):
+            self._direct(before)
         self._apart(len(fresh))
         for i, event, (_, decision, feedback, _) in fresh:
             late = learned = False
@@ -414,7 +504,7 @@ class Projection:
             elif event.kind == "undo":
                 learned = event.target not in before and self._retractions.undone.get(event.target or 0) == event.seq
                 self._version = max(event.seq, self._version)
-            elif event.kind == "rollback":
+            elif event.kind in ("rollback", "promote"):
                 learned = True
                 self._version = max(event.seq, self._version)
             elif event.kind == "item":
@@ -441,7 +531,7 @@ class Projection:
         if head != self._head:
             self._stale = True
             others = list(self.log.events(self._head))
-            if any(event.kind in ("undo", "forget", "rollback") for event in others):
+            if any(event.kind in ("undo", "forget", "rollback", *KINDS) for event in others):
                 self.log.look_for_forgotten()
                 self.forget_cached()
                 self.rebuild()
@@ -664,6 +754,8 @@ class Projection:
         """Fold the log again, without what was undone, and publish the model."""
         self._stale = True
         retractions = self.log.retractions()
+        self._direct(retractions)
+        self._followers = None
         self._marks = [mark for mark in self._marks if not retractions.changes(mark.position)]
         head, version = self.log.last(self.interaction.folds_items)
         model = self.fold(head)
@@ -673,7 +765,7 @@ class Projection:
 
     def _publish(self) -> None:
         model = self._model
-        self._published = PublishedState(self._version, self.interaction.publish(model), model.people)
+        self._published = PublishedState(self._version, self.interaction.publish(model), model.people, self._follow())
 
     @property
     def model(self) -> LoopModel:

@@ -23,7 +23,7 @@ from heedful.core.decoding import decoder
 from heedful.core.validation import MOST, describe, is_number
 
 Status = Literal["applied", "duplicate", "rejected"]
-Arm = Literal["learned", "control", "sampled", "imported"]
+Arm = Literal["learned", "control", "sampled", "interleaved", "imported"]
 
 LONGEST_ID = 200
 MOST_CANDIDATES = 100_000
@@ -51,7 +51,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """the caller's score of each candidate, standardised to mean 0 and variance 1; empty if none were given"""
     arm: Arm = "learned"
     """what decided: what was learned; the caller's order or chance, for comparison; a draw around what was learned, so
-    that every list has a known probability; or another system"""
+    that every list has a known probability; a draft of the loop's ranking and a candidate's; or another system"""
     learner: str = ""
     """the learner with its version: "NAME@VERSION\""""
     seed: int = 0
@@ -74,6 +74,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     unknown: tuple[tuple[int, str], ...] = ()
     """(place in the list from 0, name) of each candidate that was not on offer; the place is -1 if it was not shown.
     The rest of the record is as if it had not been named"""
+    rival: tuple[str, ...] = ()
+    """what a candidate learner would have shown in its place, best first; empty where none was tried"""
     packed: Packed | None = None
     """in the log, the description of the fields that are not in the JSON; None if all are"""
 

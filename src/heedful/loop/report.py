@@ -225,7 +225,7 @@ class _Look:
         self._count(len(answers) - len(given), given, decision, when)
         if record.arm == "imported":
             self.imported += 1
-        elif record.shown and record.arm != "sampled":  # what is unknown alone says nothing of either kind of list
+        elif record.shown and record.arm in ("learned", "control"):  # unknown items alone say nothing of either arm
             self.forms |= {feedback.form for _, feedback in given}
             self.approved.take(record.arm == "learned", decision.person or event.seq, given)
             score = self._ledger.interaction.score(decision, [feedback for _, feedback in given])

@@ -112,7 +112,7 @@ class Decision(msgspec.Struct, kw_only=True):
     shown: list[str]
     probability: float | None
     version: int
-    arm: Literal["learned", "control", "sampled", "imported"]
+    arm: Literal["learned", "control", "sampled", "interleaved", "imported"]
     seq: int
     predicted: Annotated[
         list[float | None] | UnsetType,

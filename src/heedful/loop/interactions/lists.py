@@ -82,18 +82,25 @@ def propose_list(
         theirs = strangers.places(m, size, own=True)
         size = sum(j < 0 for j in (theirs if control else ours) or ())
     order = (-request.x[:, -1]).argsort(kind="stable")[:size] if request.prior else np.arange(size)
-    y = model.propose(shared, own, request.x, rng) if size else None
-    shown = order if control or not size else order_shown(y)[:size]
-    carried = {} if control or not size else model.proposal_fields(y)
-    if settings.sampled == 0.0 or not size:
+    match = asked.match if size else None
+    y = model.propose(shared, own, request.x, rng) if size and match is None else None
+    shown = order if control or y is None else order_shown(y)[:size]
+    carried = {} if control or y is None else model.proposal_fields(y)
+    if match is not None:
+        if asked.arm == "interleaved":
+            shown, carried = match.draft(size)
+        ranking = match.a
+        if asked.arm == "sampled":
+            shown, carried = _sampled(ranking, size, settings.temperature, rng)
+        by_caller = np.array_equal(shown, order) if ours == theirs else control
+        likely = _mixed(settings, ranking, shown, by_caller, ours == theirs or not control, match.probability(shown))
+    elif settings.sampled == 0.0 or not size:
         control_share = settings.control
         likely = _probability(model, draws, y, request.x, shown, order, shared, own, control_share, ours == theirs)
     else:
         ranking = model.order(shared, own, request.x)
         if asked.arm == "sampled":
-            ranks = draw(m, size, settings.temperature, rng)
-            shown = ranking[ranks]
-            carried = {"ranks": ranks.tolist(), "candidates": m, "temperature": settings.temperature}
+            shown, carried = _sampled(ranking, size, settings.temperature, rng)
         by_caller = np.array_equal(shown, order) if ours == theirs else control
         chance = float(np.array_equal(shown, ranking[:size])) if draws[1] is None else draws[1](ranking, shown)
         tells = draws[1] is not None or not isinstance(y, tuple)
@@ -110,6 +117,12 @@ def propose_list(
         kept=kept,
         of=0 if kept is None else m,
     )
+
+
+def _sampled(ranking: Ints, size: int, temperature: float, rng: Any) -> tuple[Ints, dict[str, Any]]:
+    """Return a list of `size` drawn around a ranking (m,), and what the log keeps of the draw."""
+    ranks = draw(ranking.size, size, temperature, rng)
+    return ranking[ranks], {"ranks": ranks.tolist(), "candidates": ranking.size, "temperature": temperature}
 
 
 def _probability(
@@ -256,6 +269,28 @@ def find_preferred(shown: Sequence[Any], feedback: FeedbackRecord) -> list[Any] 
     if form == "choice" and values[0] >= 0.0:
         return [shown[int(values[0])]]
     return None
+
+
+def credit_list(
+    decision: LoggedDecision, feedback: FeedbackRecord, middle: float | None = None
+) -> dict[int, float] | None:
+    """Return by how much an answer speaks for each item of a list, by its place among the candidates; {} if it speaks
+    for none, None if it does not say.
+
+    A click is 1 for its item, an order 1 for its first, an action its weight. Numbers (ratings, grades) count as they
+    are above `middle` or below it; without one, above or below their own mean."""
+    form, chosen, values = feedback.form, feedback.chosen, feedback.values
+    shown = set(decision.record.shown)
+    if form in ("rating", "grade"):
+        told = {j: value for j, value in zip(chosen, values) if j in shown}
+        level = middle if middle is not None else float(np.mean(list(told.values()))) if told else 0.0
+        return {j: value - level for j, value in told.items()}
+    if form == "action":
+        return {j: values[0] for j in chosen if j in shown}
+    best = find_preferred(decision.record.shown, feedback)
+    if best is None:
+        return None
+    return {j: 1.0 for j in (best if form == "clicks" else best[:1]) if j in shown}
 
 
 def why_unsaid(learned: Arm, control: Arm, level: bool, forms: set[str], share: float) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from heedful.core.fold import copy_arrays
+from heedful.evaluation.interleaving import draft_probability, interleave, slot_probabilities
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import make_learner
 from heedful.loop.catalogue import Catalogue
@@ -89,6 +90,43 @@ M = TypeVar("M", bound=LoopModel)
 M_co = TypeVar("M_co", bound=LoopModel, covariant=True)
 
 
+class Pairing(NamedTuple):
+    """Two rankings that draft the list of a decision together (`heedful.evaluation.interleaving`)."""
+
+    experiment: str
+    """the id of the experiment"""
+    a: Ints
+    """the ranking of the side that serves: places of all candidates, best first (m,)"""
+    b: Ints
+    """that of the candidate learner (m,)"""
+    rng: np.random.Generator
+    """for the coins of the draft"""
+
+    def among(self, eligible: Ints) -> Pairing:
+        """Return both rankings without what is not `eligible`."""
+        return self._replace(a=self.a[np.isin(self.a, eligible)], b=self.b[np.isin(self.b, eligible)])
+
+    def draft(self, size: int) -> tuple[Ints, dict[str, Any]]:
+        """Return a list of `size` candidates that both sides drafted, and what the log keeps of it: the side that
+        picked each, the coin of each round, the rank that each side gave to each, and the probability that a draft
+        shows each in its place."""
+        a, b = self.a.tolist(), self.b.tolist()
+        made = interleave(a, b, size, self.rng)
+        cells = slot_probabilities(a, b, size)
+        kept = {
+            "experiment": self.experiment,
+            "teams": list(made.teams),
+            "coins": list(made.coins),
+            "ranks": [[1 + ranking.index(item) for item in made.items] for ranking in (a, b)],
+            "places": [cells[item, slot] for slot, item in enumerate(made.items)],
+        }
+        return np.array(made.items, np.int64), kept
+
+    def probability(self, shown: Ints) -> float:
+        """Return the probability that a draft shows just this list."""
+        return draft_probability(self.a.tolist(), self.b.tolist(), shown.tolist())
+
+
 class Question(NamedTuple):
     """A request as a model sees it: from which candidates to choose, for whom, and by which policy."""
 
@@ -100,7 +138,9 @@ class Question(NamedTuple):
     """whether items that this person has already rated, or pairs already answered, may be shown again"""
     arm: DecisionArm
     """the policy that decides: "learned", the model; "control", the caller's order (or a random one), for comparison;
-    "sampled", an order drawn at random around the model's"""
+    "sampled", an order drawn at random around the model's; "interleaved", a draft of two rankings"""
+    match: Pairing | None = None
+    """for people whose lists are interleaved, the two rankings; otherwise None"""
 
     @property
     def control(self) -> bool:
@@ -245,6 +285,8 @@ class Interaction(Protocol[M]):
     """whether the log may keep candidates that were not shown"""
     samples_lists: bool = False
     """whether a share of lists may be drawn at random around the model's ranking (setting `sampled`)"""
+    interleaves: bool = False
+    """whether lists are rankings, which two learners can draft together"""
     compares_arms: bool = True
     """whether a report can compare the model's lists with those of the control"""
     mark_every: int = 0
@@ -569,6 +611,11 @@ class Interaction(Protocol[M]):
         `step` (L,).
 
         It is nan for a model that cannot tell. Return None if this kind of feedback has no such probabilities."""
+        return None
+
+    def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
+        """Return by how much an answer speaks for each item shown, by its place among the candidates; {} if it speaks
+        for none, None if it does not say."""
         return None
 
     # ------------------------------------------------------------------------ reporting

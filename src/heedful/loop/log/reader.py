@@ -68,7 +68,7 @@ class LogReader(LogFile):
         Feedback, undos, rollbacks and forgetting change a model; `items` says whether items being put on offer do, too.
         """
         # The plus keeps SQLite on the table: from its end, the first that is met.
-        kinds = "'feedback', 'undo', 'forget', 'rollback'" + (", 'item'" if items else "")
+        kinds = "'feedback', 'undo', 'forget', 'rollback', 'promote'" + (", 'item'" if items else "")
         made_of = f"SELECT seq FROM event WHERE +kind IN ({kinds}) ORDER BY seq DESC LIMIT 1"
         [head, version] = self._one(f"SELECT coalesce(max(seq), 0), coalesce(({made_of}), 0) FROM event")
         return head, version

@@ -94,6 +94,11 @@ def describe_event(loop: Loop, line: Json) -> str:
     return f"Answer: {next(form for name, form in forms if line.get(name) is not None).say(line)}"
 
 
-_ARMS = {"control": " (control)", "sampled": " (drawn at random)", "imported": " (in an order from elsewhere)"}
+_ARMS = {
+    "control": " (control)",
+    "sampled": " (drawn at random)",
+    "interleaved": " (of two learners)",
+    "imported": " (in an order from elsewhere)",
+}
 SEEN = "-seen"
 """The ending of the ids of lists that the page itself put in order after a lesson, and logged as shown."""

@@ -19,7 +19,15 @@ from heedful.loop.interactions.card import Card, Setting, Widget
 from heedful.loop.interactions.coactive import texts
 from heedful.loop.interactions.coactive.model import Lesson, Model, Thumb
 from heedful.loop.interactions.forms import ACTION, BETTER, CHOICE, CLICKS, EDIT, GRADE, NONE, RATING, THUMB, by_name
-from heedful.loop.interactions.lists import check_show, draws_of, list_chances, propose_list, score_list, why_unsaid
+from heedful.loop.interactions.lists import (
+    check_show,
+    credit_list,
+    draws_of,
+    list_chances,
+    propose_list,
+    score_list,
+    why_unsaid,
+)
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.named import named_interaction
 from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step
@@ -48,7 +56,7 @@ class Coactive(Interaction[Model]):
     loop = "a loop of rankings"
     forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
     model_type = Model
-    samples_lists = True
+    samples_lists = interleaves = True
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
@@ -280,6 +288,10 @@ class Coactive(Interaction[Model]):
         ahead = np.array([gaps @ _weights(model, step.decision.person) for model in models])
         return (Compared((np.sign(ahead) + 1.0) / 2.0, weights),)
 
+    def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
+        """Return 1 for each item clicked and for the first of a better order, and the weight of an action."""
+        return credit_list(decision, feedback)
+
     # ------------------------------------------------------------------------ reporting
 
     def tally(self, model: Model, shared: Any, people: dict[str, Person]) -> _Tally:
@@ -310,6 +322,8 @@ class Coactive(Interaction[Model]):
 def _because(arm: str, margin: float) -> str:
     if arm == "control":
         return "this was a control: the caller's order was shown, whatever the model says"
+    if arm == "interleaved":
+        return "the loop's ranking and that of a candidate learner drafted this list together, in turn"
     if arm == "sampled":
         return "this list was drawn at random around what was learned, so that every list has a known probability"
     if arm == "imported":

@@ -237,7 +237,7 @@ class Model:
         if made is not None:
             return made
         # Nothing was swapped there: which of two neighbours is better cannot be told from where they stood.
-        return None if record.arm in ("control", "sampled") else self._plain(record, displayed)
+        return None if record.arm in ("control", "sampled", "interleaved") else self._plain(record, displayed)
 
     def _made(self, record: DecisionRecord, displayed: Ints) -> Any:
         """Return the learner's proposal of a logged decision, from the parts that its record keeps.

@@ -16,7 +16,15 @@ from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.card import Card, Prediction, Scale, Widget
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
-from heedful.loop.interactions.lists import check_show, draws_of, list_chances, propose_list, score_list, why_unsaid
+from heedful.loop.interactions.lists import (
+    check_show,
+    credit_list,
+    draws_of,
+    list_chances,
+    propose_list,
+    score_list,
+    why_unsaid,
+)
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.ordinal import texts
@@ -50,7 +58,7 @@ class Ordinal(Interaction[GradingModel]):
     loop = "a loop of grades"
     forms = by_name(WHOLE_GRADE, NONE)
     model_type = GradingModel
-    samples_lists = True
+    samples_lists = interleaves = True
     default_learner = "averaged-prank"
     options = (LoopOption("grades", "Predict the grade of each item, 1 to K, and learn from grades.", int, "K"),)
 
@@ -315,6 +323,10 @@ class Ordinal(Interaction[GradingModel]):
         person, given = step.decision.person, np.array(lesson.grades)
         predicted = [model.grades(model.shared, own_state(model.people, person), lesson.x) for model in models]
         return (Compared(np.abs(np.array(predicted) - given).astype(np.float64), np.ones(given.size)),)
+
+    def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
+        """Return by how much each item shown was graded above the middle grade."""
+        return credit_list(decision, feedback, (1.0 + self._k) / 2.0)
 
     # ------------------------------------------------------------------------ reporting
 

@@ -17,6 +17,7 @@ from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Scale, Setting, Widget
 from heedful.loop.interactions.findings import count
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
+from heedful.loop.interactions.lists import credit_list
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
@@ -47,6 +48,7 @@ class Rating(Interaction[RatingModel]):
     loop = "a loop of ratings"
     forms = by_name(RATING, ACTIONS, NONE)
     model_type = RatingModel
+    interleaves = True
     item_features = "none"
     setting, default_learner, by_number = "ratings", DEFAULT, True
     folds_items, takes_repeats, keeps_unshown = True, True, False
@@ -372,6 +374,19 @@ class Rating(Interaction[RatingModel]):
         first, second = np.nonzero(np.triu(given[:, None] != given[None, :]))
         signs = np.sign(given[first] - given[second]) * np.sign(predicted[:, first] - predicted[:, second])
         return Compared(errors, np.ones(given.size)), Compared((signs + 1.0) / 2.0, np.ones(first.size))
+
+    def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
+        """Return by how much each item shown was rated above the middle of the scale; an action stands for its rating,
+        as many times as it counts."""
+        middle = sum(self.span()) / 2.0
+        if feedback.form != "actions":
+            return credit_list(decision, feedback, middle)
+        actions, shown = self.manifest.settings.actions, set(decision.record.shown)
+        return {
+            j: sum(actions[name][1] * (actions[name][0] - middle) for name in names)
+            for j, names in zip(feedback.chosen, feedback.done)
+            if j in shown
+        }
 
     # ------------------------------------------------------------------------ reporting
 

@@ -103,6 +103,8 @@ def _tally(said: InteractionMatrix, places: list[int]) -> tuple[float, float | N
 def _because(learner: str, arm: str, rating: RatingPrediction) -> str:
     if arm == "control":
         return "this was a control: the caller's score or chance decided, whatever the model says"
+    if arm == "interleaved":
+        return "the loop's ranking and that of a candidate learner drafted this list together, in turn"
     if arm == "imported":
         return "somebody else chose this; the rating is what the model expected at that time"
     if rating.expected is None:

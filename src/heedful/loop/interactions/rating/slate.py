@@ -59,18 +59,29 @@ def propose_slate(
     watched = WatchedGenerator(rng)
     order = request.x[left].argsort()
     numbers = request.x[left][order]
-    y = model.propose(shared, model.offer(shared, own, numbers), size, watched) if size else numbers
-    learned = left[order[_places(numbers, y)]] if size else left[:0]
+    match = asked.match.among(left) if asked.match is not None and size else None
+    carried: dict[str, Any] = {}
+    if match is None:
+        y = model.propose(shared, model.offer(shared, own, numbers), size, watched) if size else numbers
+        learned = left[order[_places(numbers, y)]] if size else left[:0]
+    else:
+        learned, carried = match.draft(size)
+    carried = {} if control else carried
     shown = aside if control and aside is not None else learned
     by_score = None if by_score is None else aside
-    probability = 1.0 if not size else _probability(
-        model.learner, watched, shown, learned, by_score, left.size, settings.control
-    )  # fmt: skip
+    if not size:
+        probability: float | None = 1.0
+    elif match is None:
+        probability = _probability(model.learner, watched, shown, learned, by_score, left.size, settings.control)
+    else:
+        caller, share = _by_control(shown, by_score, left.size), settings.control
+        probability = share * caller + (1.0 - share) * match.probability(shown) or None
     ratings = model.ratings(shared, own, request.x[shown]) if size else None
     low, high = settings.ratings or (-math.inf, math.inf)
     return Proposal(
         shown=shown,
         probability=probability,
+        carried=carried,
         # As it is told, to six digits; not beyond the range, which may have more.
         predicted=()
         if ratings is None
@@ -95,8 +106,8 @@ def _probability(
 
     `learned` is the learner's list, `by_score` the control's, None if that is random. `there` is the number of
     candidates, `control` the probability of the control; `watched` knows whether the learner drew random numbers."""
-    chance = math.exp(-sum(math.log(there - i) for i in range(shown.size)))  # of any list of this length
-    aside = chance if by_score is None else float(np.array_equal(shown, by_score))
+    chance = _chance(shown.size, there)
+    aside = _by_control(shown, by_score, there)
     if control == 1.0:
         return aside or None
     from heedful.learners.ratings.baselines import RandomItem
@@ -108,6 +119,16 @@ def _probability(
     else:
         ours = float(np.array_equal(shown, learned))
     return control * aside + (1.0 - control) * ours or None
+
+
+def _chance(size: int, there: int) -> float:
+    """Return the probability of any list of `size`, of all lists of as many of `there` candidates."""
+    return math.exp(-sum(math.log(there - i) for i in range(size)))
+
+
+def _by_control(shown: Ints, by_score: Ints | None, there: int) -> float:
+    """Return the probability that the control shows just this list: by score, or at random."""
+    return _chance(shown.size, there) if by_score is None else float(np.array_equal(shown, by_score))
 
 
 class WatchedGenerator:

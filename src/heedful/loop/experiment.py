@@ -1,0 +1,511 @@
+"""What an experiment says so far, whether its candidate may be promoted, and what became of promotions.
+
+All of it is worked out from the log, by one pass over what came since the experiment began, so it is the same for
+whoever looks, and whenever: feedback that was undone and people who were forgotten are as if they had never been. An
+interleaved list is one session; it is decided by its first answer that says something, by which side's items that
+speaks for more (`credit` of the interaction).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from heedful.core.notebooks import table
+from heedful.evaluation.confidence import BetaBinomial
+from heedful.evaluation.interleaving import Match, Plan, Verdict, plan, split_evidence
+from heedful.loop import records
+from heedful.loop.evaluate import evaluate
+from heedful.loop.log import Event
+from heedful.loop.records import Answer, DecisionRecord
+from heedful.loop.serving import ExperimentRecord, PromotionRecord, read_experiment, read_promotion, takes_part
+
+if TYPE_CHECKING:
+    from heedful.loop.projection import Projection
+
+BROKEN = 1000.0
+"""The e-value from which on a split is taken to be another than what was stated."""
+LISTED = 20
+"""How many items and people an agreement names."""
+LEAST_PEOPLE = 10
+"""The fewest people whose answers may promote a learner by what the log says."""
+
+
+class ItemMove(NamedTuple):
+    """How a candidate learner would move an item."""
+
+    item: str
+    shown: int
+    """how many lists it was in"""
+    proposed: int
+    """how many lists it would have been in"""
+    places: float | None
+    """by how many places it would have stood higher, on average where both have it; None if they never do"""
+
+
+class PersonAgreement(NamedTuple):
+    """How much of what a person was shown a candidate would have shown them, too."""
+
+    person: str
+    decisions: int
+    overlap: float
+
+
+class Agreement(NamedTuple):
+    """How a candidate's lists differ from those that the loop's learner showed."""
+
+    decisions: int
+    """lists by the loop's learner alone"""
+    same_first: float | None
+    """the share of them with the same first item; None without a list"""
+    overlap: float | None
+    """the share of the items shown that the candidate's list of that length has, too; None without a list"""
+    moves: tuple[ItemMove, ...]
+    """the items that move most, by how many lists they would enter or leave"""
+    people: tuple[PersonAgreement, ...]
+    """the people for whom most would change, first"""
+
+
+class Split(NamedTuple):
+    """How something was split in two by chance, and the evidence that it was not by the stated share."""
+
+    own: int
+    candidate: int
+    expected: float
+    """the share of the second"""
+    e_value: float
+    """from 1,000 on the split is taken for broken"""
+
+
+class Answered(NamedTuple):
+    """How many lists were answered in favour of something."""
+
+    interleaved: int
+    answered: int
+    learned: int
+    """lists of people outside the experiment, by what was learned"""
+    learned_answered: int
+    worse: bool
+    """whether interleaved lists are answered less often, at the stated error rate"""
+
+
+class Experiment(NamedTuple):
+    """What an experiment says so far: a candidate learner (side B) against the one that serves (side A)."""
+
+    id: str
+    learner: str
+    """the candidate"""
+    against: str
+    share: float
+    """of the people, whose lists both sides draft together; 0: the candidate only proposes"""
+    frozen: int
+    """the version at which both sides stay; 0: the loop, learning on, against the candidate, learning on"""
+    alpha: float
+    since: int
+    """the sequence number of the event with which it began"""
+    running: bool
+    decisions: int
+    """decisions since then"""
+    verdict: Verdict
+    """"b": people prefer the candidate; "a": they prefer the loop's learner; "undecided" """
+    credit: float | None
+    """how much better B ranks what people chose, in reciprocal ranks, weighted for where it could stand; None without
+    a session"""
+    credit_error: float | None
+    """its standard error, over people"""
+    agreement: Agreement
+    coins: Split
+    """which side picked first"""
+    people: Split
+    """who takes part"""
+    answered: Answered
+    least_people: int
+    """the number of people below whom there is no verdict"""
+    against_promotion: tuple[str, ...]
+    """why the candidate may not be promoted now, a sentence each; () if it may"""
+
+    @property
+    def ready(self) -> bool:
+        """whether the candidate may be promoted"""
+        return not self.against_promotion
+
+    def _repr_html_(self) -> str:
+        said = self.verdict
+        rows = [
+            ("verdict", said.verdict), ("e-value", said.e_value), ("B's share of decided sessions", said.share),
+            ("sessions", said.sessions), ("people", said.people), ("same first item", self.agreement.same_first),
+            ("overlap", self.agreement.overlap),
+        ]  # fmt: skip
+        return table(f"{self.learner} against {self.against}", ["", ""], rows, self.against_promotion)
+
+
+class Promotion(NamedTuple):
+    """A promotion, and what is left of its evidence."""
+
+    id: str
+    seq: int
+    learner: str
+    before: str
+    """the learner that served until then"""
+    by: str
+    reason: str
+    evidence: dict[str, Any]
+    """what spoke for it at that time"""
+    now: dict[str, Any]
+    """the same, from what is left in the log: other numbers if feedback was undone or people were forgotten since"""
+    forced: tuple[str, ...]
+    """the reasons against it that were overruled"""
+    in_effect: bool
+    """whether no rollback left it out"""
+
+    @property
+    def changed(self) -> str:
+        """a sentence saying that the evidence has changed since, "" if it has not"""
+        then, now = self.evidence, self.now
+        if then == now:
+            return ""
+        parts = [
+            f"{name} {_told(then[name])} then, {_told(now.get(name))} now"
+            for name in then
+            if then[name] != now.get(name)
+        ]
+        return f"the evidence has changed since, by undoing or forgetting: {'; '.join(parts)}"
+
+
+def _told(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+# ---------------------------------------------------------------------------- looking
+
+
+def look(projection: Projection, event: Event, up_to: int = 2**62) -> Experiment:
+    """Return what the experiment that began with `event` says, by the log up to event `up_to`."""
+    record = read_experiment(event.payload)
+    sums = _Sums(projection, event, record)
+    retractions = projection.log.retractions()
+    for each in projection.log.events(event.seq, kinds=["decision", "feedback"]):
+        if each.seq > up_to:
+            break
+        if each.kind == "decision":
+            sums.decide(each)
+        elif each.seq not in retractions:
+            sums.answer(each)
+    orders = projection.experiment
+    running = orders is not None and orders[0].seq == event.seq
+    return sums.found(running)
+
+
+class _Shown(NamedTuple):
+    """A decision of an experiment, as far as its answers need it."""
+
+    person: str
+    match: Mapping[str, Any] | None
+    record: DecisionRecord
+    event: Event
+
+
+class _Sums:
+    """What is counted of an experiment in one pass over the log."""
+
+    def __init__(self, projection: Projection, event: Event, record: ExperimentRecord) -> None:
+        self._projection, self._event, self._record = projection, event, record
+        self._interaction = projection.interaction
+        self._match = Match(record.alpha)
+        self._sessions = self._match.init()
+        self._decisions = 0
+        self._shown: dict[int, _Shown] = {}
+        self._decided: set[int] = set()
+        self._useful: set[int] = set()
+        self._coins = [0, 0]
+        self._people: dict[str, bool] = {}
+        self._credits: dict[str, list[float]] = {}
+        self._compared: list[tuple[float, float]] = []
+        self._overlaps: dict[str, list[float]] = {}
+        self._in, self._would, self._places = Counter[str](), Counter[str](), dict[str, list[int]]()
+
+    def decide(self, event: Event) -> None:
+        """Take in a decision."""
+        known = self._projection.decision(event)
+        record, person = known.record, known.person
+        if record.arm == "imported":
+            return
+        self._decisions += 1
+        if record.rival and record.shown and record.arm == "learned":
+            self._compare([known.names[j] for j in record.shown], list(record.rival), person)
+        if person is None:
+            return
+        self._people[person] = takes_part(self._event.id, self._record.share, person)
+        match = record.proposal if record.arm == "interleaved" else None
+        if match is not None and match.get("experiment") != self._event.id:
+            return
+        if match is not None:
+            first, second = self._coins
+            ones = sum(match["coins"])
+            self._coins = [first + len(match["coins"]) - ones, second + ones]
+        if match is not None or (record.arm == "learned" and record.shown):
+            self._shown[event.seq] = _Shown(person, match, record, event)
+
+    def _compare(self, shown: list[str], rival: list[str], person: str | None) -> None:
+        both = set(shown) & set(rival)
+        overlap = len(both) / len(shown)
+        self._compared.append((float(shown[0] == rival[0]), overlap))
+        self._in.update(shown)
+        self._would.update(rival)
+        for item in both:
+            self._places.setdefault(item, []).append(shown.index(item) - rival.index(item))
+        if person is not None:
+            self._overlaps.setdefault(person, []).append(overlap)
+
+    def answer(self, event: Event) -> None:
+        """Take in feedback that counts."""
+        shown = self._shown.get(event.target or 0)
+        if shown is None or event.target is None or event.target in self._decided:
+            return
+        known = self._projection.decision(shown.event)
+        credit = self._interaction.credit(known, records.decode_feedback(event.payload))
+        if credit is None:
+            return
+        self._decided.add(event.target)
+        if any(value > 0.0 for value in credit.values()):
+            self._useful.add(event.target)
+        if shown.match is None:
+            return
+        slot = {j: i for i, j in enumerate(shown.record.shown)}
+        sides = [0.0, 0.0]
+        gained = 0.0
+        (a, b), places = shown.match["ranks"], shown.match["places"]
+        for j, value in credit.items():
+            i = slot[j]
+            sides[shown.match["teams"][i]] += value
+            gained += value * (1.0 / b[i] - 1.0 / a[i]) / places[i]
+        x = 0.5 if sides[0] == sides[1] else float(sides[1] > sides[0])
+        self._match.update(self._sessions, shown.person, x)
+        self._credits.setdefault(shown.person, []).append(gained)
+
+    def found(self, running: bool) -> Experiment:
+        """Return what was counted."""
+        record, verdict = self._record, self._match.verdict(self._sessions)
+        inside = sum(self._people.values())
+        coins = _split(self._coins[0], self._coins[1], 0.5)
+        people = _split(len(self._people) - inside, inside, record.share)
+        answered = self._answered()
+        means = np.array([np.mean(each) for each in self._credits.values()])
+        error = float(means.std(ddof=1) / math.sqrt(means.size)) if means.size > 1 else None
+        return Experiment(
+            self._event.id, record.learner, record.against, record.share, record.frozen, record.alpha,
+            self._event.seq, running, self._decisions, verdict, float(means.mean()) if means.size else None, error,
+            self._agreement(), coins, people, answered, self._match.least_people,
+            tuple(_against(record, verdict, coins, people, answered, self._match.least_people)),
+        )  # fmt: skip
+
+    def _answered(self) -> Answered:
+        counts = Counter((shown.match is not None, seq in self._useful) for seq, shown in self._shown.items())
+        ours, theirs = (np.array([float(counts[side, told]) for told in (True, False)]) for side in (True, False))
+        sequence = BetaBinomial(self._record.alpha / 2.0)
+        worse = bool(ours.sum() and theirs.sum() and sequence.limits(*ours)[1] < sequence.limits(*theirs)[0])
+        return Answered(int(ours.sum()), int(ours[0]), int(theirs.sum()), int(theirs[0]), worse)
+
+    def _agreement(self) -> Agreement:
+        first, overlap = np.mean(self._compared, axis=0).tolist() if self._compared else (None, None)
+        rises = {item: float(np.mean(places)) for item, places in self._places.items()}
+        items = self._in.keys() | self._would.keys()
+        moves = [ItemMove(item, self._in[item], self._would[item], rises.get(item)) for item in items]
+        moves.sort(key=lambda each: (-abs(each.proposed - each.shown), -abs(each.places or 0.0), each.item))
+        people = [PersonAgreement(who, len(each), float(np.mean(each))) for who, each in self._overlaps.items()]
+        people.sort(key=lambda each: (each.overlap, -each.decisions, each.person))
+        return Agreement(len(self._compared), first, overlap, tuple(moves[:LISTED]), tuple(people[:LISTED]))
+
+
+def _split(own: int, candidate: int, expected: float) -> Split:
+    e_value = split_evidence(own, candidate, expected) if own + candidate and 0.0 < expected < 1.0 else 1.0
+    return Split(own, candidate, expected, e_value)
+
+
+def _against(
+    record: ExperimentRecord, verdict: Verdict, coins: Split, people: Split, answered: Answered, least: int
+) -> list[str]:
+    """Return why the candidate of an experiment may not be promoted, a sentence each."""
+    if record.share == 0.0:
+        return ["nobody's lists are interleaved: the candidate only proposes"]
+    found = []
+    if verdict.verdict == "a":
+        found.append(f"people prefer {record.against} (e-value {verdict.e_value:.3g})")
+    elif verdict.verdict == "undecided":
+        needed = f"from {1.0 / record.alpha:.4g} on it would be decided"
+        found.append(f"it cannot be told yet which people prefer: e-value {verdict.e_value:.3g}, {needed}")
+    if verdict.people < least:
+        found.append(f"{verdict.people} people have answered, and a verdict takes {least}")
+    for split, what in ((coins, "coins that say which side picks first"), (people, "people who take part")):
+        if split.e_value >= BROKEN:
+            found.append(
+                f"the {what} are {split.own} to {split.candidate} where a share of {split.expected:g} was stated: "
+                "something is wrong with the drafts or with what is logged"
+            )
+    if answered.worse:
+        one, two = answered.answered / answered.interleaved, answered.learned_answered / answered.learned
+        found.append(f"interleaved lists are answered less often than the others: {one:.3f} against {two:.3f}")
+    return found
+
+
+def evidence_of(found: Experiment) -> dict[str, Any]:
+    """Return what speaks for or against the candidate of an experiment, as a promotion keeps it."""
+    said = found.verdict
+    return {
+        "method": "interleaving",
+        "experiment": found.id,
+        "verdict": said.verdict,
+        "e_value": said.e_value,
+        "share": said.share,
+        "sessions": said.sessions,
+        "people": said.people,
+        "alpha": found.alpha,
+    }
+
+
+# ---------------------------------------------------------------------------- the gate without people
+
+
+def evidence_of_log(
+    projection: Projection, learner: str, own: str, alpha: float, up_to: int | None = None
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what the log says of a learner against the learner `own`, as a promotion keeps it, and why that is not
+    enough to promote it, a sentence each."""
+    evaluation = evaluate(projection, [learner], alpha, own=own, up_to=up_to)
+    value = evaluation.learners[-1].values[0]
+    evidence = {
+        "method": "log",
+        "measure": value.measure,
+        "verdict": value.verdict,
+        "value": value.value,
+        "difference": value.difference,
+        "low": value.difference_low,
+        "high": value.difference_high,
+        "people": value.people,
+        "alpha": alpha,
+    }
+    found = []
+    if value.refused:
+        found.append(f"the log cannot tell, because {value.refused}; {value.remedy}")
+    elif value.verdict != "better":
+        between = f"[{_told(value.difference_low)}, {_told(value.difference_high)}]"
+        by = f"{value.measure} differs by {_told(value.difference)} {between}"
+        found.append(f"the log does not say that it is better than {own}: {by}")
+    if value.people < LEAST_PEOPLE and not value.refused:
+        found.append(f"{value.people} people have answered, and it takes {LEAST_PEOPLE}")
+    return evidence, found
+
+
+def promotions(projection: Projection) -> tuple[Promotion, ...]:
+    """Return the promotions of a loop, the newest first, each with what is left of its evidence."""
+    found, retractions = [], projection.log.retractions()
+    for event in sorted(projection.log.many(projection.log.places("promote")), reverse=True):
+        record = read_promotion(event.payload)
+        found.append(
+            Promotion(event.id, event.seq, record.learner, record.before, record.by, record.reason, record.evidence,
+                      _today(projection, event, record), record.forced, event.seq not in retractions)
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _today(projection: Projection, event: Event, record: PromotionRecord) -> dict[str, Any]:
+    if record.evidence.get("method") == "interleaving":
+        began = projection.log.at(event.target or 0)
+        return {} if began is None else evidence_of(look(projection, began, event.seq))
+    alpha = record.evidence.get("alpha", 0.05)
+    return evidence_of_log(projection, record.learner, record.before, alpha, event.seq)[0]
+
+
+class Promoted(NamedTuple):
+    """The result of a promotion."""
+
+    answer: Answer
+    learner: str
+    """the learner that serves now"""
+    before: str
+    evidence: dict[str, Any]
+    forced: tuple[str, ...]
+    """the reasons against it that were overruled"""
+
+
+# ---------------------------------------------------------------------------- before it begins
+
+
+class PlannedWin(NamedTuple):
+    """What an experiment would find if the candidate won this share of the sessions that are not ties."""
+
+    share: float
+    found: float
+    """the probability of the verdict that it is better"""
+    days: float | None
+    """the median number of days until then; None if most experiments of that length would not find it"""
+
+
+class PlannedExperiment(NamedTuple):
+    """How long an experiment would take, by how the loop has been used of late."""
+
+    people: int
+    """who would take part, in that time"""
+    sessions: int
+    """lists that would be interleaved and answered, in that time"""
+    ties: float
+    """the share of sessions that neither side would win, as far as the log lets one guess"""
+    days: float
+    """how long the experiment would run"""
+    wins: tuple[PlannedWin, ...]
+    caveat: str
+    """why the guess may be poor; "" if nothing speaks against it"""
+
+
+MICROSECONDS = 86_400e6
+"""Microseconds in a day."""
+SIMULATED, MOST_SESSIONS = 200, 4_000
+
+
+def plan_experiment(projection: Projection, share: float, days: float, alpha: float) -> PlannedExperiment:
+    """Return how often an experiment of `days` days with a `share` of the people would find a candidate that wins 52,
+    55, 60 or 70 % of the sessions, by simulation from the last decisions of the log."""
+    since, until, who, answered, ties = math.inf, 0, Counter[str](), 0, 0
+    seen = dict[int, str]()
+    newest = projection.log.newest_first(2**62, "decision")
+    for event, _ in zip(newest, range(MOST_SESSIONS)):
+        if event.subject is not None:
+            seen[event.seq] = event.subject
+        since, until = min(since, event.time), max(until, event.time)
+    retractions = projection.log.retractions()
+    told: set[int] = set()
+    for event in projection.log.events(min(seen, default=0), kinds=["feedback"]):
+        target = event.target or 0
+        if target in seen and target not in told and event.seq not in retractions:
+            known = projection.log.at(target)
+            credit = None if known is None else projection.interaction.credit(
+                projection.decision(known), records.decode_feedback(event.payload)
+            )  # fmt: skip
+            if credit is not None:
+                told.add(target)
+                who[seen[target]] += 1
+                answered += 1
+                ties += not any(value > 0.0 for value in credit.values())
+    span = max((until - since) / MICROSECONDS, 1e-6) if seen else 1.0
+    factor = share * days / span
+    sessions, people = round(answered * factor), max(round(len(who) * share * max(1.0, min(days / span, 10.0))), 1)
+    tied = ties / answered if answered else 0.6
+    caveat = ""
+    if not answered:
+        caveat = "nobody has answered so far: how often people answer cannot be told"
+    elif span < 1.0:
+        caveat = f"the log's last decisions cover {24.0 * span:.2g} hours alone"
+    found = []
+    for win in (0.52, 0.55, 0.6, 0.7):
+        if sessions == 0:
+            found.append(PlannedWin(win, 0.0, None))
+            continue
+        length = min(sessions, MOST_SESSIONS)
+        guess: Plan = plan(Match(alpha), np.random.default_rng(0), people=people, sessions=length, share=win, ties=tied,
+                           runs=SIMULATED)  # fmt: skip
+        found.append(PlannedWin(win, guess.b, None if guess.sessions is None else days * guess.sessions / sessions))
+    return PlannedExperiment(people, sessions, tied, days, tuple(found), caveat)
