@@ -1,7 +1,7 @@
 """Why a decision was made: what put its first item there, and which feedback moved that. One procedure for all kinds.
 
-What an explanation is made of, the loop's interaction knows (`Interaction.explain`); it reads the log through `_Past`.
-Everything here folds the log again up to the decision, and changes nothing.
+What an explanation is made of, the loop's interaction knows (`Interaction.explain`); it reads the log through
+`LoggedPast`. Everything here folds the log again up to the decision, and changes nothing.
 """
 
 from __future__ import annotations
@@ -100,12 +100,12 @@ def explain(projection: Projection, id: str) -> Explanation:
     if not known.record.shown:
         raise LookupError(f"decision {id} showed nothing that was on offer: there is nothing to explain")
     found: Explanation = projection.interaction.explain(
-        known, projection.requests.context(known), _Past(projection, known.version)
+        known, projection.requests.context(known), LoggedPast(projection, known.version)
     )
     return found
 
 
-class _Past:
+class LoggedPast:
     """The log up to a version of the model, as an interaction reads it to explain a decision (see `protocol.Past`)."""
 
     def __init__(self, projection: Projection, version: int) -> None:

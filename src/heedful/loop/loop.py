@@ -12,6 +12,7 @@ them with the work elsewhere.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from heedful.loop.interactions.protocol import ItemPrediction
     from heedful.loop.ranking import Ranking
     from heedful.loop.report import Report
+    from heedful.loop.why import Why
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -797,6 +799,24 @@ class Loop:
         from heedful.loop.explain import explain
 
         return explain(self.projection, records.check_id("decision", decision))
+
+    def why(self, decision: str, item: str, top: int = 10, *, seconds: float = 2.0) -> Why:
+        """Return why `item`, any candidate of a decision, had its score by the model that made the decision: what each
+        of its features contributes, and the `top` pieces of feedback before the decision that moved the score most.
+
+        The influence of a piece of feedback is the score less that of a fold without it, if there are at most 1,000 of
+        them and all these folds together take about `seconds` at most. Otherwise it is what the score moved when it was
+        learned, which is the same for learners that add up; `events_by` and `features_by` say which method was used.
+        Feedback that has been undone is not listed. Raise LookupError if there is no such decision, its person was
+        forgotten, or the item is not one of its candidates, and ValueError, naming the field, on bad input.
+        """
+        from heedful.loop.why import why
+
+        id, name = records.check_id("decision", decision), records.check_id("item", item)
+        check_count("top", top, least=0)
+        check_between("seconds", seconds, 0.0, math.inf)
+        self.projection.look()  # another process may have undone something
+        return why(self.projection, id, name, top, float(seconds))
 
     def evaluate(self, *learners: str, alpha: float = 0.05) -> Evaluation:
         """Return how well the loop's own learner and other `learners` would have predicted the answers in the log, with

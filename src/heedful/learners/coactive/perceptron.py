@@ -49,6 +49,11 @@ class PreferencePerceptron(NamedTuple):
     space: Space
     batch: int = 1
 
+    @property
+    def additive(self) -> bool:
+        """Whether a lesson adds the same to w whatever w is: yes, unless lessons are applied in batches."""
+        return self.batch == 1
+
     def init(self, rng: np.random.Generator) -> PerceptronState:
         check_count("n_features", self.n_features)
         check_count("batch", self.batch)

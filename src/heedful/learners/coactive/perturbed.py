@@ -49,6 +49,11 @@ class PerturbedPerceptron(NamedTuple):
     space: RankingSpace
     swap: float = 0.5
 
+    @property
+    def additive(self) -> bool:
+        """Whether a lesson adds the same to w whatever w is: yes."""
+        return True
+
     def init(self, rng: np.random.Generator) -> PerturbedState:
         check_count("n_features", self.n_features)
         check_between("swap", self.swap, 0.001, 0.5)

@@ -26,7 +26,7 @@ from heedful.inference.gp.posterior import Posterior
 from heedful.inference.gp.subset_acquisition import next_set, subset_scores
 from heedful.inference.pairwise import PairRows
 from heedful.jit.kernel import Ints
-from heedful.learners.preference.common import initial_state, prior_covariance, with_new_items
+from heedful.learners.preference.common import initial_state, prior_covariance, utility_gradient, with_new_items
 from heedful.spaces.comparison import UNSURE, Answer, Choice, ComparisonPool, order_of
 
 Array = npt.NDArray[np.float64]
@@ -177,6 +177,10 @@ class CollaborativeGP(NamedTuple):
         """
         _, X = with_new_items(self, state.X, features)
         return self.relearn(state._replace(X=X))
+
+    def utility_gradient(self, state: CollaborativeGPState, user: int, item: int) -> Array:
+        """Return the derivatives (d,) of a person's posterior mean utility of an item by the item's features."""
+        return utility_gradient(self, state.X, self.posterior(state, user).mean, item)
 
     def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:
         """Return the state without the answers to questions that showed the item of index `item`, everything else

@@ -54,6 +54,9 @@ An answer "equally good" says that two perceived utilities differ by less than a
 would swallow the difference of two variances.
 """
 
+SINGULAR = 1e-9
+"""Directions of a kernel matrix with a smaller eigenvalue, as a share of the largest, are left out of its inverse."""
+
 ROUNDS = 2
 """how often a person's sites and noise parameters are updated in turn after an answer"""
 
@@ -311,6 +314,23 @@ def noise_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) ->
     many = infer_users(cov, mean, 1, rows, told.sites, width=told.width, lapse=told.lapse, tolerance=SETTLED)
     noise = ResponseNoise(np.array([told.width]), np.array([told.lapse]), np.zeros(1))
     return UserNoise(told.width, told.lapse, float(random_probabilities(rows, many.log_evidence, noise, prior)[0]))
+
+
+def utility_gradient(learner: Hyperparameters, X: Array, mean: Array, item: int) -> Array:
+    """Return the derivatives (d,) of an item's posterior mean utility by its features.
+
+    `X` (n x d) are the features of all items and `mean` (n,) their posterior means. A new item with features x is
+    expected to have the utility k(x, X) K^-1 mean, as `with_items` appends it; this is the gradient of that at
+    x = X[item], for the kernel of these items. It is 0 for a feature that is the same for all items.
+    """
+    kernel = kernel_for(X, learner.lengthscale or "median", float(learner.amplitude))
+    K = kernel.over(X)
+    values, vectors = np.linalg.eigh(K)
+    kept = values > SINGULAR * values[-1]
+    alpha = vectors[:, kept] @ ((vectors[:, kept].T @ mean) / values[kept])
+    unit = kernel.scale * kernel.lengthscale
+    apart = (X - X[item]) / unit / unit
+    return np.asarray((K[item] * alpha) @ apart, np.float64)
 
 
 def with_new_items(learner: Hyperparameters, X: Array, features: npt.ArrayLike) -> tuple[Array, Array]:

@@ -36,10 +36,13 @@ from heedful.learners.preference.common import (
     trust_in,
     update_state,
     user_posterior,
+    utility_gradient,
     with_answer,
     with_new_items,
 )
 from heedful.spaces.comparison import UNSURE, Answer, Choice, ComparisonPool
+
+Array = npt.NDArray[np.float64]
 
 
 @declare(version=1, must_interpret=True)
@@ -143,6 +146,10 @@ class PreferenceGP(NamedTuple):
         """
         K, X = with_new_items(self, state.X, features)
         return state._replace(mean=np.zeros(len(K)), cov=K, X=X)
+
+    def utility_gradient(self, state: PreferenceGPState, user: int, item: int) -> Array:
+        """Return the derivatives (d,) of a person's posterior mean utility of an item by the item's features."""
+        return utility_gradient(self, state.X, self.posterior(state, user).mean, item)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
         """Return the state without the answers to questions that showed the item of index `item`, as if they had never
@@ -284,6 +291,10 @@ class HierarchicalGP(NamedTuple):
         if state.learned:
             mean, cov = add_items(Population(state.mean, state.cov), K[:n, :n], K[:n, n:], K[n:, n:])
         return state._replace(mean=mean, cov=cov, X=X)
+
+    def utility_gradient(self, state: PreferenceGPState, user: int, item: int) -> Array:
+        """Return the derivatives (d,) of a person's posterior mean utility of an item by the item's features."""
+        return utility_gradient(self, state.X, self.posterior(state, user).mean, item)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
         """Return the state without the answers to questions that showed the item of index `item`, with all else learned

@@ -15,11 +15,13 @@ import numpy as np
 
 from heedful.core.fold import copy_arrays
 from heedful.evaluation.interleaving import draft_probability, interleave, slot_probabilities
-from heedful.jit.kernel import Floats, Ints
+from heedful.jit.kernel import Floats, Ints, scores
 from heedful.learners.registry import make_learner
 from heedful.loop.catalogue import Catalogue
+from heedful.loop.interactions import contributions as parts_of
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card
+from heedful.loop.interactions.contributions import Contributions
 from heedful.loop.interactions.findings import Findings, compare_arms, prediction_section
 from heedful.loop.interactions.forms import Form
 from heedful.loop.interactions.measure import Compared, Measure
@@ -27,7 +29,7 @@ from heedful.loop.interactions.named import loop_learner
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.telling import Part
 from heedful.loop.log import Event
-from heedful.loop.model import Context, Person
+from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import Arm as DecisionArm
 from heedful.loop.records import Feedback, FeedbackRecord, check_id, check_number
@@ -591,6 +593,27 @@ class Interaction(Protocol[M]):
 
         `context` is the decision with its candidates as an array, `past` the log up to it. Raise LookupError if there
         was nothing to decide."""
+
+    def item_scores(self, model: M, person: str | None, x: Any, places: Sequence[int]) -> Floats | None:
+        """Return the score that `model` gives to each candidate in `places` (k,) for a person; None if it gives none.
+
+        `x` are the candidates of a decision (m, N), or their numbers (m,). Without a method of its own, a kind has the
+        product of the weights of the features with the features."""
+        w, rows = model.effective(model.shared, own_state(model.people, self.person(person))), x[list(places)]
+        return scores(rows, w) if rows.ndim == 2 and w.shape == rows.shape[1:] else None
+
+    def contributions(self, model: M, person: str | None, x: Any, place: int) -> Contributions:
+        """Return what each feature of the candidate `place` contributes to its score in `item_scores`, and by which
+        method; if there is no such thing, why."""
+        if self.item_scores(model, person, x, [place]) is None:
+            return parts_of.none(f"{type(self.learner).__name__} has no weights of features: there are no parts")
+        w = model.effective(model.shared, own_state(model.people, self.person(person)))
+        return parts_of.linear(self.names, w, x[place], "score")
+
+    def adds_up(self, model: M, person: str | None, feedback: FeedbackRecord) -> bool:
+        """Return whether `feedback` changes the scores that `model` has for a person by the same amount whatever else
+        was learned: then what each piece of feedback added to a score is what leaving it out would take away."""
+        return False
 
     def candidate(self, spec: str) -> M:
         """Return an untrained model of another learner, named by `spec`, to be evaluated on this loop's log.

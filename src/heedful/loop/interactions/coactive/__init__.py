@@ -248,6 +248,12 @@ class Coactive(Interaction[Model]):
             tuple(moved),
         )
 
+    def adds_up(self, model: Model, person: str | None, feedback: FeedbackRecord) -> bool:
+        """Return whether the learner adds the same to its weights whatever they are, as perceptrons do. A thumb is a
+        logistic step for all learners, and what a person's own weights count depends on how many lessons there are."""
+        additive = bool(getattr(model.learner, "additive", False))
+        return additive and feedback.form != "thumb" and own_state(model.people, person) is None
+
     def candidate(self, spec: str) -> Model:
         """Return an untrained model of another coactive learner, to be evaluated on this loop's log.
 

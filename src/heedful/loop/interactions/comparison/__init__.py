@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from heedful.jit.kernel import Ints
+from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Setting, Widget
@@ -19,6 +19,7 @@ from heedful.loop.interactions.comparison import texts
 from heedful.loop.interactions.comparison.learners import DEFAULT, check_purpose, chooser
 from heedful.loop.interactions.comparison.model import ChoiceAnswer, ChoiceModel, why_unfit
 from heedful.loop.interactions.comparison.question import check_two, propose_question
+from heedful.loop.interactions.contributions import Contributions, gradient, none
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.options import KindChoice, LoopOption
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from heedful.loop.prediction_report import PredictionReport
     from heedful.loop.projection import Projection
     from heedful.loop.report import Arm, Report
+
+
+SCORE = "utility"
 
 
 class Comparison(Interaction[ChoiceModel]):
@@ -316,6 +320,25 @@ class Comparison(Interaction[ChoiceModel]):
             tuple(moved),
             weighed._asdict(),
         )
+
+    def item_scores(self, model: ChoiceModel, person: str | None, x: Ints, places: Sequence[int]) -> Floats:
+        """Return the posterior means of a person's utilities of these items (k,); 0 if one of them had not come yet."""
+        items: Ints = np.array(x[list(places)], np.int64)
+        if items.max() >= model.shared.n:
+            return np.zeros(items.size)
+        return np.asarray(_of(model, person, items).mean, np.float64)
+
+    def contributions(self, model: ChoiceModel, person: str | None, x: Ints, place: int) -> Contributions:
+        """Return, to first order, what each feature contributes to the posterior mean of an item's utility: the
+        derivative of what the learner would expect of a new item, at the features of this one, times the feature."""
+        if not self.names:
+            return none("items are known by their names alone: they have no features", SCORE)
+        if not hasattr(self.learner, "utility_gradient"):
+            return none(f"{type(self.learner).__name__} has no derivative by the features: there are no parts", SCORE)
+        shared, number = model.shared, int(x[place])
+        user = model.user(shared, model.people.get(person or ""))
+        slopes = self.learner.utility_gradient(model.ready(shared), user, number)
+        return gradient(self.names, slopes, shared.things[number], SCORE)
 
     def candidate(self, spec: str) -> ChoiceModel:
         """Return an untrained model of another learner of choices, to be evaluated on this loop's log.

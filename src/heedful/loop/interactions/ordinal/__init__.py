@@ -15,6 +15,7 @@ from heedful.core.validation import check_count, describe
 from heedful.jit.kernel import Floats, Ints
 from heedful.learners.registry import learner_class
 from heedful.loop.interactions.card import Card, Prediction, Scale, Widget
+from heedful.loop.interactions.contributions import EXACT, REMOVED, Contribution, Contributions, sort_parts
 from heedful.loop.interactions.forms import NONE, WHOLE_GRADE, by_name
 from heedful.loop.interactions.lists import (
     check_show,
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 INTERCEPT, LEVEL = "always 1", "how much she asks for"
 """Names of the terms of a score besides the features: a constant, for learners without thresholds, and a person's
 offset."""
+ROWS = 256
+"""How many features are removed from copies of an item at a time."""
 
 
 class Ordinal(Interaction[GradingModel]):
@@ -286,6 +289,30 @@ class Ordinal(Interaction[GradingModel]):
         if own is not None:
             names, weights, values = [*names[:-1], LEVEL], [*weights, -model.level(own)], [*x[0].tolist(), 1.0]
         return [Counts(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
+
+    def item_scores(self, model: GradingModel, person: str | None, x: Floats, places: Sequence[int]) -> Floats:
+        """Return the score of each of these candidates (k,); of a learner without weights, its predicted grade."""
+        own, rows = own_state(model.people, person), x[list(places)]
+        if hasattr(model.learner, "weights"):
+            return model.scores(model.shared, own, rows)
+        return model.grades(model.shared, own, rows).astype(np.float64)
+
+    def contributions(self, model: GradingModel, person: str | None, x: Floats, place: int) -> Contributions:
+        """Return the parts of a score; for a learner without weights, the predicted grade less that without each
+        feature."""
+        row = x[place : place + 1]
+        if hasattr(model.learner, "weights"):
+            parts = [Contribution(p.name, p.first, p.weight, p.counts) for p in self._parts(model, person, row)]
+            return Contributions("exact", EXACT, "score of the grade", sort_parts(parts))
+        own, parts = own_state(model.people, person), list[Contribution]()
+        [grade] = model.grades(model.shared, own, row)
+        there = np.flatnonzero(row[0])
+        for some in np.array_split(there, -(-there.size // ROWS) or 1):
+            rows = np.repeat(row, some.size, axis=0)
+            rows[np.arange(some.size), some] = 0.0
+            changes = (grade - model.grades(model.shared, own, rows)).tolist() if some.size else []
+            parts += [Contribution(self.names[j], float(row[0, j]), None, float(d)) for j, d in zip(some, changes)]
+        return Contributions("removed", REMOVED, "predicted grade", sort_parts(parts))
 
     def candidate(self, spec: str) -> GradingModel:
         """Return an untrained model of another learner of grades from 1 to k, to be evaluated on this loop's log.

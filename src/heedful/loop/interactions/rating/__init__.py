@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heedful.core.validation import describe
-from heedful.jit.kernel import Ints
+from heedful.jit.kernel import Floats, Ints
 from heedful.loop.catalogue import Catalogue
 from heedful.loop.interactions import telling
 from heedful.loop.interactions.card import Card, Prediction, Scale, Setting, Widget
+from heedful.loop.interactions.contributions import Contributions
 from heedful.loop.interactions.findings import count
 from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.lists import credit_list
@@ -22,7 +23,7 @@ from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
 from heedful.loop.interactions.rating import texts
-from heedful.loop.interactions.rating.explanation import RatingPrediction, explain_rating
+from heedful.loop.interactions.rating.explanation import RatingPrediction, explain_rating, rating_contributions
 from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater
 from heedful.loop.interactions.rating.model import CONSUMED, RatingModel
 from heedful.loop.interactions.rating.slate import left, propose_slate
@@ -338,6 +339,16 @@ class Rating(Interaction[RatingModel]):
 
         `context` holds the numbers of the candidates, `past` the log up to the decision."""
         return explain_rating(type(self.learner).__name__, decision, context, past)
+
+    def item_scores(self, model: RatingModel, person: str | None, x: Ints, places: Sequence[int]) -> Floats | None:
+        """Return the rating that is expected of each of these candidates (k,); None for a learner that does not
+        tell."""
+        return model.ratings(model.shared, own_state(model.people, person), np.asarray(x[list(places)], np.int64))
+
+    def contributions(self, model: RatingModel, person: str | None, x: Ints, place: int) -> Contributions:
+        """Return the parts that an expected rating is the sum of; items are known by number, so they have no
+        features."""
+        return rating_contributions(model, own_state(model.people, person), int(x[place]))
 
     def candidate(self, spec: str) -> RatingModel:
         """Return an untrained model of another learner of ratings, with the same range, to be evaluated on this loop's

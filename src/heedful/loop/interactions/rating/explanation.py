@@ -12,6 +12,7 @@ import numpy as np
 from heedful.core.fold import copy_arrays
 from heedful.jit.kernel import Ints
 from heedful.learners.ratings.interaction_matrix import InteractionMatrix, place_of
+from heedful.loop.interactions.contributions import EXACT, Contribution, Contributions, none, sort_parts
 from heedful.loop.interactions.protocol import Past
 from heedful.loop.interactions.rating.model import RatingModel
 from heedful.loop.log import Event
@@ -22,6 +23,7 @@ from heedful.loop.records import decode_feedback
 if TYPE_CHECKING:
     from heedful.loop.explain import Explanation, Moved, Part
 
+SCORE = "expected rating"
 MOST = 30
 """How many of the newest ratings of the item, and of the person, are left out one by one."""
 
@@ -43,6 +45,21 @@ def explain_rating(learner: str, decision: LoggedDecision, context: Context, pas
     because = _because(learner, arm, rating)
     parts = tuple(_parts(model, person, number, margin))
     return Explanation(decision.id, arm, name, None, because, margin, parts, moved, rating._asdict())
+
+
+def rating_contributions(model: RatingModel, person: Person | None, number: int) -> Contributions:
+    """Return the parts of the rating that is expected of the item with this number: mean, offset of the person, ...;
+    none for a learner that cannot split it."""
+    name, found = type(model.learner).__name__, model.ratings(model.shared, person, np.array([number]))
+    if found is None:
+        return none(f"{name} does not say which rating it expects: there are no parts", SCORE)
+    if not model.shared.said.count[: model.shared.said.used].any():
+        middle = Contribution("middle of the scale", 1.0, None, float(found[0]))
+        return Contributions("exact", EXACT, SCORE, sort_parts([middle]))
+    if not hasattr(model.learner, "parts"):
+        return none(f"{name} knows items by number, not by features, and does not split what it expects", SCORE)
+    parts = [Contribution(p.name, 1.0, None, p.counts) for p in _parts(model, person, number, float(found[0]))]
+    return Contributions("exact", EXACT, SCORE, sort_parts(parts))
 
 
 class RatingPrediction(NamedTuple):

@@ -1,0 +1,71 @@
+"""The contributions of an item's features to its score, and the method by which they were computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+
+Method = Literal["exact", "gradient", "removed", "none"]
+
+EXACT = "exact: the score is the sum of its parts"
+GRADIENT = (
+    "first order: the derivative of the score by each feature, times the feature; the parts need not sum to the score"
+)
+REMOVED = (
+    "by removal: the score less the score of the item with that feature at 0, one feature at a time; the parts need "
+    "not sum to the score"
+)
+
+
+class Contribution(NamedTuple):
+    """What one feature of an item contributes to its score."""
+
+    name: str
+    value: float
+    """the value of the feature as the learner sees it; 1 for a part that is no feature, such as a mean"""
+    weight: float | None
+    """what the score changes by per unit of the feature; None where the feature was removed instead"""
+    counts: float
+    """the contribution, in the unit of the score"""
+
+
+class Contributions(NamedTuple):
+    """The contributions of all features to the score of an item."""
+
+    method: Method
+    """exact: the parts sum to the score; gradient: derivative times feature; removed: the score without the feature;
+    none: there are none, and `about` says why"""
+    about: str
+    """the method, or why there are no parts, in words"""
+    score_is: str
+    """what the score is: "predicted rating", "utility\""""
+    parts: tuple[Contribution, ...] = ()
+    """the largest first; those that are 0 are left out"""
+
+
+def sort_parts(parts: Iterable[Contribution]) -> tuple[Contribution, ...]:
+    """Return the parts that are not 0, by size, the largest first, and nan before all."""
+    there = [part for part in parts if part.counts != 0.0]
+    return tuple(sorted(there, key=lambda part: -math.inf if math.isnan(part.counts) else -abs(part.counts)))
+
+
+def linear(names: Sequence[str], weights: Any, values: Any, score_is: str) -> Contributions:
+    """Return the contributions to a score that is linear in the features: weight times value, for weights and values
+    (N,) of features with these N names."""
+    parts = [
+        Contribution(name, float(value), float(weight), float(weight * value))
+        for name, weight, value in zip(names, weights, values)
+    ]
+    return Contributions("exact", EXACT, score_is, sort_parts(parts))
+
+
+def gradient(names: Sequence[str], slopes: Any, values: Any, score_is: str) -> Contributions:
+    """Return first-order contributions: the derivative of the score by each feature (N,) times its value (N,)."""
+    found = linear(names, slopes, values, score_is)
+    return found._replace(method="gradient", about=GRADIENT)
+
+
+def none(why: str, score_is: str = "score") -> Contributions:
+    """Return that there are no contributions, and why, in words."""
+    return Contributions("none", why, score_is)

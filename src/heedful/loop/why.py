@@ -1,0 +1,349 @@
+"""Why an item of a decision had its score: what its features contribute, and which feedback moved the score most.
+
+One procedure for all kinds of feedback: scores and contributions are the interaction's (`item_scores`,
+`contributions`); here the log up to the decision is folded again, without one piece of feedback at a time where that is
+affordable. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from heapq import merge
+from typing import Any, Literal, NamedTuple
+
+from heedful.core.fold import copy_arrays
+from heedful.core.notebooks import table
+from heedful.data.frames import frame_of
+from heedful.loop.explain import LoggedPast, by_size
+from heedful.loop.interactions.contributions import Contribution, Method
+from heedful.loop.interactions.protocol import Step
+from heedful.loop.log import Event
+from heedful.loop.packing import LoggedDecision
+from heedful.loop.projection import Projection
+
+EVENTS = 1_000
+"""The most pieces of feedback that are left out one by one."""
+SECONDS = 2.0
+"""The seconds that leaving them out may take, where nobody says otherwise."""
+BYTES = 256_000_000
+"""The most bytes that the features of their decisions may take in memory meanwhile."""
+
+EventMethod = Literal["leave-one-out", "additive", "movement", "none"]
+
+
+class Influence(NamedTuple):
+    """A piece of feedback, and by how much it moved the score of an item."""
+
+    event: str
+    seq: int
+    form: str
+    decision: str
+    """the decision that it answers"""
+    by: float
+    """by how much it raised the score"""
+    lead: float | None
+    """by how much it raised the item's lead over the next one; None where there is no other"""
+
+
+class Why(NamedTuple):
+    """Why a candidate of a decision had its score, by the model that made the decision."""
+
+    decision: str
+    item: str
+    arm: str
+    place: int | None
+    """its place in what was shown, 1 for the first; None if it was a candidate and not shown"""
+    version: int
+    """the version of the model"""
+    score: float | None
+    """None if the learner gives items no score"""
+    score_is: str
+    """what the score is: "score", "expected rating", "utility\""""
+    next: str | None
+    """what the item is compared with: the one shown after it; for the last one shown, the best that was not shown; for
+    an item that was not shown, the last one shown; None if there is no other"""
+    lead: float | None
+    """the score less that of `next`"""
+    features_by: Method
+    """how contributions were computed: exact, gradient, removed, or none"""
+    features_about: str
+    """that method in words, or why there are none"""
+    features: tuple[Contribution, ...]
+    """the largest contribution first; those that are 0 are left out"""
+    events_by: EventMethod
+    """how the influence of feedback was computed: leave-one-out (the score less the score of a fold without it),
+    additive (what it added to the score, which is the same), movement (what the score moved when it was learned), or
+    none"""
+    events_about: str
+    """that method in words, with its budget, or why there are none"""
+    events: tuple[Influence, ...]
+    """the feedback that moved the score most, the most first"""
+    considered: int
+    """the pieces of feedback that the model was made of and that are in effect now"""
+    undone_since: int
+    """the pieces of feedback that the model was made of and that were undone or rolled back since; they are not
+    listed"""
+
+    def to_frame(self, package: str = "pandas") -> Any:
+        """Return the contributions, the largest first, as a data frame of `package` (pandas, polars, or pyarrow).
+
+        Raise ModuleNotFoundError if it is not installed."""
+        return frame_of({n: [getattr(part, n) for part in self.features] for n in Contribution._fields}, package)
+
+    def _repr_html_(self) -> str:
+        told = f"Decision {self.decision}: why {self.item} has the {self.score_is} {_number(self.score)}"
+        parts = table(told, ["feature", "value", "weight", "counts"], self.features, [self.features_about])
+        columns = ["feedback", "event", "form", "decision", "by", "lead"]
+        return parts + table("What moved it", columns, self.events, [self.events_about])
+
+
+def why(projection: Projection, id: str, item: str, top: int = 10, seconds: float = SECONDS) -> Why:
+    """Return why candidate `item` of decision `id` had its score, with the `top` pieces of feedback that moved it most.
+
+    These are left out of the fold one by one if there are at most `EVENTS` of them and that takes about `seconds` at
+    most. Raise LookupError if there is no such decision, it was forgotten, or the item was not a candidate."""
+    known = projection.find_decision(id)
+    if known is None:
+        gone = projection.log.is_forgotten("decision", id)
+        raise LookupError(f"decision {id} was forgotten" if gone else f"decision {id} is not in the log")
+    if item not in known.names:
+        raise LookupError(f"item {item} is not among the candidates of decision {id}")
+    return _Inquiry(projection, known, known.names.index(item)).answer(top, seconds)
+
+
+class _Scores(NamedTuple):
+    """The score of an item, and its lead over another; nan where the model gives none."""
+
+    own: float
+    lead: float
+
+
+class _Inquiry:
+    """One question: a candidate of a decision, and the log that its model was made of."""
+
+    def __init__(self, projection: Projection, decision: LoggedDecision, place: int) -> None:
+        self._projection, self._interaction, self._decision = projection, projection.interaction, decision
+        self._place, self._x = place, projection.requests.context(decision).x
+        self._retractions = projection.log.retractions()
+        self._model = LoggedPast(projection, decision.version).model()
+        self._other = self._compared_with()
+
+    def answer(self, top: int, seconds: float) -> Why:
+        """Return the answer; see `why`."""
+        decision, interaction = self._decision, self._interaction
+        shown = decision.record.shown
+        now = self._scores(self._model)
+        parts = interaction.contributions(self._model, decision.person, self._x, self._place)
+        steps = self._in_memory()
+        given, undone = self._count(steps)
+        found: list[Influence] | None = None
+        by: EventMethod = "none"
+        if math.isnan(now.own) and not self._gives_scores(self._model):
+            told, found = f"{type(self._projection.learner).__name__} gives items no score", []
+        elif steps is not None and given <= EVENTS:
+            found = self._leave_one_out(steps, now, seconds)
+            by, told = "leave-one-out", _exactly(given)
+        if found is None:
+            found, adds_up = self._moves()
+            by, told = ("additive", ADDITIVE) if adds_up else ("movement", _to_first_order(given, seconds))
+        found = sorted(found, key=lambda each: (by_size(each.by), by_size(each.lead or 0.0), each.seq))
+        scored = by != "none"
+        return Why(
+            decision.id,
+            decision.names[self._place],
+            decision.record.arm,
+            shown.index(self._place) + 1 if self._place in shown else None,
+            decision.version,
+            now.own if scored else None,
+            parts.score_is,
+            None if self._other is None else decision.names[self._other],
+            now.lead if scored and self._other is not None else None,
+            parts.method,
+            parts.about,
+            parts.parts,
+            by,
+            told,
+            tuple(found[:top]),
+            given,
+            undone,
+        )
+
+    # ------------------------------------------------------------------------ scores
+
+    def _gives_scores(self, model: Any) -> bool:
+        return self._interaction.item_scores(model, self._decision.person, self._x, [self._place]) is not None
+
+    def _scores(self, model: Any) -> _Scores:
+        places = [self._place] if self._other is None else [self._place, self._other]
+        found = self._interaction.item_scores(model, self._decision.person, self._x, places)
+        if found is None:
+            return _Scores(math.nan, math.nan)
+        own = float(found[0])
+        return _Scores(own, math.nan if self._other is None else own - float(found[1]))
+
+    def _compared_with(self) -> int | None:
+        """Return the candidate that the item's lead is over, as `Why.next` says."""
+        shown = self._decision.record.shown
+        if self._place not in shown:
+            return shown[-1] if shown else None
+        at = shown.index(self._place)
+        if at + 1 < len(shown):
+            return shown[at + 1]
+        seen = set(shown)
+        rest = [j for j in range(len(self._decision.names)) if j not in seen]
+        found = self._interaction.item_scores(self._model, self._decision.person, self._x, rest) if rest else None
+        return None if found is None else rest[int(found.argmax())]
+
+    # ------------------------------------------------------------------------ the log before the decision
+
+    def _steps(self) -> Iterator[Step | Event]:
+        """Yield the feedback that the model was made of, in order, and the events of items where it is made of these,
+        too."""
+        projection, version = self._projection, self._decision.version
+        lessons: Iterator[Step | Event] = (
+            projection.step(*lesson)
+            for lesson in projection.lessons(up_to=version)
+            if lesson[0].seq not in projection.failed
+        )
+        if not self._interaction.folds_items:
+            return lessons
+        items = (event for event in projection.log.events(0, kinds=["item"]) if event.seq <= version)
+        return merge(lessons, items, key=_seq)
+
+    def _in_memory(self) -> list[Step | Event] | None:
+        """Return all steps, unless they are more than are left out one by one, or take too much memory."""
+        steps, lessons, size = list[Step | Event](), 0, 0
+        for step in self._steps():
+            if isinstance(step, Step):
+                lessons, size = lessons + 1, size + step.context.x.nbytes + step.extra.nbytes
+            if lessons > 2 * EVENTS or size > BYTES:
+                return None
+            steps.append(step)
+        return steps
+
+    def _count(self, steps: Sequence[Step | Event] | None) -> tuple[int, int]:
+        """Return how many pieces of feedback the model was made of that are in effect now, and how many are not."""
+        if steps is None:
+            seqs = [event.seq for event, _, _ in self._projection.lessons(up_to=self._decision.version)]
+            seqs = [seq for seq in seqs if seq not in self._projection.failed]
+        else:
+            seqs = [step.event.seq for step in steps if isinstance(step, Step)]
+        undone = sum(seq in self._retractions for seq in seqs)
+        return len(seqs) - undone, undone
+
+    def _take(self, model: Any, step: Step | Event) -> None:
+        """Let a model take in one step of the fold."""
+        if isinstance(step, Step):
+            model.teach(step.context, step.feedback, step.extra, step.event.seq)
+        else:
+            self._projection.offer(model, step)
+
+    def _copy(self, model: Any) -> Any:
+        """Return a model of its own with the state of `model`."""
+        other: Any = self._projection.fresh()
+        other.shared, other.people = copy_arrays(model.shared), dict(model.people)
+        return other
+
+    # ------------------------------------------------------------------------ what moved it
+
+    def _leave_one_out(self, steps: Sequence[Step | Event], now: _Scores, seconds: float) -> list[Influence] | None:
+        """Return by how much the score is above that of a fold without each piece of feedback; None if that would take
+        longer than `seconds`.
+
+        Without the i-th of n steps, the fold begins with the state before it: n^2 / 2 steps altogether."""
+        began = time.perf_counter()
+        self._fold(self._projection.fresh(), steps)
+        once = time.perf_counter() - began
+        given = sum(isinstance(step, Step) for step in steps)
+        if given * once / 2.0 > seconds:
+            return None
+        until = time.perf_counter() + 2.0 * seconds + once  # an estimate that was far off is given up
+        found, before = list[Influence](), self._projection.fresh()
+        for i, step in enumerate(steps):
+            if isinstance(step, Step) and step.event.seq not in self._retractions:
+                if time.perf_counter() > until:
+                    return None
+                without = self._scores(self._fold(before, steps[i + 1 :]))
+                found += self._influence(step, without, now)
+            self._take(before, step)
+        return found
+
+    def _fold(self, model: Any, steps: Sequence[Step | Event]) -> Any:
+        """Return a copy of `model` that has learned `steps`; as in a loop, a lesson that the learner fails on is left
+        out."""
+        failed = set[int]()
+        while True:
+            folded = self._copy(model)
+            for step in steps:
+                if _seq(step) in failed:
+                    continue
+                try:
+                    self._take(folded, step)
+                except Exception:  # whatever a learner of somebody's own raises; it may have stopped half-way
+                    failed.add(_seq(step))
+                    break
+            else:
+                return folded
+
+    def _moves(self) -> tuple[list[Influence], bool]:
+        """Return by how much each piece of feedback moved the score when it was learned, and whether that is what
+        leaving it out would take away."""
+        found, adds_up, model = list[Influence](), True, self._projection.fresh()
+        before = self._scores(model)
+        for step in self._steps():
+            if isinstance(step, Event):
+                self._take(model, step)
+                before = self._scores(model)
+                continue
+            self._take(model, step)
+            after = self._scores(model)
+            adds_up = adds_up and self._interaction.adds_up(self._model, self._decision.person, step.feedback)
+            if step.event.seq not in self._retractions:
+                found += self._influence(step, before, after)
+            before = after
+        return found, adds_up
+
+    def _influence(self, step: Step, without: _Scores, with_: _Scores) -> list[Influence]:
+        """Return the influence of a piece of feedback; [] if it moved nothing."""
+        by, lead = with_.own - without.own, with_.lead - without.lead
+        if by == 0.0 and (self._other is None or lead == 0.0):
+            return []
+        if math.isnan(with_.own) and math.isnan(without.own):
+            return []
+        event = step.event
+        told = None if self._other is None else lead
+        return [Influence(event.id, event.seq, step.feedback.form, step.decision.id, by, told)]
+
+
+def _seq(step: Step | Event) -> int:
+    return step.event.seq if isinstance(step, Step) else step.seq
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3g}"
+
+
+# ---------------------------------------------------------------------------- methods in words
+
+ADDITIVE = (
+    "exact, given what was shown: each piece of feedback adds the same to the weights whatever the others are, so what "
+    "it added to the score is what leaving it out would take away"
+)
+
+
+def _exactly(given: int) -> str:
+    """Return what leave-one-out means, in words."""
+    if not given:
+        return "nothing was learned before this decision that is in effect now"
+    told = "the one piece of feedback" if given == 1 else f"each of {given:,} pieces of feedback"
+    return f"exact, given what was shown: {told} before the decision was left out of the fold in turn"
+
+
+def _to_first_order(given: int, seconds: float) -> str:
+    """Return why feedback was not left out, and what is said instead, in words."""
+    return (
+        "first order: by how much the score moved when each piece of feedback was learned, and not what leaving it out "
+        f"would change, as {given:,} folds exceed the budget of {EVENTS:,} folds and {seconds:g} s"
+    )
