@@ -22,7 +22,9 @@ class Share(NamedTuple):
     """The thumbs given to the lists of one arm, and the share of thumbs up with its 95 % interval."""
 
     thumbs: int
+    """how many thumbs there were"""
     up: int
+    """how many of them were up"""
     share: float | None
     """thumbs up / all thumbs; None if there are no thumbs"""
     low: float | None
@@ -35,7 +37,9 @@ class Approval(NamedTuple):
     """The share of thumbs up on learned lists and on control lists (the caller's own order), with their difference."""
 
     learned: Share
+    """the thumbs on lists in the order of the model"""
     control: Share
+    """the thumbs on lists in the caller's own order"""
     difference: Difference | None
     """the share of learned lists minus that of control lists; None if its interval cannot be computed"""
 

@@ -26,7 +26,7 @@ Ints = npt.NDArray[np.int64]
 
 
 CATALOGUES = 4
-"""How many versions of the whole catalogue are kept in memory."""
+"""How many of the lists of all items on offer at some version (`CatalogueVersion`) are kept in memory."""
 
 
 class CatalogueVersion(NamedTuple):
@@ -36,8 +36,9 @@ class CatalogueVersion(NamedTuple):
     withdrawn and put back counts from its return."""
 
     version: int
-    """the sequence number of that event; 0 before there was any"""
+    """the sequence number of that item event; 0 before there was any"""
     names: tuple[str, ...]
+    """the name of each item"""
     items: tuple[int, ...]
     """the version of each item: the sequence number of the event that put it on offer"""
     rows: Ints
@@ -69,7 +70,8 @@ class _History:
         self.there.append(there)
 
     def on_offer(self, version: int) -> tuple[list[str], list[int]]:
-        """Return (names, versions) of the items that were on offer after event `version`."""
+        """Return (names, versions) of the items that were on offer right after the event with sequence number
+        `version`."""
         seqs = np.array(self.seqs, np.int64)
         end = int(np.searchsorted(seqs, version, "right"))
         ids, there, at = np.array(self.ids, np.int64)[:end], np.array(self.there, np.bool_)[:end], np.arange(end)
@@ -203,7 +205,9 @@ class Catalogue:
                     self._standing[event.subject] = self._place[event.seq]
 
     def versions(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return the versions of these items. Raise KeyError, with the name, for one that is not on offer."""
+        """Return the versions of the items on offer called `names`, in that order.
+
+        Raise KeyError, with the name, for one that is not on offer."""
         return tuple(map(self.current.__getitem__, names))
 
     def standing(self, names: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:

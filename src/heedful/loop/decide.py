@@ -100,7 +100,9 @@ class Decider:
     def parse(
         self, candidates: Any, context: Any, prior: Any, show: Any, strict: Any = None, looked: bool = False
     ) -> Request:
-        """Return the candidates of a request with their features; the arguments and errors are those of `read`."""
+        """Return a checked request: the candidates with their features, and the context.
+
+        The arguments and errors are those of `read`."""
         if show is not None:
             self.interaction.check_show(show)
         if not isinstance(strict, bool | None):
@@ -122,8 +124,9 @@ class Decider:
         return request._replace(strangers=strangers if strangers.names or not known else None)
 
     def _earlier_decision(self, id: str, known: LoggedDecision, candidates: Any, person: str | None) -> Decision:
-        """Return the decision made earlier under `id`, unchanged even if model and items have changed. Raise ValueError
-        if it was for another person or other candidates."""
+        """Return `known`, the decision made earlier under `id`, unchanged even if model and items have changed since.
+
+        Raise ValueError if it was for another `person` or on other `candidates`."""
         names = self.projection.requests.requested_names(candidates)
         if (names is not None and not _same(names, known)) or person != known.person:
             other = "was shown to somebody else" if person != known.person else "has other candidates"
@@ -325,8 +328,8 @@ def _draw_arm(settings: Settings, rng: np.random.Generator) -> Arm:
 def generator_for(seed: int, id: str) -> np.random.Generator:
     """Return the random generator of the decision `id`, keyed by that id and the loop's `seed`.
 
-    A replay of the log thereby draws the same, whichever other decisions there were. The generator object is reused by
-    this thread's next decision.
+    Making the decision again therefore draws the same, whichever other decisions there were. The generator object is
+    reused by this thread's next decision, so it must not be kept.
     """
     key = np.frombuffer(hashlib.blake2b(f"{seed}\0{id}".encode(), digest_size=16).digest(), "<u8")
     if (generator := getattr(_generators, "own", None)) is None:

@@ -45,21 +45,24 @@ class Value(NamedTuple):
     value: float | None
     """the estimate, in units of the measure; None if the log does not determine it"""
     low: float | None
-    """the ends of a confidence sequence: the interval holds at whatever sizes of the log it is looked at; None with
-    `value`"""
+    """the lower end of a confidence sequence: the interval holds at whatever sizes of the log it is looked at; None
+    with `value`"""
     high: float | None
+    """the upper end"""
     comparisons: int
     """how many predictions were compared with answers"""
     people: int
     """how many people gave those answers; each person counts alike, and a decision for nobody in particular counts as a
     person"""
     effective: float
-    """the effective sample size (sum w)^2 / sum w^2 of the comparisons' weights w"""
+    """the effective sample size (sum w)^2 / sum w^2, where w are the weights of the comparisons"""
     difference: float | None
     """this learner's value minus that of the loop's own learner, on the same answers; None for the own learner
     itself"""
     difference_low: float | None
+    """the lower end of the interval of the difference"""
     difference_high: float | None
+    """the upper end"""
     verdict: Verdict
     """whether this learner is better or worse than the loop's own, by the interval of the difference; "" if there is
     none"""

@@ -72,9 +72,9 @@ class Explanation(NamedTuple):
     """the feedback that moved the margin, the largest move in size first; the moves and the caller's own score sum to
     the margin"""
     prediction: dict[str, Any] | None = None
-    """the prediction for the first item and the numbers that it is made from, by names of this kind of feedback; None
-    if nothing is predicted. If the first item is explained by itself (`second` is None), `margin` is its score or the
-    prediction"""
+    """the prediction for the first item and the numbers that it is made from, by name as its kind of feedback calls
+    them; None if nothing is predicted. If the first item is explained by itself (`second` is None), `margin` is its
+    score or the prediction"""
 
     def to_frame(self, package: str = "pandas") -> Any:
         """Return the features, the most important first, as a data frame of `package` (pandas, polars, or pyarrow).
@@ -141,7 +141,9 @@ class LoggedPast:
         return model, sorted(moved, key=lambda each: by_size(each.by))
 
     def feedback(self) -> Iterator[tuple[Event, LoggedDecision, FeedbackRecord]]:
-        """Yield the feedback that the model was made of, in order, without that on which the learner failed."""
+        """Yield (event, decision, record) of the feedback that the model of that version was made of, in order.
+
+        Feedback that the learner failed on is left out."""
         for event, decision, feedback in self._ledger.lessons(up_to=self._version):
             if event.seq not in self._ledger.failed:
                 yield event, decision, feedback

@@ -141,7 +141,8 @@ class FeedbackReader:
         return self.projection.reject(event, f"{kind} {id} is not in the log")
 
     def _shown_at(self, known: LoggedDecision) -> int | None:
-        """Return when a decision was shown, in microseconds since 1970; None if it is deferred and not activated."""
+        """Return when the decision `known` was shown, in microseconds since 1970; None if it is deferred and was not
+        activated."""
         if not known.record.deferred:
             return known.since
         activated = self.projection.log.find("activate", known.id)

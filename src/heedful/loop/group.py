@@ -1,4 +1,4 @@
-"""Group commit: what many callers submit at the same time is written to the disk together."""
+"""Group commit: events that many callers submit at the same time are written to the disk in one transaction."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class _Waiting(Generic[T, R]):
         self.writes = False
         """whether this caller is to write the next group"""
         self.holds = False
-        """whether this caller decides who writes next"""
+        """whether this caller, once it is done, wakes the next one"""
         self.gone = False
         """whether this caller has stopped waiting"""
         self.after = deque[_Waiting[T, R]]()
-        """the callers of its group that it has to wake"""
+        """the callers in the same group that are still to be woken, in turn"""
         self.turn = threading.Lock()
         self.turn.acquire()
 
@@ -89,7 +89,7 @@ class GroupCommit(Generic[T, R]):
                 done += len(waiting.items)
 
     def _leave(self, mine: _Waiting[T, R]) -> None:
-        """Wake the caller that waits for this one: the next of its group, or after the last of the group the next
+        """Wake the caller that waits for `mine`: the next one of its group or, after the last of the group, the next
         writer."""
         with self._mutex:
             if mine in self._queue:

@@ -527,10 +527,13 @@ class Loop:
     ) -> Answer:
         """Learn from what a person answered to a decision, in one of the forms of docs/feedback.md.
 
-        The forms are `clicks=["b"]`, `better=["b", "a"]`, `edit="..."`, `thumb="up"`, `action="buy", item="b"`,
-        `rating={"b": 4}`, `grade={"b": 2}`, `actions={"b": "buy", "c": ["view"]}`, `choice="first"` and `none=True`.
-        Each kind of loop takes some of them; another is answered with `rejected` and what to send instead. `id` is the
-        caller's event id: sent again it counts once. The call returns once the feedback is on the disk and learned.
+        `decision` is the id of the decision, and the form is one of `clicks=["b"]`, `better=["b", "a"]`, `edit="..."`,
+        `thumb="up"`, `action="buy", item="b"`, `rating={"b": 4}`, `grade={"b": 2}`,
+        `actions={"b": "buy", "c": ["view"]}`, `choice="first"` and `none=True`; or `decision` is a mapping with all
+        these fields. Each kind of loop takes some forms; another is answered with `rejected` and what to send instead.
+        `id` is the caller's event id: sent again it counts once. `time` is when the answer was given, in microseconds
+        since 1970 or a text such as 2026-01-31T12:00:00Z (None: now). The call returns once the feedback is on the disk
+        and learned.
 
         Raise ValueError, naming the field, if it is no feedback. Feedback that does not fit what was shown is answered
         with `rejected` and the reason. Neither changes anything.
@@ -608,11 +611,11 @@ class Loop:
             return RolledBack(answer, to, gone, len(changed) - gone, forgotten)
 
     def forget(self, person: str) -> Forgotten:
-        """Erase a person: every decision made for them and every answer to it, from the log, the snapshots and the
+        """Erase a person: every decision made for them and all feedback on it, from the log, the snapshots and the
         caches.
 
         The model becomes the one that never saw them, bit for bit. The log keeps a record that somebody was forgotten,
-        and digests by which a late repetition of one of their events is recognised and refused. Raise Unerased, a
+        and digests by which an event of theirs that is sent again later is recognised and refused. Raise Unerased, a
         TimeoutError, if another process is reading: the person is forgotten, and the bytes are removed by
         `finish_forgetting` or by the next opening.
         """

@@ -24,7 +24,7 @@ from heedful.loop.records import DecisionRecord, Packed
 LONG = 4_000
 """The least bytes of JSON, or of features, that are deflated. A shorter record fits into one page of the database."""
 MOST = 2**28
-"""The most bytes that are deflated, and so the most that a reader inflates."""
+"""The most bytes that are deflated into one part of an event, and so the most that reading it inflates."""
 
 _LISTS = ("shown", "items")
 _TYPES = ("|u1", "<u2", "<u4", "<u8")
@@ -38,7 +38,7 @@ class LoggedDecision(NamedTuple):
     seq: int
     """its sequence number in the log; 0 if it is not written yet"""
     since: int
-    """when it was shown, in microseconds since 1970; if it is deferred, when it was made"""
+    """when it was made or, if it is deferred and was activated, shown, in microseconds since 1970"""
     person: str | None
     """whom it was for; None for nobody in particular"""
     record: DecisionRecord
@@ -125,7 +125,9 @@ def unpack(payload: str, arrays: bytes | None, predicts: bool = True) -> tuple[D
 
 
 def _differences(numbers: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Return the difference of each number from the one before, modulo the size of the narrowest type that fits.
+    """Return each number minus the one before it, in the narrowest unsigned type that fits the numbers (and modulo its
+    size).
+
     Neighbouring versions, and an unchanged order, differ by 1, which deflates well."""
     wide = np.array(numbers, np.int64)
     kind = next(each for each in _TYPES if wide.max(initial=0) < 256 ** int(each[2]))
@@ -139,7 +141,8 @@ def _is_sparse(features: bytes) -> bool:
 
 
 def _inflated(deflated: bytes, n: int) -> bytes:
-    """Return `n` inflated bytes. Raise ValueError if `deflated` holds another number of bytes."""
+    """Return the `n` bytes that `deflated` holds. Raise ValueError if it holds another number of bytes, or is not
+    deflated."""
     if not 0 <= n <= MOST:
         raise ValueError(f"packed: expected at most {MOST} bytes, got {n}")
     stream = zlib.decompressobj()

@@ -55,10 +55,12 @@ states."""
 AGAIN = "another process has changed the model meanwhile"
 """The reason with which a decision is rejected that was made by a model that has changed meanwhile."""
 CACHED, HELD = 50_000, 128_000_000
-"""The most decisions kept in memory, and the most bytes they may take. Older ones are read from the log when their
-feedback comes."""
+"""The most decisions kept in memory, and the most bytes they may take there.
+
+Older ones are read from the log when feedback on them comes.
+"""
 ENTRY = 400
-"""Bytes that a cached decision takes in addition to its fields."""
+"""About how many bytes a decision in memory takes in addition to its fields."""
 
 
 class CachedDecision(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -593,7 +595,7 @@ class Projection:
     # ------------------------------------------------------------------------ the fold
 
     def fresh(self) -> LoopModel:
-        """Return a model that has learned nothing."""
+        """Return a new model that has learned nothing."""
         model: LoopModel = self.interaction.fresh()
         return model
 

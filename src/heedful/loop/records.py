@@ -50,12 +50,13 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     prior: tuple[float, ...] = ()
     """the caller's score of each candidate, standardised to mean 0 and variance 1; empty if none were given"""
     arm: Arm = "learned"
-    """what decided: what was learned; the caller's order or chance, for comparison; a draw around what was learned, so
-    that every list has a known probability; a draft of the loop's ranking and a candidate's; or another system"""
+    """how it was decided: "learned", in the model's order; "control", in the caller's order or at random, for
+    comparison; "sampled", drawn around the model's order, so that every list has a known probability; "interleaved",
+    a draft of the model's order and that of a candidate learner; "imported", by another system"""
     learner: str = ""
     """the learner with its version: "NAME@VERSION\""""
     seed: int = 0
-    """the seed of the loop, which together with the id makes the decision's random generator"""
+    """the seed of the loop; with the decision's id it determines all random draws of the decision"""
     probability: float | None = None
     """the probability of showing just this list; None if it is unknown"""
     proposal: dict[str, Any] = {}
@@ -87,13 +88,13 @@ class Packed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     deflated."""
 
     record: int = 0
-    """bytes of the deflated rest of the record"""
+    """how many bytes the deflated rest of the record takes"""
     lists: tuple[tuple[str, int], ...] = ()
     """(numpy type string, count) of the numbers in `shown` and in `items`"""
     rest: int = 0
-    """bytes of that rest once it is inflated: the two lists, then JSON of the other long fields"""
+    """how many bytes that rest takes once it is inflated: the two lists, then JSON of the other long fields"""
     features: int = 0
-    """bytes of the features once they are inflated; 0 if they are not deflated"""
+    """how many bytes the features take once they are inflated; 0 if they are not deflated"""
 
 
 class FeedbackRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -137,7 +138,7 @@ class Answer(NamedTuple):
     event: str
     """the id of the event"""
     seq: int | None
-    """its sequence number in the log, for a duplicate that of the first; None if it was rejected"""
+    """the sequence number of the event in the log, for a duplicate that of the first one; None if it was rejected"""
     version: int
     """the version of the model after the event"""
     late: bool = False
@@ -177,7 +178,7 @@ class Decision(NamedTuple):
     """the prediction for each item shown (a grade, a rating, a probability of being chosen), None for an unknown item;
     None if this loop predicts nothing"""
     unknown: tuple[str, ...] | None = None
-    """candidates that are not on offer, shown or not; None if all are"""
+    """the names of candidates that are not on offer, shown or not; None if all are on offer"""
 
     def plain(self) -> dict[str, Any]:
         """Return the fields by name, as in JSON; `predicted` and `unknown` only if they are not None."""
@@ -259,7 +260,7 @@ _drawing = threading.Lock()
 
 
 def _drawn(n: int) -> bytes:
-    """Return n random bytes, out of many that the system was asked for at once."""
+    """Return `n` random bytes, taken from a buffer of bytes that the operating system was asked for at once."""
     with _drawing:
         at = _random["at"]
         if at + n > len(_random["bytes"]):
@@ -270,7 +271,7 @@ def _drawn(n: int) -> bytes:
 
 
 def _draw_anew() -> None:
-    """Make a forked process draw random bytes of its own."""
+    """Empty the buffer of random bytes in a forked process, so that it does not draw the same as its parent."""
     global _drawing
     _drawing = threading.Lock()
     _random["bytes"] = b""

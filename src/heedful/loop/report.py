@@ -33,7 +33,7 @@ class Arm(NamedTuple):
     shown: int
     """how many lists of this arm were shown"""
     answered: int
-    """how many of them have feedback that says what was preferred, or that nothing was"""
+    """how many of them have feedback that says which item was preferred, or that none was"""
     mean: float | None
     """the mean score of those answered, by `Interaction.score` (for lists by features 1 / the position of the preferred
     item); None if there are none"""
@@ -107,10 +107,10 @@ class Report(NamedTuple):
     """how many of the decisions were on candidates some of which were not on offer; None if none was"""
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """Return the lists over time as a data frame of `package` (pandas, polars, or pyarrow for a table).
+        """Return the series, a row for each window with both arms, as a data frame of `package` ("pandas", "polars" or
+        "pyarrow").
 
-        There is a row for each window, with both arms; `prediction` has a frame of its own. Raise ModuleNotFoundError
-        if the package is not installed."""
+        `prediction` has a frame of its own. Raise ModuleNotFoundError if the package is not installed."""
         columns: dict[str, list[Any]] = {
             name: [getattr(each, name) for each in self.series] for name in ("seq", "time")
         }
@@ -265,7 +265,7 @@ def _arm(lists: Sequence[_Shown], learned: bool) -> Arm:
 
 
 def _series(lists: list[_Shown]) -> tuple[Window, ...]:
-    """Return the lists over time, in windows of about as many each."""
+    """Return both arms over time, in windows of about as many lists each."""
     parts = [lists[start:end] for start, end in windows(len(lists))]
     return tuple([Window(part[-1].seq, part[-1].time, _arm(part, True), _arm(part, False)) for part in parts])
 

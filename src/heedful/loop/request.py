@@ -177,7 +177,7 @@ class Requests:
         )  # fmt: skip
 
     def _none(self) -> Any:
-        """Return the empty array that stands for no candidates."""
+        """Return the empty array `x` of a request without candidates."""
         return np.empty(0, np.int64) if self._by_number else self._nothing
 
     def sift(self, candidates: Any, prior: Any) -> tuple[list[Any], Any, Strangers] | None:
@@ -609,7 +609,8 @@ def check_rows(name: str, rows: Any) -> list[Mapping[str, Any]]:
 
 
 def _is_encoded(encoding: Encoding, row: Mapping[str, Any]) -> bool:
-    """Return whether a row gives its features directly, in a field `features` that is no column."""
+    """Return whether a row gives its features as numbers in a field `features`, which is no column, instead of
+    attributes."""
     return "features" in row and "features" not in encoding.places and not any(encoding.places.get(n) for n in row)
 
 

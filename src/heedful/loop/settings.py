@@ -66,8 +66,9 @@ class Settings(KindSettings, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """whether candidates that came with a request and were not shown are kept in the log; otherwise feedback can name
     only what was shown"""
     durable: Literal["decision", "feedback"] = "decision"
-    """what is on the disk before it is answered: "decision", every event; "feedback", every event but decisions, which
-    reach the disk with the next feedback at the latest: a power cut may lose those that nobody has answered"""
+    """what is on the disk before it is answered: with "decision" every event, with "feedback" every event but
+    decisions; these reach the disk with the next feedback at the latest, so that a power cut may lose decisions that
+    nobody has answered"""
     snapshot_every: int = 20_000
     """the number of lessons after which a snapshot is written"""
     seed: int = 0
@@ -246,7 +247,8 @@ def _checked_by_kind(settings: Settings) -> dict[str, Any]:
 
 
 def _check_query(query: Any, encoding: Encoding) -> None:
-    """Raise ValueError if `query` cannot be the encoding of query features."""
+    """Raise ValueError unless `query` can be the encoding of query features: an encoding of columns that no item
+    has."""
     if not isinstance(query, Encoding) or not query.size:
         raise ValueError(f"query_features: expected an Encoding, such as declare(features), got {describe(query)}")
     taken = {column.name for column in encoding.columns} | {encoding.identifier or "id", "features", "query_features"}
@@ -328,7 +330,7 @@ def without_texts(encoding: Any) -> Any:
 
 
 DEEPEST = 16
-"""How deeply attributes may be nested, so that what is written can be read again."""
+"""How deeply attributes may be nested, so that their JSON can be read again."""
 
 
 def plain_json(row: Mapping[str, Any]) -> str:

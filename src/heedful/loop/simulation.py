@@ -34,7 +34,7 @@ Ints = npt.NDArray[np.int64]
 
 FILE = "simulation.json"
 LARGEST = 2**26
-"""The most bytes of that file."""
+"""The most bytes that `simulation.json` may have."""
 POINTS = 100
 """The most points of a regret curve."""
 
@@ -43,7 +43,7 @@ class Simulation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The true utility of the simulated people who teach a loop."""
 
     weights: dict[str, float]
-    """w*, the worth of each feature, by its name in the loop; 0 for features that are not named"""
+    """w*: the utility weight of each feature, by the feature's name in the loop; 0 for features that are not named"""
     alpha: float | None = None
     """the alpha of alpha-informative answers: every answer gains at least this share, above 0 and up to 1, of the
     utility that could be gained; None if the people promise no such share"""
@@ -126,8 +126,9 @@ class Truth:
     simulation."""
 
     def __init__(self, projection: Projection, simulation: Simulation) -> None:
-        """Measure the loop whose log and model are `projection`. Raise ValueError if `simulation` has features of
-        another loop."""
+        """Measure the regret of the loop whose log and model are `projection`, by the utility in `simulation`.
+
+        Raise ValueError if `simulation` has weights of features that the loop does not have."""
         names = projection.interaction.names
         strange = [name for name in simulation.weights if name not in names]
         if strange:
@@ -143,10 +144,12 @@ class Truth:
         self._disturbed = self._disturbed or why
 
     def take(self, decision: LoggedDecision, x: Floats, given: Sequence[Said], reader: Model | None) -> None:
-        """Take in one decision with the feedback on it.
+        """Take in one decision with the feedback on it: compute the regret of its list and, for the bound, what the
+        feedback gained.
 
-        `x` (m, N) are its m candidates with N features, `given` the feedback in order; `reader` is the model that reads
-        feedback as better rankings, None if this kind of feedback is none. Only learned lists that were answered count.
+        `x` (m, N) are its m candidates with N features, `given` the feedback in order; `reader` is the model by which
+        feedback was read as better rankings, None if this kind of feedback has none. Only learned lists that were
+        answered count.
         """
         record = decision.record
         if record.arm != "learned":
@@ -188,8 +191,11 @@ class Truth:
         return Measured(len(rounds), float(average[-1]), limits[-1], unbound, curve)
 
     def _unbound(self, rounds: list[_Round], whole: bool) -> str:
-        """Return, in words, the first hypothesis of [J15] Theorems 1, 5 and 6 that `rounds` do not satisfy, so that no
-        bound holds for them; "" if all hold. `whole` says whether the rounds begin with the loop's first."""
+        """Return the first hypothesis of Theorems 1, 5 and 6 of Shivaswamy & Joachims 2015 ([J15]) that `rounds`
+        violate, in words.
+
+        No bound on the regret holds for them then; "" if all hypotheses hold. `whole` says whether the rounds begin
+        with the loop's first."""
         alpha = self.simulation.alpha
         if not hasattr(self._learner, "regret_bound"):
             return f"there is no theorem for {type(self._learner).__name__}"

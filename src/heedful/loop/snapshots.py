@@ -28,7 +28,7 @@ from heedful.loop.versions import declared_version
 
 LOG = "log.db"
 KEPT = 3
-"""How many snapshots are kept whatever their age: an older one serves when a recent lesson is undone."""
+"""How many of the newest snapshots are always kept: an older one serves when a recent lesson is undone."""
 
 
 def make_folder(folder: Path) -> None:
@@ -51,10 +51,11 @@ def remove_folder(folder: Path) -> None:
 
 
 def read_own(folder: Path, *parts: str, most: int) -> bytes:
-    """Return the content of a file in a loop's folder, of at most `most` bytes; `parts` is its path there.
+    """Return the content of a file in a loop's `folder`, of at most `most` bytes; `parts` are the names in its path
+    there.
 
-    Raise FileNotFoundError if there is none, and ValueError, with its name, if it is a link, no plain file, or larger:
-    a folder may come from somebody else, and others are shown what is in it.
+    Raise FileNotFoundError if there is none, and ValueError, with its name, if it is larger, a link or no plain file: a
+    folder may come from somebody else, and what is in the file is shown to users.
     """
     name, path = "/".join(parts), folder
     for part in parts:
@@ -122,7 +123,8 @@ def _values(written: str) -> str:
 
 
 def _as_today(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the stamp of a snapshot that may be older as `stamp` would write it today."""
+    """Return `manifest`, the stamp and other values stored in a snapshot, with older notations replaced by those that
+    `stamp` uses."""
     fields = {name: _values(value) for name, value in manifest["fields"].items()}
     return manifest | {"fields": fields, "learner_version": declared_version(manifest["learner_version"])}
 

@@ -27,7 +27,7 @@ class LogFile:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT) -> None:
-        """Open or create the file; the arguments and errors are those of `Log`."""
+        """Open the file `path`, or create it if `create` is True; the arguments and errors are those of `Log`."""
         self.path = Path(path)
         self._database = Database(self.path, SCHEMA, wait=wait)
         self._errors = self._database.errors
@@ -83,7 +83,7 @@ class LogFile:
         return bytes.fromhex(salt)
 
     def close(self) -> None:
-        """Close the file. The log cannot be used afterwards."""
+        """Close all connections; the log cannot be used afterwards."""
         with self._lock, self._reading, self._scanning:  # a connection must not go while a thread is using it
             for name in ("_reader", "_writer"):
                 connection = self.__dict__.get(name)
@@ -169,7 +169,8 @@ class LogFile:
 
     @contextmanager
     def _scanner(self) -> Iterator[Connection]:
-        """Open a connection for a long read, so that short reads need not wait for it."""
+        """Open a connection for a long read, so that short reads need not wait for it; it is closed when the block
+        ends."""
         with self._reading, self._errors():
             self._reader.execute("SELECT 1")  # a log that was closed stays closed
         scanner = self._connect()
@@ -179,6 +180,6 @@ class LogFile:
             scanner.close()
 
     def _scan(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Return all rows of a query that may read much."""
+        """Return all rows of a `query` that may read much of the log, on a connection of its own."""
         with self._scanner() as scanner, self._scanning, self._errors():
             return scanner.execute(query, parameters).fetchall()

@@ -128,7 +128,8 @@ class Log(LogReader):
                 self.append([Event(seq, "erased", f"erased-{last}", now(), None, last, seq, "{}")])
 
     def look_for_forgotten(self) -> None:
-        """Note whether anybody was ever forgotten in this log: only then are digests compared."""
+        """Read from the database whether any event was ever erased; if none was, `is_forgotten` need not look for its
+        digest."""
         self._any_forgotten = self._one("SELECT EXISTS (SELECT 1 FROM forgotten)")[0] == 1
 
     def is_forgotten(self, kind: str, id: str) -> bool:

@@ -11,7 +11,7 @@ from heedful.loop.log.retractions import Retractions, find_retractions, rollback
 from heedful.loop.log.schema import TRIGGERS
 
 PAGE = 200
-"""How many events are read at a time when going back from the newest."""
+"""How many events `newest_first` reads at a time."""
 FEW = 2000
 """The most events of a kind that are found through the index alone."""
 
@@ -171,7 +171,7 @@ class LogReader(LogFile):
         return [(seq, subject, bool(there)) for seq, subject, there in self._scan(query, (kind,))]
 
     def counts(self) -> dict[str, int]:
-        """Return the number of events of each kind."""
+        """Return the number of events of each kind, by kind."""
         return dict(self._scan("SELECT kind, count(*) FROM event GROUP BY kind ORDER BY kind"))
 
     def problems(self) -> list[str]:

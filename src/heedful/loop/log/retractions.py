@@ -66,5 +66,5 @@ def rollback_event(id: str, to: int, reason: str, version: int, time: int) -> Ev
 
 
 def rollback_target(event_payload: str) -> int:
-    """Return the version that the rollback with this payload goes back to."""
+    """Return the version that a rollback goes back to, out of the payload of its event."""
     return int(msgspec.json.decode(event_payload)["to"])
