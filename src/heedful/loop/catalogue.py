@@ -110,20 +110,24 @@ class Catalogue:
         self._lock = threading.RLock()
 
     def look_again(self) -> None:
-        """Drop the cached lists of items on offer, so that the next call reads them from the log again. Cached features
-        stay: those of a version never change."""
+        """Drop the cached lists of items on offer, so that the next call reads them from the log again.
+
+        Cached features stay, since those of a version never change."""
         with self._lock:
             self._history = self._current = self._numbering = None
             self._catalogues, self._standing = {}, {}
 
     def on_offer(self) -> list[tuple[str, int]]:
-        """Return (name, version) of every item on offer, in the order in which they were put on offer."""
+        """Return (name, version) of every item on offer, in the order in which they were put on offer.
+
+        The version is the sequence number of the event that did so."""
         with self._lock:
             return list(self.current.items())
 
     @property
     def current(self) -> dict[str, int]:
-        """the version of every item on offer, by name, in the order in which they were put on offer"""
+        """the version (sequence number of its event) of every item on offer, by name, in the order in which they were
+        put on offer"""
         with self._lock:
             if self._current is None:
                 history = self._came_and_went()
@@ -168,8 +172,8 @@ class Catalogue:
             return self._numbering.setdefault((name, features), len(self._numbering))
 
     def _numbers_apart(self, rows: Ints) -> Ints:
-        """Return the numbers (m,) of the items in these `rows` (m,), where an item has one number for each set of
-        features."""
+        """Return the numbers (m,) of the items at these `rows` (m,) of the catalogue's array, as `number` counts them
+        with `apart`: an item has one number for each set of features that it has had."""
         there = self._number_at
         for row in rows.tolist():
             if row not in there:
@@ -177,7 +181,9 @@ class Catalogue:
         return np.array([there[row] for row in rows.tolist()], np.int64)
 
     def items_at(self, rows: Ints) -> Ints:
-        """Return the numbers (m,) of the items in these `rows` (m,): 0, 1, ... by first appearance, see `number`."""
+        """Return the numbers (m,) of the items at these `rows` (m,) of the catalogue's array.
+
+        The number of an item says as how many items came before it: 0, 1, ..., see `number`."""
         if self._apart:
             return self._numbers_apart(rows)
         with self._lock:
@@ -205,16 +211,17 @@ class Catalogue:
                     self._standing[event.subject] = self._place[event.seq]
 
     def versions(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return the versions of the items on offer called `names`, in that order.
+        """Return the versions of the items on offer called `names`, in that order: the sequence numbers of the events
+        that put them on offer.
 
         Raise KeyError, with the name, for one that is not on offer."""
         return tuple(map(self.current.__getitem__, names))
 
     def standing(self, names: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return (versions, rows) of the items on offer called `names`, in that order: version numbers, and indices
-        into the array of features.
+        """Return (versions, rows) of the items on offer called `names`, in that order.
 
-        Raise KeyError, with the name, for one that is not on offer."""
+        A version is the sequence number of the event that put an item on offer, a row its index in the catalogue's
+        array. Raise KeyError, with the name, for one that is not on offer."""
         try:
             rows = tuple(map(self._standing.__getitem__, names))
         except KeyError:
@@ -229,38 +236,45 @@ class Catalogue:
             return rows
 
     def numbers(self, rows: Sequence[int]) -> tuple[int, ...]:
-        """Return the versions of the items in these `rows`, in that order."""
+        """Return the versions (sequence numbers of the events that put them on offer) of the items at these `rows`, in
+        that order."""
         return tuple(map(self._versions.__getitem__, rows))
 
     def called(self, rows: Sequence[int]) -> tuple[str, ...]:
-        """Return the names of the items in these `rows`, in that order."""
+        """Return the names of the items at these `rows` of the catalogue's array, in that order."""
         return tuple(map(self._names.__getitem__, rows))
 
     def called_at(self, versions: Sequence[int]) -> tuple[tuple[str, ...], Ints]:
         """Return (names, rows) of the items with these `versions`, in that order, whether or not they are on offer now.
 
-        Raise KeyError for a version that is not in the log."""
+        A version is the sequence number of the event that put an item on offer, a row its index in the catalogue's
+        array. Raise KeyError for a version that is not in the log."""
         rows = self._rows(versions)
         return tuple(map(self._names.__getitem__, rows)), np.array(rows, np.int64)
 
     def features(self, versions: Sequence[int]) -> Array:
-        """Return a copy of the features (m, N) of these m item `versions`; N is the number of features of an item."""
+        """Return a copy of the features (m, N) of the items with these `versions`: m of them, N features of an item.
+
+        A version is the sequence number of the event that put an item on offer."""
         return self.at(self.rows(versions))
 
     def at(self, rows: Ints) -> Array:
-        """Return a copy of the features (m, N) in these `rows` (m,), where N is the number of features of an item."""
+        """Return a copy of the features (m, N) at these `rows` (m,) of the catalogue's array, N features of an item."""
         return self.whole(rows)[:, :-1]
 
     def whole(self, rows: Ints) -> Array:
-        """Return a copy of the features in these `rows` (m,) as an array (m, N + 1).
+        """Return a copy of the features at these `rows` (m,) of the catalogue's array, as an array (m, N + 1) with N
+        features of an item.
 
         The last column is 0; the caller fills it with its own score of each item."""
         return self._features.take(rows, axis=0)
 
     def rows(self, versions: Sequence[int]) -> Ints:
-        """Return the rows (m,) of the items with these `versions`, in that order, whether or not they are on offer now.
+        """Return the index (m,) in the catalogue's array of the items with these `versions`, whether or not they are on
+        offer now.
 
-        A version keeps its row as long as the catalogue lives. Raise KeyError for a version that is not in the log."""
+        A version is the sequence number of the event that put an item on offer. It keeps its row as long as the
+        catalogue lives. Raise KeyError for a version that is not in the log."""
         return np.array(self._rows(versions), np.int64)
 
     def _rows(self, versions: Sequence[int]) -> list[int]:
@@ -273,8 +287,7 @@ class Catalogue:
             return [self._place[version] for version in versions]
 
     def _keep(self, event: Event) -> None:
-        """Store the features of the item version that an item event brings. Other threads read meanwhile, so its row is
-        published last."""
+        """Store the features of the item version that `event` brings, unless they are stored already."""
         with self._lock:
             if event.seq not in self._place:
                 self._add(event)

@@ -138,9 +138,9 @@ class Decider:
     def propose(self, asked: DecisionRequest) -> PendingEvent:
         """Return the event of a new decision on the request `asked`, made from the published model; nothing is written.
 
-        The arm (learned list, control list or sampled list) and all else that is random comes from the generator of the
-        decision's id (`generator_for`). Raise ValueError if there is too little to show, and RuntimeError if the
-        learner fails."""
+        The generator of the decision's id (`generator_for`) draws whether the list is the model's, the caller's own
+        order for comparison (control), or sampled around the model's, and all else that is random. Raise ValueError if
+        there is too little to show, and RuntimeError if the learner fails."""
         id, request, person, deferred, repeats = asked
         projection, interaction, settings = self.projection, self.interaction, self.settings
         state, own = projection.reading_of(request.x, person)
@@ -285,7 +285,7 @@ class Decider:
 
 
 def _same(names: tuple[str, ...], known: LoggedDecision) -> bool:
-    """Return whether `names` were the candidates of the logged decision `known`, as far as the log kept them."""
+    """Return whether `names` were the candidates of the logged decision `known`, as far as the log kept their names."""
     of, unknown = known.record.of, {name for _, name in known.record.unknown}
     if len(set(names)) < len(names):
         names = tuple(dict.fromkeys(names))
@@ -318,7 +318,10 @@ def to_decision(id: str, known: LoggedDecision, seq: int | None = None) -> Decis
 
 
 def _draw_arm(settings: Settings, rng: np.random.Generator) -> Arm:
-    """Return the arm that decides, drawn with `rng` by the shares in `settings`: "control", "sampled" or "learned"."""
+    """Return how a decision is made, drawn with `rng` by the shares in `settings`.
+
+    It is "learned" (the model's list), "control" (the caller's own order, for comparison) or "sampled" (around the
+    model's)."""
     drawn = rng.random()
     if drawn < settings.control:
         return "control"

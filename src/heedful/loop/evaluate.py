@@ -1,8 +1,8 @@
-"""What would other learners have made of the same log, and how sure is that? One procedure for all kinds of feedback.
+"""How well would other learners have predicted the answers in the same log? One procedure for all kinds of feedback.
 
-The log is folded once, by all learners side by side. Each predicts an answer before it learns from it; a learner frozen
-at a version has stopped learning. The measures that the predictions are compared by, and the weights of the answers,
-come from the loop's interaction (`heedful.loop.interactions.measure`). Nothing is changed.
+All learners learn from the log side by side, one answer after another, and each predicts an answer before it learns
+from it; a learner frozen at a version stops learning there. The measures that the predictions are compared by, and the
+weights of the answers, come from the loop's interaction (`heedful.loop.interactions.measure`). Nothing is changed.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Value(NamedTuple):
     difference_high: float | None
     """the upper end"""
     verdict: Verdict
-    """whether this learner is better or worse than the loop's own, by the interval of the difference; "" if there is
-    none"""
+    """"better", "worse" or "cannot be told": how this learner compares with the loop's own, by the interval of the
+    difference; "" if there is no difference"""
     refused: str
     """why the log does not determine the value; "" if it does"""
     remedy: str
@@ -84,8 +84,8 @@ class LearnerEvaluation(NamedTuple):
     """What one learner would have made of the log: its weights in the end, and its value by each measure."""
 
     learner: str
-    """the learner as the caller named it: "prank", "pairwise-logistic:rate=0.2"; "NAME@VERSION" is frozen at that
-    version"""
+    """the learner as the caller named it: "prank", "pairwise-logistic:rate=0.2"; "NAME@VERSION" stopped learning after
+    that version"""
     lessons: int
     """how many pieces of feedback it learned from"""
     weights: dict[str, float]
@@ -112,7 +112,7 @@ class Evaluation(NamedTuple):
     """a description of the first learner, which the others are compared with"""
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """Return one row for each learner and measure, as a data frame of `package` (pandas, polars, or pyarrow).
+        """Return a row for each learner and measure, as a data frame of `package` ("pandas", "polars" or "pyarrow").
 
         Raise ModuleNotFoundError if it is not installed."""
         rows = [(each, value) for each in self.learners for value in each.values]
@@ -129,7 +129,7 @@ class Evaluation(NamedTuple):
 def evaluate(
     projection: Projection, specs: Sequence[str], alpha: float = 0.05, own: str | None = None, up_to: int | None = None
 ) -> Evaluation:
-    """Fold the log with the loop's own learner and those that `specs` name, and compare their predictions with the
+    """Let the loop's own learner and those that `specs` name learn from the log, and compare their predictions with the
     answers.
 
     `projection` is the loop's log with its model; `specs` are names with parameters, "NAME:rate=0.2", or "NAME@VERSION"
@@ -168,7 +168,7 @@ def evaluate(
 
 
 class _Fold:
-    """One learner as it folds the log: it learns to the end or, if it is frozen, up to its version."""
+    """One learner as it learns from the log: to the end or, if it is frozen ("NAME@VERSION"), up to that version."""
 
     def __init__(self, projection: Projection, spec: str) -> None:
         if not isinstance(spec, str) or not spec:
@@ -191,7 +191,8 @@ class _Fold:
 
 
 class _Sums:
-    """The comparisons of all learners' predictions with answers, by one measure, summed for each answer."""
+    """Sums over the comparisons of all learners' predictions with answers, by one measure; `values` makes estimates of
+    them."""
 
     def __init__(self, measure: Measure, learners: int) -> None:
         self.measure, self._learners = measure, learners
@@ -335,7 +336,8 @@ def _column(values: Floats) -> npt.NDArray[np.float64]:
 
 
 def judge(value: Value, own: Value) -> Value:
-    """Return `value` with its difference to `own`, the value of the loop's own learner, and a verdict.
+    """Return `value`, a learner's value by a measure, with its difference to `own`, that of the loop's own learner, and
+    a verdict.
 
     It is "better" or "worse" if the two intervals do not overlap. A value without estimate or interval is returned as
     it is."""

@@ -77,7 +77,8 @@ class Explanation(NamedTuple):
     score or the prediction"""
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """Return the features, the most important first, as a data frame of `package` (pandas, polars, or pyarrow).
+        """Return the features, a row each, the most important first, as a data frame of `package` ("pandas", "polars"
+        or "pyarrow").
 
         Raise ModuleNotFoundError if it is not installed."""
         return frame_of({name: [getattr(part, name) for part in self.features] for name in Part._fields}, package)
@@ -112,8 +113,7 @@ class LoggedPast:
         self._ledger, self._version = projection, version
 
     def model(self) -> Any:
-        """Return the model of that version: the newest stored state before it, with the feedback after that learned
-        again."""
+        """Return the model of that version, made from the newest stored state before it and the feedback after that."""
         projection, model = self._ledger, self._ledger.fresh()
         for event, decision, feedback in projection.steps(
             [model], projection.before(model, self._version), self._version

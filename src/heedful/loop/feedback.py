@@ -149,11 +149,11 @@ class FeedbackReader:
         return None if activated is None else activated.time
 
     def _link(self, known: LoggedDecision) -> Callable[[str], tuple[int, dict[str, int]]]:
-        """Return a function that finds, by id, a later decision in a chain of clicks that begins with the decision
-        `known`.
+        """Return a function that finds a later decision of a person who searched several times for the same need, from
+        `known` on.
 
-        It returns (sequence number, candidate's index by name for each item shown), and raises LookupError for a
-        decision that is not in the log, was shown to another person, is not later, or was not shown."""
+        Given its id, it returns (sequence number, candidate's index by name for each item shown). It raises LookupError
+        for a decision that is not in the log, was shown to another person, is not later, or was not shown."""
 
         def find(id: str) -> tuple[int, dict[str, int]]:
             later = self.projection.find_decision(id)

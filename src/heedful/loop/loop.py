@@ -894,8 +894,9 @@ class Loop:
         )
 
     def verify(self) -> list[str]:
-        """Return what is wrong with the log and the model, a sentence each; [] if nothing is. The whole log is folded
-        again."""
+        """Return what is wrong with the log and the model, a sentence each; [] if nothing is.
+
+        The model is made again from the whole log, and has to be equal bit for bit."""
         return self.projection.verify()
 
 

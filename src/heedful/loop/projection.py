@@ -461,8 +461,7 @@ class Projection:
         return {(kind, id): event for kind in ids for id, event in self.log.known(kind, ids[kind]).items()}
 
     def _refusal(self, event: Event) -> str | None:
-        """Return why `event` cannot be appended: it, or what it is about, was forgotten; None if it can. Inside a
-        transaction."""
+        """Return why `event` cannot be appended: it, or what it is about, was forgotten; None if it can be."""
         if self.log.is_forgotten(event.kind, event.id):
             return f"{event.kind} {event.id} was forgotten"
         if event.target is not None and self.log.is_gone(event.target):
@@ -524,7 +523,8 @@ class Projection:
         return lesson is not None and self.interaction.teaches(self._model, lesson)
 
     def _catch_up(self) -> int:
-        """Learn from what other processes wrote and return the log's last sequence number. Inside a transaction."""
+        """Learn from what other processes wrote and return the log's last sequence number. The caller has begun a
+        transaction."""
         if self._stale:  # an interruption, a failure to read: what is in memory may lack something
             self.log.look_for_forgotten()
             self.forget_cached()
@@ -600,7 +600,8 @@ class Projection:
         return model
 
     def offer(self, model: LoopModel, event: Event) -> None:
-        """Let `model` take in the `event` of an item that was put on offer or withdrawn, where it is made of items too.
+        """Let `model` take in that an item was put on offer or withdrawn, which `event` says, if it is made of items
+        too.
 
         A failure of the learner is noted, not raised."""
         if told := self.interaction.on_item(model, event, self.catalogue):
@@ -616,7 +617,7 @@ class Projection:
         return model.teach(context, feedback, extra, event.seq)
 
     def step(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> Step:
-        """Return a piece of feedback with its decision and the arrays of both: one step of a fold.
+        """Return a piece of feedback with its decision and the arrays of both: all that a model needs to learn from it.
 
         `event` is the feedback's event, `feedback` its decoded record, `decision` the decision that it answers."""
         context = self.requests.context(decision)
@@ -624,10 +625,11 @@ class Projection:
         return Step(event, decision, feedback, context, extra)
 
     def _teach(self, model: LoopModel, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
-        """Let `model` learn from feedback as `teach` does, and count it. A failure of the learner is noted; False is
-        returned then.
+        """Let `model` learn from feedback as `teach` does, and count it; return whether there was anything to learn in
+        it.
 
-        The feedback is then in `failed`, and the model, which may have changed half-way, has to be folded again."""
+        If the learner fails, that is noted and False is returned. The feedback is then in `failed`, and the model,
+        which may have changed half-way, has to be folded again."""
         if event.seq in self.failed:
             return False
         before = self.interaction.predictor(model, decision.person)
@@ -753,7 +755,7 @@ class Projection:
                     self.offer(model, event)
 
     def rebuild(self) -> None:
-        """Fold the log again, without what was undone, and publish the model."""
+        """Make the model again from the log, without what was undone, and publish it."""
         self._stale = True
         retractions = self.log.retractions()
         self._direct(retractions)
@@ -822,8 +824,9 @@ class Projection:
         self.forget_cached()
 
     def verify(self) -> list[str]:
-        """Return what is wrong with the log and the model, a sentence each; [] if nothing is. The whole log is folded
-        again."""
+        """Return what is wrong with the log and the model, a sentence each; [] if nothing is.
+
+        The model is made again from the whole log, and has to be equal bit for bit."""
         with self.turn:
             self.catch_up()
             problems = self.log.problems()

@@ -28,7 +28,10 @@ from heedful.loop.windows import windows
 
 
 class Arm(NamedTuple):
-    """The lists of one arm, learned or control: how many there were, and their mean score."""
+    """How many lists of one arm there were, and how good they were.
+
+    There are two arms: learned lists, in the model's order, and control lists, in the caller's own order (or a random
+    one), shown to a share of requests for comparison."""
 
     shown: int
     """how many lists of this arm were shown"""
@@ -40,30 +43,29 @@ class Arm(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Both arms over some consecutive lists: one point of a line over time."""
+    """Learned and control lists among some consecutive lists: one point of a line over time."""
 
     seq: int
-    """sequence number of the last of these lists in the log"""
+    """sequence number in the log of the last of these lists"""
     time: int
-    """when that was shown, in microseconds since 1970"""
+    """when that list was shown, in microseconds since 1970"""
     learned: Arm
-    """those of the lists that the model ordered"""
+    """those in the model's order"""
     control: Arm
-    """those of the lists in the caller's own order"""
+    """those in the caller's own order"""
 
 
 class Counts(NamedTuple):
-    """Counts of the feedback on all decisions looked at, whichever arm they are in; feedback that was undone counts in
-    `undone` alone."""
+    """Counts of the feedback on all decisions looked at; feedback that was undone counts in `undone` alone."""
 
     given: int
     """how many pieces of feedback are in effect"""
     empty: int
     """how many of them hold nothing to learn: nothing was clicked, or nothing is compared"""
     contradictory: int
-    """how many of them contradict the model as it is now, as the kind of feedback defines it: w . D < 0, the negative
-    part in [J15], where w are the weights and D the features of the preferred minus those of the shown list, or a
-    prediction that is far off"""
+    """how many of them contradict the model as it is now. For rankings: w . D < 0, the negative part in Shivaswamy &
+    Joachims 2015 ([J15]), where w are the weights and D the features of the preferred minus those of the shown list;
+    for others, a prediction that is far off"""
     late: int
     """how many of them came later after their decision than the setting `late_after`; they were learned all the same"""
     undone: int
@@ -82,7 +84,7 @@ class Report(NamedTuple):
     since: int | None
     """when the oldest of them was made, in microseconds since 1970; None if there are none"""
     imported: int
-    """how many of the decisions another system made: they are in neither arm"""
+    """how many of the decisions another system made: they count as neither learned nor control"""
     waiting: int
     """how many of the decisions were deferred and never activated: they were not shown"""
     learned: Arm
@@ -94,7 +96,7 @@ class Report(NamedTuple):
     unsaid: str
     """why there is no difference, in words; "" if there is one"""
     series: tuple[Window, ...]
-    """both arms over time, oldest first"""
+    """learned and control lists over time, oldest first"""
     feedback: Counts
     """counts of the feedback"""
     simulation: Measured | None
@@ -102,15 +104,16 @@ class Report(NamedTuple):
     prediction: PredictionReport | None = None
     """how well answers were predicted; None if this kind of feedback predicts nothing"""
     thumbs: Approval | None = None
-    """the share of thumbs up in both arms; None if there was no thumb"""
+    """the share of thumbs up on learned and on control lists; None if there was no thumb"""
     unknown: int | None = None
     """how many of the decisions were on candidates some of which were not on offer; None if none was"""
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """Return the series, a row for each window with both arms, as a data frame of `package` ("pandas", "polars" or
-        "pyarrow").
+        """Return the series as a data frame of `package` ("pandas", "polars" or "pyarrow"): a row for each window of
+        time.
 
-        `prediction` has a frame of its own. Raise ModuleNotFoundError if the package is not installed."""
+        Columns are `seq`, `time` and the fields of both arms, such as `learned_mean`. `prediction` has a frame of its
+        own. Raise ModuleNotFoundError if the package is not installed."""
         columns: dict[str, list[Any]] = {
             name: [getattr(each, name) for each in self.series] for name in ("seq", "time")
         }
@@ -265,7 +268,7 @@ def _arm(lists: Sequence[_Shown], learned: bool) -> Arm:
 
 
 def _series(lists: list[_Shown]) -> tuple[Window, ...]:
-    """Return both arms over time, in windows of about as many lists each."""
+    """Return learned and control lists over time, in windows of about as many lists each, oldest first."""
     parts = [lists[start:end] for start, end in windows(len(lists))]
     return tuple([Window(part[-1].seq, part[-1].time, _arm(part, True), _arm(part, False)) for part in parts])
 
@@ -274,7 +277,7 @@ def _difference(lists: Sequence[_Shown], low: float, high: float) -> Difference 
     """Return the mean score of learned lists minus that of control lists, with its interval; None if it cannot be
     computed.
 
-    Scores lie between `low` and `high`."""
+    Scores lie between `low` and `high`; lists that were not answered do not count."""
     answered = [(each.score, each.learned, each.person) for each in lists if each.score is not None]
     if not answered:
         return None
@@ -287,6 +290,7 @@ def _difference(lists: Sequence[_Shown], low: float, high: float) -> Difference 
 
 
 def _level(lists: Sequence[_Shown]) -> bool:
-    """Return whether all answered lists have the same score within each arm, so that no interval can be computed."""
+    """Return whether all answered learned lists have one score and all answered control lists have one: no interval can
+    be computed."""
     arms = [[each.score for each in lists if each.learned == arm and each.score is not None] for arm in (True, False)]
     return max(len(set(scores)) for scores in arms) == 1 and min(map(len, arms)) > 1

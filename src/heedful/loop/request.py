@@ -247,9 +247,11 @@ class Requests:
         )
 
     def _on_offer(self, candidates: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
-        """Return (names, versions, rows) of candidates that are named items of the catalogue.
+        """Return (names, versions, rows) of candidates that are named items of the catalogue, in the order of the
+        request.
 
-        Raise ValueError for a name that comes twice, and LookupError for an item that is not on offer."""
+        A version is the sequence number of the event that put the item on offer, a row its index in the catalogue's
+        array. Raise ValueError for a name that comes twice, and LookupError for an item that is not on offer."""
         if type(candidates) is list:  # nearly always: what is on offer has been through the door
             try:
                 items, rows = self.catalogue.standing(candidates)
@@ -309,7 +311,8 @@ class Requests:
         return f'items on offer with {each} of each, as {{"{self._candidates.identifier or "id"}": ...}}'
 
     def _query_rows(self, candidates: Sequence[Any], called: Sequence[str] = ()) -> npt.NDArray[np.float32]:
-        """Return the query features of each candidate (m, Q): m candidates, Q features that the loop declares.
+        """Return the query features of each candidate (m, Q): what the request says of it, such as a search score, Q
+        features.
 
         `called` are the names of the candidates, for messages. Raise ValueError, naming the field, for a feature that
         is missing or not declared."""
@@ -356,7 +359,7 @@ class Requests:
         equal.
 
         `prior` is a mapping from `names` or a sequence in their order; a candidate without a score gets 0, the mean.
-        Thereby only the order and relative distances of scores matter, whatever their scale.
+        After this only the order and relative distances of scores matter, whatever their scale.
         """
         if prior is None:
             return ()
@@ -384,7 +387,7 @@ class Requests:
         return tuple([0.0 if score is None else (score - mean) / spread for score in given])
 
     def _numbers(self, rows: Ints | None, came: Any, context: Any, prior: Sequence[float]) -> Any:
-        """Return what the learner sees of m candidates: features (m, N) with the scores `prior` last, or the numbers of
+        """Return what the learner sees of m candidates: N features (m, N) with the scores `prior` last, or numbers of
         items (m,).
 
         `rows` (m,) are the rows of items in the catalogue, `came` the features that came with the request, `context`
@@ -525,7 +528,8 @@ class Requests:
         row: Callable[..., Floats],
         decided: bytes,
     ) -> Array:
-        """Return the features (r, N) of r objects that feedback brought along, as the learner sees them; r may be 0.
+        """Return the features (r, N) of r objects that feedback brought along, N features as the learner sees them; r
+        may be 0.
 
         They are a corrected object, whose features are in `arrays`, or candidates of later decisions, which
         `row(seq, candidate)` returns, (1, N) each. `context` is the decision that the feedback answers with its arrays,
@@ -539,7 +543,8 @@ class Requests:
         return np.concatenate([row(seq, candidate) for seq, candidate in feedback.chain])
 
     def items(self, record: DecisionRecord, arrays: bytes) -> Any:
-        """Return the features of the m candidates of a logged decision (m, n), without context and caller's score.
+        """Return the features of the m candidates of the logged decision `record` (m, n), n of each, without context
+        and caller's score.
 
         `arrays` are the bytes that were logged with it."""
         came = self.came(record, arrays)
@@ -549,17 +554,17 @@ class Requests:
         return np.concatenate([X, came], axis=1) if self._n_query else X
 
     def came(self, record: DecisionRecord, arrays: bytes) -> Any:
-        """Return the features that came with the request of a logged decision, out of the bytes `arrays` that were
-        logged with it.
+        """Return the features that came with the request of the logged decision `record`; `arrays` are the bytes logged
+        with it.
 
-        For candidates that came with the request they are (m, n), n features of a candidate; for items of the catalogue
-        their query features (m, Q), where Q may be 0."""
+        For candidates that came with the request they are (m, n), n features of each of m candidates; for items of the
+        catalogue (m, Q), the Q features that the request gave each item, where Q may be 0."""
         width, split = self._n_query if record.items else self._n_items, len(arrays) - 4 * self._n_context
         return np.frombuffer(arrays[:split], "<f4").reshape(-1 if width else len(record.items), width)
 
 
 def encode_row(encoding: Encoding, row: Mapping[str, Any], unknown: Counter[str]) -> npt.NDArray[np.float32]:
-    """Return the features (N,) of a row: encoded from its attributes, or as given in {"id": ..., "features": [...]}.
+    """Return the N features of a row (N,): encoded from its attributes, or as given in {"id": ..., "features": [...]}.
 
     Categories that the encoding does not know are counted in `unknown`, by "column=value". Raise ValueError, naming the
     column, if the row cannot be encoded.
@@ -580,7 +585,8 @@ def check_encoded_row(name: str, given: Any, size: int) -> npt.NDArray[np.float3
 
 
 def encode_rows(encoding: Encoding, rows: Sequence[Any], unknown: Counter[str]) -> npt.NDArray[np.float32]:
-    """Return the features (m, N) of m rows, as `encode_row` does for each.
+    """Return the features (m, N) of m rows, N features of a row: encoded from attributes, or as given (see
+    `encode_row`).
 
     Raise ValueError, with the number of the row from 1, if one cannot be encoded."""
     X = np.empty((len(rows), encoding.size), np.float32)

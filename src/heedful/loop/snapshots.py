@@ -162,7 +162,7 @@ def spare(positions: Sequence[int]) -> list[int]:
 
 
 def _place(log: Log, position: int) -> dict[str, Any]:
-    """Return values that identify a position in a log and its content up to there, by name.
+    """Return values, by name, that identify the event at `position` in this log.
 
     A snapshot of another log, or of this one before it was restored from a back-up, has other values and is not used.
     """
@@ -183,8 +183,8 @@ def restore(
 
     Return (its position, (how many pieces of feedback it is made of, how many of them changed predictions)), or zeros
     if there is none. `like` is a state of the type that is kept for each person, `stamped` the stamp of today. A
-    snapshot cannot be used if something in it was undone since, or if other code or another version of Python, numpy or
-    scipy wrote it; `note` is then called with the reason.
+    snapshot cannot be used if something in it was undone since; or if it is damaged, of another log, or made by other
+    code or another version of Python, numpy or scipy, and then `note` is called with the reason.
     """
     for position, path in snapshots(folder):
         if position > head or log.is_superseded(position):

@@ -28,7 +28,7 @@ _HIT |= {"_explanation", "_node", "_shard", "_nested", "fields", "highlight", "i
 
 
 class Strangers(NamedTuple):
-    """The candidates of a request that are not on offer (unknown), next to m that are (known).
+    """The candidates of a request that are not on offer (unknown), next to the m candidates that are (known).
 
     In the two orders candidates are numbered: the known ones from 0 to m - 1, the unknown ones from m on."""
 
@@ -41,8 +41,8 @@ class Strangers(NamedTuple):
     """the numbers of all candidates in the caller's own order, which control lists show"""
 
     def places(self, m: int, size: int, own: bool, left: Collection[int] | None = None) -> tuple[int, ...]:
-        """Return what stands in each of the first `size` places: the index of an unknown candidate in `names`, or -1
-        for a known one.
+        """Return for each of the first `size` places of a list the index in `names` of the unknown candidate there, or
+        -1 for a known one.
 
         `m` is the number of known candidates. `own` says whether the list is in the caller's own order (a control list)
         or ranked by the model. `left` are the known candidates that may be shown, None for all."""
@@ -51,7 +51,8 @@ class Strangers(NamedTuple):
         return tuple([j - m if j >= m else -1 for j in among[:size]])
 
     def told(self, places: Sequence[int]) -> tuple[tuple[int, str], ...]:
-        """Return (place, name) of each unknown candidate, as the log keeps them; the place is -1 if it is not shown.
+        """Return (place, name) of each candidate that is not on offer, as the log keeps them; the place is -1 if it is
+        not shown.
 
         `places` is what the method `places` returned for the list."""
         at = {j: place for place, j in enumerate(places) if j >= 0}
@@ -59,9 +60,11 @@ class Strangers(NamedTuple):
 
 
 def around(shown: Sequence[Any], record: DecisionRecord, unknown: Callable[[str], Any]) -> list[Any]:
-    """Return `shown` with an entry for each unknown item inserted where it stood in the list: `unknown(name)`.
+    """Return the values of all items that a decision shows, best first: those of known items in `shown`, those of
+    others inserted.
 
-    `shown` has one value for each known item of the decision `record`, in the order shown."""
+    An item is unknown if it was not on offer. `shown` has one value for each known item shown, in that order; `record`
+    says where the unknown ones stood, and `unknown(name)` returns the value of one."""
     found = list(shown)
     for place, name in sorted(record.unknown):
         if place >= 0:
@@ -70,9 +73,10 @@ def around(shown: Sequence[Any], record: DecisionRecord, unknown: Callable[[str]
 
 
 def shown_names(record: DecisionRecord, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the items that a decision shows, best first, known and unknown.
+    """Return the names of the items that the decision `record` shows, best first, including those that were not on
+    offer.
 
-    `names` are those of its known candidates, to which `record` refers."""
+    `names` are those of its candidates that were on offer, to which the indices in `record` refer."""
     known = [names[j] for j in record.shown]
     return tuple(around(known, record, str) if record.unknown else known)
 
@@ -83,10 +87,11 @@ def shown_names(record: DecisionRecord, names: Sequence[str]) -> tuple[str, ...]
 def split_unknown(
     names: Sequence[str], candidates: Sequence[Any], prior: Any, known: Callable[[str], bool]
 ) -> tuple[list[Any], Any, Strangers] | None:
-    """Return (known candidates, their scores, the unknown ones) of a request; a name that comes twice counts once.
+    """Split the candidates of a request into (those on offer, their scores, the others); a name that comes twice counts
+    once.
 
     `names` are those of `candidates`, `prior` the caller's scores by name or in their order, `known(name)` says whether
-    an item is on offer. Return None if all are known and each comes once. Raise ValueError if `prior` does not fit the
+    an item is on offer. Return None if all are and each comes once. Raise ValueError if `prior` does not fit the
     candidates."""
     first = {name: j for j, name in reversed(list(enumerate(names)))}
     once = [j for j, name in enumerate(names) if first[name] == j]
@@ -187,13 +192,12 @@ def about_known(
     names: Sequence[str],
     elsewhere: Iterable[str] = (),
 ) -> tuple[Feedback | None, dict[str, Any] | None]:
-    """Split feedback on a decision that named unknown items into what is learned and what is only kept.
+    """Split feedback on a decision that named items not on offer (unknown) into what is learned and what is only kept.
 
     Return (the part of `given` about known items, None if there is none; `fields` to be kept as they were given, None
     if all of it is about known items). `given` is the checked feedback of the form `form`, `fields` its fields as they
     came, `record` the decision, `names` those of its known candidates; `elsewhere` are unknown items that later
-    decisions of a chain of clicks showed. Raise LookupError if it names an item that was not shown and its form does
-    not allow that.
+    decisions showed. Raise LookupError if it names an item that was not shown and its form does not allow that.
     """
     unknown = {name: place for place, name in record.unknown}
     there = {name for name in elsewhere if name not in names}
@@ -209,8 +213,8 @@ def about_known(
 
 
 def why_nothing_learned(feedback: FeedbackRecord) -> str | None:
-    """Return a remark that items in `feedback` were not on offer, so that nothing was learned of them; None if all
-    were."""
+    """Return a remark that items named in `feedback` were not on offer, so that nothing was learned about them; None if
+    all were."""
     if feedback.said is None:
         return None
     rest = "nothing is learned from it" if feedback.form == "unknown" else "of those nothing is learned"
