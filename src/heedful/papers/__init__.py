@@ -1,6 +1,6 @@
-"""Figures of the papers: as data (`coactive2012`, `jair2015`, `pranking2001`, `alternating2018`, `nips2012`), runners
-(`run_figure`, `run_ordinal`, `run_ratings`, `run_comparison`), verdicts on claims (`claims`), and drawing.
-"""
+"""Figures and tables of the papers, run again: what is in them as data (`coactive2012`, `jair2015`, `pranking2001`,
+`alternating2018`, `nips2012`), runners (`run_figure`, `run_ordinal`, `run_ratings`, `run_comparison`), verdicts on the
+papers' claims (`claims`), and drawing."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ FIGURES: dict[str, Figure] = {
     for paper in (coactive2012, jair2015, pranking2001, alternating2018, nips2012)
     for figure in paper.FIGURES
 }
-"""Every figure by its id, in the order of the papers."""
+"""every figure by its id, such as "jair2015/fig2", in the order of the papers"""
 
 
 def find_figure(name: str) -> Figure:
-    """Return the figure with this id. Raise ValueError, with the nearest id, if there is none."""
+    """Return the figure with the id `name`, such as "jair2015/fig2". Raise ValueError, with the nearest id, if there is
+    none."""
     if name not in FIGURES:
         from heedful.learners.registry import did_you_mean
 
@@ -27,7 +28,11 @@ def find_figure(name: str) -> Figure:
 
 
 def with_labels(figure: Figure, labels: str) -> Figure:
-    """Return the figure with these labels, "right" or "published"; unchanged if it has no such choice."""
+    """Return `figure` in the variant with the given `labels` of its data, "right" or "published"; unchanged if it has
+    only one variant.
+
+    Some data sets of [H12] were published with inverted labels; "right" corrects them.
+    """
     if FIGURES.get(figure.id) is not figure:
         return figure
     return next((other for other in nips2012.figures(labels) if other.id == figure.id), figure)

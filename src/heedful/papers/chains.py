@@ -1,4 +1,8 @@
-"""Figure 1 of [C12] and [J15]: how often clicks over a query chain give a better ranking than the one shown."""
+"""Figure 1 of [C12] and [J15]: how often clicks over a query chain give a better ranking than the one shown.
+
+A query chain is the queries of one search session; several rankings of it are shown, one for each condition. The
+functions here return checks: functions from the results of a figure to a verdict on one of the paper's claims.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +20,26 @@ Array = npt.NDArray[np.float64]
 CONDITIONS = ("normal", "swapped", "reversed")
 ALL = "all"
 ROOM = 0.1
-"""The greatest difference of a share from the paper's, either way, with which they count as equal."""
+"""the greatest difference of a share from the paper's, either way, with which they count as equal"""
 
 
 def chains_panel() -> Panel:
-    """Return the panel of distribution functions: one line for each condition, and one for all of them."""
+    """Return the panel of distribution functions of the gain in DCG: one line for each condition under which rankings
+    were shown, and one for all of them."""
     lines = tuple(Line(condition, (condition,), "clicks") for condition in (*CONDITIONS, ALL))
     return distribution(CHAINS, "utility differences", lines)
 
 
 def _signs(outcome: Outcome, label: str) -> Array:
-    """Return 1 where the feedback is better than the ranking shown, -1 where it is worse, else 0 (chains x rankings
-    shown).
-    """
+    """Return 1 where the feedback is better than the ranking shown, -1 where it is worse, else 0, for the line `label`,
+    as an array (chains x rankings shown)."""
     differences = outcome[CHAINS][label].regrets
     return np.where(np.abs(differences) < 1e-9, 0.0, np.sign(differences))  # a sum in another order
 
 
 def mostly_better(labels: tuple[str, ...]) -> Check:
-    """Return a check that in each of these conditions more chains are better than worse, by the sign test.
+    """Return a check of a figure's results: in each of the conditions `labels` significantly more chains are better
+    than worse, by the sign test.
 
     Several rankings of a chain are one cluster: the sign of the chain is that of better less worse ones.
     """
@@ -60,18 +65,16 @@ def _sign_test(better: int, worse: int) -> float:
 
 
 def _more(better: int, worse: int, p: float, tests: int) -> Conclusion:
-    """Return the conclusion whether more are better, from a two-sided p-value; to fail, the p-value is corrected
-    for `tests`, of which any may fail the claim.
-    """
+    """Return the conclusion on the claim that more chains are better than worse, from their numbers and the two-sided
+    p-value `p`; to fail the claim, the p-value is corrected for `tests` of which any may fail it."""
     if better > worse and p < SIGNIFICANT:
         return HOLDS
     return FAILS if worse > better and p < SIGNIFICANT / tests else OPEN
 
 
 def about_as_often(label: str, better: float, worse: float, room: float = ROOM) -> Check:
-    """Return a check that the shares of better and of worse rankings equal the paper's within `room`; chains are
-    clusters.
-    """
+    """Return a check of a figure's results: the shares of better and of worse rankings on the line `label` equal the
+    paper's shares `better` and `worse`, within `room` either way. Chains are clusters."""
 
     def check(outcome: Outcome) -> Verdict:
         signs = _signs(outcome, label)
@@ -88,9 +91,10 @@ def about_as_often(label: str, better: float, worse: float, room: float = ROOM) 
 
 
 def as_often_unchanged(label: str, share: float, room: float = ROOM) -> Check:
-    """Return a check that clicks left a share of the rankings unchanged that equals the paper's within `room`.
+    """Return a check of a figure's results: of the rankings on the line `label` that are neither better nor worse,
+    clicks left the share `share` unchanged, as in the paper, within `room` either way.
 
-    The share is of the rankings neither better nor worse. Chains are clusters, so the share is a ratio of means.
+    Chains are clusters, so the share is a ratio of means.
     """
 
     def check(outcome: Outcome) -> Verdict:

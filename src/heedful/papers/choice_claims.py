@@ -1,4 +1,9 @@
-"""Claims about models of comparisons: cells of a table against the paper's, and which model has the lower error."""
+"""Checks of claims about models of comparisons: cells of a table against the paper's, and which model has the lower
+error.
+
+Each function returns a check, which turns the results of a figure into a verdict. `panel` is a panel's key; `label`,
+`a`, `b`, `ours` and `others` are labels of its lines. The values of a line are errors unless said otherwise.
+"""
 
 from __future__ import annotations
 
@@ -24,26 +29,27 @@ from heedful.papers.statistics import (
 Array = npt.NDArray[np.float64]
 
 NEAR = 0.02
-"""The greatest difference of an error from the paper's number, either way, with which it counts as reproduced."""
+"""the greatest difference of an error from the paper's number, either way, with which it counts as reproduced"""
 EVEN = 0.01
 """Two models break even if their errors differ by at most this; one is as good as another if its error is higher by at
 most this."""
 
 
 def ends(ran: LineResult) -> Array:
-    """Return the final value of each run (runs,)."""
+    """Return the final value of each run of a line (runs,)."""
     return ran.regrets[:, -1]
 
 
 def with_error(values: Array) -> str:
-    """Say a mean in words, with its standard error if there is one."""
+    """Return the mean of `values` (runs,) as text, with its standard error if there are at least two."""
     if values.size < 2:
         return f"{values.mean():.3f}"
     return f"{values.mean():.3f} ± {float(standard_error(values)):.3f}"
 
 
 def near(panel: str, label: str, paper: float) -> Check:
-    """Return a check that the final mean differs from the paper's by at most NEAR."""
+    """Return a check of a figure's results: the final mean of the line `label` of the panel `panel` differs from the
+    paper's number `paper` by at most NEAR."""
 
     def check(outcome: Outcome) -> Verdict:
         values = ends(outcome[panel][label])
@@ -55,7 +61,8 @@ def near(panel: str, label: str, paper: float) -> Check:
 
 
 def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Return a check that each of `ours` ends lower than each of `others`."""
+    """Return a check of a figure's results: in the panel `panel`, each of the lines `ours` ends lower than each of the
+    lines `others`."""
 
     def check(outcome: Outcome) -> Verdict:
         parts = {(a, b): below(ends(outcome[panel][a]), ends(outcome[panel][b])) for a in ours for b in others}
@@ -69,7 +76,8 @@ def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Ch
 
 
 def even(panel: str, a: str, b: str) -> Check:
-    """Return a check that the final values of lines a and b differ by at most EVEN."""
+    """Return a check of a figure's results: in the panel `panel`, the final means of the lines `a` and `b` differ by at
+    most EVEN."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (ends(outcome[panel][label]) for label in (a, b))
@@ -81,7 +89,8 @@ def even(panel: str, a: str, b: str) -> Check:
 
 
 def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
-    """Return a check that at least one of these lines ends no higher than line b plus EVEN."""
+    """Return a check of a figure's results: in the panel `panel`, at least one of the lines `some` ends no higher than
+    the line `b` plus EVEN."""
 
     def check(outcome: Outcome) -> Verdict:
         other = ends(outcome[panel][b])
@@ -95,7 +104,8 @@ def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
 
 
 def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Return a check that each of `ours` takes less time than each of `others`."""
+    """Return a check of a figure's results: in the panel `panel`, each of the lines `ours` takes less time than each of
+    the lines `others`; the values of these lines are seconds."""
 
     def check(outcome: Outcome) -> Verdict:
         took = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
@@ -108,11 +118,11 @@ def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
 
 
 def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int = -1, least: int = 0) -> Check:
-    """Return a check that acquisition rule a is significantly better than rule b in at least `least` of the panels
-    and models, and significantly worse in at most `most` of them (-1: any number).
+    """Return a check of a figure's results: the acquisition function `a` is significantly better than `b` in at least
+    `least` of the pairs of a panel and a model, and significantly worse in at most `most` of them (-1: any number).
 
-    The claim fails if too many are significantly worse at level 0.05 / their number, so that none is by chance. It
-    cannot be told if too few are better or worse.
+    The claim fails if more than `most` are significantly worse at level 0.05 / their number, so that none is by chance,
+    or if so many are that `least` cannot be reached. It cannot be told if too few are better or worse.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -138,12 +148,13 @@ def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int
 
 
 def _swap(part: Part) -> Part:
-    """Return the opposite part: that the difference is above 0."""
+    """Return the opposite of the part that a difference is below 0: that it is above 0."""
     return Part(part.found, low=0.0)
 
 
 def throughout(panel: str, a: str, b: str) -> Check:
-    """Return a check that line a is lower than line b at the start and after every question."""
+    """Return a check of a figure's results: in the panel `panel`, the line `a` is lower than the line `b` at the start
+    and after every question."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (outcome[panel][label].regrets for label in (a, b))
@@ -157,8 +168,10 @@ def throughout(panel: str, a: str, b: str) -> Check:
 
 
 def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Check:
-    """Return a check that the error at the scale with the highest mean of `guide` exceeds the error at `others` by
-    at most EVEN.
+    """Return a check of a figure's results: the line `error` is, at the length-scale where the line `guide` has its
+    highest mean, at most EVEN higher than at the length-scale `others`.
+
+    Length-scales are relative to that of the tables, which is 1.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -176,7 +189,8 @@ def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Ch
 
 
 def asks_apart(panel: str, a: str, b: str, spread: str) -> Check:
-    """Return a check that the standard deviation is higher where line a is highest than where line b is highest."""
+    """Return a check of a figure's results: the line `spread`, a standard deviation over inputs, is higher where the
+    line `a` is highest than where the line `b` is highest."""
 
     def check(outcome: Outcome) -> Verdict:
         lines = outcome[panel]

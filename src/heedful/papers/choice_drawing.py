@@ -1,4 +1,4 @@
-"""Draws the plots of [H12]: error by number of questions, evidence by length-scale, a function on a line."""
+"""Drawing of the plots of [H12]: error by number of questions, evidence by length-scale, a function on a line."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000")
 RULES = {"B": ("-", "o"), "E": ((0, (4, 1.5)), "s"), "R": ((0, (1, 1.2)), "^")}
-"""The dash and the mark of each rule that chooses questions; the rule is the last letter of a line's label."""
+"""the dash and the mark of each acquisition function, by the last letter of a line's label (B: BALD, E: MES, R:
+random)"""
 
 
 def questions(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
-    """Draw error against questions: one colour per model, one dash per rule."""
+    """Draw the test error of `lines` (results by label) by the number of questions: one colour for each model, one dash
+    for each acquisition function."""
     models = list(dict.fromkeys(label.rpartition("-")[0] for label in lines))
     for label, ran in lines.items():
         model, _, rule = label.rpartition("-")
@@ -35,9 +37,8 @@ def questions(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None
 
 
 def scales(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
-    """Draw log evidence and likelihood (left axis, nats) and error (right axis) by length-scale, with a ring at each
-    optimum.
-    """
+    """Draw the log evidence and log-likelihood (left axis, nats per answer) and the error (right axis) of `lines` by
+    length-scale, with a ring at each optimum."""
     right = axes.twinx()
     right.spines["top"].set_visible(False)
     for i, (label, ran) in enumerate(lines.items()):
@@ -55,7 +56,8 @@ def scales(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
 
 
 def toy(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
-    """Draw the function with its standard deviation and the labels, and below them the two acquisition functions."""
+    """Draw the function of Figure 1 with its standard deviation and the labels, and below them the two acquisition
+    functions, from `lines` (results by label)."""
     held = {label: (ran.marks, ran.regrets[0]) for label, ran in lines.items()}
     grid, mean = held.pop("mean")
     _, sd = held.pop("standard deviation")

@@ -1,4 +1,4 @@
-"""The models of [H12] and ours, by the names of lines: `cp`, `cp:D=5`, `cpu:rho=0.5`, `tuned`."""
+"""The models of comparisons of [H12] and ours, by the names that lines use: `cp`, `cp:D=5`, `cpu:rho=0.5`, `tuned`."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from heedful.jit.kernel import Ints
 
 Array = npt.NDArray[np.float64]
 PSEUDO, FEW = 25, 15
-"""The number of pseudo-inputs of FITC over people and over pairs, [H12] section 6.1; FEW of them over the pairs of
-fewer than ten items."""
+"""Numbers of pseudo-inputs of the sparse approximation FITC: PSEUDO over people and over pairs ([H12] section 6.1), FEW
+over the pairs of fewer than ten items."""
 FEW_PEOPLE = 40
-"""The number of people on whom models are tuned with --quick."""
+"""the number of people on whom models are tuned with --quick"""
 COUNTS = (1.0, 3.0, 10.0, 30.0)
-"""Numbers of people that the prior of the hierarchical model may count as."""
+"""numbers of people that the prior of the hierarchical model may count as, of which tuning chooses one"""
 
 
 class Problem(NamedTuple):
-    """A problem: everything that is known about people and items besides the answers.
+    """Everything that a model may know about U people and n items besides the answers.
 
-    `features` (n x d) of items and `people` (U x q): standardised features; `seed`; `apart`: what was tuned on other
-    people, by model; `kept`: a cache that all fits of one run share.
+    `features` (n x d) are those of items, `people` (U x q) the standardised features of people; `seed` is for random
+    choices; `apart` has what was tuned on other people, by model; `kept` is a cache that all fits of one run share.
     """
 
     features: Array
@@ -46,7 +46,8 @@ class Problem(NamedTuple):
     kept: dict[Any, Any]
 
     def covariance(self, times: float = 1.0, amplitude: float = 1.0) -> Array:
-        """Return K (n x n) of the items, with `times` the length-scale of the released code."""
+        """Return the kernel matrix K (n x n) of the items, whose length-scale is `times` that of the paper's released
+        code; `amplitude` is the prior standard deviation."""
 
         wide = times * half_median(self.features)
         return kernel_for(self.features, wide, amplitude).over(self.features)
@@ -56,37 +57,41 @@ class PreferenceModel(FittedModel, Protocol):
     """A fitted model of comparisons that predicts differences in utility."""
 
     def gap(self, user: Ints, a: Ints, b: Ints) -> tuple[Array, Array]:
-        """Return mean and variance of the utility of a less that of b, for each user; arrays of one shape."""
+        """Return (mean, variance) of the utility that each of the people `user` has for item `a` less that of item `b`;
+        all are arrays of indices of one shape, and so are the results."""
 
 
 Fit = Callable[[Problem, PairRows, Any], PreferenceModel]
-"""A function that fits a model to answers about a problem, given the earlier fit of this model to the first answers
-(None at first)."""
+"""A function that fits a model: from a problem, the answers, and the earlier fit of this model to fewer answers (None
+at first) to the fitted model."""
 
 
 class HierarchicalModel(NamedTuple):
-    """A hierarchical fit with the methods of the models of [H12]."""
+    """A fitted hierarchical model, `fitted`, with the methods that the models of [H12] have."""
 
     fitted: HierarchicalFit
 
     @property
     def log_evidence(self) -> float:
-        """Log evidence of all answers, in nats."""
+        """The log evidence of all answers, in nats."""
         return float(self.fitted.people.log_evidence.sum())
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of f_u(a) - f_u(b); arrays of one shape."""
+        """Return (mean, variance) of f_u(a) - f_u(b), the utility that each of the people u in `user` has for item `a`
+        less that of `b`; arguments are indices of one shape, and so are the results."""
         people = self.fitted.people  # of so few items, all at once
         return user_gap(people.mean, people.cov, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """Return P(user prefers a to b), noise included; arrays of one shape."""
+        """Return the probability that each of the people `user` prefers item `a` to item `b`, noise included; arguments
+        are indices of one shape, and so is the result."""
         return choice_probability(*self.gap(user, a, b))
 
 
 @cache
 def model(name: str) -> Fit:
-    """Return the fit function of a name with parameters, such as `cp:D=5`. Raise ValueError for an unknown name."""
+    """Return the function that fits the model `name`, which may have parameters, such as `cp:D=5`. Raise ValueError for
+    an unknown name."""
     kind, _, told = name.partition(":")
     if kind not in _MODELS:
         raise ValueError(f"model: expected one of {', '.join(_MODELS)}, got {name!r}")
@@ -108,10 +113,10 @@ def _cp(
 def _cpu(
     problem: Problem, rows: PairRows, earlier: Any, D: float = 20, rho: float = -1.0, pseudo: float = PSEUDO
 ) -> PreferenceModel:
-    """Fit CPU with FITC over people as published.
+    """Fit CPU, CP with features of people, with the sparse approximation FITC over people as published.
 
-    `rho`: the share of the features' covariance, in place of a nugget if 0 or more; `pseudo`: the number of
-    pseudo-people.
+    `D`: the number of shared functions; `rho`: the share of the features' covariance, in place of a nugget if 0 or
+    more; `pseudo`: the number of pseudo-people.
     """
     Z = problem.people
     few = int(pseudo) if 0 < pseudo < len(Z) else None
@@ -131,12 +136,13 @@ def _single(problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0) 
 
 
 def _birlutiu(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
-    """Fit BI at length-scale 1, as in the released code."""
+    """Fit BI, the model of Birlutiu et al., with length-scale 1 as in the released code."""
     return fit_birlutiu(kernel_for(problem.features, 1.0).over(problem.features), len(problem.people), rows)
 
 
 def _joint(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
-    """Fit BO with a length-scale for each feature, chosen by the evidence of other people's answers."""
+    """Fit BO, a joint Gaussian process over people and items, with a length-scale for each feature, chosen by the
+    evidence of other people's answers."""
     K_items, K_users = problem.apart["bo"].kernels(standardise(problem.features), problem.people)
     return fit_joint(K_items, K_users, rows)
 
@@ -163,7 +169,8 @@ def _hierarchical(
 
 
 def _tuned_hierarchical(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
-    """Fit the hierarchical model with the nu0 that predicted other people's answers best."""
+    """Fit the hierarchical model whose prior counts as the number of people nu0 that predicted other people's answers
+    best."""
     return _hierarchical(problem, rows, earlier, nu0=problem.apart["hierarchical-tuned"])
 
 
@@ -176,10 +183,11 @@ def _tune(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
 
 
 def tune_on_others(name: str, features: Array, people: Array, rows: PairRows, few: bool) -> Any:
-    """Return what a model tunes on other people before it is fitted, from their features (U x q) and answers; None
-    for most models.
+    """Return the hyperparameters that the model `name` learns from other people before it is fitted, or None for most
+    models.
 
-    BO uses 25 people, as published. With `few`, both models that tune for long use fewer people and candidates.
+    `features` (n x d) are those of n items, `people` (U x q) those of the other people, `rows` their answers. BO uses
+    25 people, as published. With `few`, models that tune for long use fewer people and candidates.
     """
     if name == "bo":
         return tune_joint(features, people, rows, people=8 if few else 25, steps=8 if few else 30)

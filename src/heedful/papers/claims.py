@@ -1,8 +1,10 @@
-"""Checks that turn a sentence under a figure into a verdict: statistics of paired runs, with limits fixed beforehand.
+"""Checks that turn a claim of a paper about a figure into a verdict: statistics of paired runs, with limits fixed
+beforehand.
 
-Run i of two lines met the same arrivals, so their difference is tested by a paired t-test over runs (permutations of
-the queries, or people). A claim holds, does not hold, or cannot be told; `statistics` has the rule. The papers' words
-have no numbers; here they have, the same everywhere:
+Each function returns a check: a function from the results of a figure to a verdict. `panel` is a panel's key; `a`, `b`
+and `labels` are labels of its lines. Run i of two lines met the same arrivals, so their difference is tested by a
+paired t-test over runs (permutations of the queries, or people). A claim holds, does not hold, or cannot be told;
+`statistics` has the rule. The papers' words have no numbers; here they have, the same everywhere:
 
 - lower: below 0 at the end;
 - over most of the range: significantly lower at more than half of 60 rounds spread evenly on a logarithmic scale; not
@@ -45,18 +47,20 @@ COMPARABLE, SIMILAR, IDENTICAL = 0.25, 0.10, 0.05
 
 
 def regret_at(ran: LineResult, t: int = 0) -> Array:
-    """Return REG_t, the average regret after t rounds, of each run (runs,); of the whole run if t is 0."""
+    """Return REG_t of each run of a line (runs,): the average regret over the first `t` rounds, or over all if t is
+    0."""
     means: Array = ran.regrets[:, : t or None].mean(axis=1)
     return means
 
 
 def _end(ran: LineResult, measure: Measure | None) -> Array:
-    """Return the final value of each run (runs,): the average regret, or another measure."""
+    """Return the final value of each run (runs,): of `measure`, or of the average regret if it is None."""
     return regret_at(ran) if measure is None else measure.of(ran.regrets, ran.M)[:, -1]
 
 
 def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
-    """Return a check that line a ends lower than line b, in average regret or another measure."""
+    """Return a check of a figure's results: in the panel `panel`, the line `a` ends lower than the line `b`, in average
+    regret or in `measure`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
@@ -68,7 +72,8 @@ def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
 
 
 def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
-    """Return a check that each line ends lower than the line before it."""
+    """Return a check of a figure's results: in the panel `panel`, each of the lines `labels` ends lower, in average
+    regret, than the line before it."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = [regret_at(outcome[panel][label]) for label in labels]
@@ -81,9 +86,8 @@ def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
 
 
 def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> Check:
-    """Return a check that line a is significantly lower than line b at most of the rounds from `least` to `most`
-    (0: the last).
-    """
+    """Return a check of a figure's results: in the panel `panel`, the line `a` is significantly lower than the line `b`
+    at more than half of the rounds from `least` to `most` (0: the last), on a logarithmic scale."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (average_regret(outcome[panel][label].regrets) for label in (a, b))
@@ -103,7 +107,8 @@ def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> C
 
 
 def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
-    """Return a check that the final values of a and b differ by at most a share `tolerance` of b's average regret."""
+    """Return a check of a figure's results: in the panel `panel`, the final average regrets of the lines `a` and `b`
+    differ by at most the share `tolerance` of that of `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = regret_at(outcome[panel][a]), regret_at(outcome[panel][b])
@@ -116,7 +121,8 @@ def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
 
 
 def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | None = None) -> Check:
-    """Return a check that line a ends below `factor` times line b, in average regret or another measure."""
+    """Return a check of a figure's results: in the panel `panel`, the line `a` ends below `factor` times the line `b`,
+    in average regret or in `measure`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
@@ -128,9 +134,8 @@ def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | 
 
 
 def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: int | None = None) -> Check:
-    """Return a check that `fast` reaches the final average regret of `slow` after a share of the rounds, or after
-    `most` rounds if these are fewer.
-    """
+    """Return a check of a figure's results: in the panel `panel`, the line `fast` reaches the final average regret of
+    the line `slow` after the share `share` of the rounds, or after `most` rounds if these are fewer."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (average_regret(outcome[panel][label].regrets) for label in (fast, slow))
@@ -149,7 +154,8 @@ def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: i
 
 
 def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
-    """Return a check that A run of line a takes less than this share of the processor time of a run of line b."""
+    """Return a check of a figure's results: in the panel `panel`, a run of the line `a` takes less than the share
+    `share` of the processor time of a run of the line `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = outcome[panel][a].seconds, outcome[panel][b].seconds
@@ -166,8 +172,8 @@ def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
 
 
 def closer(near: str, far: str, a: str, b: str) -> Check:
-    """Return a check that the ratio of the average regrets of a and b, a's the higher, is nearer to one in panel
-    `near` than in panel `far`.
+    """Return a check of a figure's results: the average regret of the line `a`, the higher one, over that of the line
+    `b` is a smaller ratio in the panel `near` than in the panel `far`.
 
     It compares logarithms, whose scatter follows from that of a and b relative to their means (delta method).
     """

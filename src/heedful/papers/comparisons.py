@@ -1,4 +1,8 @@
-"""Claims about rating learners: NDCG, cells of a grid, ranks."""
+"""Checks of claims about rating learners: NDCG, cells of a grid of hyperparameters, ranks of the factorisation, times.
+
+Each function returns a check, which turns the results of a figure into a verdict. `panel` is a panel's key; `a`, `b`,
+`label`, `labels` and `others` are labels of its lines.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +29,12 @@ from heedful.papers.statistics import (
 Array = npt.NDArray[np.float64]
 
 NDCG = Measure("average NDCG@5 of rounds 1 to t", lambda regrets, M: 1.0 - average_regret(regrets))
-"""For worlds whose regret is 1 - NDCG."""
+"""the average NDCG@5, for worlds whose regret is 1 - NDCG"""
 
 
 def higher(panel: str, a: str, b: str) -> Check:
-    """Return a check that line a ends with a higher average NDCG than line b."""
+    """Return a check of a figure's results: in the panel `panel`, the line `a` ends with a higher average NDCG than the
+    line `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_ndcg(outcome[panel][label])[:, -1] for label in (a, b))
@@ -40,9 +45,8 @@ def higher(panel: str, a: str, b: str) -> Check:
 
 
 def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
-    """Return a check that from a tenth of the rounds on, the average NDCG of line a exceeds that of each other line
-    by more than `least`.
-    """
+    """Return a check of a figure's results: in the panel `panel`, from a tenth of the rounds on, the average NDCG of
+    the line `a` exceeds that of each of the lines `others` by more than `least`."""
 
     def check(outcome: Outcome) -> Verdict:
         one = _ndcg(outcome[panel][a])
@@ -61,7 +65,8 @@ def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
 
 
 def smaller_gaps(panel: str, wide: Sequence[str], labels: Sequence[str]) -> Check:
-    """Return a check that the range of the lines' final values is smaller in one panel than in each of the others."""
+    """Return a check of a figure's results: the range of the final NDCG over the lines `labels`, highest less lowest,
+    is smaller in the panel `panel` than in each of the panels `wide`."""
 
     def check(outcome: Outcome) -> Verdict:
         gaps = {}
@@ -82,7 +87,8 @@ def _ndcg(ran: LineResult) -> Array:
 
 
 def best_cell(panel: str, cell: str) -> Check:
-    """Return a check that this cell of a grid ends lower than each other cell."""
+    """Return a check of a figure's results: in the grid of the panel `panel`, the learner `cell` ends with a lower
+    cumulative regret than each other learner."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = _cells(outcome, panel)
@@ -92,9 +98,8 @@ def best_cell(panel: str, cell: str) -> Check:
 
 
 def lowest_cell(panel: str, cell: str, runs: int) -> Check:
-    """Return a check that this cell has the lowest mean with the grid's own number of runs, by which it was chosen;
-    with fewer runs it cannot be told.
-    """
+    """Return a check of a figure's results: in the grid of the panel `panel`, the learner `cell` has the lowest mean,
+    with at least `runs` runs, by which it was chosen; with fewer runs it cannot be told."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = _cells(outcome, panel)
@@ -113,19 +118,19 @@ def lowest_cell(panel: str, cell: str, runs: int) -> Check:
 
 
 def _cells(outcome: Outcome, panel: str) -> dict[str, Array]:
-    """Sum of each run of each cell (runs,), by learner."""
+    """Return the sum of the regrets of each run (runs,) for each line of a grid, by learner."""
     return {ran.learner: ran.regrets.sum(axis=1) for ran in outcome[panel].values()}
 
 
 def parameters(spec: str) -> str:
-    """Return the hyperparameters of a learner as written in its spec."""
+    """Return the hyperparameters of a learner's specification `spec`, such as "penalty=1,sigma=0.4" of
+    "alb:penalty=1,sigma=0.4"."""
     return spec.partition(":")[2]
 
 
 def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Check:
-    """Return a check that the final values of the first panel's lines vary less, relative to their mean, than those
-    of each other panel.
-    """
+    """Return a check of a figure's results: the mean regrets of the lines of the first of `panels` vary less, relative
+    to their mean, than those of each other panel. `labels` has the labels of the lines of each panel."""
 
     def check(outcome: Outcome) -> Verdict:
         spreads = []
@@ -146,10 +151,10 @@ def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Che
 
 
 def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Check:
-    """Return a check that every line of one panel has a lower mean regret than every line of another.
+    """Return a check of a figure's results: every line of one panel has a lower mean regret than every line of another.
 
-    `a` and `b` are (panel, its lines). Means are over rounds, and runs are paired in the tests. The verdict reports the
-    weakest of the comparisons.
+    `a` and `b` are (panel, labels of its lines). Means are over rounds, and runs are paired in the tests. The verdict
+    reports the weakest of the comparisons.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -168,7 +173,8 @@ def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Che
 
 
 def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -> Check:
-    """Return a check that no line is lower than line `label` by more than a share of it."""
+    """Return a check of a figure's results: in the panel `panel`, none of the lines `labels` has a mean regret that is
+    lower than that of the line `label` by more than the share `share` of it."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = {each: outcome[panel][each].regrets.mean(axis=1) for each in labels}
@@ -184,9 +190,8 @@ def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -
 
 
 def quicker(panel: str, a: str, b: str, share: float) -> Check:
-    """Return a check that line a takes less than this share of the seconds of line b, for lines that hold seconds
-    of runs.
-    """
+    """Return a check of a figure's results: in the panel `panel`, whose values are seconds, the line `a` takes less
+    than the share `share` of the time of the line `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (outcome[panel][label].regrets[:, -1] for label in (a, b))

@@ -1,4 +1,7 @@
-"""Locates the data of the experiments, by world, and loads those of comparisons."""
+"""Find the files of the data sets that the papers' figures need, and load those of comparisons.
+
+A world is a key such as `panels.WEB`: a data set with the simulated people of its experiments.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +40,8 @@ FOLDERS = {
     ELECTION: ("uk-election-2010",),
     JURA: ("jura",),
 }
-"""The folders under the data folder in which a world's files are searched, first the one that `heedful data` names; the
-data folder itself is searched last."""
+"""For each world the folders, under the data folder, in which its files are searched, first the one that `heedful data`
+names; the data folder itself is searched last."""
 FILES = {
     WEB: ("S1.txt", "S2.txt", "S3.txt", "S4.txt", "S5.txt"),
     MOVIES: ("ratings.dat",),
@@ -52,14 +55,15 @@ FILES = {
     ELECTION: ("all_polling_data.dat",),
     JURA: ("jura.dat",),
 }
-"""The files of a world's data set, in the order that its loader expects."""
+"""for each world the files of its data set, in the order that its loader expects"""
 EDITIONS = {CHAINS: (FILES[CHAINS], ("sessiontrack2013.xml", "qrels.2013.txt"))}
-"""The files of each year of a data set that has several: one year is enough, and all that are present are used."""
+"""The files of each year of a data set that has several years: one year is enough, and all that are present are
+used."""
 
 
 def files_of(world: str, data: Path) -> list[Path]:
-    """Return the files of a world, in its folder under `data` or in `data` itself, plain or gzip; [] if one is
-    missing.
+    """Return the files of the data set of a `world`, in its folder under `data` or in `data` itself, plain or gzip; []
+    if one is missing.
 
     If a data set has editions of several years, the files of each year that is present are returned, in order.
     """
@@ -68,7 +72,8 @@ def files_of(world: str, data: Path) -> list[Path]:
 
 
 def _complete(names: Sequence[str], places: Sequence[Path]) -> list[Path]:
-    """Return the files in the first folder that has all of them, or []."""
+    """Return the files `names` in the first of the folders `places` that has all of them, plain or gzip; [] if none
+    has."""
     for place in places:
         found = [[file for file in (place / name, place / f"{name}.gz") if file.is_file()] for name in names]
         if all(found):
@@ -77,7 +82,7 @@ def _complete(names: Sequence[str], places: Sequence[Path]) -> list[Path]:
 
 
 def missing_files(world: str, data: Path) -> str:
-    """Say in words which folders and files `files_of` looked for."""
+    """Return in words which folders under `data` and which files `files_of` looked for, of this `world`."""
     folders = _join((*FOLDERS[world], "the folder itself"))
     files = ", or ".join(map(_join, EDITIONS.get(world, (FILES[world],))))
     return f"no {FOLDERS[world][0]} in {data}: looked in {folders} for {files}, plain or .gz"
@@ -89,8 +94,10 @@ def _join(names: Sequence[str]) -> str:
 
 
 def load_choices(world: str, folder: Path, labels: str, ratings: Ratings | None = None) -> PairwiseDataset:
-    """Load the preference of each person on each pair of a world's items; `ratings`: those of the folder, if
-    already read.
+    """Load from `folder` the preference of each person on each pair of items of a `world`, with `labels` "right" or
+    "published".
+
+    `ratings`: the ratings of the folder, if already read; they are used for movies.
     """
     from heedful.data.collaborative import load_collaborative
     from heedful.data.election import load_election

@@ -1,4 +1,4 @@
-"""Draws a figure with matplotlib (extra `plot`): panels side by side, standard errors as bands, bounds dashed."""
+"""Drawing of figures with matplotlib (extra `plot`): panels side by side, standard errors as bands, bounds dashed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ DASHES = ("-", (0, (5, 1.2)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 def draw(figure: Figure, outcome: Outcome, paths: list[Path]) -> None:
-    """Draw the panels that were run into each of the files (.png, .svg, .pdf). Raise ValueError if none was run."""
+    """Draw the panels of `figure` that `outcome` has results of, and save the drawing as each of `paths` (.png, .svg,
+    .pdf). Raise ValueError if no panel was run."""
     import matplotlib
     from matplotlib.figure import Figure as Sheet
 
@@ -81,7 +82,7 @@ def _curves(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: S
 
 
 def _growth(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
-    """Draw lines as `_curves` does, with a linear axis of rounds, and without the first, random rounds."""
+    """Draw lines as `_curves` does, with a linear axis of rounds, and without the first fiftieth of the rounds."""
     for label, ran in lines.items():
         T = ran.regrets.shape[1]
         t = np.unique(np.linspace(min(T, max(1, T // 50)), T, 200).round().astype(int))
@@ -92,7 +93,7 @@ def _growth(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: S
 
 
 def _with_band(axes: Axes, series: Series, label: str, style: Mapping[str, Any]) -> float:
-    """Draw a line with a band of one standard error; return the band's highest point."""
+    """Draw a line with a band of one standard error; return the highest point of the band."""
     t, mean, error = series.x, series.mean, np.nan_to_num(series.stderr)
     axes.plot(t, mean, label=label, linewidth=1.7, **style)
     axes.fill_between(t, mean - error, mean + error, color=style["color"], alpha=0.22, linewidth=0)
@@ -100,7 +101,7 @@ def _with_band(axes: Axes, series: Series, label: str, style: Mapping[str, Any])
 
 
 def _cells(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
-    """Draw a grid of two hyperparameters: darker squares are lower, and the lowest has a frame."""
+    """Draw the final values of a grid of two hyperparameters: darker squares are lower, and the lowest has a frame."""
     ends = {ran.learner: float(panel.measure.of(ran.regrets, ran.M)[:, -1].mean()) for ran in lines.values()}
     pairs = {learner: [part.split("=") for part in learner.partition(":")[2].split(",")[:2]] for learner in ends}
     names = [next(pair[i][0] for pair in pairs.values()) for i in (0, 1)]
@@ -124,7 +125,7 @@ def _cells(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
 
 
 def _bounds(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
-    """Draw regret with its theoretical bound far above: both axes are logarithmic."""
+    """Draw the regret of lines with its theoretical bound, which is far above: both axes are logarithmic."""
     bounded = [(label, ran) for label, ran in lines.items() if ran.bound.size]
     if not bounded:
         axes.set_axis_off()
@@ -154,7 +155,7 @@ def _against_rounds(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -
 
 
 def _styles(labels: Iterable[str]) -> Styles:
-    """Return a colour and dash for each line of a figure, the same in all panels."""
+    """Return a colour and a dash for each of `labels`, lines of a figure, the same in all panels."""
     return {
         label: {"color": COLORS[i % len(COLORS)], "linestyle": DASHES[i % len(DASHES)]}
         for i, label in enumerate(labels)
@@ -178,7 +179,8 @@ def _sweep(axes: Axes, panel: Panel, lines: Mapping[str, LineResult]) -> None:
 
 
 def _round(t: int, once: int) -> str:
-    """Say which round it is and, where contexts repeat, in which pass through the queries."""
+    """Return round `t` in words and, where contexts repeat after round `once`, in which pass through the queries it
+    is."""
     passes = " (one pass)" if t == once else f" ({t / once:.3g} passes)" if 0 < once < t else ""
     return f"t = {t:,}{passes}"
 
@@ -206,7 +208,7 @@ def _distribution(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], sty
 
 
 def _bars(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
-    """Draw the mean and standard error of each line, the first on top."""
+    """Draw the mean and standard error of the final values of each line, the first line on top."""
     for i, (label, ran) in enumerate(lines.items()):
         error = np.nan_to_num(standard_error(ran.regrets))
         axes.errorbar(ran.regrets.mean(), -i, xerr=error[0], color=styles[label]["color"], marker="o", capsize=3)
@@ -215,5 +217,5 @@ def _bars(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Sty
 
 
 def _label(label: str, ran: LineResult) -> str:
-    """Return the name of a line, with the parameters that were best in hindsight."""
+    """Return the label of a line with, if it was the best of several in hindsight, the parameters of its learner."""
     return f"{label} ({ran.learner.partition(':')[2]})" if len(ran.line.learners) > 1 else label

@@ -1,8 +1,8 @@
 """The figures of the papers as data: what is run, what is drawn, and what the paper claims.
 
 A `Figure` has panels and claims. A panel has lines; a line is a learner (or several, of which the best in hindsight is
-drawn) with the person who teaches it. A claim is a statement of the paper with a function that checks it. The modules
-`run_...` run figures.
+drawn) with the simulated person who teaches it. A claim is a statement of the paper with a function that checks it. The
+modules `run_...` run figures.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Size(NamedTuple):
-    """The size of an experiment: rounds of each run, and runs of each line (0: one for each person).
+    """The size of an experiment: `rounds` of each run, and `runs` of each line (0: one for each person).
 
     A run on web search is a permutation of the queries, a run on movies a person; their scatter gives the standard
     error. Run i of every line of a panel meets the same arrivals, so that differences are paired. In the figures of
@@ -32,11 +32,13 @@ class Size(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A curve: its label, learners and a person (`user`), both as `heedful simulate` names them.
+    """A curve: its `label`, its `learners` and a simulated person (`user`), both by the names that `heedful simulate`
+    takes.
 
     Of several learners the one with the lowest average regret is drawn: the best in hindsight. Placeholders in a
-    learner stand for numbers of the world: `{rounds}` for the number of judged rounds, `{norm}` for |w*|, `{gamma}` for
-    1 / (3 R |w*|), the gamma of Theorem 8 of [J15] at alpha = 1, `{eta}` and `{etas[i]}` for the steps of Widrow-Hoff.
+    learner's name stand for numbers of the world: `{rounds}` for the number of judged rounds, `{norm}` for |w*|, the
+    norm of the true weights, `{gamma}` for 1 / (3 R |w*|), the gamma of Theorem 8 of [J15] at alpha = 1 with the bound
+    R of the features, `{eta}` and `{etas[i]}` for the step sizes of Widrow-Hoff.
 
     Other worlds use `user` otherwise: a margin or a stream ([P01]), one of three aspects ([H12] by length-scale).
     """
@@ -47,8 +49,11 @@ class Line(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """A quantity to draw: the label of the axis, and a function of regrets (runs x T) and M (runs,) to values (runs x
-    T)."""
+    """A quantity to draw: the label `axis` of its axis, and a function `of` that computes it.
+
+    The function takes regrets (runs x T), for T rounds, and M = R |w*| of each run (runs,), and returns values (runs x
+    T).
+    """
 
     axis: str
     of: Callable[[Array, Array], Array]
@@ -66,7 +71,7 @@ Kind = Literal[
     "scales",  # evidence, likelihood and error by length-scale
     "toy",  # a function of one variable, with its labels and two acquisition functions
 ]
-"""What a panel draws."""
+"""what a panel draws"""
 
 Option = Literal[
     "unit",  # graded instances: each is divided by its length
@@ -77,15 +82,16 @@ Option = Literal[
     "seconds",  # a line holds the processor time of each run in place of its regret or error
     "published",  # comparisons: the labels are those that were published, not the right ones
 ]
-"""What differs from the usual run of a panel's world."""
+"""what differs from the usual run of a panel's world"""
 
 
 class Panel(NamedTuple):
-    """A plot: the world (one of `panels.WORLDS`), the lines, the size in full and with --quick, what is measured.
+    """A plot: its `key` and `title`, the world (one of `panels.WORLDS`), the lines, the size in full and with --quick,
+    the measure that is drawn and how (`kind`).
 
     `values` and `at` belong to a sweep: the value of the hyperparameter for each line but the last, and the rounds
     after which regret is drawn (0: the last round). With `slack`, where feedback is not alpha-informative, the bound of
-    Theorem 1 is drawn with the slack that was measured.
+    Theorem 1 is drawn with the slack that was measured. `options` say what differs from the usual run of the world.
     """
 
     key: str
@@ -106,7 +112,8 @@ NOTHING: Array = np.empty(0)
 
 
 class LineResult(NamedTuple):
-    """The result of a line: the learner that was chosen, regrets (runs x T), and M = R |w*| of each run (runs,).
+    """The results of a line: the learner that was chosen, regrets (runs x T) for T rounds, and M = R |w*| of each run
+    (runs,).
 
     In a distribution a run is a query chain, with a column for each ranking shown, and M is 1 where the feedback was
     the ranking shown, else 0.
@@ -132,7 +139,8 @@ Outcome = Mapping[str, Mapping[str, LineResult]]  # by panel, by line
 
 
 class PairedTest(NamedTuple):
-    """A paired t-test: mean difference, standard error, t, two-sided p, number of pairs, degrees of freedom."""
+    """The result of a t-test: the mean `difference`, its standard error, the statistic t, the two-sided p-value, the
+    number of pairs and the degrees of freedom."""
 
     difference: float
     stderr: float
@@ -150,7 +158,7 @@ NOT_RUN: Conclusion = "not run"
 
 
 class Verdict(NamedTuple):
-    """The conclusion about a claim, what was found, in words, and the test.
+    """The conclusion about a claim, what was found, in words, and the statistical test if there is one.
 
     "Cannot be told": too few runs, or too much scatter, to say that the claim holds or does not.
     """
@@ -164,7 +172,8 @@ Check = Callable[[Outcome], Verdict]
 
 
 class Claim(NamedTuple):
-    """A statement of the paper in our words, the keys of the panels it is about, and the function that checks it."""
+    """A statement of the paper in our words, the keys of the panels it is about, and the function that checks it
+    against their results."""
 
     says: str
     panels: tuple[str, ...]
@@ -172,9 +181,10 @@ class Claim(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A figure of a paper: its panels, and the paper's claims about them.
+    """A figure or table of a paper: its panels, and the paper's claims about them.
 
-    `id` is paper/figure, such as coactive2012/fig2; `note` says which data and sizes differ from the paper's.
+    `id` is paper/figure, such as coactive2012/fig2; `paper` is its citation; `note` says which data and sizes differ
+    from the paper's.
     """
 
     id: str
@@ -184,7 +194,7 @@ class Figure(NamedTuple):
     claims: tuple[Claim, ...]
     note: str = ""
     beside: tuple[tuple[str, str, float], ...] = ()
-    """Numbers of the paper's table: (key of the panel, label of the line, number)."""
+    """the numbers of the paper's table: (key of the panel, label of the line, number)"""
 
     def _repr_html_(self) -> str:
         claims = [(claim.says, ", ".join(claim.panels)) for claim in self.claims]
@@ -204,7 +214,8 @@ def _cumulative(regrets: Array, M: Array) -> Array:
 
 
 def _quadratic(regrets: Array, M: Array) -> Array:
-    """Return T CREG_T for c(theta) = (theta - M)^2: the sum of c(-r) - c(0) = r^2 + 2 M r. [J15] section 6.4"""
+    """Return the cumulative convex regret T CREG_T after each round (runs x T), for the quadratic loss c(theta) =
+    (theta - M)^2: the sum of c(-r) - c(0) = r^2 + 2 M r over the regrets r ([J15] section 6.4)."""
     return np.cumsum(regrets**2 + 2.0 * M[:, None] * regrets, axis=-1)
 
 
@@ -214,7 +225,8 @@ QUADRATIC = Measure("cumulative regret of the quadratic loss", _quadratic)
 
 
 def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
-    """Return the verdict on each claim of a figure, NOT_RUN for a claim about a panel that `outcome` lacks.
+    """Return the verdict on each claim of `figure`, from the results `outcome` of its panels; NOT_RUN for a claim about
+    a panel without results.
 
     Where contexts repeat after some round, claims are judged on the rounds before it, because repeated contexts are
     easy ([J15] 6.1.1).
@@ -228,7 +240,7 @@ def verdicts(figure: Figure, outcome: Outcome) -> list[Verdict]:
 
 
 def first(ran: LineResult, rounds: int) -> LineResult:
-    """Return a line with its first `rounds` rounds alone (0: all of them)."""
+    """Return the results of a line cut to its first `rounds` rounds, with the bounds there (0: all rounds)."""
     if not rounds:
         return ran
     short = ran.marks <= rounds
@@ -237,7 +249,7 @@ def first(ran: LineResult, rounds: int) -> LineResult:
 
 
 def judged_rounds(outcome: Outcome) -> str:
-    """Say in a sentence on which rounds claims are judged; return "" if on all of them."""
+    """Return a sentence that says on which rounds claims are judged; empty if on all of them."""
     for lines in outcome.values():
         for ran in lines.values():
             if ran.once:
@@ -249,7 +261,8 @@ def judged_rounds(outcome: Outcome) -> str:
 
 
 def plain(value: object) -> object:
-    """Return named tuples, arrays and numpy numbers as JSON values; numbers that are not finite become None."""
+    """Return `value` (named tuples, arrays, numpy numbers, lists) as JSON values; named tuples become objects, and
+    numbers that are not finite None."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {name: plain(part) for name, part in value._asdict().items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,5 @@
-"""[H12] Figure 1: where BALD and MES ask next, given labels on a line and a Gaussian process classifier."""
+"""[H12] Figure 1: where the acquisition functions BALD and MES ask next, given labels on a line and a Gaussian process
+classifier."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ GRID = np.linspace(-4.0, 4.0, 401)
 
 
 def toy_data(seed: int) -> tuple[Array, Array]:
-    """Draw inputs (n,) and labels (n,) of 1 or -1.
+    """Return n inputs on a line (n,) and their labels (n,), 1 or -1, drawn from `seed`.
 
     One class lies on the left, the other on the right, and between them are many inputs with random labels; none lies
     beyond 2.5.
@@ -29,16 +30,17 @@ def toy_data(seed: int) -> tuple[Array, Array]:
 
 
 def covariance(x: Array, z: Array) -> Array:
-    """Return k(x, z) = amplitude^2 exp(-(x - z)^2 / (2 l^2)) (n x m)."""
+    """Return the covariance k(x_i, z_j) = amplitude^2 exp(-(x_i - z_j)^2 / (2 l^2)) (n x m) of inputs `x` (n,) and `z`
+    (m,)."""
     out: Array = AMPLITUDE**2 * np.exp(-0.5 * np.square((x[:, None] - z[None, :]) / LENGTHSCALE))
     return out
 
 
 def on_a_line(panel: Panel) -> dict[str, LineResult]:
-    """Return the lines of the panel over GRID (1 x g): mean and standard deviation of the function, and the scores
-    of BALD and MES, in bits.
+    """Return the results of the panel's lines over the g inputs of GRID (1 x g): mean and standard deviation of the
+    function, and the values of BALD and MES, in bits.
 
-    The line LABELS has the labels (1 x n) at marks (n,).
+    The line LABELS has the labels (1 x n) at the inputs, its `marks` (n,).
     """
     x, y = toy_data(0)
     fitted = fit_labels(covariance(x, x), y)

@@ -1,6 +1,7 @@
-"""Claims about how a line develops: it falls, vanishes, settles, grows, or stays below its bound.
+"""Checks of claims about how a line develops: it falls, vanishes, settles, grows, or stays below its bound.
 
-The words of the papers have no numbers; here they have, the same everywhere:
+Each function returns a check, which turns the results of a figure into a verdict; `panel` is a panel's key, `label` and
+`labels` those of its lines. The words of the papers have no numbers; here they have, the same everywhere:
 
 - substantially reduced: the average regret is less than half of that of the first round;
 - approaches zero: in the last quarter less than a tenth of the first ten rounds', and still falling;
@@ -33,7 +34,8 @@ def _quarters(ran: LineResult) -> tuple[Array, Array, Array]:
 
 
 def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
-    """Return a check that after t rounds the average regret of each line is less than half that of the first round."""
+    """Return a check of a figure's results: in the panel `panel`, after `t` rounds the average regret of each of the
+    lines `labels` is less than half that of the first round."""
 
     def check(outcome: Outcome) -> Verdict:
         ran = [outcome[panel][label] for label in labels]
@@ -48,7 +50,9 @@ def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
 
 
 def vanishing(panel: str, labels: Sequence[str]) -> Check:
-    """Return a check that the regret of each line approaches zero."""
+    """Return a check of a figure's results: in the panel `panel`, the regret of each of the lines `labels` approaches
+    zero. In the last quarter it is less than a tenth of the first ten rounds' and less than 0.8 of the second
+    quarter's."""
 
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
@@ -65,9 +69,8 @@ def vanishing(panel: str, labels: Sequence[str]) -> Check:
 
 
 def stuck(panel: str, labels: Sequence[str]) -> Check:
-    """Return a check that no line approaches zero: the last quarter has more than 0.8 of the regret of the second
-    quarter.
-    """
+    """Return a check of a figure's results: in the panel `panel`, none of the lines `labels` approaches zero; the last
+    quarter has more than 0.8 of the regret of the second quarter."""
 
     def check(outcome: Outcome) -> Verdict:
         quarters = [_quarters(outcome[panel][label]) for label in labels]
@@ -88,8 +91,8 @@ def _falling(labels: Sequence[str], quarters: Sequence[tuple[Array, Array, Array
 
 
 def steadier(panel: str, labels: Sequence[str]) -> Check:
-    """Return a check that the standard error of each line's average regret is lower at the end than after ten
-    rounds.
+    """Return a check of a figure's results: in the panel `panel`, the standard error of the average regret of each of
+    the lines `labels` is lower at the end than after ten rounds.
 
     The Pitman-Morgan test: of paired values, one has the lower variance if their difference and sum are correlated.
     """
@@ -107,10 +110,10 @@ def steadier(panel: str, labels: Sequence[str]) -> Check:
 
 
 def _steadier(values: Array) -> Part:
-    """Return the part that the second of paired values (runs x 2) varies less: late + early and late - early are
-    negatively correlated.
+    """Return the part of a claim that the second of paired values (runs x 2) varies less than the first: late + early
+    and late - early are negatively correlated.
 
-    The difference is their correlation r, whose t has n - 2 degrees of freedom.
+    The difference that is tested is their correlation r, whose t has n - 2 degrees of freedom for n runs.
     """
     n = len(values)
     more, less = values[:, 1] + values[:, 0], values[:, 1] - values[:, 0]
@@ -122,9 +125,8 @@ def _steadier(values: Array) -> Part:
 
 
 def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
-    """Return a check that the cumulative measure grows as log t: in the last decade of rounds not much more than in
-    the one before.
-    """
+    """Return a check of a figure's results: in the panel `panel`, the cumulative `measure` of the line `label` grows as
+    log t. The last decade of rounds adds less than 1.8 times what the one before added."""
 
     def check(outcome: Outcome) -> Verdict:
         last, before = decades(outcome[panel][label], measure)
@@ -134,7 +136,8 @@ def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
 
 
 def faster_than_log(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
-    """Return a check that the cumulative measure grows faster than log t."""
+    """Return a check of a figure's results: in the panel `panel`, the cumulative `measure` of the line `label` grows
+    faster than log t. The last decade of rounds adds more than 1.8 times what the one before added."""
 
     def check(outcome: Outcome) -> Verdict:
         last, before = decades(outcome[panel][label], measure)
@@ -149,7 +152,8 @@ def _growing(part: Part, last: Array, before: Array) -> Verdict:
 
 
 def decades(ran: LineResult, measure: Measure) -> tuple[Array, Array]:
-    """Return what the last decade of rounds adds to a measure, and what the decade before it adds (runs,)."""
+    """Return (what the last decade of rounds, from T / 10 to T, adds to the cumulative `measure`; what the decade
+    before it adds), for each run of a line, (runs,) each."""
     total = measure.of(ran.regrets, ran.M)
     T = total.shape[1]
     tenth, hundredth = total[:, T // 10 - 1], total[:, T // 100 - 1]
@@ -157,8 +161,8 @@ def decades(ran: LineResult, measure: Measure) -> tuple[Array, Array]:
 
 
 def within_bound(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) -> Check:
-    """Return a check that at every mark the mean over runs of each line is at most the theoretical bound, itself a
-    mean.
+    """Return a check of a figure's results: in the panel `panel`, the mean over runs of each of the lines `labels`, in
+    `measure`, is at most its theoretical bound, itself a mean, at every round for which there is one.
 
     With one run, or if all runs are equal, the values are compared without a test.
     """
@@ -181,9 +185,8 @@ def within_bound(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) 
 
 
 def lower_bound_met(panel: str, labels: Sequence[str]) -> Check:
-    """Return a check of [J15] Lemma 3: a run of T rounds has average regret 2 / sqrt T, to rounding, for each T
-    that was run.
-    """
+    """Return a check of a figure's results ([J15] Lemma 3): in the panel `panel`, every run of T rounds of the lines
+    `labels` has the average regret 2 / sqrt T, to rounding, for each T that was run."""
 
     def check(outcome: Outcome) -> Verdict:
         worst = 0.0

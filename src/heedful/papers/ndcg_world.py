@@ -1,6 +1,5 @@
 """NDCG of rating learners, [A18] Figure 3: a world in which a round shows a ranking whose first item is rated, and
-learners that rank by predicted rating rather than by their choice rule.
-"""
+learners that rank by predicted rating rather than by the scores with which they choose."""
 
 from __future__ import annotations
 
@@ -19,9 +18,8 @@ DEPTH = 5
 
 
 class RankByPrediction(NamedTuple):
-    """A learner that shows its chosen item first and behind it the DEPTH items with the highest predicted
-    `ratings(state, x)`.
-    """
+    """A learner that shows the item that `learner` chooses, and behind it the DEPTH items with the highest predicted
+    `learner.ratings(state, x)`."""
 
     learner: Any
 
@@ -38,10 +36,10 @@ class RankByPrediction(NamedTuple):
 
 
 class NdcgWorld(NamedTuple):
-    """People who rate only the first item shown.
+    """A variant of `world` in which people rate only the first item shown.
 
-    Regret is 1 - NDCG@DEPTH of the ranking from place `begin` on, among all items on offer, by rating less `low`; 0
-    where every gain is 0.
+    Regret is 1 - NDCG@DEPTH of the ranking from position `begin` on, among all available items, with gains of the
+    rating less `low`; 0 if every gain is 0.
     """
 
     world: Replay
@@ -80,7 +78,8 @@ class NdcgWorld(NamedTuple):
 
 @kernel
 def dcg(world: Replay, user: int, ranking: Ints, low: float) -> float:
-    """Return DCG@DEPTH of items that the user rated: the sum of (rating - low) / log2(place + 1)."""
+    """Return the DCG@DEPTH of `ranking`, items that `user` rated (indices, best first): the sum of (rating - low) /
+    log2(position + 1)."""
     sum = 0.0
     for i in range(min(DEPTH, ranking.size)):
         sum += (rating_of(world, user, ranking[i]) - low) * DISCOUNTS[i]

@@ -50,7 +50,7 @@ TABLE_1 = {
     "Election": (0.199, 0.123, 0.077, 0.401, 0.300),
     "Jura": (0.159, 0.153, 0.153, 0.254, 0.181),
 }
-"""The paper's test errors of CPU, CP, BI, BO, SU."""
+"""the paper's test errors of CPU, CP, BI, BO, SU, by data set"""
 TABLE_2 = {
     "Synthetic": (7.793, 9.498, 22.524, 311.574, 0.927),
     "Sushi": (5.694, 4.307, 20.028, 215.136, 0.817),
@@ -58,9 +58,10 @@ TABLE_2 = {
     "Election": (13.134, 12.408, 20.880, 120.011, 0.888),
     "Jura": (3.762, 2.404, 15.234, 88.502, 0.628),
 }
-"""Training times of CPU, CP, BI, BO, SU in seconds, on the authors' machine."""
+"""training times of CPU, CP, BI, BO, SU in seconds, on the authors' machine, by data set"""
 ASKING = tuple(f"{model}-{rule}" for model in (CPU, CP, SU) for rule in "BER")
-"""A model with the rule that chooses its questions: B for BALD, E for maximum entropy sampling (MES), R for random."""
+"""Labels of lines: a model with the rule that chooses its questions, B for BALD, E for maximum entropy sampling (MES),
+R for random."""
 RULES = {"B": "bald", "E": "mes", "R": "random"}
 TABLE_3 = {
     "Synthetic": (0.135, 0.135, 0.139, 0.153, 0.160, 0.173, 0.249, 0.259, 0.268),
@@ -69,7 +70,7 @@ TABLE_3 = {
     "Election": (0.202, 0.158, 0.224, 0.097, 0.093, 0.151, 0.332, 0.346, 0.338),
     "Jura": (0.143, 0.141, 0.168, 0.138, 0.138, 0.169, 0.176, 0.166, 0.197),
 }
-"""The paper's test errors after ten questions to each person, in the order of ASKING."""
+"""the paper's test errors after ten questions to each person, by data set, in the order of ASKING"""
 FUNCTIONS = (1, 2, 5, 10, 20, 40)
 
 HUNDRED, FEW = Size(100, 25), Size(100, 2)
@@ -105,7 +106,7 @@ def _beside(table: Mapping[str, tuple[float, ...]], labels: tuple[str, ...]) -> 
 
 
 def _cells(beside: tuple[tuple[str, str, float], ...]) -> list[Claim]:
-    """Return the claims that each cell of a table equals the paper's within .02."""
+    """Return the claims that each number of a table of the paper, (panel, line, number), is reproduced within .02."""
     return [Claim(f"{key}, {label}: {value:.3f}.", (key,), near(key, label, value)) for key, label, value in beside]
 
 
@@ -266,7 +267,8 @@ def _note(labels: str) -> str:
 
 
 def figures(labels: str = "right") -> tuple[Figure, ...]:
-    """Return all figures, with labels "right" or "published"."""
+    """Return all figures of the paper, on data with `labels` "right" or "published" (some of the published ones are
+    inverted)."""
     tables = _table1(labels), _table2(labels), _table3(labels)
     return (*tables, _fig1(), _fig2(labels), _evidence(labels), _functions(labels))
 

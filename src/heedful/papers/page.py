@@ -1,4 +1,4 @@
-"""Writes one self-contained HTML page with every figure next to the paper's claims."""
+"""One self-contained HTML page with every figure next to the paper's claims and the verdicts on them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _HEAD = "<tr><th>The paper says</th><th>Here</th><th>Found</th></tr>"
 
 
 class Drawing(NamedTuple):
-    """A figure with the verdicts on its claims and its picture, as the report shows it.
+    """A figure with the verdicts on its claims and its picture, as the page shows it.
 
-    `picture`: an SVG file, None if nothing was run; `seconds`: the time it took; `judged_on`: on which rounds claims
-    were judged, "" if on all.
+    `picture`: an SVG file, None if nothing was run; `seconds`: the time it took; `judged_on`: a sentence on which
+    rounds claims were judged, empty if on all.
     """
 
     figure: Figure
@@ -42,7 +42,8 @@ class Drawing(NamedTuple):
     judged_on: str
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """Return the claims, conclusions and findings as a data frame of pandas or polars, or as a pyarrow table.
+        """Return the claims with columns says, conclusion and found, as a data frame of pandas or polars or as a
+        pyarrow table, whichever `package` names.
 
         Raise ModuleNotFoundError if the package is not installed.
         """
@@ -64,7 +65,7 @@ class Drawing(NamedTuple):
 
 
 def page(drawn: Sequence[Drawing], about: str) -> str:
-    """Return the HTML report; `about` says in one sentence what was run."""
+    """Return the HTML page with these figures, one section for each; `about` says in one sentence what was run."""
     judged = [verdict.conclusion for one in drawn for verdict in one.verdicts]
     words = {HOLDS: "hold here", FAILS: "do not hold here", OPEN: "cannot be told here", NOT_RUN: "were not run"}
     summary = ", ".join(f"{judged.count(each)} {words[each]}" for each in MARKS if each in judged)
@@ -110,7 +111,8 @@ def _section(one: Drawing) -> str:
 
 
 def _picture(one: Drawing) -> str:
-    """Return the picture as an inline element, on white, because its lines are dark."""
+    """Return the picture of a figure as an inline HTML element, on white, because its lines are dark; empty if there is
+    none."""
     if one.picture is None:
         return ""
     data = base64.b64encode(one.picture.read_bytes()).decode()

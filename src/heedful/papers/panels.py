@@ -1,4 +1,7 @@
-"""The worlds of the experiments, their sizes, and panels common to [C12] and [J15]."""
+"""The worlds of the papers' experiments, by key, with the sizes of their runs, and panels common to [C12] and [J15].
+
+A world is a data set, or a way to make data, with the simulated people who answer.
+"""
 
 from __future__ import annotations
 
@@ -42,13 +45,13 @@ WORLDS = {
     TOY: "labels of points on a line, which need no data",
 }
 RATERS = {RATERS_100: 100, RATERS_200: 200}
-"""The least number of ratings that the people of a world have."""
+"""the least number of movies that each person of a world has rated"""
 GRADED = (SYNTHETIC, RATERS_100, RATERS_200, STREAMS, SEPARABLE)
-"""The worlds where grades are predicted: nobody corrects, so a line names no person."""
+"""The worlds where grades are predicted: no simulated person corrects, so a line names none."""
 RATED = (GAUSSIAN, UNIFORM, BERNOULLI, BOOKS, MOVIES_100K, JESTER)
-"""The worlds where items are rated; a line names no person."""
+"""The worlds where items are rated: a line names no simulated person."""
 CHOICES = (SYNTHETIC_CHOICES, SUSHI, MOVIE_CHOICES, ELECTION, JURA, TOY)
-"""The worlds where comparisons are predicted: a line names a model of `choice_models`, and no person."""
+"""The worlds where comparisons are predicted: a line names a model of `choice_models`, and no simulated person."""
 
 WEB_FULL, WEB_QUICK = Size(28_224, 20), Size(784, 5)
 """[J15] went once through 28,000 queries, in twenty orders; MQ2008 has 784. Claims are judged on one pass through them;
@@ -72,7 +75,7 @@ def web(
     quick: Size = WEB_QUICK,
     measure: Measure = AVERAGE,
 ) -> Panel:
-    """Return a panel of regret on web search."""
+    """Return a panel of regret on web search with these lines; the other arguments are fields of `Panel`."""
     return Panel(key, title, WEB, lines, full, quick, measure)
 
 
@@ -84,28 +87,28 @@ def movies(
     quick: Size = MOVIES_QUICK,
     measure: Measure = AVERAGE,
 ) -> Panel:
-    """Return a panel of regret on movie recommendation."""
+    """Return a panel of regret on movie recommendation with these lines; the other arguments are fields of `Panel`."""
     return Panel(key, title, MOVIES, lines, full, quick, measure)
 
 
 def slow_web(*lines: Line) -> Panel:
-    """Return a panel of regret on web search in the size for a slow learner."""
+    """Return a panel of regret on web search with these lines, in the sizes for a slow learner."""
     return web(*lines, full=SLOW_WEB_FULL, quick=SLOW_WEB_QUICK)
 
 
 def slow_movies(*lines: Line) -> Panel:
-    """Return a panel of regret on movie recommendation in the size for a slow learner."""
+    """Return a panel of regret on movie recommendation with these lines, in the sizes for a slow learner."""
     return movies(*lines, full=SLOW_MOVIES_FULL, quick=SLOW_MOVIES_QUICK)
 
 
 def one(label: str, learner: str, user: str) -> Line:
-    """Return a line with one learner."""
+    """Return a line with one learner and one simulated person, `user`, both by name."""
     return Line(label, (learner,), user)
 
 
 def dueling(user: str) -> Line:
-    """Return a line of the dueling bandit at the best ratio delta / gamma in hindsight; from w = 0 only the ratio
-    matters.
+    """Return a line of the dueling bandit at the best ratio delta / gamma in hindsight, taught by the simulated person
+    `user`; from w = 0 only the ratio matters.
 
     The ratios are four for each decade from 0.001 to 10, seventeen in all; the 5 x 5 grid of [J15] 6.2.6 has at most
     25.
@@ -115,7 +118,7 @@ def dueling(user: str) -> Line:
 
 
 def distribution(key: str, title: str, lines: tuple[Line, ...]) -> Panel:
-    """Return a panel of distribution functions of utility differences over query chains."""
+    """Return a panel of distribution functions of gains in DCG@10 over query chains, with these lines."""
     return Panel(
         key, title, CHAINS, lines, Size(1, 0), Size(1, 0), Measure("DCG@10 gained", AVERAGE.of), "distribution"
     )

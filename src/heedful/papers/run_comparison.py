@@ -1,4 +1,4 @@
-"""Runs the figures of [H12]: answers are split, and models that are trained on one part predict the other.
+"""Run the panels of [H12]: answers are split, and models that are trained on one part predict the other.
 
 Run s of each line of a panel has seed s: the same random people, and the same split of each person's pairs.
 """
@@ -24,10 +24,10 @@ from heedful.papers.runner import LearnerRuns, Tell, Trial, Trials, part_of, run
 
 Array = npt.NDArray[np.float64]
 Sets = Callable[[str, str], PairwiseDataset]
-"""A function that returns the choices of a world, with labels "right" or "published"."""
+"""a function from a world's key and labels ("right" or "published") to the choices of its people"""
 
 TRAINING = {SYNTHETIC_CHOICES: 30, SUSHI: 20, MOVIE_CHOICES: 20, ELECTION: 20, JURA: 15}
-"""The number of training pairs of each person; all other pairs are for testing. [H12] section 6.1"""
+"""the number of training pairs of each person, by world; all other pairs are for testing ([H12] section 6.1)"""
 QUESTION_PAIRS = {
     SYNTHETIC_CHOICES: (5, 35, 5),
     SUSHI: (5, 35, 5),
@@ -35,23 +35,24 @@ QUESTION_PAIRS = {
     ELECTION: (3, 22, 3),
     JURA: (3, 15, 3),
 }
-"""The numbers of pairs of each person to train on at first, to ask about, and to test on. [H12] section 6.2"""
+"""the numbers of pairs of each person to train on at first, to ask about, and to test on, by world ([H12] section
+6.2)"""
 FEW_SPLITS = 5
 """With at most so many splits, models are also tuned with less effort."""
 QUERIES = 10
-"""The number of questions that each person is asked."""
+"""the number of questions that each person is asked"""
 OTHERS = 100
-"""The number of people who are set apart for tuning where tables compare models on 100 people."""
+"""the number of people who are set apart for tuning where tables compare models on 100 people"""
 SCALES = tuple(float(2.0**half) for half in np.arange(-4, 5) / 2.0)
-"""Length-scales at which the evidence is drawn, in units of the length-scale of the tables."""
+"""length-scales at which the evidence is drawn, in units of the length-scale of the tables"""
 EVIDENCE, LIKELIHOOD, ERROR = ASPECTS = ("evidence", "log-likelihood of test answers", "error")
 
 
 class Split(NamedTuple):
-    """The answers of U people, and the indices of the pairs of each of them to train on (U x n), to ask about (U x m)
-    and to test on (U x t).
+    """The answers of U people to P pairs of items, and for each of them the indices of n pairs to train on (`train`, U
+    x n), m to ask about (`pool`, U x m) and t to test on (`test`, U x t).
 
-    `first`: whether a person prefers the first item of a pair.
+    `pairs` (P x 2) are item indices; `first` (U x P) says if a person prefers the first item of a pair.
     """
 
     problem: Problem
@@ -62,7 +63,8 @@ class Split(NamedTuple):
     test: Ints
 
     def rows(self, at: Ints) -> PairRows:
-        """Return the answers to these pairs (U x n): the first pair of each person, then the second, ..."""
+        """Return the answers to the pairs with indices `at` (U x n): the first pair of each person, then the second,
+        ..."""
         users = np.arange(len(at))
         pairs = self.pairs[at.T]  # n x U x 2
         won = self.first[users, at.T]
@@ -70,19 +72,20 @@ class Split(NamedTuple):
         return pair_rows(ordered.reshape(-1, 2), user=np.tile(users, at.shape[1]))
 
     def gap(self, fitted: PreferenceModel, at: Ints) -> tuple[Array, Array]:
-        """Return mean and variance (U x n) of the first item's utility less the second's, for these pairs (U x n)."""
+        """Return (mean, variance), (U x n) each, of the utility of the first item less that of the second, as the model
+        `fitted` predicts it for the pairs with indices `at` (U x n)."""
         users = np.broadcast_to(np.arange(len(at))[:, None], at.shape)
         a, b = self.pairs[at, 0], self.pairs[at, 1]
         mean, var = fitted.gap(users.ravel(), a.ravel(), b.ravel())
         return mean.reshape(at.shape), var.reshape(at.shape)
 
     def error(self, fitted: PreferenceModel) -> float:
-        """Return the share of the test answers that a model predicts wrong."""
+        """Return the share of the test answers that the model `fitted` predicts wrong."""
         mean, _ = self.gap(fitted, self.test)
         return float(np.mean((mean > 0.0) != np.take_along_axis(self.first, self.test, axis=1)))
 
     def log_likelihood(self, fitted: PreferenceModel) -> float:
-        """Return the mean log probability that a model gives the test answers, in nats."""
+        """Return the mean log probability that the model `fitted` gives the test answers, in nats."""
         from scipy.special import log_ndtr
 
         mean, var = self.gap(fitted, self.test)
@@ -99,8 +102,8 @@ def split(
     test: int = 0,
     apart: Mapping[str, Any] = {},
 ) -> Split:
-    """Split the answers of `people` random people (of all, if there are fewer) at random, each person's pairs by
-    themselves.
+    """Split the answers of `people` random people of `data` (of all, if there are fewer), drawn from `seed`: each
+    person's pairs are divided at random, by themselves.
 
     `train`, `pool` and `test`: the numbers of pairs of a person to train on, to ask about, and to test on (0: all that
     are left). `apart`: what was tuned on other people, by model.
@@ -123,7 +126,8 @@ def run_panel(
     """Run a panel of [H12], and return the results of its lines by label.
 
     `size`: the greatest number of people, and the number of splits; `sets`: returns the data of a world; `kept`: a
-    cache of runs, which is read and added to. Where processor time is measured, one run is done at a time.
+    cache of runs, which is read and added to; `jobs`: the number of runs at a time, one if processor time is measured;
+    `tell`: reports progress.
     """
     if panel.world == TOY:
         return on_a_line(panel)
@@ -156,9 +160,8 @@ def _labels(panel: Panel) -> str:
 
 
 def set_apart(data: PairwiseDataset) -> tuple[PairwiseDataset, PairwiseDataset]:
-    """Return the data without OTHERS random people, and the data of these people, for tuning; features of people are
-    standardised.
-    """
+    """Return (`data` without OTHERS random people, the data of these people, for tuning); features of people are
+    standardised over all of them."""
     spread = data.people.std(axis=0)
     data = data._replace(people=(data.people - data.people.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
     order = np.random.default_rng([0, 14]).permutation(len(data.first))
@@ -167,7 +170,8 @@ def set_apart(data: PairwiseDataset) -> tuple[PairwiseDataset, PairwiseDataset]:
 
 
 def _tune(name: str, others: PairwiseDataset, panel: Panel, few: bool, kept: dict[Any, Any]) -> Any:
-    """Return what a model tunes on other people, once for each data set; `few`: with less effort."""
+    """Return what the model `name` tunes on the people `others`, once for each data set, cached in `kept`; `few`: with
+    less effort."""
     key = (panel.world, _labels(panel), "apart", few, name)
     if key not in kept:
         parts = split(others, OTHERS, 0, TRAINING[panel.world])
@@ -188,7 +192,7 @@ def _line_result(panel: Panel, line: Line, runs: LearnerRuns) -> LineResult:
 
 
 def _test(data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]) -> Trial:
-    """Fit a model to the training answers of a split; return its test error (1,)."""
+    """Fit the model `name` to the training answers of the split of `seed`; return its test error (1,) and time."""
     parts = split(data, people, seed, TRAINING[world], apart=apart)
     fitted, seconds = _fit(model(name), parts, parts.train, None)
     return Trial(np.array([parts.error(fitted)]), seconds)
@@ -202,7 +206,8 @@ def _ask(
     name: str,
     first: tuple[PreferenceModel, float] | None = None,
 ) -> Trial:
-    """Return the test error after the first fit and after each of QUERIES questions to each person (QUERIES + 1,).
+    """Return the test error after the first fit and after each of QUERIES questions to each person (QUERIES + 1,), and
+    the time of all fits.
 
     `name`: `MODEL by RULE`, where RULE is bald, mes or random; `first`: the first fit and its seconds, if already done.
     """
@@ -231,14 +236,15 @@ def _ask(
 
 
 def _ask_by_rules(data: PairwiseDataset, world: str, people: int, seed: int, names: Sequence[str]) -> dict[str, Trial]:
-    """Return the trials of `_ask` for one model and several rules, which share the first fit."""
+    """Return the trials of `_ask` for one model and several rules, the `names`, which share the first fit."""
     parts = split(data, people, seed, *QUESTION_PAIRS[world])
     first = _fit(model(names[0].partition(" by ")[0]), parts, parts.train, None)
     return {name: _ask(data, world, people, seed, name, first) for name in names}
 
 
 def _fit(fit: Fit, parts: Split, learned: Ints, earlier: PreferenceModel | None) -> tuple[PreferenceModel, float]:
-    """Fit a model to the answers to these pairs (U x n); return the fit and its processor time in seconds."""
+    """Fit a model with the function `fit` to the answers to the pairs `learned` (U x n indices), given its `earlier`
+    fit; return the fit and its processor time in seconds."""
     rows = parts.rows(learned)
     began = time.thread_time()
     fitted = fit(parts.problem, rows, earlier)
@@ -248,7 +254,8 @@ def _fit(fit: Fit, parts: Split, learned: Ints, earlier: PreferenceModel | None)
 def _test_scales(
     data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]
 ) -> Trial:
-    """Return for each of SCALES (s x 3) log evidence and test log-likelihood per answer, in nats, and test error."""
+    """Return for each of the s length-scales SCALES (s x 3) the log evidence and the test log-likelihood per answer, in
+    nats, and the test error of the model `name`; and the time."""
     parts = split(data, people, seed, TRAINING[world])
     rows = parts.rows(parts.train)
     values, began = [], time.thread_time()

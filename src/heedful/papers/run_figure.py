@@ -1,4 +1,4 @@
-"""Runs a figure: finds its data, and runs each panel by the runner of its world.
+"""Run a figure: find its data, and run each panel by the runner of its world.
 
 All lines of a panel have the same seeds and people. Figures share data and runs through `Sources`.
 """
@@ -78,7 +78,7 @@ class Sources:
         self.kept: dict[Any, Any] = {}
 
     def lacks(self, panel: Panel) -> str:
-        """Say in words why a panel cannot be run; return "" if it can."""
+        """Return in words why `panel` cannot be run (files or a package are missing); empty if it can."""
         world = MOVIES if panel.world in (*RATERS, STREAMS) else panel.world
         machines = {"ranking-svm": "the ranking SVM", "svm": "the multiclass SVM", "svr": "the SVR"}
         if find_spec("sklearn") is None:
@@ -90,7 +90,8 @@ class Sources:
         return missing_files(world, self._data)
 
     def setting(self, world: str, user: Any, runs: int) -> Setting:
-        """Return the setting with the queries, or the movies, and `runs` scenes, in which `user` teaches learners."""
+        """Return the setting of the queries or movies of `world`, with `runs` runs, in which the simulated person
+        `user` teaches learners."""
         if world == MOVIES:
             from heedful.experiments.movielens import make_movie_world, movie_setting
 
@@ -110,15 +111,14 @@ class Sources:
         return self._ratings
 
     def people(self, least: int) -> People:
-        """Return the people with at least `least` ratings of MovieLens 1M."""
+        """Return the people with at least `least` ratings in MovieLens 1M, with their ratings."""
         if least not in self._people:
             self._people[least] = people_who_rated(self.ratings(), least)
         return self._people[least]
 
     def table(self, world: str) -> RatingTable:
-        """Return the ratings of a world: of Jester those of the first 5,000 people, of Book-Crossing those of the 2,000
-        people and 2,000 books with the most ratings.
-        """
+        """Return the ratings of a `world`: of Jester those of the first 5,000 people, of Book-Crossing those of the
+        2,000 people and 2,000 books with the most ratings."""
         if world not in self._tables:
             from heedful.data.ratings import densest, load_book_crossing, load_jester, movielens_ratings
 
@@ -132,14 +132,15 @@ class Sources:
         return self._tables[world]
 
     def choices(self, world: str, labels: str) -> PairwiseDataset:
-        """Return the preference of each person on each pair of a world's items, with labels "right" or "published"."""
+        """Return the preference of each person on each pair of items of a `world`, with `labels` "right" or
+        "published"."""
         if (world, labels) not in self._choices:
             ratings = self.ratings() if world == MOVIE_CHOICES else None
             self._choices[world, labels] = load_choices(world, self._files(world)[0].parent, labels, ratings)
         return self._choices[world, labels]
 
     def chains(self) -> list[Chain]:
-        """Return the query chains with their clicks and judgments."""
+        """Return the query chains of the TREC sessions, with their clicks and judgments."""
         if self._chains is None:
             from heedful.data.trec import load_sessions
 
@@ -154,16 +155,18 @@ class Sources:
 
 
 def missing_panels(figure: Figure, sources: Sources) -> dict[str, str]:
-    """Return the reason for each panel of a figure that cannot be run, by the panel's key."""
+    """Return for each panel of `figure` that cannot be run the reason, in words, by the panel's key."""
     return {panel.key: why for panel in figure.panels if (why := sources.lacks(panel))}
 
 
 def run(
     figure: Figure, sources: Sources, *, quick: bool = False, jobs: int = 1, tell: Tell = lambda what, share: None
 ) -> Outcome:
-    """Run every panel of a figure whose data are present; return the results of its lines, by panel and by label.
+    """Run every panel of `figure` whose data are present; return the results of its lines, by the panel's key and by
+    label.
 
-    `quick`: in the panel's quick size; `jobs`: the number of runs at a time; `tell`: reports progress.
+    `sources`: the data, and a cache of runs; `quick`: in the panel's quick size; `jobs`: the number of runs at a time;
+    `tell`: reports progress.
     """
     outcome: dict[str, dict[str, LineResult]] = {}
     panels = [panel for panel in figure.panels if not sources.lacks(panel)]
@@ -187,7 +190,8 @@ def run(
 
 
 def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -> dict[str, LineResult]:
-    """Run a panel of [C12] or [J15] with simulated corrections; return its lines by label, all equally long."""
+    """Run a panel of [C12] or [J15] with simulated corrections; return the results of its lines by label, all with the
+    same number of rounds."""
     users = list(dict.fromkeys(line.user for line in panel.lines))
     ran = {}
     for i, user in enumerate(users):
@@ -203,9 +207,8 @@ def _curves(panel: Panel, size: Size, sources: Sources, jobs: int, tell: Tell) -
 
 
 def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: Setting) -> Group:
-    """Return the group of learners that one person teaches. If one of them cannot be compiled, none is, because their
-    times are compared.
-    """
+    """Return the learners `specs` as a group that one simulated person, `user`, teaches. If one of them cannot be
+    compiled, none is, because their times are compared."""
     plain = any(hasattr(learner_class(spec), "must_interpret") for spec in specs)
 
     def make(spec: str, setting: Setting) -> Any:
@@ -215,7 +218,8 @@ def _group(panel: Panel, size: Size, user: str, specs: Sequence[str], setting: S
 
 
 def _best(line: Line, found: dict[str, LearnerRuns], panel: Panel, size: Size, setting: Setting) -> LineResult:
-    """Return the result of a line: the learner with the lowest average regret on the judged rounds, and its bound."""
+    """Return the result of a line: that of its learner with the lowest average regret on the judged rounds, with the
+    bound on its regret."""
     judged = _judged_rounds(panel.world, size, setting)
     spec = best_of(line, found, judged)
     regrets, seconds = found[spec]
@@ -233,14 +237,15 @@ def _best(line: Line, found: dict[str, LearnerRuns], panel: Panel, size: Size, s
 
 
 def _complete_spec(spec: str, world: str, size: Size, setting: Setting) -> str:
-    """Return the spec of a learner with its placeholders (see `Line`) filled in from the setting."""
+    """Return the name `spec` of a learner with its placeholders (see `Line`) filled in from the setting."""
     norm = float(np.linalg.norm(setting.scenes[0].w_star))
     judged = _judged_rounds(world, size, setting)
     return spec.format(rounds=judged, norm=norm, gamma=1.0 / (3.0 * setting.R * norm))
 
 
 def _judged_rounds(world: str, size: Size, setting: Setting) -> int:
-    """Return the number of judged rounds: all, but on web search at most one pass through the queries."""
+    """Return the number of rounds on which claims are judged: all, but on web search at most one pass through the
+    queries."""
     return min(size.rounds, setting.rounds) if world == WEB else size.rounds
 
 
@@ -248,7 +253,8 @@ def _judged_rounds(world: str, size: Size, setting: Setting) -> int:
 
 
 def distribution(panel: Panel, sources: Sources) -> dict[str, LineResult]:
-    """Run Figure 1 of [C12]: differences in DCG@10 in each condition (chains x 1), and in all (chains x conditions).
+    """Run Figure 1 of [C12] and return the results of its lines: differences in DCG@10 in each condition (chains x 1),
+    and in all (chains x conditions).
 
     A chain without a click has difference 0, as in the paper. Nobody clicked on the degraded rankings: their clicks are
     drawn from a position-biased click model that is fitted to the recorded clicks.
@@ -274,9 +280,8 @@ def distribution(panel: Panel, sources: Sources) -> dict[str, LineResult]:
 
 
 def horizons(panel: Panel, size: Size) -> dict[str, LineResult]:
-    """Run Lemma 3 of [J15]: the average regret of a run of T rounds on the lemma's stream for T, for about 30 lengths T
-    up to `size.rounds` (1 x lengths), with the bound 2 / sqrt T.
-    """
+    """Run Lemma 3 of [J15] and return the results of the panel's lines: the average regret of a run of T rounds on the
+    lemma's stream for T, for about 30 lengths T up to `size.rounds` (1 x lengths), with the bound 2 / sqrt T."""
     ran = {}
     for line in panel.lines:
         lengths = log_spaced(size.rounds, 30)

@@ -1,4 +1,4 @@
-"""Runs the figures of [P01]: synthetic grades, people who rated movies, batch learners, the lemma and the theorem.
+"""Run the panels of [P01]: synthetic grades, people who rated movies, batch learners, the lemma and the theorem.
 
 MovieLens 1M replaces EachMovie, which was withdrawn. An instance is a movie that a person rated: its features are the
 ratings of all other people of the panel, (rating - 3) / 4, so from -1/2 to 1/2, and 0 where missing; its rank is the
@@ -34,35 +34,39 @@ Ints = npt.NDArray[np.int64]
 
 RANKS = 5
 STEPS = (0.001, 0.01, 0.1, 1.0, 1.9)
-"""Widrow-Hoff's step eta in units of 1 / R^2, of which the best in hindsight is drawn: it is stable below 2."""
+"""Widrow-Hoff's step sizes eta in units of 1 / R^2, of which the best in hindsight is drawn: it is stable below 2. R is
+the length of the longest instance."""
 IN_MEMORY = 50
-"""The number of people whose instances are in memory at a time."""
+"""the number of people whose instances are in memory at a time"""
 DIMENSIONS = 10
-"""Features of the instances of a separable stream."""
+"""the number of features of the instances of a separable stream"""
 TRAINING = 0.8
-"""The share of a person's movies to train on in the batch comparison; the others are for testing."""
+"""the share of a person's movies to train on in the batch comparison; the others are for testing"""
 MACHINES = ("svm", "svr")
 COSTS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
-"""Values of C of the support vector machines; three-fold cross-validation on the training part chooses one."""
+"""values of C of the support vector machines, of which three-fold cross-validation on the training part chooses one"""
 NOISE = "no rule ranks every instance of a noisy stream right"
 
 
 class People(NamedTuple):
-    """The people with enough ratings of M movies: their centred ratings, and their ranks (M x people)."""
+    """The n people with enough ratings of M movies: their centred ratings (M x n) and their ranks (M x n).
+
+    Centred ratings are (rating - 3) / 4, ranks are 1 to 5; both are 0 where there is no rating.
+    """
 
     centred: npt.NDArray[np.float32]  # M x n; (rating - 3) / 4, 0 where there is none
     ranks: npt.NDArray[np.int8]  # M x n; 0 where there is none
 
 
 class Batch(NamedTuple):
-    """A world, as settings of a few scenes each, so that not all scenes are in memory at a time."""
+    """The runs of a panel as an iterator of settings with a few runs each, so that not all are in memory at a time."""
 
     parts: Iterator[Setting]
     R: float  # the length of the longest instance
 
 
 def people_who_rated(ratings: Ratings, least: int) -> People:
-    """Return the people with at least `least` ratings."""
+    """Return the people with at least `least` of the `ratings`, with their ratings."""
     counts = np.bincount(ratings.users, minlength=ratings.user_ids.size)
     column = np.full(counts.size, -1)
     often = np.flatnonzero(counts >= least)
@@ -76,10 +80,11 @@ def people_who_rated(ratings: Ratings, least: int) -> People:
 def instances_of(
     people: People, person: int, rounds: int, options: Sequence[Option] = ()
 ) -> tuple[npt.NDArray[np.floating], Ints]:
-    """Return `rounds` random movies of a person in random order: features (rounds x n, or n + 1) and the person's
-    ranks.
+    """Return `rounds` random movies of a person, in random order: (features (rounds x n, or n + 1), the person's ranks
+    (rounds,)), for n people.
 
-    `options`: with "unit" each row is divided by its length; with "intercept" each row has another feature, which is 1.
+    `person` is an index in `people`. `options`: with "unit" each row is divided by its length; with "intercept" each
+    row has another feature, which is 1.
     """
     rated = np.flatnonzero(people.ranks[:, person])
     chosen = np.random.default_rng([person, 4]).permutation(rated)[:rounds]
@@ -102,7 +107,7 @@ def draw_people(people: People, runs: int) -> list[int]:
 
 
 def synthetic_batch(size: Size) -> Batch:
-    """Return the batch with one synthetic stream for each run."""
+    """Return the runs of the synthetic stream of [P01]: one stream for each of `size.runs` seeds."""
     R = 3.0  # |phi(x)|^2 = (x . x + 1)^2 <= 9 on the unit square
 
     def parts() -> Iterator[Setting]:
@@ -112,13 +117,15 @@ def synthetic_batch(size: Size) -> Batch:
 
 
 def _setting(N: int, R: float, S: float, rounds: int, streams: Sequence[InstanceStream]) -> Setting:
-    """Return the setting of streams of N features; the index of a stream is the seed of its run."""
+    """Return the setting of streams of `N` features with |x| <= `R` and |x|_inf <= `S`; the index of a stream is the
+    seed of its run."""
     scenes = tuple(Scene(seed, 0, seed, stream, NOTHING) for seed, stream in enumerate(streams))
     return Setting(N, Ranks(RANKS), R, S, math.nan, rounds, scenes, ORDINAL, "rank loss")
 
 
 def ratings_batch(people: People, size: Size, options: Sequence[Option] = ()) -> Batch:
-    """Return the batch with one person for each run; `options` as those of `instances_of`."""
+    """Return the runs of people who rated movies: one person for each of `size.runs`; `options` are those of
+    `instances_of`."""
     chosen = draw_people(people, size.runs)
     intercept = "intercept" in options
     longest = 1.0 if "unit" in options else float((people.centred**2).sum(axis=1).max())
@@ -137,7 +144,8 @@ def ratings_batch(people: People, size: Size, options: Sequence[Option] = ()) ->
 
 
 def separable(rounds: int, seed: int, margin: float) -> tuple[InstanceStream, float, float]:
-    """Return a stream that a rule of norm 1 ranks correctly with a margin, max |x|^2, and the smallest margin in it.
+    """Return (a stream of `rounds` instances x that a rule of norm 1 ranks correctly with a margin, max |x|^2, the
+    smallest margin in it), drawn from `seed`.
 
     x is uniform in the unit ball of 10 dimensions; points nearer than `margin` to a threshold are drawn again.
     """
@@ -166,7 +174,8 @@ def run_ordinal(
 ) -> dict[str, LineResult]:
     """Run a panel of [P01], and return the results of its lines by label.
 
-    `people`: returns the people with at least so many ratings; `kept`: a cache of runs, which is read and added to.
+    `people`: returns the people with at least so many ratings; `kept`: a cache of runs, which is read and added to;
+    `jobs`: the number of runs at a time; `tell`: reports progress.
     """
     if panel.kind == "bars":
         found = _run_batch_learners(panel, size, people(RATERS[panel.world]), kept, tell)
@@ -203,7 +212,8 @@ def _line_result(line: Line, learner: str, regrets: Array, seconds: Array = NOTH
 def _run_threshold_gaps(
     panel: Panel, size: Size, people: Callable[[int], People], kept: dict[Any, Any], tell: Tell
 ) -> dict[str, LineResult]:
-    """Return the smallest b_{r+1} - b_r of PRank after each round (runs x T), on each stream."""
+    """Return the results of lines whose values are the smallest gap b_{r+1} - b_r between PRank's thresholds after each
+    of T rounds (runs x T), on each stream."""
     ran = {}
     for i, line in enumerate(panel.lines):
         least = RATERS.get(line.user, 0)
@@ -228,7 +238,8 @@ def _run_threshold_gaps(
 
 
 def _run_mistake_bound(panel: Panel, size: Size, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LineResult]:
-    """Return PRank's loss, with the bound (k - 1)(R^2 + 1) / gamma^2 where the margin gamma is known."""
+    """Return the results of lines with PRank's loss, and the bound (k - 1)(R^2 + 1) / gamma^2 where the margin gamma of
+    the stream is known."""
     ran = {}
     marks = log_spaced(size.rounds).astype(np.float64)
     for i, line in enumerate(panel.lines):
@@ -260,7 +271,7 @@ def _run_mistake_bound(panel: Panel, size: Size, kept: dict[Any, Any], jobs: int
 
 
 def _run_batch_learners(panel: Panel, size: Size, people: People, kept: dict[Any, Any], tell: Tell) -> dict[str, Array]:
-    """Return rank loss and accuracy on the test movies of each person (runs x 2), by learner."""
+    """Return (rank loss, accuracy) on the test movies of each person (runs x 2), by learner."""
     chosen = draw_people(people, size.runs)
 
     def learn(run: int, specs: Sequence[str]) -> dict[str, Trial]:
@@ -285,7 +296,8 @@ def _run_batch_learners(panel: Panel, size: Size, people: People, kept: dict[Any
 
 
 def predict_ranks(spec: str, X: Array, ranks: Ints, unseen: Array) -> Ints:
-    """Train a learner on X (n x N) and ranks (n,), and return the ranks (m,) that it predicts for `unseen` (m x N).
+    """Train a learner on n instances `X` (n x N) and their `ranks` (n,), and return the ranks (m,) that it predicts for
+    `unseen` (m x N).
 
     `spec`: svm, svr, or one of our learners: `NAME` for one pass through the instances, `NAME passes=P` for P.
     """
@@ -301,7 +313,8 @@ def predict_ranks(spec: str, X: Array, ranks: Ints, unseen: Array) -> Ints:
 
 
 def _cross_validate(spec: str, C: float, X: Array, ranks: Ints) -> float:
-    """Return the summed rank loss of a machine in three folds: each instance is held out once."""
+    """Return the summed rank loss of the machine `spec` with cost `C` in three folds: each instance is held out
+    once."""
     fold, loss = np.arange(len(ranks)) % 3, 0.0
     for held in range(3):
         guess = _machine(spec, C, X[fold != held], ranks[fold != held], X[fold == held])
@@ -310,9 +323,10 @@ def _cross_validate(spec: str, C: float, X: Array, ranks: Ints) -> float:
 
 
 def _machine(spec: str, C: float, X: Array, ranks: Ints, unseen: Array) -> Ints:
-    """Train a linear machine of scikit-learn on X (n x N) and ranks (n,); return its ranks for `unseen` (m x N).
+    """Train a linear machine of scikit-learn with cost `C` on `X` (n x N) and `ranks` (n,); return its ranks for
+    `unseen` (m x N), (m,).
 
-    svm: Crammer & Singer's multiclass SVM; svr: regression with epsilon 0.1, rounded to the nearest rank.
+    `spec` is svm, Crammer & Singer's multiclass SVM, or svr, regression with epsilon 0.1, rounded to the nearest rank.
     """
     import warnings
 

@@ -1,4 +1,4 @@
-"""Runs the figures of [A18]: rating learners without prior data, in synthetic worlds and those of a file.
+"""Run the panels of [A18]: rating learners without prior data, in synthetic worlds and those of a file.
 
 Run s of each line of a panel has seed s: the same arrivals, and the same synthetic world.
 """
@@ -38,11 +38,11 @@ RANGES = {
     MOVIES_100K: (1.0, 5.0),
     JESTER: (-10.0, 10.0),
 }
-"""The lowest and the highest rating of a world; those of Gaussian worlds have no limits."""
+"""the lowest and the highest rating of a world; those of Gaussian worlds have no limits"""
 LOW = {BOOKS: 0.0, MOVIES_100K: 0.0, JESTER: -10.0}
-"""The rating whose gain in NDCG is 0: only Jester's ratings are shifted."""
+"""the rating whose gain in NDCG is 0, by world: only Jester's ratings are shifted"""
 TUNING = 1000
-"""The seed of the first run of a grid, so that nothing is tuned on the runs that are drawn."""
+"""the seed of the first run of a grid, so that nothing is tuned on the runs that are drawn"""
 
 
 def run_ratings(
@@ -50,7 +50,8 @@ def run_ratings(
 ) -> dict[str, LineResult]:
     """Run a panel of [A18], and return the results of its lines by label.
 
-    `tables`: returns the ratings of a world by its name; `kept`: a cache of runs, which is read and added to.
+    `tables`: returns the ratings of a world by its name; `kept`: a cache of runs, which is read and added to; `jobs`:
+    the number of runs at a time, one if processor time is measured; `tell`: reports progress.
     """
     timed = "seconds" in panel.options
     found: dict[str, LearnerRuns] = {}
@@ -71,7 +72,8 @@ def run_ratings(
 
 
 def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
-    """Return the scenes of a panel, one for each run; those of a grid have other seeds, from TUNING on."""
+    """Return the scenes of a panel, one for each run: a simulated world with its seed. Those of a grid have other
+    seeds, from TUNING on. `tables` returns the ratings of a world by its name."""
     first = TUNING if panel.kind == "cells" else 0
     seeds = range(first, first + size.runs)
     if panel.world in SYNTHETIC:
@@ -88,7 +90,8 @@ def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
 
 
 def learner(spec: str, panel: Panel) -> Any:
-    """Make the learner `spec` for the panel's world: one that shows one item or, for NDCG, a ranking of DEPTH items."""
+    """Return the learner named `spec` for the world of `panel`: one that shows one item or, for NDCG, a ranking of
+    DEPTH items."""
     low, high = RANGES.get(panel.world, (-1e50, 1e50))
     one, best = (
         Setting(0, Slate(n, low, high), math.nan, math.nan, math.nan, 0, (), RATING).learner(spec) for n in (1, DEPTH)
@@ -99,14 +102,16 @@ def learner(spec: str, panel: Panel) -> Any:
 
 
 def _options(spec: str, panel: Panel) -> tuple[Option, ...]:
-    """Return the panel's options for a learner: "scores" for "factors" if its scores are its predicted ratings."""
+    """Return the panel's options for the learner `spec`: with "scores" in place of "factors" if the learner predicts no
+    ratings besides its scores."""
     if "factors" in panel.options and not hasattr(learner_class(spec), "ratings"):
         return tuple("scores" if option == "factors" else option for option in panel.options)
     return panel.options
 
 
 def _group(panel: Panel, size: Size, specs: Sequence[str], tables: Tables) -> Group:
-    """Return the group of these learners; of a grid only the sum of the regrets of each run is kept."""
+    """Return the learners `specs` as a group that plays the same scenes; of a grid only the sum of the regrets of each
+    run is kept."""
 
     def settings() -> Iterator[Setting]:
         nan = math.nan

@@ -23,11 +23,12 @@ Tell = Callable[[str, float], None]
 """A function that reports progress: what is being run, and the share of it that is done, from 0 to 1."""
 
 KEPT = 1_000_000_000
-"""The greatest number of bytes of regrets that are kept for other panels."""
+"""the greatest number of bytes of regrets that are kept for other panels"""
 
 
 def part_of(tell: Tell, i: int, parts: int, title: str = "") -> Tell:
-    """Return a function that reports the progress of part `i` of `parts` equal parts to `tell`, after `title`."""
+    """Return a function that reports the progress of part `i` (from 0) of `parts` equal parts to `tell`, with `title`
+    before the words."""
     return lambda what, share: tell(f"{title}{what}", (i + share) / parts)
 
 
@@ -42,7 +43,7 @@ class LearnerRuns(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Learners, as lines name them, that play the same scenes.
+    """Learners, by the names in lines, that play the same simulated scenes, each a world with its seed.
 
     `key`: what decides their runs besides the learner; `make`: makes the learner of a name for a setting; `settings`
     are used once, in order; `scenes`: the number of scenes in all of them; `what`: words for progress; `interpreted`:
@@ -60,14 +61,15 @@ class Group(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """The values of one run of one model (T,), or (T x c), and its processor time in seconds."""
+    """The values of one run of one model, (T,) or (T x c), and its processor time in seconds."""
 
     values: Array
     seconds: float
 
 
 class Trials(NamedTuple):
-    """Models, as lines name them, whose run i is one call `run(i, names)`: the trial of each of these models, by name.
+    """Models, by the names in lines, whose run i is one call `run(i, names)`, which returns the trial of each of these
+    models by name.
 
     `key`: what decides the runs besides the model; `runs`: how many there are; `what`: words for progress.
     """
@@ -80,7 +82,8 @@ class Trials(NamedTuple):
 
 
 def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LearnerRuns]:
-    """Return the runs of a group by learner: those in `kept`; the others are played, and added to it."""
+    """Return the runs of a group, of up to `rounds` rounds, by learner: those in the cache `kept`; the others are
+    played, `jobs` at a time, and added to it. `tell` reports progress."""
 
     def play(missing: Sequence[str]) -> dict[str, LearnerRuns]:
         runs: dict[str, list[Run]] = {spec: [] for spec in missing}
@@ -101,7 +104,8 @@ def run_group(group: Group, rounds: int, kept: dict[Any, Any], jobs: int, tell: 
 
 
 def run_trials(trials: Trials, kept: dict[Any, Any], jobs: int, tell: Tell) -> dict[str, LearnerRuns]:
-    """Return the runs of trials by model: those in `kept`; the others are run, `jobs` at a time, and added to it."""
+    """Return the runs of trials by model: those in the cache `kept`; the others are run, `jobs` at a time, and added to
+    it. `tell` reports progress."""
 
     def repeat(missing: Sequence[str]) -> dict[str, LearnerRuns]:
         tell(trials.what, 0.0)
@@ -125,9 +129,10 @@ def _run_missing(
     run: Callable[[Sequence[str]], dict[str, LearnerRuns]],
     kept: dict[Any, Any],
 ) -> dict[str, LearnerRuns]:
-    """Return the runs of `names`; those not in `kept` under (*key, name) are run and added to it.
+    """Return the runs of `names`, from the cache `kept` under (*key, name); those that are not there are run by `run`
+    and added to it.
 
-    Runs of other keys leave `kept`, the oldest first, while it holds more than KEPT bytes.
+    Runs of other keys leave the cache, the oldest first, while it holds more than KEPT bytes.
     """
     keys = {name: (*key, name) for name in names}
     missing = [name for name, at in keys.items() if at not in kept]
@@ -141,12 +146,14 @@ def _run_missing(
 
 
 def best_of(line: Line, found: dict[str, LearnerRuns], judged: int | None = None) -> str:
-    """Return the learner of a line with the lowest average regret over the first `judged` rounds (None: all)."""
+    """Return the learner of a line with the lowest average regret over the first `judged` rounds (None: all) in
+    `found`, the runs by learner."""
     return min(line.learners, key=lambda spec: float(found[spec].regrets[:, :judged].mean()))
 
 
 def _collect(runs: Sequence[Run], sums: bool) -> LearnerRuns:
-    """Return the runs of one learner by seed and person, all as long as the shortest; with `sums`, only their sums."""
+    """Return the runs of one learner by seed and person, cut to the number of rounds of the shortest; with `sums`, only
+    the sum of the regrets of each."""
     ordered = sorted(runs, key=lambda run: (run.seed, run.person))
     T = min(run.regrets.size for run in ordered)
     regrets = np.array([run.regrets[:T] for run in ordered])

@@ -1,4 +1,4 @@
-"""The points that are drawn, as CSV: one row per point of each line."""
+"""The points that a figure draws, also as a CSV file with one row for each point of each line."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ COLUMNS = ("figure", "panel", "line", "learner", "person", "runs", "across", "x"
 """The columns of a point of a line. `across` names the axis of `x` (round, questions, ...); `value` is the mean over
 runs, with its standard error; `bound` is the theoretical bound there. A cell without a value is empty."""
 POINTS = 300
-"""The greatest number of rounds of a run that are drawn, evenly on a logarithmic scale."""
+"""the greatest number of rounds of a run that are drawn, evenly on a logarithmic scale"""
 
 
 class Series(NamedTuple):
-    """The points of a line: x (n,), mean and standard error over runs (n,), the latter NaN with one run."""
+    """The points of a line: `x` (n,), mean and standard error over runs, (n,) each, the latter NaN with one run."""
 
     x: Array | Ints
     mean: Array
@@ -32,32 +32,34 @@ class Series(NamedTuple):
 
 
 def over_rounds(panel: Panel, ran: LineResult, t: Ints) -> Series:
-    """Return a panel's measure of a line at the rounds t."""
+    """Return the points of a line at the rounds `t` (n,), from 1 on, in the measure of `panel`."""
     samples = panel.measure.of(ran.regrets, ran.M)[:, t - 1]
     return Series(t, samples.mean(axis=0), standard_error(samples))
 
 
 def rounds_to_draw(ran: LineResult) -> Ints:
-    """Return the rounds at which a curve is drawn."""
+    """Return the rounds at which the curve of a line is drawn: at most POINTS, on a logarithmic scale, with those of
+    its bounds and the last judged one."""
     T = ran.regrets.shape[1]
     marks = np.concatenate((np.geomspace(1, T, POINTS).round(), ran.marks, [ran.once or T]))
     return np.unique(marks.astype(np.int64))
 
 
 def swept_rounds(panel: Panel, ran: LineResult) -> Ints:
-    """Return the rounds after which a sweep is drawn: the panel's, and the last judged one."""
+    """Return the rounds after which a sweep is drawn: those that `panel` names, and the last one that is judged."""
     T = ran.regrets.shape[1]
     return np.unique([min(at or T, T) for at in panel.at] + [ran.once or T])
 
 
 def share_below(ran: LineResult) -> Series:
-    """Return the empirical distribution function of the values of a line."""
+    """Return the empirical distribution function of all values of a line: at each distinct value the share of values at
+    or below it."""
     values, counts = np.unique(ran.regrets, return_counts=True)
     return Series(values, np.cumsum(counts) / ran.regrets.size, np.full(values.size, np.nan))
 
 
 def _series(panel: Panel, ran: LineResult) -> tuple[str, Series]:
-    """Return the name of the x axis, and the points of a line."""
+    """Return the name of the x axis of a line, and its points."""
     kind = panel.kind
     if kind in ("curves", "growth"):
         return "round", over_rounds(panel, ran, rounds_to_draw(ran))
@@ -78,7 +80,7 @@ def _series(panel: Panel, ran: LineResult) -> tuple[str, Series]:
 
 
 def rows(figure: Figure, outcome: Outcome) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of a figure, with the columns COLUMNS."""
+    """Yield the points of a figure's lines that have results in `outcome`, as rows with the columns COLUMNS."""
     for panel in figure.panels:
         for label, ran in outcome.get(panel.key, {}).items():
             across, series = _series(panel, ran)
@@ -93,5 +95,6 @@ def _cell(number: float) -> float | str:
 
 
 def write_csv(figure: Figure, outcome: Outcome, path: Path) -> None:
-    """Write the points of a figure as a CSV file. Raise OSError if the file cannot be written."""
+    """Write the points of a figure's lines that have results in `outcome` to the CSV file `path`. Raise OSError if it
+    cannot be written."""
     write_table(path, COLUMNS, rows(figure, outcome))

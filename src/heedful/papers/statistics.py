@@ -1,8 +1,8 @@
 """The statistics of paired runs, in numbers and in words, and the three conclusions that they allow.
 
 One rule for every claim: a claim says where a difference lies. It holds where the 95 % interval of the difference lies
-wholly there, does not hold where it lies wholly elsewhere, and cannot be told where the interval reaches into both.
-So an inequality is a t-test, and an equality an equivalence test with the margin that the claim names.
+wholly there, does not hold where it lies wholly elsewhere, and cannot be told where the interval reaches into both. So
+an inequality is a t-test, and an equality an equivalence test with the margin that the claim names.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ SIGNIFICANT = 0.05
 
 
 def paired_t_test(a: Array, b: Array) -> PairedTest:
-    """Do a paired t-test of a - b (runs,); p is NaN with one run, and 0 or 1 if all differences are equal."""
+    """Return a paired t-test of the mean of a - b against 0, for `a` and `b` (runs,); the p-value is NaN with one run,
+    and 0 or 1 if all differences are equal."""
     d = np.asarray(a - b, np.float64)
     n, mean = d.size, float(d.mean())
     return t_test(mean, float(standard_error(d)) if n > 1 else math.nan, n, n - 1.0)
 
 
 def welch_t_test(a: Array, b: Array) -> PairedTest:
-    """Do Welch's t-test of the means of a and b, which are from different runs; `pairs` is the size of the smaller
-    sample.
-    """
+    """Return Welch's t-test of the difference of the means of `a` and `b`, samples from different runs; `pairs` of the
+    result is the size of the smaller sample."""
     n = min(a.size, b.size)
     difference = float(a.mean() - b.mean())
     if n < 2:
@@ -44,7 +44,8 @@ def welch_t_test(a: Array, b: Array) -> PairedTest:
 
 
 def t_test(difference: float, error: float, pairs: int, freedom: float) -> PairedTest:
-    """Test a difference against 0, given its standard error and degrees of freedom."""
+    """Return the t-test of a `difference` against 0, given its standard `error`, the number of `pairs` and the degrees
+    of `freedom`."""
     if math.isnan(error):
         return PairedTest(difference, math.nan, math.nan, math.nan, pairs, freedom)
     if error == 0.0:
@@ -57,9 +58,8 @@ def t_test(difference: float, error: float, pairs: int, freedom: float) -> Paire
 
 
 def reach(found: PairedTest, level: float = SIGNIFICANT) -> float:
-    """Return the half the width of the confidence interval of a difference, 95 % for `level` 0.05; infinite with one
-    run.
-    """
+    """Return half the width of the confidence interval of a difference, at 1 - `level` (95 % for 0.05); infinite with
+    one run."""
     if math.isnan(found.stderr):
         return math.inf
     if found.stderr == 0.0:
@@ -70,14 +70,16 @@ def reach(found: PairedTest, level: float = SIGNIFICANT) -> float:
 
 
 class Part(NamedTuple):
-    """A difference, and the interval (low, high) in which it lies according to a claim."""
+    """Part of a claim: a difference that was `found`, and the interval (`low`, `high`) in which the claim says it
+    lies."""
 
     found: PairedTest
     low: float = -math.inf
     high: float = math.inf
 
     def conclusion(self, tests: int = 1) -> Conclusion:
-        """Return the conclusion from the 95 % interval.
+        """Return the conclusion from the 95 % interval of the difference: holds if it lies within (low, high), fails if
+        outside, else open.
 
         If the part is one of several `tests` of which any may fail the claim, failing needs the interval of level 0.05
         / tests.
@@ -89,31 +91,34 @@ class Part(NamedTuple):
 
 
 def below(a: Array, b: Array) -> Part:
-    """Return the part that a is lower than b, paired by run (runs,)."""
+    """Return the part of a claim that `a` is lower than `b` on average, paired by run, (runs,) each."""
     return Part(paired_t_test(a, b), high=0.0)
 
 
 def all_hold(parts: Sequence[Part]) -> Conclusion:
-    """Return the conclusion of a claim whose parts all have to hold: it fails if one part fails."""
+    """Return the conclusion of a claim whose parts all have to hold: it fails if one part fails, at a level corrected
+    for their number."""
     found = [part.conclusion(len(parts)) for part in parts]
     return FAILS if FAILS in found else HOLDS if found == [HOLDS] * len(found) else OPEN
 
 
 def one_holds(parts: Sequence[Part]) -> Conclusion:
-    """Return the conclusion of a claim of which one part has to hold: it fails if all parts fail."""
+    """Return the conclusion of a claim of which at least one part has to hold: it fails if all parts fail."""
     against = all_hold([_contrary(part) for part in parts])
     return {HOLDS: FAILS, FAILS: HOLDS, OPEN: OPEN}[against]
 
 
 def _contrary(part: Part) -> Part:
-    """Return the part that a difference is not below `high`. Raise ValueError for a part with a `low`."""
+    """Return the part of a claim that a difference is not below the `high` of `part`. Raise ValueError if the part has
+    a `low`."""
     if part.low > -math.inf:
         raise ValueError(f"low: expected none, got {part.low!r}")
     return Part(part.found, low=part.high)
 
 
 def weakest(parts: Sequence[Part]) -> Part:
-    """Return the part nearest to failing, in standard errors."""
+    """Return the part nearest to failing: with the least distance, in standard errors, from its difference to an end of
+    its interval."""
 
     def within(part: Part) -> tuple[float, float]:
         room = min(part.high - part.found.difference, part.found.difference - part.low)
@@ -124,7 +129,11 @@ def weakest(parts: Sequence[Part]) -> Part:
 
 
 def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) -> Verdict:
-    """Return the verdict that the line `best` ends lower than each other line; `form`: format of the final values."""
+    """Return the verdict on the claim that the line `best` ends lower than each other line.
+
+    `ends` has the final values of each line (runs,) by key, `names` their names in words; `form` is the format of the
+    final values in the text.
+    """
     parts = {value: below(ends[best], end) for value, end in ends.items() if value != best}
     least = min(ends, key=lambda value: ends[value].mean())
     hardest = weakest(list(parts.values()))
@@ -137,12 +146,12 @@ def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) 
 
 
 def fact(holds: bool) -> Conclusion:
-    """Return the conclusion from something that is computed or counted, and so is no sample."""
+    """Return the conclusion from something that is computed or counted, and so is no sample: HOLDS or FAILS."""
     return HOLDS if holds else FAILS
 
 
 def describe(found: PairedTest) -> str:
-    """Say a paired difference in words."""
+    """Return a test's difference, standard error, p-value and number of pairs as text."""
     if math.isnan(found.p):
         return f"difference {found.difference:+.3g}, no test of {found.pairs} pair{'s' * (found.pairs != 1)}"
     p = "p < 0.0001" if found.p < 1e-4 else f"p = {found.p:.2g}"
@@ -150,7 +159,8 @@ def describe(found: PairedTest) -> str:
 
 
 def describe_interval(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
-    """Say the 95 % interval of a difference in units of `unit`, and the p-value of its equivalence test, in words."""
+    """Return the 95 % interval of a part's difference, in units of `unit` and the number format `form`, and the p-value
+    of its equivalence test, as text."""
     found, wide = part.found, reach(part.found)
     pairs = f"{found.pairs} pair{'s' * (found.pairs != 1)}"
     if math.isinf(wide):
@@ -162,9 +172,8 @@ def describe_interval(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
 
 
 def equivalence(part: Part) -> float:
-    """Return the p-value of the equivalence test: the lowest level at which the interval lies within its bounds; 1
-    if the difference itself does not.
-    """
+    """Return the p-value of the equivalence test that a part's difference lies in (low, high): the lowest level at
+    which its interval lies within; 1 if the difference itself does not, NaN with one run."""
     found = part.found
     room = min(part.high - found.difference, found.difference - part.low)
     if math.isnan(found.stderr):
@@ -179,10 +188,10 @@ def equivalence(part: Part) -> float:
 
 
 def log_spaced(T: int, n: int = 60) -> npt.NDArray[np.int64]:
-    """Return at most n distinct rounds of 1..T, evenly spaced on a logarithmic scale."""
+    """Return at most `n` distinct rounds of 1..T, evenly spaced on a logarithmic scale."""
     return np.unique(np.geomspace(1, T, n).round().astype(np.int64))
 
 
 def ratio(u: Array, v: Array) -> float:
-    """Return the mean of u over the mean of v; NaN if the latter is 0."""
+    """Return the mean of `u` over the mean of `v`; NaN if the latter is 0."""
     return float(u.mean() / v.mean()) if v.mean() else math.nan

@@ -1,4 +1,8 @@
-"""Claims about a sweep of a hyperparameter: one line per value, and their final values."""
+"""Checks of claims about a sweep of a hyperparameter: one line for each value, compared by their average regrets.
+
+Each function returns a check, which turns the results of a figure into a verdict. `panel` is a panel's key, `values`
+the values of the hyperparameter, in the order of its lines.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,8 @@ range."""
 
 
 def best_value(panel: str, values: Sequence[float], best: float) -> Check:
-    """Return a check that the line of this value ends lower than each other line."""
+    """Return a check of a figure's results: in the sweep of the panel `panel` over `values`, the value `best` has a
+    lower average regret than each other value."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = _ends(outcome, panel, values)
@@ -28,9 +33,8 @@ def best_value(panel: str, values: Sequence[float], best: float) -> Check:
 
 
 def good_values(panel: str, values: Sequence[float]) -> Check:
-    """Return a check that the values with less than twice the lowest regret span at least a factor of 100, and
-    exclude both extremes.
-    """
+    """Return a check of a figure's results: in the sweep of the panel `panel` over `values`, those with less than twice
+    the lowest regret span at least a factor of 100, and exclude both extremes."""
 
     def check(outcome: Outcome) -> Verdict:
         sure, possible = good_ranges(outcome, panel, values)
@@ -49,9 +53,8 @@ def good_values(panel: str, values: Sequence[float]) -> Check:
 
 
 def broader(wide: str, narrow: str, values: Sequence[float]) -> Check:
-    """Return a check that the values with less than twice the lowest regret span more in panel `wide` than in panel
-    `narrow`.
-    """
+    """Return a check of a figure's results: in sweeps over `values`, those with less than twice the lowest regret span
+    a greater factor in the panel `wide` than in the panel `narrow`."""
 
     def check(outcome: Outcome) -> Verdict:
         (sure, possible), (sure_there, possible_there) = (
@@ -69,9 +72,8 @@ def broader(wide: str, narrow: str, values: Sequence[float]) -> Check:
 
 
 def good_ranges(outcome: Outcome, panel: str, values: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Return the values around the lowest for which the regret is less than twice its regret: those where this is
-    sure, and those where it is possible.
-    """
+    """Return the neighbouring `values` around the best one whose regret is less than twice the lowest: (those where
+    this is significant, those where it cannot be ruled out)."""
     ends = _ends(outcome, panel, values)
     least = min(ends, key=lambda value: ends[value].mean())
     found = {value: below(end, TWICE * ends[least]).conclusion(len(values)) for value, end in ends.items()}
@@ -82,7 +84,7 @@ def good_ranges(outcome: Outcome, panel: str, values: Sequence[float]) -> tuple[
 
 
 def _around(least: float, values: Sequence[float], good: Sequence[float]) -> list[float]:
-    """Return the good values that are connected to the lowest without another value between."""
+    """Return the `values` from the best one, `least`, in both directions as long as they are among the `good` ones."""
     i = j = values.index(least)
     while i > 0 and values[i - 1] in good:
         i -= 1

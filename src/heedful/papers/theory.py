@@ -1,4 +1,4 @@
-"""Theoretical bounds of a line that is drawn, where their hypotheses hold; otherwise which one fails."""
+"""Theoretical bounds on the regret of a learner in a figure, where their hypotheses hold; otherwise which one fails."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ Array = npt.NDArray[np.float64]
 
 
 SLACK_ROUNDS = 784
-"""The number of rounds that `with_slack` plays, interpreted: one pass through the queries."""
+"""the number of rounds that `with_slack` plays, interpreted: one pass through the queries"""
 
 
 class Guarantee(NamedTuple):
-    """A theorem, with the rounds `marks` and the bounds `values` there (marks,), means over runs; or why there is
-    none, in words (`lacking`).
-    """
+    """A theorem with the bounds `values` at the rounds `marks`, (n,) each, as means over runs; or why there is none, in
+    words (`lacking`)."""
 
     theorem: str
     marks: Array
@@ -35,7 +34,11 @@ NONE = Guarantee("", np.empty(0), np.empty(0))
 
 
 def guaranteed_regret(learner: Any, user: Any, setting: Setting, measure: Measure, marks: Array) -> Guarantee:
-    """Return the bound at the rounds `marks` on this measure of regret, for feedback without slack."""
+    """Return the theoretical bound on `measure` of the regret of `learner`, at the rounds `marks` (n,), taught by the
+    simulated person `user` in `setting`, for alpha-informative feedback without slack.
+
+    It is empty if the person's feedback is not alpha-informative or no theorem covers the learner.
+    """
     if not isinstance(user, StrictAlpha | ExpectedAlpha):
         return NONE
     T, total, known, theorem = int(marks[-1]), np.zeros(marks.size), dict[bytes, Array](), ""
@@ -55,8 +58,11 @@ def guaranteed_regret(learner: Any, user: Any, setting: Setting, measure: Measur
 
 
 def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, alpha: float, runs: int) -> Guarantee:
-    """Return the bound with the slacks that are measured in some `runs`, which are played again; it holds for any
-    feedback.
+    """Return the theoretical bound on `measure` of the regret of `learner` with the slacks of feedback that are
+    measured at `alpha`; it holds for any feedback.
+
+    The first `runs` runs of `setting` are played again for that. Only rounds in `marks` up to SLACK_ROUNDS have a
+    bound.
     """
     marks = marks[marks <= SLACK_ROUNDS]
     values, theorem = np.zeros(marks.size), ""

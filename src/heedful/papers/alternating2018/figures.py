@@ -1,4 +1,4 @@
-"""The figures of [A18]: panels and claims."""
+"""The figures of [A18] as data: panels and claims."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ROWS = tuple(
         ("random", "random-item"),
     )
 )
-"""Lines of every figure but the grids: the learners with their defaults, to compare with."""
+"""lines of every figure but the grids: the learners with their default hyperparameters, to compare with"""
 
 END = Measure("cumulative regret at the end", CUMULATIVE.of)
 SECONDS = Measure("seconds a run", lambda regrets, M: regrets)
@@ -85,7 +85,10 @@ def _panel(world: str, measure: Measure, *options: Option, kind: Kind = "growth"
 
 
 def _in_order(panels: Sequence[Panel], better: Callable[[str, str, str], Check]) -> list[Claim]:
-    """Return the claims, panel by panel, that ALB beats PTS and NMF-Bandit, and that PTS beats NMF-Bandit."""
+    """Return the claims, panel by panel, that ALB beats PTS and NMF-Bandit, and that PTS beats NMF-Bandit.
+
+    `better` makes the check of a claim from the panel's key and the labels of two lines.
+    """
     return [
         Claim(f"{panel.title}: {a} outperforms {b}.", (panel.key,), better(panel.key, a, b))
         for panel in panels

@@ -17,7 +17,7 @@ PUBLISHED = {
     MOVIES_100K: (1.0, 0.4),
     JESTER: (1.0, 0.9),
 }
-"""The lambda and sigma of ALB that the paper chose; it does not say those of the other methods."""
+"""the (lambda, sigma) of ALB that the paper chose, by world; it does not say those of the other methods"""
 GRIDS = {
     ALB: tuple(
         f"alb:penalty={penalty:g},sigma={sigma:g}"
@@ -94,11 +94,12 @@ TUNED = {
 """The best cells of the grids for ALB, PTS, PTS with fewer resamplings and NMF-Bandit, as `heedful figure
 alternating2018/grid` finds them: by world, and by whether an item is shown at most once to a person."""
 SPECS = {ALB: "alb", PTS: "pts", HALF: "pts", NMF: "nmf-bandit"}
-"""The learner of each tuned method."""
+"""the name of the learner of each tuned method"""
 
 
 def tuned_spec(world: str, method: str, once: bool = False) -> str:
-    """Return the spec of a method with the hyperparameters that the grid search chose for a world.
+    """Return the specification of the learner for a `method`, with the hyperparameters that the grid search chose for a
+    `world`.
 
     `once`: for the figures that show an item at most once to a person.
     """

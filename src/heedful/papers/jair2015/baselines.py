@@ -15,7 +15,8 @@ HINDSIGHT = "The bandit is drawn at the best of seventeen ratios delta / gamma i
 
 
 def dueling_on_web(key: str) -> tuple[Claim, ...]:
-    """Return the paper's claims about the dueling bandit on web search; `key`: the kind of feedback, and the panel."""
+    """Return the paper's claims about the dueling bandit on web search; `key` is the kind of feedback ("strict",
+    "noisy") and the key of its panel."""
     sentences = (
         ("the dueling bandit is significantly worse.", claims.lower(key, "perceptron", "dueling bandit")),
         (
@@ -31,7 +32,8 @@ def dueling_on_web(key: str) -> tuple[Claim, ...]:
 
 
 def dueling_on_movies(key: str) -> tuple[Claim, ...]:
-    """Return the paper's claims about the dueling bandit on movies; `key`: the kind of feedback, and the panel."""
+    """Return the paper's claims about the dueling bandit on movies; `key` is the kind of feedback ("strict", "noisy")
+    and the key of its panel."""
     return tuple(
         Claim(
             f"{key} feedback: the dueling bandit is {much}worse.",

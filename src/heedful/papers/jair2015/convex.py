@@ -19,7 +19,8 @@ COVERED = web(
 
 
 def side_by_side(world: str, user: str, measures: tuple[Measure, ...], slack: bool = False) -> tuple[Panel, ...]:
-    """Return panels of the convex and the second-order perceptron, one for each measure."""
+    """Return panels that compare the convex and the second-order perceptron in `world`, taught by the simulated person
+    `user`: one panel for each of `measures`. `slack` is as in `Panel`."""
     make = web if world == WEB else movies
     lines = (CONVEX._replace(user=user), SECOND._replace(user=user))
     keys = {QUADRATIC: "quadratic", CUMULATIVE: "linear"}
@@ -27,7 +28,7 @@ def side_by_side(world: str, user: str, measures: tuple[Measure, ...], slack: bo
 
 
 def logarithmic(where: str) -> tuple[Claim, ...]:
-    """Return the paper's claims without noise, about web search or about movies (`where`)."""
+    """Return the paper's claims about feedback without noise, for web search or for movies (`where`, in words)."""
     sentences = (
         (
             "the cumulative quadratic regret of the second-order learner grows like log t.",
@@ -54,7 +55,8 @@ def logarithmic(where: str) -> tuple[Claim, ...]:
 
 
 def sweep(world: str, full: Size, quick: Size) -> Panel:
-    """Return a panel of the second-order perceptron at every gamma, and of the convex one."""
+    """Return a panel in `world` with the second-order perceptron at every value of gamma, and the convex perceptron;
+    `full` and `quick` are the sizes of runs."""
     swept = tuple(one(f"gamma = {gamma:g}", f"second-order:gamma={gamma:g}", STRICT) for gamma in GAMMAS)
     title = "web search" if world == WEB else "movie recommendation"
     base = Panel(world, title, world, (*swept, CONVEX), full, quick, AVERAGE, "sweep")

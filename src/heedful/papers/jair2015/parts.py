@@ -1,4 +1,5 @@
-"""What the figures of [J15] share: the paper, the perceptron, and claims and panels about both worlds."""
+"""Parts that the figures of [J15] share: the citation, lines of learners, and claims and panels about both worlds, web
+search and movies."""
 
 from __future__ import annotations
 
@@ -17,18 +18,20 @@ SECOND = one("second-order", "second-order", STRICT)
 
 
 def figure(name: str, title: str, panels: tuple[Panel, ...], claims: tuple[Claim, ...], note: str = "") -> Figure:
-    """Make a figure of the paper; `name` is the part of its id after the slash."""
+    """Return a figure of the paper; `name` is the part of its id after the slash."""
     return Figure(f"jair2015/{name}", PAPER, title, panels, claims, note)
 
 
 def both(says: str, check: Callable[[str], Check]) -> tuple[Claim, Claim]:
-    """Return a claim about web search and the same claim about movies."""
+    """Return a claim about web search and the same claim about movies: `says` is its text, `check` makes its check from
+    a panel's key."""
     on_web, on_movies = (Claim(f"{WHERE[panel]}: {says}", (panel,), check(panel)) for panel in BOTH)
     return on_web, on_movies
 
 
 def versus(a: Line, b: Line, web_user: str, movie_user: str, slow: bool = False) -> tuple[Panel, Panel]:
-    """Return panels that compare two learners in both worlds."""
+    """Return two panels, web search and movies, that compare the learners of the lines `a` and `b`, taught by the
+    simulated people `web_user` and `movie_user`; `slow`: in the sizes for a slow learner."""
     on_web, on_movies = (tuple(x._replace(user=user) for x in (a, b)) for user in (web_user, movie_user))
     if slow:
         return slow_web(*on_web), slow_movies(*on_movies)
