@@ -1,4 +1,4 @@
-"""A client for `heedful serve`: the loops of a server as if they were here, and a page that never waits for them.
+"""A Python client for `heedful serve`: loops of a server with the methods of `heedful.Loop`, and a fallback.
 
 >>> from heedful.client import Client
 >>> with Client("https://rank.example", key=KEY, timeout=0.05) as heedful:
@@ -6,9 +6,9 @@
 ...     d = cars.decide(["a", "b", "c"], prior=scores, person="p1", show=10)
 ...     cars.feedback(d, clicks=["b"])
 
-Where the server is slow or away, `decide` gives the caller's own order after `timeout` seconds; feedback on it stays
-true (`heedful.client.fallback` says how). Needs the extra `client`: pip install 'heedful[client]'.
-"""
+If the server is slow or down, `decide` returns the caller's own order after `timeout` seconds; feedback on that
+order is still logged correctly (`heedful.client.fallback` says how). Needs the extra `client`: pip install
+'heedful[client]'."""
 
 from heedful.client.clients import AsyncClient, AsyncRemoteLoop, Client, RemoteLoop
 from heedful.client.fallback import Decision

@@ -1,4 +1,4 @@
-"""The clients and their loops: what a program holds in its hand."""
+"""The public classes of the client: `Client`, `AsyncClient`, and their loops."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _seconds(name: str, value: float) -> float:
 
 
 class _Client(ClientOperations):
-    """The state that the two clients share."""
+    """What both clients share: timeouts, the circuit breaker, and fallbacks that the server was not told about."""
 
     _carrier: Transport | AsyncTransport
 
@@ -45,7 +45,7 @@ class _Client(ClientOperations):
 
 
 class _Loop(LoopOperations):
-    """The state that the two loops share: a name, and the client's transport and settings."""
+    """What the loops of both clients share: a name, and the client's settings."""
 
     def __init__(self, client: _Client, name: str, identifier: str) -> None:
         self._client = client
@@ -61,7 +61,7 @@ class _Loop(LoopOperations):
 
 
 class RemoteLoop(_Loop, Blocking):
-    """A loop of a server, with the methods of `heedful.Loop`."""
+    """A loop on a server, with the methods of `heedful.Loop`; made by `Client.loop`."""
 
     _client: Client
 
@@ -69,14 +69,16 @@ class RemoteLoop(_Loop, Blocking):
         return self._client._run(steps)
 
     def events(self, after: int = 0, kinds: Sequence[str] = (), follow: bool = True) -> Iterator[dict[str, Any]]:
-        """The events of the loop's log, {"kind": ..., "seq": ...}, in order: those after `after`, of these kinds, and,
-        with `follow`, what is still to come. Where the connection breaks it goes on after the last event; TimeoutError
-        or ConnectionError where the server stays away for longer than `patience`."""
+        """Yield the events of the loop's log, {"kind": ..., "seq": ...}, in order.
+
+        They are those after the sequence number `after`, of these `kinds` (() for all) and, with `follow`, new ones as
+        they come. If the connection breaks, it goes on after the last event; raise TimeoutError or ConnectionError if
+        the server is unreachable for longer than `patience`."""
         return self._client._carrier.follow(self._follower(after, kinds, follow))
 
 
 class AsyncRemoteLoop(_Loop, Awaiting):
-    """A loop of a server, with the methods of `heedful.Loop`, to be awaited."""
+    """A loop on a server, with the methods of `heedful.Loop` as coroutines; made by `AsyncClient.loop`."""
 
     _client: AsyncClient
 
@@ -84,12 +86,12 @@ class AsyncRemoteLoop(_Loop, Awaiting):
         return await self._client._run(steps)
 
     def events(self, after: int = 0, kinds: Sequence[str] = (), follow: bool = True) -> AsyncIterator[dict[str, Any]]:
-        """As `RemoteLoop.events`, for `async for`."""
+        """Yield the events of the loop's log for `async for`, as `RemoteLoop.events` does."""
         return self._client._carrier.follow(self._follower(after, kinds, follow))
 
 
 class Client(_Client, Blocking):
-    """A server's loops, over HTTP. Any number of threads may use one. Close it, or use it in `with`.
+    """The loops of a server, over HTTP. Any number of threads may use one. Close it, or use it in `with`.
 
     >>> with Client("https://rank.example", key=KEY, timeout=0.05) as heedful:
     ...     cars = heedful.loop("cars")
@@ -109,11 +111,14 @@ class Client(_Client, Blocking):
         insecure: bool = False,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """`timeout`: seconds after which `decide` shows the caller's own order. `patience`: seconds for which
-        everything else is asked again; what may have to go through a whole log may take ten minutes once connected,
-        `create`, `put_items`, `forget`, `explain`, `standing`, `report` and `evaluate`. After `failures` decisions in a
-        row without an answer nobody waits for the server for `pause` seconds. `insecure` sends a key over plain http to
-        another machine. `transport`: httpx's, for certificates or a proxy of one's own."""
+        """Make a client for the server at `url`, with its `key`; nothing is sent yet.
+
+        `timeout` is the seconds after which `decide` returns the caller's own order, `patience` the seconds for which
+        all other requests are repeated. What may have to read a whole log (`create`, `put_items`, `forget`, `explain`,
+        `standing`, `report`, `evaluate`) may take ten minutes once connected. After `failures` decisions in a row
+        without an answer the server is not asked for `pause` seconds. `insecure` allows to send a key over plain http
+        to another machine. `transport` is one of httpx, for certificates or a proxy of your own. Raise ValueError,
+        naming the argument, if one makes no sense."""
         self._set(timeout, patience, failures, pause)
         self._carrier = Transport(url, key, insecure, transport)
 
@@ -123,8 +128,9 @@ class Client(_Client, Blocking):
         return self._carrier.run(steps)
 
     def loop(self, name: str, *, identifier: str = "id") -> RemoteLoop:
-        """The loop of that name; nothing is asked yet. `identifier` is the column that names candidates given as
-        objects, which the client has to know when it is on its own."""
+        """Return the loop called `name`; nothing is sent yet.
+
+        `identifier` is the attribute that names candidates given as objects, which a fallback needs to know."""
         return RemoteLoop(self, name, identifier)
 
     def create(
@@ -141,9 +147,13 @@ class Client(_Client, Blocking):
         features: bool | None = None,
         query_features: Mapping[str, object] | None = None,
     ) -> RemoteLoop:
-        """Make a loop with `items` on offer; in one of choices, of their `features` or of none. `query_features` are
-        what each request says of each item, {"bm25": (0, 40), "source": ["web", "app"]}. FileExistsError where there is
-        one of that name."""
+        """Create a loop called `name` on the server, with these `items` on offer, and return it.
+
+        `learner`, `settings`, `identifier` (the column that names items), `kinds` (of columns), `context` (rows that
+        describe requests), `crosses` (pairs of context and item columns to multiply) are those of `heedful init`.
+        `features` says whether a loop that asks which of two items is better learns from the items' columns.
+        `query_features` describes what each request says of each item: {"bm25": (0, 40), "source": ["web", "app"]}.
+        Raise FileExistsError if there is a loop of that name."""
         about = self._run(
             self._create(name, items, learner, settings, identifier, kinds, context, crosses, features, query_features)
         )
@@ -161,7 +171,7 @@ class Client(_Client, Blocking):
 
 
 class AsyncClient(_Client, Awaiting):
-    """A server's loops, over HTTP, for one event loop of asyncio: `Client` with `await`.
+    """The loops of a server, over HTTP, for one event loop of asyncio: `Client` with `await`.
 
     >>> async with AsyncClient("https://rank.example", key=KEY, timeout=0.05) as heedful:
     ...     cars = heedful.loop("cars")
@@ -181,7 +191,7 @@ class AsyncClient(_Client, Awaiting):
         insecure: bool = False,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """As `Client`."""
+        """Make a client for the server at `url`; the arguments are those of `Client`."""
         self._set(timeout, patience, failures, pause)
         self._carrier = AsyncTransport(url, key, insecure, transport)
 
@@ -191,7 +201,7 @@ class AsyncClient(_Client, Awaiting):
         return await self._carrier.run(steps)
 
     def loop(self, name: str, *, identifier: str = "id") -> AsyncRemoteLoop:
-        """As `Client.loop`; not awaited, as nothing is asked yet."""
+        """Return the loop called `name`, as `Client.loop` does; it is not awaited, as nothing is sent yet."""
         return AsyncRemoteLoop(self, name, identifier)
 
     async def create(
@@ -208,7 +218,7 @@ class AsyncClient(_Client, Awaiting):
         features: bool | None = None,
         query_features: Mapping[str, object] | None = None,
     ) -> AsyncRemoteLoop:
-        """As `Client.create`."""
+        """Create a loop called `name` on the server and return it; the arguments are those of `Client.create`."""
         steps = self._create(
             name, items, learner, settings, identifier, kinds, context, crosses, features, query_features
         )

@@ -1,7 +1,7 @@
-"""Decisions: what to show, what was shown, and what was shown while the server was away.
+"""Decisions over HTTP: what to show, what was shown, and telling the server what was shown while it did not answer.
 
-Written once: see `heedful.client.sync_async`; why it is as it is: `heedful.client.fallback`.
-"""
+Methods are written once for both clients: see `heedful.client.sync_async`. Reasons for the fallback are in
+`heedful.client.fallback`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Time = int | str | None
 
 
 class DecisionOperations(Operations):
-    """Decisions: what to show, what was shown."""
+    """The methods of a loop about decisions: what to show, and what was shown."""
 
     name: str
     identifier: str
     _few: dict[str, int]
-    """how many are shown by loops that are known to show few: a single item, or a pair"""
+    """how many items a loop shows, by loop, if it is known to show fewer than asked: a single item, or a pair"""
 
     @either
     def decide(
@@ -44,20 +44,22 @@ class DecisionOperations(Operations):
         repeats: bool | None = None,
         strict: bool | None = None,
     ) -> Steps[Decision]:
-        """Return what to show, best first, within `timeout` seconds: by the loop or, if the server does not answer, in
-        the caller's order.
+        """Return what to show, best first, within `timeout` seconds.
 
-        `candidates` are names of items on offer (None: all) or mappings with attributes of their own, in the caller's
-        order. Alternatively, `features` are rows of numbers, sent raw, whose names are "0", "1", .... The field
-        `predicted` has the prediction for each item shown; it is None in a fallback, which also does not know what the
-        person is done with, and shows it again.
+        The loop decides, or, if the server does not answer in time, the caller's own order is returned (a fallback,
+        whose `arm` is "fallback"). `candidates` are names of items on offer (None: all) or mappings with attributes of
+        their own, in the caller's order. Alternatively, `features` are rows of numbers (m, N), whose names are "0",
+        "1", .... `prior` are the caller's scores, `show` is how many to show, `context` describes the request, `person`
+        names the person. `id` makes a repeated request return the same decision. A `deferred` decision counts as shown
+        once it is activated. With `repeats`, what the person has already answered may be shown again.
 
-        A candidate that is not on offer keeps the place that your score gives it, or comes last, and is reported in
-        `unknown`; a name that comes twice counts once; no candidates make an empty list; hits of a search engine are
-        taken as they are. With `strict` these are refused.
+        The result's `predicted` has the prediction for each item shown; it is None in a fallback, which also does not
+        know what the person has already answered. A candidate that is not on offer keeps the position that your score
+        gives it, or comes last, and is reported in `unknown`; a name that comes twice counts once; no candidates give
+        an empty list; hits of a search engine are taken as they are. With `strict` these are refused.
 
-        Raise ValueError, LookupError or PermissionError if the request is wrong. A server that is away raises nothing.
-        """
+        Raise ValueError, LookupError or PermissionError if the request is wrong. A server that does not answer raises
+        nothing."""
         beside = {"person": person, "context": context}
         how = {"repeats": repeats, "strict": strict}
         question = DecideRequest(self.name, candidates, features, prior, show, id, deferred, how, **beside)
@@ -77,7 +79,9 @@ class DecisionOperations(Operations):
         return decision
 
     def _decision_of(self, question: DecideRequest, outcome: Reply | Failure) -> Decision | str:
-        """The decision that was answered; or why there is none, where the server is to blame."""
+        """Return the decision in the server's answer, or, if the server failed, the reason as text.
+
+        Raise the error if the request was wrong."""
         if isinstance(outcome, Failure):
             self._breaker.note_failure()
             reason = outcome.told
@@ -107,7 +111,11 @@ class DecisionOperations(Operations):
         time: Time = None,
         strict: bool | None = None,
     ) -> Steps[Decision]:
-        """Log what somebody else decided, so that feedback on it teaches."""
+        """Log a decision that another system made, so that feedback on it teaches; return it as logged.
+
+        `shown` are the names of the items shown, best first, among the `candidates`; `probability` is that of showing
+        just this list, if known; `time` is when it was shown (microseconds since 1970 or ISO 8601; None: now). The
+        other arguments are those of `decide`."""
         asked = new_id() if id is None else str(id)
         fields = messages.present_fields(
             person=person, context=context, prior=prior, probability=probability, time=time
@@ -123,11 +131,10 @@ class DecisionOperations(Operations):
 
     @either
     def tell(self, decision: str | Decision) -> Steps[bool]:
-        """Tell the server what was shown while it was away; whether there was something to tell.
+        """Tell the server what a fallback showed; return whether there was anything to tell.
 
-        Feedback on a fallback does so by itself. Do it where what nobody answered should be in the log as well. A
-        deferred decision is not to be told but activated, if it was shown.
-        """
+        Feedback on a fallback does so by itself. Call this if fallbacks that nobody answers should be in the log as
+        well. A deferred decision is to be activated instead, if it was shown."""
         untold = self._untold.find(self.name, decision)
         if untold is None or untold.telling is None:
             return False
@@ -136,7 +143,7 @@ class DecisionOperations(Operations):
 
     @either
     def activate(self, decision: str | Decision, *, time: Time = None) -> Steps[Answer]:
-        """Say that a deferred decision was shown after all."""
+        """Say that a deferred decision was shown after all, at `time` (None: now); return the answer to that event."""
         id = id_of(decision)
         untold = self._untold.find(self.name, decision)
         if untold is not None and untold.telling is not None:

@@ -1,4 +1,4 @@
-"""What a decision is asked with: the request, and what would be told of it if the server did not answer."""
+"""A request for a decision, and the fallback that stands in for the server's answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from heedful.loop.strangers import HIT, are_hits
 
 
 class DecideRequest:
-    """The arguments of one `decide`, checked as far as that goes without the loop."""
+    """The arguments of one `decide` call, checked as far as possible without the loop; `call` is the request to
+    send."""
 
     def __init__(
         self,
@@ -59,13 +60,19 @@ class DecideRequest:
         return bool(self._listed) and isinstance((self._listed or [None])[0], Mapping)
 
     def is_cut(self, shown: int, identifier: str) -> bool:
-        """Whether an answer that shows so many says that the loop shows no more, though it was asked about more."""
+        """Return whether an answer with `shown` items means that the loop always shows fewer items than it was asked
+        about.
+
+        `identifier` is the attribute that names candidates given as objects."""
         if self._show is not None or self._listed is None or shown >= len(self._listed):
             return False
         return shown < len(set(self._names(self._listed, identifier)))
 
     def fallback(self, reason: str, identifier: str, few: int | None = None) -> Decision:
-        """Return what is shown without the server: a `few` items if the loop is known to show no more."""
+        """Return the decision that is used without the server's answer: the caller's own order.
+
+        `reason` says why, `identifier` is the attribute that names candidates given as objects, and `few` is the number
+        of items that the loop is known to show (None: as many as were asked for)."""
         candidates: Any = self._listed
         if self._rows is not None:
             candidates = [{"id": str(j), "features": row} for j, row in enumerate(self._rows.tolist())]
@@ -83,7 +90,9 @@ class DecideRequest:
         return fall_back(path, self.id, record, reason, self.deferred)
 
     def _names(self, candidates: Sequence[object] | None, identifier: str) -> list[str]:
-        """The names of the candidates, as the server would call them."""
+        """Return the names of the candidates, as the server would name them; None are those named in `prior`.
+
+        `identifier` is the attribute that names candidates given as objects."""
         if candidates is None:
             return [str(name) for name in self._prior] if isinstance(self._prior, Mapping) else []
         if candidates and isinstance(candidates[0], Mapping):
@@ -95,8 +104,9 @@ class DecideRequest:
 
 
 def features_of(features: object, candidates: object = None) -> npt.NDArray[np.float32]:
-    """Return features as rows of numbers (m, N). Raise ValueError for anything else, or if `candidates` are given,
-    too."""
+    """Return features as a float32 array (m, N): m candidates, N features.
+
+    Raise ValueError for anything else, for numbers that are not finite, or if `candidates` are given, too."""
     if candidates is not None:
         raise ValueError('features: expected no candidates with them, got both; their names are "0", "1", ...')
     X = _numbers(features)
@@ -110,7 +120,7 @@ def features_of(features: object, candidates: object = None) -> npt.NDArray[np.f
 def _rows(
     features: object, candidates: object, prior: object
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return (features, features as they are sent, with the caller's score as last column if there is one)."""
+    """Return (features (m, N), the same with the caller's scores `prior` as last column, if any, as they are sent)."""
     X = features_of(features, candidates)
     if prior is None:
         return X, X
@@ -121,7 +131,7 @@ def _rows(
 
 
 def _numbers(value: object) -> npt.NDArray[np.float32]:
-    """Return an array of numbers as it is sent, with infinity for what does not fit; None for anything else."""
+    """Return `value` as a float32 array, infinite where a number does not fit; an empty array if it is not numeric."""
     try:
         with np.errstate(over="ignore"):
             return np.array(value, "<f4", order="C")

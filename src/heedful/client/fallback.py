@@ -1,34 +1,33 @@
-"""What is shown while the server does not answer, and how feedback on that stays true.
+"""The fallback: what `decide` returns if the server does not answer, and why feedback on it stays valid.
 
-A page cannot wait. Where the server is slow, away or ill, `decide` returns the caller's own order, and that is what a
-person sees. What is hard is the answer to it, because nobody knows what became of the request. It may never have
-arrived. It may have been decided and logged, and only the answer was lost. It may still be under way, to be decided
-in a minute. So there may be two lists: the one in the server's log, that nobody saw, and the one that was shown.
+A page cannot wait. If the server is slow, down or broken, `decide` returns the caller's own order, and that is what a
+person sees. The difficulty is feedback on it, because the client does not know what became of its request. It may
+never have arrived. It may have been decided and logged, and only the answer was lost. It may still be under way, and
+be decided in a minute. So there may be two lists: the one in the server's log, which nobody saw, and the one shown.
 
 The client asks under an id that it makes itself (`asked`), unless the caller gave one. What is shown instead gets an
 id of its own, `asked-fallback-DIGEST`, which is the fallback's `id`. Before feedback on it is sent, the client tells
 the server what was shown, as a *recorded* decision (arm `imported`) of that id, at the time it was shown. Feedback
 then goes to that one, always. Why not to the decision that the server may have made, where both lists agree?
 
-- They agree by selection. In the control arm the server keeps the caller's order, which is just what is shown
-  instead: there they always agree; in the learned arm rarely. To keep the feedback where they agree and drop
-  the rest takes answers away from one arm only, and the comparison of the two, which is the proof that learning
-  helps, is off by as much.
-- A learner that swaps neighbours to let position cancel (`fair-pairs`) would get, of its swaps, only those that came
-  out as the caller had it: position counts again.
-- The probability that the server logged is that of its own draw. What was shown was not drawn.
+- They agree by selection. In the control arm the server keeps the caller's order, which is exactly what the fallback
+  shows: there they always agree; in the learned arm rarely. To keep the feedback where they agree and drop the rest
+  removes answers from one arm only, and biases the comparison of the two, which shows whether learning helps.
+- A learner that swaps neighbours so that effects of position cancel (`fair-pairs`) would see only those swaps that
+  agree with the caller's order, and position has an effect again.
+- The probability that the server logged is that of its own random draw. What was shown was not drawn.
 
-With two ids no feedback is lost, none reaches a list that nobody saw, and whatever the server decided or will decide
-late stays what an unseen page is anyway: a decision that nobody answers, in both arms alike. Nothing has to be known
-about the order in which things arrive, and a bare id that travels through a page to another process is safe: it is
-unknown until the list was told, and then feedback on it is refused, not misread. For that the id has to be the
-decision's own, `d.id`; feedback under the id of the request is about the server's list.
+With two ids no feedback is lost, and none is attributed to a list that nobody saw. What the server decided, or decides
+late, is like any page that nobody looks at: a decision without feedback, in both arms alike. The order in which
+requests arrive does not matter. An id that travels through a page to another process is safe: until the server is told
+about the list, it refuses feedback on that id as unknown, and never takes it for feedback on another list. The id has
+to be the decision's own, `d.id`; feedback under the id of the request is about the server's list.
 
-The digest is of what was asked and shown. The same fallback again, after a reload while the server is still away, has
-the same id, and telling it twice is telling it once; another order has another id. A probability is not told: how
-often a server is away, and whether that has to do with the person, nobody knows.
+The digest is of the request and the list shown. The same fallback again, after a reload while the server is still
+down, has the same id, and telling the server twice counts once; another order has another id. No probability is
+recorded: how often a server is down, and whether that depends on the person, is unknown.
 
-A deferred decision that fell back counts as shown once it is activated, like any other: `activate` tells it.
+A deferred decision that fell back counts as shown once it is activated, like any other: `activate` tells the server.
 """
 
 from __future__ import annotations
@@ -49,39 +48,40 @@ from heedful.client.messages import Call, Reply
 from heedful.core.validation import describe, is_number
 
 Prior = Mapping[str, float] | Sequence[float] | npt.NDArray[Any] | None
-"""The caller's score of each candidate: by name, or one for each; an array of any type of numbers."""
+"""The caller's score of each candidate: by name, or a sequence in the order of the candidates."""
 
 logger = logging.getLogger("heedful.client")
 
 ARM = "fallback"
 AWAY = (ConnectionError, TimeoutError, RuntimeError)
-"""What is raised where the server is to blame, and not the request: it is away, busy, broken, or no heedful server."""
+"""Exceptions that mean that the server is at fault, not the request: it is down, busy, broken, or no heedful server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to show, and how it came about. Feedback names its `id`. It may be pickled."""
+    """What to show, and how it came about. Feedback names its `id`. It can be pickled."""
 
     id: str
     shown: tuple[str, ...]
-    """names of candidates, best first"""
+    """names of the items to show, best first"""
     probability: float | None
-    """of showing just that; None where it is unknown"""
+    """the probability of showing exactly this list; None if it is unknown"""
     version: int | None
-    """the model's; None of a fallback"""
+    """the version of the model; None for a fallback"""
     arm: str
-    """learned, control, sampled, imported; "fallback" where the server did not answer"""
+    """what decided: "learned" (the model), "control" (the caller's order, for comparison), "sampled" (a random draw),
+    "imported" (another system), or "fallback" (the caller's order, as the server did not answer)"""
     seq: int | None
     reason: str | None = None
-    """why it fell back"""
+    """why it is a fallback; None if it is not"""
     predicted: tuple[int | float | None, ...] | None = None
-    """of each that is shown, its grade, its rating, how likely it is to be chosen, as the loop's kind has it; None of
-    what is unknown, and altogether where nothing is predicted, and of a fallback"""
+    """the prediction for each item shown: a grade, a rating, a probability of being chosen; None for an unknown item.
+    None altogether if the loop predicts nothing, and for a fallback"""
     unknown: tuple[str, ...] | None = None
-    """what was asked for and is not on offer; None where all is, and of a fallback, which does not know"""
+    """candidates that are not on offer; None if all are, and for a fallback, which does not know"""
     deferred: bool = False
     telling: Call | None = field(default=None, repr=False, compare=False)
-    """of a fallback, the request that tells the server what was shown; None where nothing was"""
+    """for a fallback, the request that tells the server what was shown; None if nothing was"""
 
     @property
     def fallback(self) -> bool:
@@ -90,7 +90,7 @@ class Decision:
 
 
 class DecisionReply(msgspec.Struct, frozen=True):
-    """A decision as the server says it."""
+    """The JSON object with which the server answers a decision."""
 
     id: str
     shown: tuple[str, ...]
@@ -103,8 +103,9 @@ class DecisionReply(msgspec.Struct, frozen=True):
 
 
 def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> Decision:
-    """A reply as the decision of that id. Raises what the server said, or ConnectionError where it is something else,
-    or another decision."""
+    """Return the decision with this `id` from a server's reply.
+
+    Raise the server's error, or ConnectionError if the reply is something else, or another decision."""
     if not 200 <= reply.status < 300:
         raise messages.error_of(call, reply)
     said = messages.read(reply, DecisionReply)
@@ -115,8 +116,11 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
 
 
 def caller_order(names: Sequence[str], prior: Prior) -> list[str]:
-    """The candidates by the caller's score, as the server's control arm has them: those without one count as average,
-    ties stand as they were listed. Never raises: scores that make no sense are none."""
+    """Return the names of the candidates by the caller's score, highest first, in the same order as the server's
+    control.
+
+    Candidates without a score count as average, ties keep the given order. It never raises: invalid scores count as
+    none."""
     if isinstance(prior, Mapping):
         by_name = {str(name): score for name, score in prior.items()}
         scores = [by_name.get(name) for name in names]
@@ -137,7 +141,10 @@ def _item(score: Any) -> Any:
 
 
 def fall_back(path: str, asked: str, record: dict[str, Any], reason: str, deferred: bool) -> Decision:
-    """The decision that stands in for the server's. `record` is what was asked, with what is `shown`."""
+    """Return the fallback decision.
+
+    `asked` is the id of the request, `record` its fields with the list `shown`, `path` the path to which the server is
+    told about it, and `reason` why the server's decision is missing."""
     shown = tuple(record["shown"])
     digest = hashlib.blake2b(messages.body([asked, record], messages.MSGPACK), digest_size=8).hexdigest()
     id = f"{asked[:150]}-fallback-{digest}"
@@ -149,8 +156,9 @@ def fall_back(path: str, asked: str, record: dict[str, Any], reason: str, deferr
 
 
 class Breaker:
-    """Spares a dead server, and the callers that would wait for it. After some failures in a row nobody asks for a
-    while, then one request tries again. Threads may share it."""
+    """A circuit breaker: after `failures` failures in a row the server is not asked for `pause` seconds.
+
+    Then one request tries again. It can be shared by threads. `clock` gives seconds."""
 
     def __init__(self, failures: int, pause: float, clock: Callable[[], float]) -> None:
         self.failures, self.pause, self.clock = failures, pause, clock
@@ -159,7 +167,7 @@ class Breaker:
         self._turn = threading.Lock()
 
     def asks(self) -> bool:
-        """Return whether to ask the server now."""
+        """Return whether the server should be asked now."""
         if self._in_a_row < self.failures:
             return True
         with self._turn:
@@ -170,11 +178,11 @@ class Breaker:
             return True
 
     def note_success(self) -> None:
-        """The server is there."""
+        """Count an answer of the server: end the row of failures."""
         self._in_a_row = 0
 
     def note_failure(self) -> None:
-        """The server is slow, or not there."""
+        """Count a failure of the server."""
         with self._turn:
             self._in_a_row += 1
             self._until = self.clock() + self.pause
@@ -188,7 +196,9 @@ class Breaker:
 
 
 class UntoldFallbacks:
-    """The newest fallbacks, by loop and id, so that feedback may name one by its id; which of them were told."""
+    """The newest fallbacks, by loop and id, and which of them the server was told about.
+
+    Thus feedback may name a fallback by its id."""
 
     MOST = 1000
 
@@ -197,11 +207,11 @@ class UntoldFallbacks:
         self._turn = threading.Lock()
 
     def keep(self, loop: str, decision: Decision) -> None:
-        """Remember a fallback."""
+        """Remember a fallback of the loop."""
         self._put(loop, decision.id, decision)
 
     def mark_told(self, loop: str, decision: Decision) -> None:
-        """The server knows what was shown."""
+        """Note that the server was told what this fallback showed."""
         self._put(loop, decision.id, None)
 
     def _put(self, loop: str, id: str, value: Decision | None) -> None:
@@ -213,19 +223,20 @@ class UntoldFallbacks:
             self._kept[loop, id] = value
 
     def remaining(self) -> list[tuple[str, Decision]]:
-        """Return (loop, fallback) of those that have not been told to the server."""
+        """Return (loop, fallback) of those that the server was not told about."""
         with self._turn:
             return [(loop, decision) for (loop, _), decision in self._kept.items() if decision is not None]
 
     def forget(self, loop: str, person: str) -> None:
-        """Drop the fallbacks shown to a person who is forgotten."""
+        """Drop the fallbacks that were shown to a person, whose data are being erased."""
         for where, decision in self.remaining():
             body = decision.telling.body if decision.telling is not None else None
             if where == loop and body is not None and str(msgspec.msgpack.decode(body).get("person")) == person:
                 self.mark_told(loop, decision)
 
     def find(self, loop: str, decision: object) -> Decision | None:
-        """The fallback that is still to be told before feedback on `decision`, itself or its id; None where none is."""
+        """Return the fallback that `decision` (a Decision, or its id) is, if the server was not told about it;
+        otherwise None."""
         given = decision if isinstance(decision, Decision) and decision.fallback else None
         id = given.id if given is not None else decision
         return self._kept.get((loop, id), given) if isinstance(id, str) else None

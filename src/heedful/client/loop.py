@@ -1,7 +1,6 @@
-"""What is asked of a loop. The methods are those of `heedful.Loop`, and so are their arguments.
+"""The methods of a remote loop about feedback, items and the model, with the arguments of `heedful.Loop`.
 
-Written once: see `heedful.client.sync_async`.
-"""
+They are written once for both clients: see `heedful.client.sync_async`."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ from heedful.loop.report import Report
 
 
 class FeedbackOperations(DecisionOperations):
-    """Feedback: what people said, and taking it back."""
+    """The methods of a loop about feedback: sending it, undoing it, forgetting a person."""
 
     @either
     def feedback(
@@ -41,12 +40,14 @@ class FeedbackOperations(DecisionOperations):
         time: Time = None,
         **form: object,
     ) -> Steps[Answer]:
-        """Learn from what a person answered to a decision, in one of the forms of docs/feedback.md.
+        """Learn from what a person answered to a decision; return what became of it.
 
-        Sent again for up to `patience` seconds, under the same event id: it counts once. `rejected` is an answer, and
-        its `reason` says why. TimeoutError and ConnectionError where nobody knows what became of it; they name the
-        id to send it again with.
-        """
+        `form` is one form of feedback with its fields, such as clicks=["b"] (docs/feedback.md); `decision` is a
+        decision or its id, or the whole event as a mapping. `id` is the event's id, `time` when it was given
+        (microseconds since 1970 or ISO 8601; None: now). It is sent again for up to `patience` seconds under the same
+        id, and counts once. An answer with status "rejected" says why in `reason`. Raise TimeoutError or
+        ConnectionError if it is not known whether the server has it; the message has the id with which to send it
+        again."""
         if isinstance(decision, Mapping):  # the event as one object, as in the JSON lines
             given = {"id": id, "time": time, **decision, **form}
         else:
@@ -62,11 +63,10 @@ class FeedbackOperations(DecisionOperations):
 
     @either
     def feedback_many(self, events: Iterable[Mapping[str, object]]) -> Steps[list[Answer]]:
-        """Learn from many events, {"decision": ..., "id": ..., "clicks": [...]} each, a thousand in a request.
+        """Learn from many events, {"decision": ..., "id": ..., "clicks": [...]} each; return their answers in order.
 
-        One that is no feedback is answered with `rejected` and the reason, and the others go on. Give events ids of
-        your own where you may have to send them again.
-        """
+        A thousand go into one request. An event that is no feedback is answered with "rejected" and the reason; the
+        others are learned. Give events ids of your own if you may have to send them again."""
         sent: list[object] = []
         troubles: list[str] = []
         for given in list_of("events", events, "objects"):
@@ -80,10 +80,9 @@ class FeedbackOperations(DecisionOperations):
         return [_because(answer, trouble) for answer, trouble in zip(answers, troubles)]
 
     def _tell_first(self, event: Mapping[str, object]) -> Steps[str]:
-        """Tell of each decision of an event what was shown, where it fell back; why that cannot be, "" where it can.
+        """Tell the server what fallbacks showed that an event answers; return why that cannot be, "" if it could.
 
-        The event is sent all the same: another process may have told it. Otherwise the server does not know the id.
-        """
+        The event is sent in either case: another process may have told the server. Otherwise the server rejects it."""
         chain = event.get("chain")
         for decision in (event.get("decision"), *(chain if isinstance(chain, list | tuple) else ())):
             untold = self._untold.find(self.name, decision)
@@ -99,14 +98,18 @@ class FeedbackOperations(DecisionOperations):
 
     @either
     def undo(self, event: str | Answer, *, id: str | None = None) -> Steps[Answer]:
-        """Take one piece of feedback back, an answer or its event id: the model becomes the one that never saw it."""
+        """Take one piece of feedback back, given its answer or event id: the model becomes the one that never saw it.
+
+        `id` is the id of this undo; return what became of it."""
         target = event.event if isinstance(event, Answer) else event
         call = Call("POST", self._path("undo"), messages.body(messages.present_fields(event=target, id=id)))
         return answer_of((yield from self._ask(call)), id or f"undo-{target}")
 
     @either
     def rollback(self, to: int, *, id: str | None = None, reason: str | None = None) -> Steps[RolledBack]:
-        """Go back to version `to` of the model: feedback and undos after it are left out, and stay in the log."""
+        """Take the model back to its version `to`: feedback and undos after it no longer count, but stay in the log.
+
+        `id` is the id of this event, `reason` a text that is logged with it."""
         event = id or new_id()
         call = Call(
             "POST", self._path("rollback"), messages.body(messages.present_fields(to=to, id=event, reason=reason))
@@ -115,22 +118,23 @@ class FeedbackOperations(DecisionOperations):
 
     @either
     def forget(self, person: str) -> Steps[Forgotten]:
-        """Erase a person: every decision made for them, every answer to it; also what this client showed them while the
-        server was away, and has not told yet."""
+        """Erase a person: every decision made for them and every answer to it; return how much was erased.
+
+        This client also drops the fallbacks it showed them and has not told the server about."""
         self._untold.forget(self.name, str(person))
         call = Call("DELETE", self._path("people", str(person)))
         return messages.read_as((yield from self._ask(call, repeat=False, long=True)), Forgotten)
 
 
 class LoopOperations(FeedbackOperations):
-    """The methods of a loop: feedback, items, and questions about the model."""
+    """The methods of a loop: those about feedback and decisions, items, and questions about the model."""
 
     @either
     def put_items(self, items: Iterable[Mapping[str, object]] | Frame) -> Steps[int]:
-        """Put items on offer, new or changed, a thousand in a request; how many were. The same again changes nothing.
+        """Put items (rows with attributes) on offer, new or changed; return how many were. Unchanged ones do not count.
 
-        Where one cannot be encoded none of its request is put, while those before stay.
-        """
+        A thousand go into one request. If one cannot be encoded, none of its request is put; those of earlier requests
+        stay."""
         put = 0
         for _, content in messages.batches(list_of("items", rows_in("items", items), "objects"), MOST, SIZE):
             reply = yield from self._ask(Call("PUT", self._path("items"), content, MSGPACK), long=True)
@@ -139,13 +143,13 @@ class LoopOperations(FeedbackOperations):
 
     @either
     def withdraw(self, name: str) -> Steps[bool]:
-        """Take an item off offer; whether it was on."""
+        """Take the item `name` off offer; return whether it was on offer."""
         reply = yield from self._ask(Call("DELETE", self._path("items", str(name))), repeat=False)
         return messages.read(reply, _WithdrawReply).withdrawn
 
     @either
     def items(self) -> Steps[list[str]]:
-        """The names of the items on offer, all of them, a thousand in a request."""
+        """Return the names of all items on offer."""
         names: dict[str, None] = {}
         start, total = 0, 1
         while start < total:
@@ -157,7 +161,7 @@ class LoopOperations(FeedbackOperations):
 
     @either
     def about(self) -> Steps[About]:
-        """The loop as the server describes it: learner, version, features, settings, how many events."""
+        """Return the server's description of the loop: learner, version, features, settings, numbers of events."""
         return messages.read((yield from self._ask(Call("GET", self._path()))), About)
 
     @either
@@ -171,9 +175,11 @@ class LoopOperations(FeedbackOperations):
         prior: Prior = None,
         strict: bool | None = None,
     ) -> Steps[tuple[str, ...]]:
-        """Return the names of all candidates, best first by the current model: the order that `decide` shows if it
-        neither explores nor leaves the list to the control. Nothing is logged, and there is no fallback, so that an
-        offline evaluation never gets the caller's own order."""
+        """Return the names of all candidates, best first by the current model.
+
+        It is the order that `decide` shows if it neither explores nor leaves the list to the control (the caller's
+        order). The arguments are those of `decide`. Nothing is logged, and there is no fallback, so that an offline
+        evaluation never gets the caller's own order."""
         fields = messages.present_fields(person=person, context=context, prior=prior, strict=strict)
         if features is not None:
             rows = features_of(features, candidates)
@@ -185,36 +191,44 @@ class LoopOperations(FeedbackOperations):
 
     @either
     def weights(self, person: str | None = None) -> Steps[dict[str, float]]:
-        """Return the weight of each feature by name, for everybody or for one person, the caller's score last; NaN if
-        the weights have overflown, which the loop's caveats report."""
+        """Return the weight of each feature by name, for everybody or for one `person`; the caller's score is the last.
+
+        Weights are NaN if they have overflowed, which the loop's caveats report."""
         reply = yield from self._ask(Call("GET", self._path("weights", person=person)))
         found = messages.read(reply, _Weights).weights
         return {name: math.nan if weight is None else weight for name, weight in found.items()}
 
     @either
     def explain(self, decision: str | Decision) -> Steps[Explanation]:
-        """Return why the first item of a decision stood first: which features put it there, and which feedback moved
-        it."""
+        """Return why the first item of a decision stood first: what each feature added, and which feedback moved it.
+
+        `decision` is a decision or its id. Raise LookupError if the log has none of that id."""
         call = Call("GET", self._path("decisions", id_of(decision), "explanation"))
         return messages.read_as((yield from self._ask(call, long=True)), Explanation)
 
     @either
     def standing(self, person: str | None = None) -> Steps[Standings]:
-        """Return the ranking in a loop of comparisons, for a person or for all: its uncertainty, whether to stop, and
-        about how many questions are left."""
+        """Return the ranking of items in a loop that asks which of two is better, for `person` or, if None, for
+        everybody.
+
+        It has its uncertainty, whether to stop asking, and about how many questions are left. Raise ValueError for a
+        loop of another kind."""
         call = Call("GET", self._path("standing", person=person))
         return messages.read_as((yield from self._ask(call, long=True)), Standings)
 
     @either
     def report(self, last: int = 10_000) -> Steps[Report]:
-        """Return what the loop learned, measured over its newest `last` decisions: learned lists against control
-        lists."""
+        """Return a report on what the loop learned, measured over its newest `last` decisions.
+
+        It compares lists by the model with control lists (the caller's order), and predictions with a baseline."""
         reply = yield from self._ask(Call("GET", self._path("report", last=last)), long=True)
         return messages.read_as(reply, Report)
 
     @either
     def evaluate(self, *learners: str, alpha: float = 0.05) -> Steps[Evaluation]:
-        """Return what the log says about the loop's own learner and others, such as "second-order:epsilon=0.1"."""
+        """Return what the log says about the loop's own learner and others, such as "second-order:epsilon=0.1".
+
+        Each interval misses with probability `alpha` at most. Raise ValueError if there is no such learner."""
         given = {"learners": list(learners), "alpha": alpha}
         reply = yield from self._ask(Call("POST", self._path("evaluations"), messages.body(given)), long=True)
         return messages.read_as(reply, Evaluation)
@@ -242,7 +256,7 @@ class _Weights(msgspec.Struct):
 
 
 def _event(given: Mapping[str, object]) -> dict[str, Any]:
-    """An event as it is sent: with an id, decisions by theirs."""
+    """Return an event as it is sent: with an id, and with ids in place of decisions."""
     event = messages.present_fields(**given)
     event.setdefault("id", new_id())
     if "decision" in event:

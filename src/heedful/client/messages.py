@@ -1,7 +1,6 @@
-"""What is sent and what comes back, without any network: calls, replies, and what a reply means.
+"""Requests and replies of the client as data, and what a reply means.
 
-Pure: nothing in here waits, opens or sends. Both clients share it.
-"""
+Nothing in here waits, opens a connection or sends; the blocking and the asynchronous client share it."""
 
 from __future__ import annotations
 
@@ -21,28 +20,28 @@ from heedful.loop.records import Answer, LostDecision
 T = TypeVar("T")
 JSON, MSGPACK, FLOATS = "application/json", "application/msgpack", "application/octet-stream"
 LONGEST = 60_000
-"""Characters of a path with its query, as it is sent: httpx takes 65,536, with the address of the server."""
+"""The most characters of a path with its query, as it is sent: httpx takes 65,536, including the server's address."""
 
 
 class Call(NamedTuple):
-    """A request, ready to be sent."""
+    """A request to the server, ready to be sent."""
 
     method: str
     path: str
-    """from /v1 on, quoted, with its query"""
+    """the path from /v1 on, percent-encoded, with its query"""
     body: bytes | None = None
     content: str = JSON
-    """the body's type"""
+    """the media type of the body"""
     timeout: float = 5.0
-    """seconds for all of it"""
+    """the most seconds for all of it"""
     last_id: str = ""
-    """of a stream, the last event that was seen"""
+    """for a stream of events, the sequence number of the last event that was received"""
     connect: float | None = None
-    """seconds of them for connecting, where that may not take all"""
+    """the most of these seconds for connecting; None for no limit of its own"""
 
 
 class Reply(NamedTuple):
-    """An answer that arrived whole."""
+    """A complete HTTP answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -50,16 +49,18 @@ class Reply(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """The server did not answer."""
+    """The outcome of a call that got no answer."""
 
     told: str
+    """what went wrong, for an error message"""
     timed_out: bool
+    """whether time ran out, not the connection"""
     sent: bool
-    """whether the request may have arrived"""
+    """whether the request may have reached the server"""
 
 
 class Wait(NamedTuple):
-    """A pause between two calls."""
+    """A pause between two calls, in seconds."""
 
     seconds: float
 
@@ -68,10 +69,11 @@ class Wait(NamedTuple):
 
 
 def path(*parts: str, **query: object) -> str:
-    """The path of a request under /v1; parts are names, whatever characters they are made of.
+    """Return the path of a request under /v1: segments made of `parts`, any names, and a `query` without fields that
+    are None.
 
-    ValueError, by name, where a value of the query is nothing that JSON can say, or all is too long to be sent.
-    """
+    Raise ValueError, beginning with the field's name, if a value cannot be written as JSON, or if the path is too
+    long."""
     found = "/v1" + "".join(f"/{_segment(part)}" for part in parts)
     given = {name: _text(name, value) for name, value in query.items() if value is not None}
     if given:
@@ -100,11 +102,13 @@ def _quote(name: str, text: str) -> str:
 
 
 MOST_JSON = 2**20
-"""Bytes of JSON that a server takes unless it was told otherwise."""
+"""The most bytes of JSON that a server takes by default."""
 
 
 def body(value: object, content: str = JSON) -> bytes:
-    """Return a value as JSON or msgpack; numbers, lists and objects of numpy and others count as such."""
+    """Return a value as JSON or msgpack, by the media type `content`; arrays of numpy and similar types count as lists.
+
+    Raise ValueError, beginning with the field's name, if it holds something that JSON has no type for."""
     encode = msgspec.msgpack.encode if content == MSGPACK else msgspec.json.encode
     try:
         return _encode("body", value, encode)
@@ -116,7 +120,7 @@ def body(value: object, content: str = JSON) -> bytes:
 
 
 def short(value: object) -> tuple[bytes, str]:
-    """Return (a value as JSON, or as msgpack if the server takes no JSON of that size; its media type)."""
+    """Return (a value as JSON, or as msgpack if the JSON is too large for a server; its media type)."""
     content = body(value)
     return (content, JSON) if len(content) <= MOST_JSON else (body(value, MSGPACK), MSGPACK)
 
@@ -141,12 +145,13 @@ def _plain(value: object) -> object:
 
 
 def present_fields(**fields: object) -> dict[str, Any]:
-    """The fields that are not None."""
+    """Return the arguments that are not None, by name."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def batches(values: Iterable[T], most: int, size: int) -> Iterator[tuple[list[T], bytes]]:
-    """Yield the values in lists of at most `most`, and of about `size` bytes, each with its msgpack."""
+    """Yield (some of the values, the same as a msgpack list), at most `most` values and about `size` bytes at a
+    time."""
     some: list[T] = []
     pieces: list[msgspec.Raw] = []
     total = 0
@@ -178,11 +183,11 @@ _ERRORS: dict[int, Callable[[str], Exception]] = {
 
 
 REJECTED = {"rejected": Answer, "lost-decision": LostDecision}
-"""kind of problem -> the answer that it tells"""
+"""kind of problem -> the type of the Answer to an event that it stands for"""
 
 
 def kind_of(reply: Reply) -> str:
-    """The kind of problem that a reply tells, "" where it is none of ours."""
+    """Return the kind of problem that a reply reports ("rejected"), "" if it reports none of heedful's."""
     return str(_problem(reply).get("type", "")).rpartition(":")[2]
 
 
@@ -195,7 +200,11 @@ def _problem(reply: Reply) -> dict[str, Any]:
 
 
 def error_of(call: Call, outcome: Reply | Failure) -> Exception:
-    """The exception that says what went wrong. It holds what the server said, and no header of the request."""
+    """Return the exception for a call that failed, with the server's explanation; it contains no header of the request.
+
+    No answer: TimeoutError or ConnectionError. Otherwise by HTTP status: PermissionError for 401, 403 and 421,
+    LookupError for 404 and 409 (FileExistsError if a loop exists), TimeoutError for 408, 429 and 503, RuntimeError for
+    500, ValueError for other 4xx, ConnectionError for the rest."""
     where = f"{call.method} {call.path.partition('?')[0]}"
     if isinstance(outcome, Failure):
         return (TimeoutError if outcome.timed_out else ConnectionError)(f"{where}: {outcome.told}")
@@ -209,13 +218,14 @@ def error_of(call: Call, outcome: Reply | Failure) -> Exception:
 
 
 def retry_after(outcome: Reply | Failure) -> float:
-    """The seconds that the server asks to wait; 0 where it does not say."""
+    """Return the seconds that the server asks to wait before another try (header Retry-After); 0 if it does not say."""
     said = outcome.headers.get("retry-after", "") if isinstance(outcome, Reply) else ""
     return float(said) if said.isascii() and said.isdigit() else 0.0
 
 
 def read(reply: Reply, expected: type[T]) -> T:
-    """A reply's body as what it should be. ConnectionError where it is something else: that was no heedful server."""
+    """Return a reply's body decoded as `expected`. Raise ConnectionError if it is something else: no heedful server
+    answered."""
     try:
         return decoder(expected).decode(reply.body)
     except msgspec.MsgspecError as error:
@@ -224,7 +234,9 @@ def read(reply: Reply, expected: type[T]) -> T:
 
 
 def read_as(reply: Reply, expected: type[T]) -> T:
-    """A reply's fields as a tuple with names, and so what is in them. ConnectionError where they are others."""
+    """Return a reply's JSON object as the named tuple `expected`, and objects in it likewise.
+
+    Raise ConnectionError if it lacks a field."""
     return _convert(expected, read(reply, dict[str, Any]))
 
 
@@ -237,8 +249,9 @@ def _convert(expected: type[T], fields: object) -> T:
 
 
 def _of(expected: Any, value: object) -> Any:
-    """A value as `expected`, a type: objects as tuples with names, lists as tuples; all else as it is. A newer server
-    may say more, at any depth: that is left out."""
+    """Return a decoded value as the type `expected`: objects as named tuples, lists as tuples; anything else as it is.
+
+    Fields that the type does not have, at any depth, are dropped: a newer server may send more."""
     kinds = get_args(expected)
     if get_origin(expected) is UnionType:  # this or None
         return None if value is None else _of(next(each for each in kinds if each is not type(None)), value)
@@ -255,12 +268,12 @@ def _of(expected: Any, value: object) -> Any:
 
 @cache
 def _kinds(expected: Any) -> dict[str, Any]:
-    """The fields of a tuple with names, and what each of them is."""
+    """Return the types of the fields of a named tuple, by name."""
     return get_type_hints(expected)
 
 
 def answer_of(reply: Reply, event: str) -> Answer:
-    """Return the answer to an event, also if it is `rejected`."""
+    """Return the answer to the event with the id `event`, also if the server rejected it (409)."""
     if reply.status != 409:
         return read_as(reply, Answer)
     problem = _problem(reply)
@@ -271,7 +284,7 @@ def answer_of(reply: Reply, event: str) -> Answer:
 
 
 def answers_of(reply: Reply, n: int) -> list[Answer]:
-    """Return the answers to the n events of a batch."""
+    """Return the answers to the n events of a batch, in order. Raise ConnectionError if there are not n."""
     answers = [_convert(Answer, each) for each in read(reply, list[dict[str, Any]])]
     if len(answers) != n:
         raise ConnectionError(f"expected {n} answers, got {len(answers)}")

@@ -1,5 +1,6 @@
-"""How a call is asked until it is answered; what is asked of the server itself. Written once: see
-`heedful.client.sync_async`."""
+"""How a request is repeated until it is answered, and the methods of a client that are about the server itself.
+
+Methods are written once for both clients: see `heedful.client.sync_async`."""
 
 from __future__ import annotations
 
@@ -20,15 +21,15 @@ from heedful.data.frames import Frame, rows_in
 from heedful.loop.interactions.facts import Facts
 
 LEAST = 0.02
-"""Seconds that must be left for asking again to make sense."""
+"""Seconds that must be left for another try to make sense."""
 LONG = 600.0
-"""Seconds, once connected, for what may have to fold a whole log."""
+"""Seconds, once connected, for requests that may have to fold a whole log."""
 MOST, SIZE = 1000, 1 << 20
-"""Of a batch: events, bytes. More at once is no quicker, and other callers of the server wait for it."""
+"""The most events, and about the most bytes, of a batch. Larger ones are no faster, and delay other callers."""
 
 
 class About(Facts, frozen=True, kw_only=True):
-    """A loop as the server describes it."""
+    """The server's description of a loop."""
 
     name: str
     learner: str
@@ -36,11 +37,11 @@ class About(Facts, frozen=True, kw_only=True):
     identifier: str = "id"
     """the column, or attribute, that names an item"""
     features: int
-    """how many numbers a row of `decide(features=...)` has"""
+    """N, the number of features of an item: how many numbers a row of `decide(features=...)` has"""
     names: list[str]
     items: int
     events: dict[str, int]
-    """how many there are of each kind"""
+    """how many events of each kind the log has"""
     settings: dict[str, object]
     caveats: list[str] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
@@ -48,7 +49,7 @@ class About(Facts, frozen=True, kw_only=True):
 
 
 class Operations:
-    """The settings that clients and their loops share: how long to wait, and when to try again."""
+    """What clients and their loops share: how long to wait, and when to try again."""
 
     timeout: float
     patience: float
@@ -57,9 +58,10 @@ class Operations:
     _clock = staticmethod(time.monotonic)
 
     def _ask(self, call: Call, repeat: bool = True, long: bool = False) -> Steps[Reply]:
-        """The answer to a call, asked again until `patience` has run out. `repeat` where a call may arrive twice: then
-        it is also sent again where nobody knows whether it arrived. `long` where an answer may take LONG seconds: then
-        patience is for connecting alone. Raises what the server said."""
+        """Return the reply to a call, which is sent again until `patience` has run out. Raise the server's error.
+
+        With `repeat`, it is also sent again if it may have arrived. If the answer may be `long` in coming, up to LONG
+        seconds, then `patience` is for connecting only."""
         started = self._clock()
         until, pause = started + self.patience, 0.05
         while True:
@@ -83,7 +85,10 @@ class Operations:
             pause = min(2.0 * pause, 2.0)
 
     def _tell(self, loop: str, decision: Decision, telling: Call) -> Steps[Decision]:
-        """Tell what was shown; the decision as the server has it. ValueError, LookupError where it cannot take it."""
+        """Tell the server what a fallback of the loop showed, with the request `telling`; return the decision as
+        logged.
+
+        Raise ValueError or LookupError if the server refuses it."""
         try:
             told = decision_of(telling, (yield from self._ask(telling)), decision.id)
         except ValueError as error:
@@ -96,27 +101,26 @@ class Operations:
 
 
 class ClientOperations(Operations):
-    """The methods of a client: questions about the server itself."""
+    """The methods of a client about the server itself."""
 
     @either
     def loops(self) -> Steps[list[str]]:
-        """The names of the loops."""
+        """Return the names of the loops that the key may see."""
         reply = yield from self._ask(Call("GET", messages.path("loops")))
         return messages.read(reply, _Loops).loops
 
     @either
     def healthy(self) -> Steps[bool]:
-        """Return whether the server answers that it is well; it is asked once."""
+        """Return whether the server answers that it is well; one request, without repetition."""
         outcome = yield Call("GET", "/healthz", timeout=max(self.timeout, 1.0))
         return isinstance(outcome, Reply) and outcome.status == 200
 
     @either
     def tell_fallbacks(self) -> Steps[int]:
-        """Tell the server what this client showed while it was away, in all loops; how many decisions it took.
+        """Tell the server what the fallbacks of all loops showed; return how many decisions it took.
 
-        Feedback on a fallback does so by itself. Do it now and then where feedback comes through other processes, or
-        where what nobody answered should be in the log as well. Deferred decisions are left to `activate`.
-        """
+        Feedback on a fallback does so by itself. Call this now and then if feedback comes through other processes, or
+        if fallbacks that nobody answers should be in the log as well. Deferred decisions are left to `activate`."""
         count = 0
         for loop, decision in self._untold.remaining():
             if decision.telling is None or decision.deferred:
@@ -161,12 +165,15 @@ class _Loops(msgspec.Struct):
 
 
 def id_of(decision: object) -> Any:
-    """The id of a decision, or what was given as one."""
+    """Return the id of a decision; anything else is returned as it is, as an id."""
     return decision.id if hasattr(decision, "id") and hasattr(decision, "shown") else decision
 
 
 def list_of(name: str, values: object, expected: str) -> list[Any]:
-    """Return values as a list. Raise ValueError for a text, a mapping, or anything that is no sequence."""
+    """Return `values` as a list. Raise ValueError, beginning with `name`, for a text, a mapping, or what is no
+    sequence.
+
+    `expected` says in the message what the list is of."""
     single = isinstance(values, np.ndarray) and values.ndim == 0
     if single or isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise ValueError(f"{name}: expected a list of {expected}, got {describe(values)}")

@@ -1,4 +1,4 @@
-"""A loop's events as they come: server-sent events, without any network."""
+"""The parsing of a loop's events (server-sent events), and when to connect again, without any network."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from heedful.core.validation import describe
 
 
 class EventFollower:
-    """The state of a follower of events: what to ask for next, what the bytes mean, what to do at their end."""
+    """The state of one follower of a loop's events: what to request next, how to parse it, what to do when it ends.
+
+    `after` is the sequence number after which to begin, `kinds` are kinds of events (() for all). With `follow` it
+    waits for new events; the server may be unreachable for `patience` seconds. `clock` gives seconds."""
 
     SILENCE = 45.0
-    """seconds without a byte after which a connection is dead: the server says something every 15"""
+    """seconds without a byte after which a connection counts as dead; the server sends something every 15"""
 
     def __init__(
         self, loop: str, after: int, kinds: Sequence[str], follow: bool, patience: float, clock: Callable[[], float]
@@ -40,14 +43,15 @@ class EventFollower:
         return Call("GET", path, timeout=self.SILENCE, last_id=str(self.last))
 
     def start(self, content: str) -> None:
-        """The server is there, and will send. ConnectionError where that, by its type, is no stream of events."""
+        """Note that the server answered, with the media type `content`. Raise ConnectionError if that is no stream of
+        events."""
         if content.partition(";")[0].strip().lower() != "text/event-stream":
             told = f"events: expected text/event-stream, got {describe(content)}; is the url the server's?"
             raise ConnectionError(told)
         self._away = None
 
     def take(self, chunk: bytes) -> Iterator[dict[str, Any]]:
-        """The events that are whole by now."""
+        """Take a chunk of the stream; yield the events that are complete by now, none of them twice."""
         self._tried = 0
         *whole, self._rest = (self._rest + chunk).replace(b"\r\n", b"\n").split(b"\n\n")
         for block in whole:
@@ -73,10 +77,11 @@ class EventFollower:
             ) from None
 
     def end(self, outcome: Reply | Failure | None) -> float | None:
-        """The connection ended, well (None) or not: in how many seconds to ask again; None where all was said.
+        """Return the seconds to wait before connecting again, after the connection ended; None if all events were
+        received.
 
-        Raises what the server said, or ConnectionError and TimeoutError where it was away for too long.
-        """
+        `outcome` is what went wrong, None for an orderly end. Raise the server's error, or ConnectionError or
+        TimeoutError if it has been unreachable for too long."""
         if outcome is None and not self._follow:
             return None
         if isinstance(outcome, Reply) and outcome.status not in (408, 429, 502, 503, 504):

@@ -1,9 +1,8 @@
-"""A method written once, for callers that wait and for callers that await.
+"""Methods that are written once, for a blocking and an asynchronous client.
 
-It is written as *steps*: a generator that yields what is to be done (a `Call`, a `Wait`), is sent what came of it, and
-returns its result. It neither sends nor sleeps, so it does not care who does. `either` makes it a plain method where
-its owner is `Blocking`, and a coroutine method where its owner is `Awaiting`.
-"""
+Such a method is written as *steps*: a generator that yields what is to be done (a `Call` to send, a `Wait`), is sent
+the outcome, and returns the method's result. It neither sends nor sleeps, so it works with either. `either` makes it a
+plain method in a `Blocking` class, and a coroutine method in an `Awaiting` one."""
 
 from __future__ import annotations
 
@@ -21,19 +20,19 @@ Steps = Generator[Call | Wait, Any, T]
 
 
 class Blocking(ABC):
-    """An owner whose methods return once their steps are done."""
+    """A base class whose methods made by `either` block until they are done."""
 
     @abstractmethod
     def _run(self, steps: Steps[T]) -> T:
-        """Do all `steps` and return their result."""
+        """Run these steps to the end and return their result."""
 
 
 class Awaiting(ABC):
-    """An owner whose methods are coroutines, to be awaited."""
+    """A base class whose methods made by `either` are coroutines."""
 
     @abstractmethod
     async def _run(self, steps: Steps[T]) -> T:
-        """Do all `steps` and return their result."""
+        """Run these steps to the end and return their result."""
 
 
 class either(Generic[P, T]):

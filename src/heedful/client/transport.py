@@ -1,4 +1,6 @@
-"""What carries calls over the network: httpx, waited for or awaited. Steps are run here; nothing is decided here."""
+"""Sending calls over the network with httpx, blocking or with await; the steps of an operation are run here.
+
+What to send and what to do next is decided elsewhere (`heedful.client.sync_async`)."""
 
 from __future__ import annotations
 
@@ -39,8 +41,10 @@ def _httpx() -> ModuleType:
 
 
 def _check_url(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
-    """Return (the URL without a final slash, whether it is this machine). Raise ValueError for anything else, or if it
-    would show the key to anyone who listens; no message contains the key."""
+    """Return (the URL without a final slash, whether it is this machine).
+
+    Raise ValueError if it is no http or https URL, if the key has another form, or if the key would be sent over plain
+    http to another machine (unless `insecure`). No message contains the key."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -65,7 +69,7 @@ def _check_url(url: str, key: str | None, insecure: bool) -> tuple[str, bool]:
 
 
 class _Transport:
-    """The state that both transports share: an address, the headers, httpx's client."""
+    """What both transports share: the server's address, the headers, and the settings of httpx."""
 
     def __init__(
         self,
@@ -99,7 +103,7 @@ class _Transport:
         return {"transport": self._transport, "limits": limits, "trust_env": not self._here, "verify": verify}
 
     def request(self, call: Call, timeouts: Mapping[str, float]) -> httpx.Request:
-        """A call as httpx has it."""
+        """Return a call as a request of httpx; `timeouts` are seconds for "connect", "write", "read" and "pool"."""
         url = self._urls.get(call.path)
         if url is None:
             url = self.httpx.URL(self.url + call.path)
@@ -116,7 +120,7 @@ class _Transport:
         return found
 
     def failure(self, error: Exception, call: Call) -> Failure:
-        """Return a description of what went wrong, without the request, which holds the key."""
+        """Return the Failure for an exception of a call, without the request, which holds the key."""
         if isinstance(error, TimeoutError | self.httpx.TimeoutException):
             sent = not isinstance(error, self.httpx.ConnectTimeout | self.httpx.PoolTimeout)
             return Failure(f"no answer within {call.timeout:g} s", True, sent)
@@ -124,12 +128,13 @@ class _Transport:
         return Failure(f"no connection to {self.url}: {error}" if not sent else f"cut off: {error}", False, sent)
 
     def silent(self, call: Call) -> dict[str, float]:
-        """The time-outs of a stream: of each of its bytes, not of all."""
+        """Return the timeouts of a stream: `call.timeout` is for each silence, not for the whole stream."""
         return {"connect": 10.0, "write": 10.0, "pool": 10.0, "read": call.timeout}
 
 
 class _TimeLeft(dict[str, float]):
-    """The time-outs of one request: whatever it waits for, no longer than until its deadline, or that of connecting."""
+    """The timeouts of one request, by what it waits for: the time left until its deadline, or until that for
+    connecting."""
 
     def __init__(self, call: Call) -> None:
         super().__init__()
@@ -145,7 +150,7 @@ class _TimeLeft(dict[str, float]):
 
 
 class Transport(_Transport):
-    """Carries calls and waits. Any number of threads may use it."""
+    """Runs steps and sends calls, blocking. Any number of threads may use it."""
 
     def __init__(self, url: str, key: str | None, insecure: bool, transport: httpx.BaseTransport | None) -> None:
         super().__init__(url, key, insecure, transport)
@@ -159,7 +164,8 @@ class Transport(_Transport):
 
     @property
     def http(self) -> httpx.Client:
-        """The connections. A forked process makes its own: two that read from one would get each other's answers."""
+        """The client of httpx. A forked process makes its own: two that read from one connection would mix up
+        answers."""
         if self._process != os.getpid():
             with self._opening:
                 if self._process != os.getpid():
@@ -167,7 +173,7 @@ class Transport(_Transport):
         return self._http
 
     def run(self, steps: Steps[T]) -> T:
-        """Take the steps; what they come to."""
+        """Run these steps to the end, sending their calls and waiting as they say; return their result."""
         try:
             step = next(steps)
             while True:
@@ -181,7 +187,7 @@ class Transport(_Transport):
             return found
 
     def send(self, call: Call) -> Reply | Failure:
-        """The answer to a call, or what went wrong."""
+        """Return the reply to a call, or the Failure."""
         left = _TimeLeft(call)
         try:
             response = self.http.send(self.request(call, left), stream=True)
@@ -199,7 +205,9 @@ class Transport(_Transport):
         return Reply(response.status_code, response.headers, body)
 
     def follow(self, following: EventFollower) -> Iterator[dict[str, Any]]:
-        """The events of a stream, over as many connections as it takes."""
+        """Yield the events of a stream, connecting again whenever the connection breaks.
+
+        Raise what `EventFollower.end` raises."""
         while True:
             call = following.call()
             outcome: Reply | Failure | None = None
@@ -227,7 +235,7 @@ class Transport(_Transport):
 
 
 class AsyncTransport(_Transport):
-    """Carries calls and awaits. For one event loop."""
+    """Runs steps and sends calls with await, in one event loop."""
 
     def __init__(self, url: str, key: str | None, insecure: bool, transport: httpx.AsyncBaseTransport | None) -> None:
         super().__init__(url, key, insecure, transport)
@@ -235,7 +243,7 @@ class AsyncTransport(_Transport):
         self.http: httpx.AsyncClient = self.httpx.AsyncClient(**self._settings)
 
     async def run(self, steps: Steps[T]) -> T:
-        """Take the steps; what they come to."""
+        """Run these steps to the end, sending their calls and waiting as they say; return their result."""
         try:
             step = next(steps)
             while True:
@@ -249,7 +257,7 @@ class AsyncTransport(_Transport):
             return found
 
     async def send(self, call: Call) -> Reply | Failure:
-        """The answer to a call, or what went wrong."""
+        """Return the reply to a call, or the Failure."""
         try:
             async with asyncio.timeout(call.timeout):
                 connect = {} if call.connect is None else {"connect": call.connect, "pool": call.connect}
@@ -263,7 +271,9 @@ class AsyncTransport(_Transport):
         return Reply(response.status_code, response.headers, body)
 
     async def follow(self, following: EventFollower) -> AsyncIterator[dict[str, Any]]:
-        """The events of a stream, over as many connections as it takes."""
+        """Yield the events of a stream, connecting again whenever the connection breaks.
+
+        Raise what `EventFollower.end` raises."""
         while True:
             call = following.call()
             outcome: Reply | Failure | None = None

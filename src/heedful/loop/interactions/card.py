@@ -48,7 +48,8 @@ class Widget(NamedTuple):
     order   an order of the cards: the best is picked, or all are moved to another order
     scale   a number for each card, on `scale`
     pairs   a choice between two, on a page of its own
-    fields  the JSON fields of the first form of feedback, whatever they are"""
+    fields  the JSON fields of the first form of feedback, whatever they are
+    """
 
     name: str
     scale: Scale | None = None
