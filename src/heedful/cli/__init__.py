@@ -1,6 +1,7 @@
-"""The command line: `heedful COMMAND --help`. One file per group of commands; no mathematics, and quick to start.
+"""The command line: `heedful COMMAND --help`. One file per group of commands; none of them computes anything itself.
 
-What the list of commands says of each is here; its module is imported once it is the one that was asked for.
+`COMMANDS` holds what the list of commands says of each. To start fast, the module of a command is imported only when
+that command is run.
 """
 
 from __future__ import annotations
@@ -19,37 +20,40 @@ from heedful.experiments.registry import EXPERIMENTS
 
 
 class CommandEntry(NamedTuple):
-    """A command of the list: where it is, `MODULE:FUNCTION` of this package, the first line of its help, and an
-    example. A group is nowhere: it has the commands whose names begin with its own."""
+    """A command in the list of commands, or a group of commands, such as `keys`, whose names begin with the group's
+    name."""
 
     where: str
+    """MODULE:FUNCTION in this package; "" for a group"""
     help: str
+    """the first line of its help"""
     example: str = ""
+    """a command line, shown below its help"""
 
 
-# In the order in which somebody new needs them.
+# In the order in which a new user needs them.
 COMMANDS = {
     "demo": CommandEntry(
         "demo:demo", "Teach it what you like: a page with real cars, which learns from every click.", "heedful demo"
     ),
     "compare": CommandEntry(
         "compare:compare",
-        "Ask which of two is better, the most useful pair next, and show the ranking as it forms.",
+        "Ask people which of two is better, the most informative pair next, and show the ranking as it forms.",
         'heedful compare logos/ --ask "Which feels more trustworthy?" --share',
     ),
     "init": CommandEntry(
         "init:init",
-        "Make a loop: something to show, and how it is taken apart into features.",
+        "Make a loop: a folder that learns what to show, from a table of items and what people answer.",
         "heedful init cars cars.csv --kind year=number",
     ),
     "decide": CommandEntry(
         "loops:decide",
-        "Decide what to show, best first, and keep that it was decided.",
+        "Decide what to show, best first, and write the decision into the loop's log.",
         "heedful decide cars --person ann --show 5",
     ),
     "feedback": CommandEntry(
         "loops:feedback",
-        "Tell what a person answered to a decision, in one form, and learn from it.",
+        "Record what a person answered to a decision, and learn from it.",
         "heedful feedback cars d3 --clicks beetle --clicks mini",
     ),
     "undo": CommandEntry(
@@ -69,12 +73,12 @@ COMMANDS = {
     ),
     "explain": CommandEntry(
         "explain:explain",
-        "Say why the first stood first: what put it there, and which feedback moved it.",
+        "Explain why the first item was shown first: what put it there, and which feedback moved it.",
         "heedful explain cars d3",
     ),
     "standing": CommandEntry(
         "standing:standing",
-        "Say how things stand: the ranking by what people chose, how sure it is, about how many questions are left.",
+        "Show the ranking by what people chose, how sure it is, and about how many questions are left.",
         "heedful standing covers --person ann",
     ),
     "report": CommandEntry(
@@ -104,7 +108,7 @@ COMMANDS = {
     ),
     "doctor": CommandEntry(
         "doctor:doctor",
-        "Look a loop over: its log, its model, its snapshots, what comes in, its files. Nothing is changed.",
+        "Check a loop: its log, its model, its snapshots, what comes in, its files. Nothing is changed.",
         "heedful doctor cars",
     ),
     "serve": CommandEntry(
@@ -128,7 +132,7 @@ COMMANDS = {
     ),
     "keys scopes": CommandEntry(
         "keys:scopes",
-        "Set what a key may do, in place of what it might before.",
+        "Set what a key may do, replacing what it could do before.",
         "heedful keys scopes hk_ab12cd34 --scope read",
     ),
     "rank": CommandEntry(
@@ -149,7 +153,9 @@ COMMANDS = {
         "heedful figure jair2015/fig7 --data downloads --quick",
     ),
     "check": CommandEntry(
-        "check:check", "Try on your learner what every learner promises.", "heedful check my_learner.py:Mine:rate=0.1"
+        "check:check",
+        "Test a learner of your own for the properties that every learner must have.",
+        "heedful check my_learner.py:Mine:rate=0.1",
     ),
     "learners": CommandEntry(
         "learners:learners", "List the learners, or explain one.", "heedful learners second-order"
@@ -163,7 +169,7 @@ COMMANDS = {
 
 
 class Group(Commands):
-    """Commands that are imported when they are run: those of a group, or of the whole command line."""
+    """A group of commands, or the whole command line, that imports a command's module only when the command is run."""
 
     def __init__(self, **extra: Any) -> None:
         super().__init__(**extra)
@@ -177,7 +183,8 @@ class Group(Commands):
         return with_plain_coercion(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The name of a command, itself in place of what the list says of it, and the rest of the line."""
+        """Return (name, command, remaining arguments) for `args`, with the real command in place of its entry in the
+        list."""
         name, listed, rest = super().resolve_command(ctx, args)
         return name, listed and command(f"{self.path}{name}"), rest
 
@@ -193,7 +200,8 @@ app = typer.Typer(name="heedful", cls=Group, epilog="Begin with: heedful demo", 
 
 
 def command(path: str) -> Any:
-    """The command of that name, "decide" or "keys create", with its options. KeyError where there is none."""
+    """Return the command at `path`, such as "decide" or "keys create", with its options. Raise KeyError if there is
+    none."""
     listed, name = COMMANDS[path], path.rpartition(" ")[2]
     if listed.where:
         module, _, function = listed.where.partition(":")
@@ -233,8 +241,11 @@ def root(
 
 
 def main() -> None:
-    """The entry point `heedful`. What a command imports stays to its end, and then the process goes: looking through
-    all of it for cycles, now and again on the way and thrice at the end, takes a fifth of the time of a short one."""
+    """Run the command line and exit: the entry point `heedful`.
+
+    Most of what a command imports is needed until the process ends. So cyclic garbage is collected rarely, and not at
+    all when the process exits, which saves a fifth of the time of a short command.
+    """
     gc.set_threshold(10_000)
     try:
         app()

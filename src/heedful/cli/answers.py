@@ -1,4 +1,4 @@
-"""How commands print what became of events, and with which exit code they end."""
+"""Print what became of events, and end a command with the right exit code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ REJECTED = 3
 
 
 def print_answers(answers: Sequence[Answer], json: bool, named: Sequence[str] = (), why: str = "") -> None:
-    """Print what became of events; the last counts."""
+    """Print the answers to events; exit with `REJECTED` if the last one was rejected.
+
+    `named` are the items that the user named: one with a comma is pointed out after a rejection. `why` says why
+    feedback taught nothing, and is added to "nothing in it to learn".
+    """
     last = answers[-1]
     if json:
         activated = {"activated": answers[0].status} if len(answers) > 1 else {}

@@ -1,4 +1,4 @@
-"""`heedful check`: what every learner promises, tried on one's own."""
+"""`heedful check`: test a learner of your own for the properties that every learner must have."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ def check(
     learner: Annotated[str, typer.Argument(help="FILE.py:Class[:A=1,...], module:Class, or the name of a built-in.")],
     json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")] = False,
 ) -> None:
-    """Try on your learner what every learner promises.
+    """Test a learner of your own for the properties that every learner must have.
 
-    Same seed, same rounds; proposing changes nothing; compiled equals interpreted; and so on. It meets simulated people
-    who answer as its interaction has it, `Interaction: NAME.` in the first paragraph of its docstring: where it names
-    none, they correct rankings of 8 candidates with 6 features. An interaction of your own brings its people with it.
-    Ends with 1 where a promise is broken, and says where it breaks. One cause is one broken promise: what fails because
-    of it is marked, and tried again once that is mended.
+    The same seed gives the same rounds; proposing changes nothing; compiled code does what interpreted code does; and
+    so on. The learner runs with simulated people, who give the kind of feedback that the first paragraph of its
+    docstring names (`Interaction: NAME.`). If it names none, they correct rankings of 8 candidates with 6 features. A
+    learner with an interaction of its own is tried with that interaction's people.
+
+    Each property is printed as it is checked, with where it fails. If one fails because of another, it is marked with a
+    question mark: correct the other one first, then check again.
+
+    Exit codes: 0 all properties hold; 1 some fail; 2 bad input.
     """
     from rich.markup import escape
     from rich.table import Table

@@ -1,7 +1,7 @@
-"""Read what most options are given, texts and whole numbers, without importing pydantic.
+"""Convert the texts and whole numbers of a command line without importing pydantic.
 
-Recent versions of typer build a pydantic adapter for every parameter of a command, also for those that are not given;
-importing pydantic for it takes .1 s of CPU, a quarter of a short command.
+Recent versions of typer build a pydantic adapter for every parameter of a command, also for those that are not given.
+Importing pydantic for it takes 0.1 s of processor time, a quarter of a short command.
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ T = TypeVar("T")
 
 
 class PlainCoercion:
-    """The coercion of a parameter that returns missing values, texts and whole numbers in range itself, and hands all
-    else, with the errors that come of it, to the one that typer builds."""
+    """Converts the value of a parameter itself if it is missing, a text, or a whole number in range.
+
+    Everything else, and every error, is left to the coercion that typer builds.
+    """
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the `value` that was given for `param`, of the type that it declares; raise typer's BadParameter if it
-        is not of that type."""
+        """Return the `value` given for the parameter `param` as the type that it declares; `ctx` is click's context.
+
+        Raise typer's BadParameter if the value is not of that type.
+        """
         several, declared = param.multiple or param.nargs == -1, param.type_descriptor
         if value is None:
             return () if several else None
@@ -38,8 +42,10 @@ class PlainCoercion:
 
 
 def with_plain_coercion(params: Sequence[T]) -> list[T]:
-    """Return the parameters of a command, which have a PlainCoercion now unless they have a coercion already. Versions
-    of typer that build no adapters ignore it."""
+    """Give the parameters of a command a PlainCoercion, unless they have a coercion already, and return them.
+
+    Versions of typer that build no adapters ignore it.
+    """
     for param in params:
         if getattr(param, "_runtime_param", None) is None:
             param._runtime_param = PlainCoercion()  # type: ignore[attr-defined]
@@ -47,7 +53,7 @@ def with_plain_coercion(params: Sequence[T]) -> list[T]:
 
 
 class PlainCommand(TyperCommand):
-    """A command whose parameters, `--help` included, have a PlainCoercion."""
+    """A command whose parameters, --help included, are converted by `PlainCoercion`."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return with_plain_coercion(super().get_params(ctx))

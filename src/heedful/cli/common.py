@@ -1,4 +1,4 @@
-"""What the commands about loops share: where a loop is, how it is opened, how its refusals end."""
+"""Helpers of the commands about loops: find and open a loop, read JSON and files, parse NAME=VALUE, report errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else
 
 
 def place(name: str) -> Path:
-    """The folder of a loop: NAME.heedful, or NAME itself where it ends so or says where it is."""
+    """Return the folder of the loop `name`: NAME.heedful, or NAME itself if it ends in .heedful or contains a slash.
+
+    The folder need not exist. Raise BadInput if the name is blank.
+    """
     separators = [mark for mark in (os.sep, os.altsep, "/") if mark]
     if not name.strip():
         raise BadInput(f"NAME: expected the name of a loop, got {name!r}")
@@ -40,7 +43,8 @@ def place(name: str) -> Path:
 
 
 def find_loop(name: str) -> Path:
-    """The folder of a loop that is there. BadInput, with how to make one, where it is not."""
+    """Return the folder of the existing loop `name` (see `place`). Raise BadInput, which says how to make one, if there
+    is none."""
     folder = place(name)
     if not (folder / "log.db").is_file():
         wrong = "this folder holds no loop" if folder.is_dir() else "no such loop"
@@ -50,7 +54,11 @@ def find_loop(name: str) -> Path:
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Turn what a loop refuses into BadInput, and errors of its files into Failure."""
+    """Run the block and raise its errors as those of a command.
+
+    ValueError and LookupError, by which a loop refuses something, become BadInput; TimeoutError, if another process is
+    writing, becomes Failure. KeyError and IndexError are bugs, and are raised unchanged.
+    """
     try:
         yield
     except (KeyError, IndexError):
@@ -63,7 +71,12 @@ def asking() -> Iterator[None]:
 
 @contextmanager
 def open_loop(name: str, own: str | None, *, rehearse_only: bool = False) -> Iterator[Loop]:
-    """The loop of that name, closed afterwards; what it has to say goes to stderr."""
+    """Open the loop `name` for the block, and close it afterwards; print the loop's warnings on stderr.
+
+    `own` names the learner again if it is one of the user's own (FILE.py:Class). With `rehearse_only` nothing is
+    written (`heedful.io.rehearse`). Raise BadInput if there is no such loop or learner, and Failure if the loop cannot
+    be opened.
+    """
     folder = find_loop(name)
     from heedful.loop import Loop
 
@@ -96,7 +109,8 @@ def _tell(loop: Loop, told: int) -> int:
 
 
 def read_json(option: str, given: str | None) -> Any:
-    """The value that a JSON text is. BadInput where it is none."""
+    """Return the value of the JSON text `given`, None for None. Raise BadInput, naming the `option`, if it is not
+    JSON."""
     if given is None:
         return None
     try:
@@ -110,7 +124,10 @@ def _not_json(constant: str) -> Any:
 
 
 def read_text(option: str, given: str) -> str:
-    """Return the content of a file, or of stdin for "-". Raise BadInput if it cannot be read."""
+    """Return the content of the UTF-8 file `given`, or of stdin if it is "-".
+
+    Raise BadInput, naming the `option`, if it cannot be read.
+    """
     try:
         return sys.stdin.read() if given == "-" else Path(given).read_text(encoding="utf-8")
     except OSError as error:
@@ -120,7 +137,11 @@ def read_text(option: str, given: str) -> str:
 
 
 def pairs(option: str, meaning: str, given: Sequence[str]) -> dict[str, str]:
-    """LEFT=RIGHT, each left once; the last = is the one that parts them."""
+    """Return texts LEFT=RIGHT as {left: right}, each split at its last "=".
+
+    Raise BadInput, naming the `option`, if one has another form (`meaning` says which is expected) or a LEFT comes
+    twice.
+    """
     made: dict[str, str] = {}
     for each in given:
         left, mark, right = each.rpartition("=")
@@ -133,7 +154,7 @@ def pairs(option: str, meaning: str, given: Sequence[str]) -> dict[str, str]:
 
 
 def numbers(option: str, meaning: str, given: Sequence[str]) -> dict[str, float]:
-    """LEFT=NUMBER, each left once."""
+    """Return texts LEFT=NUMBER as {left: number}; whole numbers are int. Raise BadInput as `pairs` does."""
     made: dict[str, float] = {}
     for left, right in pairs(option, meaning, given).items():
         try:
@@ -144,13 +165,13 @@ def numbers(option: str, meaning: str, given: Sequence[str]) -> dict[str, float]
 
 
 def shorten(given: object, most: int = 60) -> str:
-    """A value in a line of at most `most` characters."""
+    """Return a value as one line of text of at most `most` characters, with "..." where it was cut."""
     text = " ".join(str(given).split())
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def shell_quote(words: Sequence[str]) -> str:
-    """Words as a line that a shell takes apart again."""
+    """Return the words of a command as one line, quoted so that a shell splits it into the same words."""
     import shlex
 
     return shlex.join(words)

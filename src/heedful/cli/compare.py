@@ -1,6 +1,6 @@
-"""`heedful compare`: a page that asks which of two is better, for people at this machine, and for others by a link.
+"""`heedful compare`: a web page that asks which of two items is better, for you, and for others by a link.
 
-The file is long because the command makes a study, serves it on two ports, makes links, and tells the result.
+The file is long because the command creates a study, serves it on two ports, creates links, and prints the result.
 """
 
 from __future__ import annotations
@@ -46,19 +46,21 @@ if TYPE_CHECKING:
 HOST, PORT = "127.0.0.1", 8710
 SECONDS = {"m": 60.0, "h": 3600.0, "d": 86_400.0}
 QUICK = 300
-"""At the end the ranking is printed for at most so many items: for more it would take long to compute."""
+"""The most items for which the result is printed at the end; with more it would take long to compute."""
 FREE = ("consent", "questions")
-"""What of a study may change: no answer depends on it."""
+"""The options that may change when a study goes on, as no answer depends on them."""
 TOLD = 10
-"""Files that were left out are told by name, up to so many."""
+"""How many files that were left out are printed by name."""
 
 
 class ShareLink(NamedTuple):
-    """A link, as it is told this once."""
+    """A link by which participants reach a study. Its `url` can be shown only when it is made."""
 
     segment: str
+    """the group of participants that it is for; "" for none"""
     url: str
     ends: str
+    """when it ends, in words"""
 
 
 def compare(
@@ -123,12 +125,13 @@ def compare(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
     json: Json = False,
 ) -> None:
-    """Ask which of two is better, the most useful pair next, and show the ranking as it forms.
+    """Ask people which of two is better, the most informative pair next, and show the ranking as it forms.
 
-    Makes a study, NAME.heedful, out of what is to be compared, or goes on with the one that is there; serves its page
-    to this machine alone, opens it, and runs until Ctrl-C. With --share it also makes links, and a port where others in
-    your network reach what these open: the questions of this study, after a line to agree to, and nothing else. What
-    anybody answers is in the study's log: it can be undone, exported, and served again.
+    The command makes a study, NAME.heedful, out of what is to be compared, or goes on with the one that is there. It
+    serves the study's page to this machine alone, opens it in a browser, and runs until Ctrl-C. With --share it also
+    makes links, and listens on a second port, on which others in your network can open these links. They see a line to
+    agree to and then the questions of this study, nothing else. All answers are in the study's log: they can be undone,
+    exported, and served again.
 
     Exit codes: 0 ended with Ctrl-C; 1 it cannot listen or write; 2 bad input.
     """
@@ -155,12 +158,13 @@ def compare(
 
 
 def _interrupt(*_: object) -> None:
-    """Handle SIGTERM as Ctrl-C."""
+    """Raise KeyboardInterrupt: the handler of SIGTERM, so that it ends the command as Ctrl-C does."""
     raise KeyboardInterrupt
 
 
 def _seconds(given: str) -> float:
-    """ "90m", "12h", "7d" as seconds."""
+    """Return a duration such as "90m", "12h" or "7d" in seconds. Raise BadInput unless it is from a minute to 366
+    days."""
     match = re.fullmatch(r"([0-9]{1,6})([mhd])", given)
     if match is None or not 60.0 <= int(match[1]) * SECONDS[match[2]] <= 366 * SECONDS["d"]:
         raise BadInput(f"--lasts: expected a minute to a year, such as 90m, 12h or 7d, got {given!r}")
@@ -175,7 +179,8 @@ def _address(given: str | None) -> str | None:
 
 
 def _segments(given: list[str]) -> list[str]:
-    """Return the checked names of all segments, before a link is made for the first, as a link is shown only once."""
+    """Return the names of all segments (groups of participants), checked before any link is made: a link is shown only
+    once."""
     from heedful.server.links import check_segment
 
     with reading_input():
@@ -188,7 +193,10 @@ def _segments(given: list[str]) -> list[str]:
 def _open_or_create(
     source: Path, folder: Path, name: str | None, identifier: str | None, goal: str | None, told: dict[str, Any]
 ) -> tuple[Path, list[str]]:
-    """The folder of the study, made or gone on with, and which files were left out, and why."""
+    """Return (folder of the study, a line for each file that was left out), creating the study if it is not there.
+
+    `told` are the fields of the study that were given as options. Raise BadInput if something does not fit.
+    """
     if (source / "log.db").is_file():
         for option, given in (("--name", name), ("--identifier", identifier)):
             if given is not None:
@@ -216,7 +224,8 @@ def _open_or_create(
 
 
 def _study_folder(source: Path) -> Path:
-    """The folder of a study that is there. ValueError where its name is none that a page is found by."""
+    """Return the absolute path of the existing study `source`. Raise ValueError unless it is called NAME.heedful, with
+    a name that can be part of a URL."""
     from heedful.server.loops import SUFFIX, loop_name
 
     path = source.resolve() if source.name == ".." else source.absolute()
@@ -253,7 +262,10 @@ def _add_material(path: Path, material: Material) -> None:
 
 
 def _check_same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
-    """BadInput where a study that is there is another: answers to one question say nothing of another."""
+    """Raise BadInput if options contradict the study that is there, as its answers are to another question.
+
+    The consent text and the number of questions may change; they are updated.
+    """
     from heedful.loop import Loop
     from heedful.studies.study import study_of, update_study
 
@@ -279,7 +291,7 @@ def _check_same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
 
 
 def _study_name(source: Path) -> str:
-    """A name for a study of that source: what a URL takes."""
+    """Return a name for a study of `source`, from the file's or folder's name, with characters that a URL can have."""
     stem = source.resolve().name if source.is_dir() else source.name.removesuffix(".gz").rpartition(".")[0]
     return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:100] or "study"
 
@@ -326,7 +338,7 @@ def _serve(
 
 
 def _listen(stack: ExitStack, folder: Path, port: int | None, reached: str) -> tuple[App, Any]:
-    """The application, and the socket its owner comes to: the usual port where nobody else has it."""
+    """Return the application and the socket of the owner's page: at the usual port, or another if that is taken."""
     from heedful.server.context import Options
     from heedful.server.main import listening
     from heedful.storage import Damaged
@@ -344,7 +356,7 @@ def _listen(stack: ExitStack, folder: Path, port: int | None, reached: str) -> t
 
 
 def _links(app: App, path: Path) -> int:
-    """Return how many links to a study can be used."""
+    """Return how many links to the study can still be used."""
     now = int(time.time() * 1e6)
     links = app.service.links.all("main", path.name.removesuffix(".heedful"), _creation_time(path))
     return sum(link.good(now) for link in links)
@@ -371,7 +383,7 @@ def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> S
 def _say(
     path: Path, page: str, links: list[ShareLink], left_out: list[str], json: bool, listens: dict[str, str | None]
 ) -> None:
-    """Print where the study can be reached, once it answers."""
+    """Print the addresses of the study's page and links; called once the server answers."""
     if json:
         told = [{"segment": each.segment, "url": each.url, "until": each.ends} for each in links]
         print_json({"study": str(path), "page": page, "listens": listens, "links": told, "left_out": left_out})
@@ -390,7 +402,7 @@ def _say(
 
 
 def _tell(path: Path, json: bool) -> None:
-    """Print the result so far."""
+    """Print what the answers say so far, when the command ends."""
     from heedful.loop import Loop
     from heedful.server.pages.formatting import count
     from heedful.studies.answers import study_answers

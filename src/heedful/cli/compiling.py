@@ -1,7 +1,7 @@
-"""Compiling several learners at once, in processes of their own, where none of it was compiled before.
+"""Compile several learners at the same time, in processes of their own, if they have not been compiled before.
 
-numba compiles one thing at a time, so threads would not help. What a process compiles it keeps on disk, where
-later runs of the learners find it.
+numba compiles one function at a time, so threads would not help. A process stores what it compiles on disk, where later
+runs of the learners find it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def find_uncompiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
-    """The names of the learners whose loop is not on disk; none where there are fewer than two, or no such disk."""
+    """Return the names of the `learners` whose compiled code for this setting is not on disk yet.
+
+    The list is empty if there are fewer than two, as there is nothing to do at the same time.
+    """
     import numpy as np
 
     from heedful.core.fold import coerce, generators, must_interpret
@@ -40,7 +43,10 @@ def find_uncompiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
 
 
 def compile_apart(setting: Setting, names: Sequence[str], jobs: int) -> None:
-    """Compile the learners of these names, so many at a time. What goes wrong comes up again where they are run."""
+    """Compile the learners of these `names` for the setting, `jobs` at a time, each in a process of its own.
+
+    Errors are ignored here: the same error is raised when the learner is run.
+    """
     context = multiprocessing.get_context("spawn")
     small = setting._replace(scenes=setting.scenes[:1])
     with ProcessPoolExecutor(min(jobs, len(names)), mp_context=context, initializer=_ignore_interrupts) as pool:
@@ -54,12 +60,12 @@ def compile_apart(setting: Setting, names: Sequence[str], jobs: int) -> None:
 
 
 def _ignore_interrupts() -> None:
-    """Leave an interrupt to the parent process."""
+    """Ignore Ctrl-C in a worker process; the parent process handles it and ends the workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _compile(setting: Setting, name: str) -> None:
-    """Compile the fold of a learner and store the result; this runs in a process of its own."""
+    """Compile a learner and store its code on disk; this is called in a process of its own."""
     from heedful.core.fold import trace
 
     with warnings.catch_warnings():

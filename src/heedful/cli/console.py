@@ -1,4 +1,4 @@
-"""What the commands share: one sentence for every failure, results on stdout, everything else on stderr."""
+"""Helpers of all commands: errors as one sentence with an exit code, results on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ if TYPE_CHECKING:
 
 
 class Failure(Exception):
-    """An error that one sentence explains; exit code 1."""
+    """An error that the user can understand from its one sentence, without a traceback. The command exits with 1."""
 
     code = 1
 
 
 class BadInput(Failure):
-    """An error in the input; exit code 2."""
+    """An error in what the user gave: an option, a file or a name. The command exits with 2."""
 
     code = 2
 
 
 class Commands(TyperGroup):
-    """The commands, and how each of them ends: 0, or a sentence on stderr and 2 for bad input, 1 for the rest.
+    """A group of commands that turns every error into one sentence on stderr and an exit code.
 
-    A traceback is shown only with --debug, wherever on the line that stands.
+    The code is 2 for bad input, 130 if the command was interrupted, 1 for any other error, 0 for none. A traceback is
+    printed only with --debug, which may stand anywhere on the line.
     """
 
     def main(self, *positional: Any, **extra: Any) -> Any:
@@ -64,14 +65,13 @@ class Commands(TyperGroup):
 
 
 def _print_anyway() -> None:
-    """Make stdout print characters that its encoding lacks as question marks, instead of failing: names from elsewhere,
-    or bars, where the terminal or the pipe is not UTF-8."""
+    """Make stdout print "?" for characters that its encoding lacks (in names, or bars) instead of raising an error."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
 
 
 def in_words(error: Exception) -> tuple[str, int]:
-    """Return (a sentence about an error, the exit code)."""
+    """Return (a sentence that explains `error`, the exit code of the command)."""
     if isinstance(error, Failure):
         return str(error), error.code
     if hasattr(error, "format_message"):  # a mistake in the command line itself
@@ -87,7 +87,7 @@ def in_words(error: Exception) -> tuple[str, int]:
 
 @contextmanager
 def reading_input() -> Iterator[None]:
-    """Turn every error inside the block into BadInput."""
+    """Run the block, which reads what the user gave, and raise its OSError and ValueError as BadInput."""
     try:
         yield
     except OSError as error:
@@ -98,26 +98,26 @@ def reading_input() -> Iterator[None]:
 
 
 def note(text: str) -> None:
-    """A line on stderr."""
+    """Print a line on stderr, with "heedful: " before it."""
     print(f"heedful: {text}", file=sys.stderr, flush=True)
 
 
 def console() -> Console:
-    """Return the console for results: stdout."""
+    """Return the rich console that prints results, on stdout."""
     from rich.console import Console
 
     return Console(highlight=False)
 
 
 def notes() -> Console:
-    """Return the console for progress: stderr."""
+    """Return the rich console that prints progress, on stderr."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
 
 
 def new_table(title: str) -> Table:
-    """An empty table in the one style that the commands share."""
+    """Return an empty table with this title, in the style that all commands share."""
     from rich import box
     from rich.table import Table
 
@@ -131,14 +131,16 @@ def new_table(title: str) -> Table:
 
 
 def width(table: Table) -> int:
-    """Return how many columns of a terminal a table would fill."""
+    """Return how many columns of a terminal a table would fill if it had room."""
     screen = console()
     return table.__rich_measure__(screen, screen.options.update(max_width=10_000)).maximum
 
 
 def print_json(value: object) -> None:
-    """A value as JSON on stdout, with escapes where stdout has not all characters; what is not finite must be null by
-    now."""
+    """Print `value` as JSON on stdout, with escapes for characters that stdout's encoding lacks.
+
+    Raise ValueError if it holds NaN or an infinite number (see `number`).
+    """
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
@@ -148,28 +150,32 @@ def print_json(value: object) -> None:
 
 
 def number(value: float) -> float | None:
-    """A number for JSON: null where it is not finite."""
+    """Return a number as JSON can hold it: None if it is NaN or infinite."""
     return float(value) if abs(value) < float("inf") else None
 
 
 def check_extra(package: str, extra: str, why: str) -> None:
-    """Failure, with the command that installs it, where an optional package is not installed."""
+    """Raise Failure, with the command that installs it, if the optional `package` is not installed.
+
+    `extra` is heedful's extra that brings it, and `why` what needs it, such as "--plot".
+    """
     if importlib.util.find_spec(package) is None:
         raise Failure(f"{why} needs {package}, which is not installed: pip install 'heedful[{extra}]'")
 
 
 def check_server(extra: str, why: str) -> None:
-    """Failure where a package that the server needs is not installed; `extra` is the one that brings it."""
+    """Raise Failure if a package that the server needs is not installed; `extra` and `why` are as in `check_extra`."""
     for package in ("starlette", "uvicorn", "httptools", "prometheus_client", "jinja2", "PIL"):
         check_extra(package, extra, why)
 
 
 def has_display() -> bool:
-    """Return whether a browser would be seen. Without a display, the default browser would be one in the terminal."""
+    """Return whether there is a screen to open a browser on. Without one, a browser could open in the terminal
+    itself."""
     seen = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
     return seen or sys.platform in ("win32", "darwin")
 
 
 def cores() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

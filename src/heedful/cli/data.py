@@ -1,4 +1,4 @@
-"""`heedful data`: which data sets the loaders know, and whether a folder holds them undamaged."""
+"""`heedful data`: list the data sets that the loaders know, and check whether a folder holds them undamaged."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ def data(
 ) -> None:
     """List the data sets that are known, or check those in a folder.
 
-    Nothing is fetched: the list says where each officially lives. A check compares files with the sums on record and
-    ends with 1 where one is damaged or missing.
+    Nothing is downloaded: the list says where the official copy of each is. A check compares files with the SHA-256
+    sums that are known.
+
+    Exit codes: 0 listed, or all files are right; 1 a file is damaged or missing; 2 bad input.
     """
     if folder is None:
         _list(json)

@@ -1,4 +1,4 @@
-"""`heedful demo`: a live page on 406 cars, for the person at the keyboard to teach; `--once`: a simulated one does."""
+"""`heedful demo`: a web page with 406 cars on which you teach a loop; with `--once` a simulated person teaches it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 8710
 MOST = 5
-"""Likes that are told at the end."""
+"""How many of the features that the user likes are printed at the end."""
 
 
 def demo(
@@ -44,14 +44,15 @@ def demo(
 ) -> None:
     """Teach it what you like: a page with real cars, which learns from every click.
 
-    Serves two loops to this machine alone: `cars`, which knows nothing and is for you to teach, and `simulated`, which
-    somebody with a hidden taste has taught. Prints the address, opens it in a browser where there is a display, and
-    runs until Ctrl-C (or SIGTERM); then says what was learned, and forgets it, unless --dir says where to keep it.
+    Serves two loops to this machine alone: `cars` knows nothing, and you teach it; `simulated` was taught by a
+    simulated person with a hidden taste. The command prints the page's address, opens it in a browser if there is a
+    display, and runs until Ctrl-C (or SIGTERM). Then it says what was learned, and deletes the loops, unless --dir
+    names a folder to keep them in.
 
     With --once nothing waits for anybody: for scripts, and for a first look without a browser.
 
-    Exit codes: 0 ended with Ctrl-C, or --once is done; 1 it cannot listen or write; 2 bad input; 130 stopped before it
-    was there.
+    Exit codes: 0 ended with Ctrl-C, or --once is done; 1 it cannot listen or write; 2 bad input; 130 interrupted before
+    the page was there.
     """
     once = once or as_json
     for name, given in (("--dir", folder), ("--port", port)):
@@ -73,13 +74,13 @@ def demo(
 
 
 def _interrupt(*_: object) -> None:
-    """Handle SIGTERM as Ctrl-C."""
+    """Raise KeyboardInterrupt: the handler of SIGTERM, so that it ends the command as Ctrl-C does."""
     raise KeyboardInterrupt
 
 
 @contextmanager
 def _home(folder: Path | None) -> Iterator[Path]:
-    """The folder of the loops: the one that was named, or one that goes when this ends."""
+    """Yield the folder of the loops: `folder`, or a temporary one that is deleted when the block ends."""
     if folder is None:
         with TemporaryDirectory(prefix="heedful-demo-", ignore_cleanup_errors=True) as temporary:
             yield Path(temporary)
@@ -109,7 +110,7 @@ def _serve(home: Path, port: int | None, browser: bool, kept: bool) -> None:
 
 
 def _say(port: int, browser: bool) -> None:
-    """The address, as soon as the page answers: then a Ctrl-C ends it in order, and not in the middle of starting."""
+    """Print the page's address once the page answers; before that, Ctrl-C would interrupt the start."""
     import webbrowser
 
     address = f"http://{HOST}:{port}/loops/{demo_loops.CARS}"
@@ -124,7 +125,7 @@ def _say(port: int, browser: bool) -> None:
 
 
 def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tuple[App, Any]:
-    """The application, and the socket it listens on: the usual port where nobody else has it."""
+    """Return the application and the socket that it listens on: the usual port, or another if that is taken."""
     from heedful.server.context import Options
     from heedful.server.main import listening
     from heedful.storage import Damaged
@@ -145,7 +146,7 @@ def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tu
 
 
 def _tell(home: Path, kept: Path | None) -> None:
-    """Print what was learned, and what happens to the folder."""
+    """Print what was learned, and whether the loops are kept (in the folder `kept`) or gone."""
     from heedful import Loop
     from heedful.server.pages.feature_phrases import Phrases, level
 

@@ -1,4 +1,4 @@
-"""What `heedful demo` is about: 406 cars, a loop to teach, and one that somebody with a hidden taste has taught."""
+"""The data and loops of `heedful demo`: 406 cars, a loop to teach, and a loop that a simulated person has taught."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CARS, SIMULATED = "cars", "simulated"
 
-# The column of vega_datasets -> (what it is called here, a car with more of it, a car with less).
+# Column of vega_datasets -> (its name here, words for a car with more of it, words for a car with less).
 COLUMNS = {
     "Weight_in_lbs": ("weight in lb", "heavier", "lighter"),
     "Horsepower": ("horsepower", "more horsepower", "less horsepower"),
@@ -29,9 +29,9 @@ COLUMNS = {
 WORDS = {name: (more, less) for name, more, less in COLUMNS.values()}
 ORIGINS = {f"origin={there}": there for there in ("Europe", "Japan", "the USA")}
 WORDS |= {feature: (f"from {there}", f"not from {there}") for feature, there in ORIGINS.items()}
-"""What more and less of each feature are called, on the pages and in the terminal."""
+"""(words for more, words for less) of each feature, on the pages and in the terminal."""
 
-# The file of vega_datasets spells some names as nobody does, and was once searched for "acc" and replaced.
+# Spelling mistakes in the file of vega_datasets, some made by a replacement of "acc" long ago.
 MENDED = {
     "Accelerationord": "accord",
     "chevroelt": "chevrolet",
@@ -45,20 +45,20 @@ MENDED = {
 CAPITALS = ("amc", "bmw", "gt", "ii", "iii", "vw")
 
 CONTROL = 1 / 3
-"""The share of lists of cars that are left alone. More than usual: so of most people thirty lists tell whether learning
-helps, where of 1 in 10 it would take a hundred."""
+"""The share of lists of cars that are shuffled, for comparison (the control). It is more than usual: for most people,
+thirty lists then tell whether learning helps; with 1 in 10 it would take a hundred."""
 ENOUGH = 30
-"""Lists after which that can be told, of most people."""
+"""The number of lists after which that can be told for most people."""
 LESSONS = 200
-"""That the simulated person gives."""
+"""The number of lists that the simulated person answers."""
 ALPHA = 0.5
-"""Each gains at least half of what could be gained: strictly alpha-informative."""
+"""Each answer gains at least this share of what could be gained: it is strictly alpha-informative."""
 LISTED, TOP = 20, 5
-"""Cars in a list for the simulated person; positions that count."""
+"""The number of cars in a list for the simulated person, and of positions that count."""
 
 
 def cars() -> list[dict[str, Any]]:
-    """The cars, a row each: read from the file in vega_datasets, which stays local. Failure where it is not there."""
+    """Return a row for each car, read from the installed package vega_datasets. Raise Failure if it is not there."""
     check_extra("vega_datasets", "demo", "the demo")
     package = importlib.util.find_spec("vega_datasets")
     file = Path(str(package and package.origin)).parent / "_data" / "cars.json"
@@ -83,7 +83,7 @@ def _spelling(name: str) -> str:
 
 
 def encoding_of(rows: Sequence[dict[str, Any]]) -> Encoding:
-    """Infer the encoding of a demo table, whose column `name` holds the items' names.
+    """Return the encoding inferred from the rows of a demo table, whose column `name` holds the items' names.
 
     No column gets a feature for missing values: the features of a missing value are 0, so it counts as average.
     """
@@ -98,14 +98,17 @@ def encoding_of(rows: Sequence[dict[str, Any]]) -> Encoding:
 
 
 def make_demo_loops(folder: Path) -> None:
-    """Make the two loops in `folder`, where they are not there yet."""
+    """Make the two loops of the demo in `folder`, unless they are there."""
     rows = cars()
     cars_loop(folder, rows, control=CONTROL)
     _make_whole(folder, SIMULATED, lambda making: _simulate(making, rows))
 
 
 def cars_loop(folder: Path, rows: Sequence[dict[str, Any]], control: float) -> None:
-    """Make the loop that is to be taught, which knows nothing, where it is not there yet."""
+    """Make the loop `cars`, which knows nothing yet, in `folder`, unless it is there.
+
+    `rows` are the cars; `control` is the share of lists that are not in the learned order, for comparison.
+    """
     from heedful import Loop, Settings
 
     def make(making: Path) -> None:
@@ -118,7 +121,8 @@ def cars_loop(folder: Path, rows: Sequence[dict[str, Any]], control: float) -> N
 
 
 def _make_whole(folder: Path, name: str, make: Callable[[Path], None]) -> None:
-    """Let `make` make a loop; it is there whole, or not at all."""
+    """Call `make` with a temporary folder and rename it to NAME.heedful, so that an interrupted start leaves no half
+    loop."""
     path, making = folder / f"{name}.heedful", folder / f".{name}.making"
     if path.exists():
         return
@@ -131,17 +135,20 @@ def _make_whole(folder: Path, name: str, make: Callable[[Path], None]) -> None:
 
 
 class Person(NamedTuple):
-    """A simulated person with a hidden taste: what they think of each feature (N,), of length 1, and of each car."""
+    """A simulated person with a hidden taste: a weight for each of N features, which gives each of m cars a utility."""
 
     features: list[str]
+    """the names of the features"""
     taste: dict[str, float]
+    """the weight of each feature; together they have Euclidean length 1"""
     X: np.ndarray[Any, np.dtype[np.float64]]
-    """the cars' features, m x N"""
+    """the features of the cars (m, N)"""
     worth: dict[str, float]
+    """the utility of each car, by name: its features times the weights"""
 
     @classmethod
     def of(cls, rows: Sequence[dict[str, Any]], seed: int) -> Person:
-        """One with a random taste in these cars."""
+        """Return a person with a random taste for the cars in `rows`, drawn with `seed`."""
         import numpy as np
 
         from heedful.worlds.items import taste
@@ -153,7 +160,8 @@ class Person(NamedTuple):
         return cls(encoding.names, dict(zip(encoding.names, w.tolist())), X, worth)
 
     def alike(self, weights: Mapping[str, float]) -> float:
-        """Of all pairs of cars that differ in utility for this person, the share that `weights` orders likewise."""
+        """Return the share of pairs of cars, of different utility to this person, that `weights` by feature order as
+        they do."""
         import numpy as np
 
         from heedful.experiments.run import pair_agreement
@@ -162,8 +170,10 @@ class Person(NamedTuple):
         return pair_agreement(np.array(list(self.worth.values())), self.X @ w)
 
     def correct(self, shown: Sequence[str], rng: np.random.Generator) -> list[str]:
-        """The order they would rather have: the best few of what they looked at on top, as far down as it takes to gain
-        enough."""
+        """Return the list `shown` as the person would rather have it: a few of the best cars are moved to the top.
+
+        They are as many as it takes to gain the share `ALPHA` of what could be gained (`StrictAlpha`).
+        """
         import numpy as np
 
         from heedful.worlds.users import StrictAlpha, utility
@@ -174,13 +184,16 @@ class Person(NamedTuple):
         return [shown[j] for j in StrictAlpha(ALPHA).rank(TOP, u, u, best, places, rng).tolist()]
 
     def wish(self, shown: Sequence[str]) -> str:
-        """The car that they would rather have than the others."""
+        """Return the car with the greatest utility to this person among those shown."""
         return max(shown, key=self.worth.__getitem__)
 
 
 def _simulate(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """A loop that somebody has taught. A bound is promised for what it learns from learned lists alone, so of a list
-    of the control they only say which car is the best of it, which teaches nothing."""
+    """Make a loop in the new folder `path` and have a simulated person teach it.
+
+    The regret bound holds for lessons on learned lists only. So on a control list the person only rates the best car,
+    which teaches nothing.
+    """
     import numpy as np
 
     from heedful import Loop, Settings

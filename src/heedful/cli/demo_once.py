@@ -1,4 +1,4 @@
-"""`heedful demo --once`: a simulated person teaches a loop over HTTP, and what was learned is told."""
+"""`heedful demo --once`: a simulated person teaches a loop over HTTP, and the command prints what was learned."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from heedful.loop.report import Report
 
 LESSONS = 150
-"""With 60 of them, in some draws, one weight is learned with the opposite sign."""
+"""The number of lists that are answered. With 60, one weight sometimes gets the wrong sign, depending on the seed."""
 HAND = 8
-"""Cars in a list."""
+"""The number of cars in a list."""
 CONTROL = 0.25
-"""The share of lists that are left alone: more than usual, so that 150 say something."""
+"""The share of control lists, which are not in the learned order: more than usual, so that 150 lists say something."""
 MISTAKES = 1 / 6
-"""How often the person picks any car."""
+"""The share of lists in which the person picks a random car."""
 NEXT = """What to try next
   heedful demo
       teach it yourself, on a page
@@ -37,19 +37,23 @@ NEXT = """What to try next
 
 
 class DemoResult(NamedTuple):
-    """The result of a demo: hidden taste and learned weights by feature, as `comparable` scales them; the share of
-    pairs of cars ordered as the person would; the loop's own measure."""
+    """The result of `heedful demo --once`: the hidden taste of the simulated person, and what the loop learned of
+    it."""
 
     hidden: dict[str, float]
+    """the person's true weight of each feature, scaled by `comparable`"""
     learned: dict[str, float]
+    """the learned weights, likewise"""
     pairs_alike: float
+    """the share of pairs of cars that the learned weights order as the person would"""
     report: Report
+    """the loop's own report"""
     helped: str = ""
-    """whether learning helps, in words"""
+    """whether learning helps, in sentences"""
 
 
 def run(as_json: bool) -> None:
-    """Teach, tell, end."""
+    """Run `heedful demo --once` in a temporary folder and print the result, as JSON with `as_json`."""
     with TemporaryDirectory(prefix="heedful-demo-", ignore_cleanup_errors=True) as folder:
         taught = _teach(Path(folder))
     if as_json:
@@ -85,15 +89,19 @@ def _teach(folder: Path) -> DemoResult:
 
 
 def comparable(weights: Mapping[str, float]) -> dict[str, float]:
-    """Weights that order any cars as these do, of length 1, and 0 on average over the origins: every car has one of
-    them, so that as much more for each changes no order."""
+    """Return weights by feature that order all cars as `weights` do, scaled so that two sets of weights can be
+    compared.
+
+    They have length 1, and the weights of the three origins have mean 0: every car has exactly one origin, so adding
+    the same number to all three weights changes no order.
+    """
     origins = [weight for name, weight in weights.items() if name in ORIGINS]
     shift = sum(origins) / max(1, len(origins))
     return normal({name: weight - shift * (name in ORIGINS) for name, weight in weights.items()})
 
 
 def normal(weights: Mapping[str, float]) -> dict[str, float]:
-    """Weights of length 1: only how they compare says anything."""
+    """Return `weights` scaled to Euclidean length 1; a copy if all of them are 0."""
     length = math.hypot(*weights.values())
     return {name: weight / length for name, weight in weights.items()} if length > 0 else dict(weights)
 
@@ -102,12 +110,14 @@ def normal(weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def phrase(feature: str, weight: float) -> str:
-    """Return, in words, what somebody likes who weighs a feature like this."""
+    """Return what a person likes who gives `feature` this `weight`, in words: "heavier" if it is above 0, else
+    "lighter"."""
     return WORDS[feature][0 if weight > 0 else 1]
 
 
 def benefit(loop: Loop) -> str:
-    """Return whether the learned order beats the control lists, in the words of the page."""
+    """Return sentences that say whether lists in the learned order do better than control lists, as the loop's page
+    does."""
     told = loop.projection.interaction.findings(loop.report()).verdict
     return " ".join([told.short, *told.more])
 
@@ -153,13 +163,13 @@ def _taste(taught: DemoResult) -> Table:
 
 
 def other_way(taught: DemoResult) -> list[str]:
-    """The features with the opposite of their true weight, the person's strongest first."""
+    """Return the features whose learned weight has the wrong sign, those with the greatest hidden weight first."""
     wrong = [name for name, hidden in taught.hidden.items() if hidden * taught.learned[name] < 0]
     return sorted(wrong, key=lambda name: -abs(taught.hidden[name]))
 
 
 def _around(taught: DemoResult) -> str:
-    """Return which features have the wrong sign, and how that can be."""
+    """Return a sentence that names the features learned with the wrong sign, and says how that can happen."""
     why = "Weight, horsepower and miles per gallon go together in cars, so one can stand in for another"
     wrong = [phrase(name, taught.hidden[name]) for name in other_way(taught)]
     if not wrong:

@@ -1,4 +1,4 @@
-"""`heedful doctor`: is a loop well, and what to do where it is not?"""
+"""`heedful doctor`: check a loop, and say what to do about each problem."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Status = Literal["ok", "warning", "problem"]
 _MARKS = {"ok": "[green]✓[/]", "warning": "[yellow]![/]", "problem": "[red]✗[/]"}
 ROOM = 2**30
-"""Bytes that should be free on the disk at least."""
+"""The least number of bytes that should be free on the disk."""
 SECOND = 1_000_000
 
 
@@ -31,16 +31,18 @@ class Finding(NamedTuple):
     """The result of one check of a loop."""
 
     check: str
+    """the name of the check"""
     status: Status
     told: str
+    """what was found"""
     next: str = ""
-    """what to do; empty where nothing is to be done"""
+    """what to do about it; "" if there is nothing to do"""
 
 
 def doctor(name: Name, own: Own = None, json: Json = False) -> None:
-    """Look a loop over: its log, its model, its snapshots, what comes in, its files. Nothing is changed.
+    """Check a loop: its log, its model, its snapshots, what comes in, its files. Nothing is changed.
 
-    The whole log is folded again, which takes as long as it took to learn it without the waiting.
+    The model is computed again from the whole log and compared, which takes time if the log is long.
 
     Exit codes: 0 no problem, perhaps warnings; 1 a problem; 2 bad input.
     """
@@ -92,7 +94,7 @@ def _inspect(folder: Path, own: str | None) -> Iterator[Finding]:
                 for finding in look(loop):
                     told.add(finding.told)
                     yield finding
-            except (ValueError, OSError) as error:  # of a damaged log, what can still be read is looked at
+            except (ValueError, OSError) as error:  # a damaged log: the other checks may still find something
                 if str(error) not in told:
                     yield Finding("log", "problem", str(error), _restore(folder))
 
@@ -201,7 +203,7 @@ def _incoming(loop: Loop) -> Iterator[Finding]:
 
 
 class _Counts:
-    """Counts from one pass over the log."""
+    """Counts of the events of a loop's log, made in one pass over it."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
@@ -228,7 +230,7 @@ class _Counts:
             if event.subject is not None:
                 self.people.add(event.subject)
             if known.record.arm == "imported":
-                return  # by somebody else's clock, long ago
+                return  # its time is by another system's clock
         elif event.kind == "feedback":
             decided = self._times.get(event.target or 0, event.time)
             self.late += event.time - decided > self.loop.settings.late_after * SECOND

@@ -1,4 +1,4 @@
-"""`heedful evaluate`: what a log says about learners, before anybody is shown anything else."""
+"""`heedful evaluate`: what a log says about other learners, before anybody is shown what they would show."""
 
 from __future__ import annotations
 
@@ -48,12 +48,13 @@ def evaluate(
 ) -> None:
     """Say whether other learners would have been better, by the log, and how sure that is; nothing is changed.
 
-    Each learner predicts every answer before it learns from it; what is compared depends on what the loop learns from,
-    and is told below the table. The loop's own learner comes first. Where the log cannot tell, it says why, and what
-    would make it tell.
+    Each learner reads the log from its beginning and predicts every answer before it learns from it. The measure
+    depends on what the loop learns from; it is explained below the table. The loop's own learner comes first. If the
+    log cannot tell, the output says why, and what would change that.
 
-    A TABLE has one impression a row, with the columns action, probability (that of showing it) and reward, perhaps
-    person; all others are the context. Without options it says what always showing each action would have earned.
+    A TABLE has one impression a row (one item shown once), with the columns action (the item), probability (with which
+    it was shown), reward, and perhaps person; all other columns are the context. Without options the output says what
+    showing always the same action would have earned, for each action.
 
     Exit codes: 0 evaluated; 1 the loop cannot be read; 2 bad input, such as a learner that does not fit the loop.
     """
@@ -72,7 +73,7 @@ def evaluate(
 
 
 def _of_loop(name: str, own: Own, learners: Sequence[str], alpha: float, json: bool) -> list[Part]:
-    """Return what the log of a loop says, as lines and tables; [] if it was printed as JSON."""
+    """Return the lines and tables on what a loop's log says; [] with `json`, as it is printed already."""
     with open_loop(name, own) as loop:
         with asking():
             found = loop.evaluate(*learners, alpha=alpha)
@@ -82,7 +83,7 @@ def _of_loop(name: str, own: Own, learners: Sequence[str], alpha: float, json: b
 def _of_table(
     path: Path, learners: Sequence[str], targets: Sequence[str], always: Sequence[str], alpha: float, json: bool
 ) -> list[Part]:
-    """Return what a table says, as lines and tables; [] if it was printed as JSON."""
+    """Return the lines and tables on what a table of impressions says; [] with `json`, as it is printed already."""
     from heedful.data.table import read_table
     from heedful.io.bandit_log import evaluate_table
     from heedful.loop.interactions import telling
@@ -93,7 +94,7 @@ def _of_table(
 
 
 def _printed(found: Evaluation) -> list[Part]:
-    """Print an evaluation as JSON, after which nothing is left to print."""
+    """Print an evaluation as JSON, and return [], as nothing is left to print."""
     from heedful.loop.records import plain
 
     print_json(plain(found))

@@ -1,4 +1,4 @@
-"""`heedful import` and `heedful validate`: events as JSON lines, and OpenSearch's click logs."""
+"""`heedful import` and `heedful validate`: events as JSON lines, and OpenSearch's click logs (UBI)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from heedful.io import Outcome
     from heedful.loop import Loop
 
-NO_ACTIONS = ("click", "impression", "")  # what becomes of an action in a UBI log that is not one of the loop's
+NO_ACTIONS = ("click", "impression", "")
+"""What `ACTIONS` of the UBI loader maps an event to that is no action (buy, ...) of a loop."""
 
 
 # ---------------------------------------------------------------------------- import
@@ -46,11 +47,11 @@ def import_(
 ) -> None:
     """Bring events into a loop: items, decisions, feedback, from JSON lines or an OpenSearch UBI log.
 
-    Importing twice changes nothing. A line that does not fit is rejected with the reason, and the others go on. It can
-    be stopped at any time, and started again.
+    Importing the same file twice changes nothing. A line that does not fit is rejected with the reason, and the others
+    are imported all the same. The import can be stopped at any time, and started again.
 
-    Exit codes: 0 everything is in; 1 some lines were rejected, of a file of a UBI log no row was used, or the loop
-    cannot be written; 2 bad input, such as a file of another kind.
+    Exit codes: 0 everything is in; 1 some lines were rejected, a file of a UBI log has no row that was used, or the
+    loop cannot be written; 2 bad input, such as a file of another kind.
     """
     files = files or []
     if not files and (items is None or ubi is not None):
@@ -91,10 +92,10 @@ def import_(
 
 
 def _check_objects(file: Path) -> None:
-    """BadInput for a file that holds no objects: what is said of every line of a CSV helps nobody.
+    """Raise BadInput if a file does not hold JSON objects, as an error for every line of a CSV file would help nobody.
 
-    One line alone may be torn, as the first of a log is that was cut up; where neither of the first two begins an
-    object, it is a file of another kind. What comes through a pipe can be looked at but once, and is not.
+    The first line alone may be broken, as in a log that was cut; so the file is refused if neither of its first two
+    lines begins an object. A pipe is not checked, since it can be read only once.
     """
     from heedful.data.files import cut_repr, open_uncompressed
 
@@ -112,7 +113,7 @@ def _check_objects(file: Path) -> None:
 
 
 def _unused_files(report: Report, files: Mapping[str, Path]) -> list[str]:
-    """Return a warning about UBI files with rows that gave no event."""
+    """Return a warning for each UBI file in `files` ("queries", "events") none of whose rows was used."""
     named = " and ".join(f"{file.name} the {what}" for what, file in files.items())
     return [
         f"{file.name}: none of its {report.rows[what]:,} rows was used as {what}: is {named}?"
@@ -147,7 +148,7 @@ def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Ta
     from heedful.data.ubi import ACTIONS, Report, read_ubi
     from heedful.io import import_lines
 
-    # A loop that calls an action what the log does keeps its name.
+    # If the loop has an action of the same name as the log's, the name is kept.
     own = {name: name for name, what in ACTIONS.items() if what not in NO_ACTIONS and name in loop.settings.actions}
     report = Report()
     records = _on_offer(loop, read_ubi(queries, events, report, chains=chains, actions={**ACTIONS, **own}), report)
@@ -158,7 +159,10 @@ def _import_ubi(loop: Loop, queries: Path, events: Path, chains: bool, tally: Ta
 
 
 def _on_offer(loop: Loop, records: Iterator[dict[str, Any]], report: Report) -> Iterator[dict[str, Any]]:
-    """The records without hits that the loop does not know, which are counted: catalogues forget, logs do not."""
+    """Yield the lines in `records`, where decisions lack the candidates that are no items of the loop.
+
+    The report counts these. A decision of which no candidate is known stays as it is.
+    """
     known = set(loop.items)
     for record in records:
         if record["kind"] == "decision":
@@ -180,7 +184,7 @@ def _count_lines(file: Path) -> int:
 
 @contextmanager
 def _progress(what: str, total: int | None) -> Iterator[Any]:
-    """Yield the lines, counting them in a progress bar on stderr."""
+    """Yield a function that passes lines on and counts them in a progress bar on stderr; `total` is None if unknown."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
@@ -209,7 +213,8 @@ def _show(loop: Loop, tally: Tally, put: int | None, report: Report | None, read
 
 
 def _show_moves(loop: Loop, given: int, moved: int) -> None:
-    """Print how many of the lessons changed the model; if none did, why, and what would."""
+    """Print how many of the `given` pieces of feedback changed the model (`moved`); if none did, say why, and what
+    would."""
     from heedful.loop.movement import why_unmoved
 
     told = f"moved the model: {moved:,} of {given:,} feedback"
@@ -232,7 +237,8 @@ def validate(
 ) -> None:
     """Check JSON lines one by one, and write nothing: would `heedful import` take them?
 
-    Without a loop only their form is checked; with --own the forms of feedback of that learner are known, too.
+    Without the name of a loop only the form of the lines is checked. With --own, forms of feedback that this learner
+    brings are known too.
 
     Exit codes: 0 every line is right; 1 some are not, or the loop cannot be read; 2 bad input.
     """
@@ -272,7 +278,8 @@ def validate(
 
 
 def _forms(lines: Iterable[Line], own: str | None) -> Iterator[Outcome]:
-    """Check the form of lines, which no loop has to know; `own` names a learner that may bring forms of feedback."""
+    """Yield the outcome of checking each line's form, without a loop; `own` names a learner that may add forms of
+    feedback."""
     from heedful.io import Outcome, check_form
     from heedful.learners.registry import learner_class
     from heedful.loop.interactions.forms import FORMS, known_forms

@@ -1,4 +1,4 @@
-"""`heedful explain`: why something was shown."""
+"""`heedful explain`: say why a decision showed what it showed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def explain(
     own: Own = None,
     json: Json = False,
 ) -> None:
-    """Say why the first stood first: what put it there, and which feedback moved it.
+    """Explain why the first item was shown first: what put it there, and which feedback moved it.
 
     Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as a decision that is not in the log.
     """

@@ -1,4 +1,4 @@
-"""`heedful export`: a loop's events as JSON lines."""
+"""`heedful export`: write a loop's events to a file of JSON lines."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def export(
 ) -> None:
     """Write every item, decision and feedback as JSON lines, people included.
 
-    Imported into a new loop with the same learner and encoding they give the same model, bit for bit. That it was
-    written, and where, is kept in the log: `heedful forget` names the files that it cannot reach.
+    Imported into a new loop with the same learner and encoding, the lines give the same model, bit for bit. The log
+    keeps a note of every file that was written: `heedful forget` names them, as it cannot erase anybody from them.
 
     Exit codes: 0 written; 1 it could not be; 2 bad input.
     """
@@ -57,7 +57,7 @@ def export(
 
 
 def _check_target(file: str, target: Path) -> None:
-    """BadInput where no file can be put, or something is that a file must not take the place of."""
+    """Raise BadInput if no file can be created at `target`, or if something is there that a file must not replace."""
     if os.path.isdir(file):
         raise BadInput(f"{file}: expected a file, got a folder")
     if os.path.exists(file) and not os.path.isfile(file):
@@ -79,7 +79,8 @@ def _encode(loop: Loop) -> Iterator[tuple[str, bytes]]:
 
 @contextmanager
 def _write_whole(path: Path, *, zipped: bool) -> Iterator[IO[bytes]]:
-    """A file to write, which is there whole or as it was before; for its owner only, as it is about people."""
+    """Yield a file to write, readable by its owner only, which replaces `path` when the block ends, and not if it
+    raises."""
     handle, aside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,4 +1,4 @@
-"""`heedful figure`: the figures of the papers, drawn from your data, and whether what they say holds there."""
+"""`heedful figure`: the figures of the papers, drawn from your data, with a verdict on each of their claims."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def figure(
 ) -> None:
     """Draw a figure of one of the papers from your data, and say whether the paper's claims hold there.
 
-    A claim holds, does not hold, or cannot be told. What is not in the data folder is left out, and said. In full the
-    sizes are those of the papers: twenty permutations of the queries, everybody of the test half for movies. Claims
-    about web search are judged on one pass through the queries. Every line of a plot meets the same arrivals, and the
-    statistic is of paired differences. The figures of [H12] are of right labels; --labels published has those
-    that its tables were made with, and compares every cell.
+    The verdict on a claim is that it holds, does not hold, or cannot be told. Panels whose data set is not in the data
+    folder are left out, with a note. The full sizes are those of the papers: twenty permutations of the queries, and
+    all people of the test half for movies. Claims about web search are judged on one pass through the queries. All
+    lines of a plot meet the same arrivals, so the statistics are of paired differences. The figures of [H12] use the
+    right labels; --labels published uses those that its tables were made with, and compares every cell.
 
     Example: heedful figure nips2012/table1 --labels published --quick --data DIR
 
@@ -106,7 +106,7 @@ def figure(
 def _draw(
     one: Figure, sources: Sources, quick: bool, jobs: int, out: Path, csv: bool
 ) -> tuple[Drawing, dict[str, Any]]:
-    """Run and draw a figure behind a progress bar: what the page needs of it, and what --json says."""
+    """Run and draw the figure `one` behind a progress bar; return (its part of the HTML page, its part of --json)."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from heedful.papers.drawing import draw
@@ -143,7 +143,7 @@ def _draw(
 
 
 def _describe(done: Drawing, outcome: Outcome, quick: bool) -> dict[str, Any]:
-    """A figure as --json has it."""
+    """Return a figure with its claims and lines, as --json prints it."""
     from heedful.papers.figure import plain
 
     one = done.figure
@@ -166,7 +166,10 @@ def _describe(done: Drawing, outcome: Outcome, quick: bool) -> dict[str, Any]:
 
 
 def _lines(panel: Panel, lines: Mapping[str, Any]) -> dict[str, Any]:
-    """The lines of a panel: the average regret at checkpoints, or what a distribution is of; of choices, all values."""
+    """Return the lines of a panel for --json: the average regret at checkpoints, or the values of a distribution.
+
+    In panels about choices all values are given.
+    """
     import numpy as np
 
     from heedful.experiments.run import average_regret, checkpoints, standard_error
@@ -227,7 +230,7 @@ def _list(json: bool) -> None:
 
 
 def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
-    """The claims of a figure, each with what was found."""
+    """Print the claims of a figure, each with its verdict and what was found."""
     from rich.markup import escape
 
     if one.beside:
@@ -248,8 +251,8 @@ def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
 
 
 def _beside(one: Figure, described: dict[str, Any]) -> None:
-    """Print the final value of every line, a row for each and a column for each panel, with the paper's number behind
-    it."""
+    """Print the final value of every line, a row for each and a column for each panel, followed by the paper's number
+    in brackets."""
     paper = {(key, label): value for key, label, value in one.beside}
     table = new_table(f"{one.title} (the paper's)")
     for column in ("", *described["panels"]):

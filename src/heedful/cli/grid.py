@@ -1,4 +1,4 @@
-"""Grids of runs: a TOML file as cells. Each is computed once and kept in a file of its own.
+"""Grids: a TOML file of runs as a list of cells. Each cell is computed once, and its result kept in a file of its own.
 
     data = {letor = ["letor4-mq2008/S*.txt.gz"]}     # the name of an experiment, and what it takes
     users = ["strict:alpha=0.5", "noisy:depth=10"]
@@ -10,11 +10,11 @@
     name = "second-order"
     gamma = [0.1, 1, 10]                             # a list stands for each of its values
 
-The experiment decides what else the table `data` may say, whether there are users, and which learners are run for
+The experiment decides what else the table `data` may contain, whether there are users, and which learners are run for
 comparison.
 
-A cell is one learner with one person's manner on one seed. Its file is named by a hash of all that decides the
-result: what the grid says of it, the sums of the data files, the source of the learner, the version of heedful.
+A cell is one learner with one simulated user on one seed. The name of its file is a hash of everything that decides the
+result: the grid's values, the checksums of the data files, the source of the learner, the version of heedful.
 """
 
 from __future__ import annotations
@@ -42,16 +42,20 @@ _RESULT = {"rounds": int, "checkpoints": list, "regret": list, "stderr": list, "
 
 
 class Cell(NamedTuple):
-    """A cell of a grid: a learner, a user and a seed; `spec` is everything that decides the result, as JSON."""
+    """One cell of a grid: a learner, a simulated user and a seed."""
 
     spec: dict[str, Any]
-    files: tuple[str, ...]  # where the data lie, which decides nothing
-    learner: str  # the name to load it by, which may hold a path
-    seeds: tuple[int, ...]  # all those of the grid
+    """everything that decides the result, as JSON values"""
+    files: tuple[str, ...]
+    """the paths of the data files; their content decides the result, not their place"""
+    learner: str
+    """the spec to load the learner by, which may contain a path"""
+    seeds: tuple[int, ...]
+    """all seeds of the grid"""
 
     @property
     def name(self) -> str:
-        """The name of its file: a hash of the spec."""
+        """the name of its file: the first 32 hexadecimal digits of a hash of `spec`, and .json"""
         return hashlib.sha256(json.dumps(self.spec, sort_keys=True).encode()).hexdigest()[:32] + ".json"
 
 
@@ -59,10 +63,11 @@ class Cell(NamedTuple):
 
 
 def read_grid(path: Path) -> list[Cell]:
-    """The cells of a grid, by user. Paths in it are relative to its own folder.
+    """Return the cells of the grid in the TOML file `path`, by user, then by seed. Paths in it are relative to its
+    folder.
 
-    ValueError, naming the key, for a grid that says something unknown or nothing; OSError for a file that cannot be
-    read.
+    Raise ValueError, naming the key, if the grid says something unknown or makes no sense, and OSError if a file cannot
+    be read.
     """
     with path.open("rb") as file:
         try:
@@ -116,7 +121,7 @@ def read_grid(path: Path) -> list[Cell]:
 
 
 def _experiment(where: str, data: Mapping[str, Any]) -> GridExperiment:
-    """The experiment that a grid names with its data. ValueError where it names none, or several."""
+    """Return the experiment that the grid's table `data` names. Raise ValueError if it names none, or several."""
     named = [each for name, each in grid_experiments().items() if name in data]
     if len(named) == 1:
         return named[0]
@@ -128,7 +133,7 @@ def _experiment(where: str, data: Mapping[str, Any]) -> GridExperiment:
 
 
 def _check_data(where: str, grid: Mapping[str, Any], experiment: GridExperiment) -> None:
-    """Raise ValueError, naming the key, for one that belongs to other experiments, or to none."""
+    """Raise ValueError, naming the key, if a key of the grid or of its table `data` is not one of the experiment's."""
     for key in (*grid["data"], *grid):
         own = key in (*experiment.keys, *experiment.grid_keys)
         others = [each.name for each in grid_experiments().values() if key in (*each.keys, *each.grid_keys)]
@@ -138,7 +143,8 @@ def _check_data(where: str, grid: Mapping[str, Any], experiment: GridExperiment)
 
 
 def _specs(where: str, entry: object) -> list[str]:
-    """A learner's name as it stands, or the product of a table's lists as names with parameters."""
+    """Return the specs of an `entry` of `learners`: a text as it is; of a table, all combinations of its lists of
+    values."""
     if isinstance(entry, str):
         return [entry]
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
@@ -153,8 +159,10 @@ def _specs(where: str, entry: object) -> list[str]:
 
 
 def _check_learner(folder: Path, spec: str, setting: Setting) -> tuple[str, str, Any]:
-    """Return (the name to load it by, the digest of its source, the learner). Raise ValueError if there is no such
-    learner."""
+    """Return (spec to load the learner by, SHA-256 of its source file, the learner), made for a setting without worlds.
+
+    Paths in `spec` are relative to `folder`. Raise ValueError if there is no such learner.
+    """
     from heedful.learners.registry import learner_class
 
     file = spec.partition(".py:")[0] + ".py"
@@ -177,8 +185,10 @@ def _check_user(where: str, user: str, experiment: GridExperiment) -> None:
 
 
 def load_cell(folder: Path, cell: Cell) -> tuple[dict[str, Any] | None, str]:
-    """Return (the result in a cell's file, what is wrong with the file); the result is None if the file is missing or
-    incomplete."""
+    """Return (result in the cell's file, what is wrong with the file).
+
+    The result is None if the file is missing ("" is wrong then), damaged, or of another cell.
+    """
     try:
         kept = json.loads((folder / cell.name).read_text(encoding="utf-8"))
         result = kept["result"]
@@ -194,12 +204,12 @@ def load_cell(folder: Path, cell: Cell) -> tuple[dict[str, Any] | None, str]:
 
 
 def write_cell(folder: Path, cell: Cell, result: Mapping[str, object]) -> None:
-    """Write a cell's file."""
+    """Write the file of a cell, with its result, into `folder`."""
     write_whole(folder / cell.name, json.dumps({"cell": cell.spec, "result": result}, indent=1))
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file in one step: it is there whole, or as it was before."""
+    """Write `text` to the file `path` in one step: after an error the file is as it was before."""
     handle, aside = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:

@@ -1,4 +1,4 @@
-"""What became of many lines, and of the rows of a UBI log: counted, with every reason once."""
+"""The summary of an import: how many lines, or rows of a UBI log, were applied or not, and each reason once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ STATUSES = ("applied", "duplicate", "rejected")
 
 
 class Tally:
-    """The counts of an import: lines by kind and status, and every reason with the first line that gave it."""
+    """Counts of an import: lines by kind and status, and the reasons of rejections, each with the first line that has
+    it."""
 
     def __init__(self) -> None:
         self.lines = 0
@@ -24,7 +25,7 @@ class Tally:
         self._reasons: dict[tuple[str, str, str], dict[str, Any]] = {}
 
     def add(self, outcome: Outcome, first: str) -> None:
-        """Count one; `first` says where it is."""
+        """Count the outcome of a line; `first` says where the line is, as "FILE:LINE" or by the event's kind and id."""
         self.lines += 1
         self.counts.setdefault(outcome.kind, Counter())[outcome.status] += 1
         if outcome.reason is not None:
@@ -45,13 +46,19 @@ class Tally:
 
     @property
     def rejected(self) -> int:
+        """the number of lines that were rejected"""
         return sum(count["rejected"] for count in self.counts.values())
 
     @property
     def reasons(self) -> list[dict[str, Any]]:
+        """the reasons with kind and status of the lines, their `count`, and the `first` of them
+
+        Reasons that differ only in names and numbers count as one.
+        """
         return [{name: told[name] for name in told if name != "line"} for told in self._reasons.values()]
 
     def as_json(self) -> dict[str, object]:
+        """Return the counts and reasons as values for JSON."""
         counts = {kind: {status: count[status] for status in STATUSES} for kind, count in self.counts.items()}
         return {"lines": self.lines, "counts": counts, "reasons": self.reasons}
 
@@ -61,6 +68,7 @@ def _without(reason: str, id: str) -> str:
 
 
 def show_counts(tally: Tally, title: str) -> None:
+    """Print the counts as a table with this title, and the reasons as a second one if there are any."""
     from rich.markup import escape
 
     table = new_table(title)
@@ -80,6 +88,7 @@ def show_counts(tally: Tally, title: str) -> None:
 
 
 def report_json(report: Report) -> dict[str, object]:
+    """Return what became of the rows of a UBI log as values for JSON."""
     return {
         "rows": dict(report.rows),
         "used": dict(report.used),
@@ -90,6 +99,7 @@ def report_json(report: Report) -> dict[str, object]:
 
 
 def show_report(report: Report) -> None:
+    """Print what became of the rows of a UBI log: how many were used, and why the others were dropped."""
     from rich.markup import escape
 
     screen = console()

@@ -1,7 +1,7 @@
-"""`heedful init`: a loop out of a table of items.
+"""`heedful init`: make a loop from a table of items.
 
-The file is long because the command does all at once that a loop needs to begin: it reads and encodes two tables,
-checks options of every kind against each other, and shows what it made of the columns and what to do next.
+The file is long because the command does everything that a loop needs to begin: it reads and encodes two tables, checks
+options of all kinds against each other, and shows what became of the columns and what to do next.
 """
 
 from __future__ import annotations
@@ -27,22 +27,23 @@ if TYPE_CHECKING:
     from heedful.loop import Loop
 
 TOO_FEW = "and too few repeat"
-"""How `infer` ends why it ignored a column of texts."""
+"""How the reason ends that `infer` gives for ignoring a column of texts."""
 
 
 def _kinds() -> list[type[Interaction[Any]]]:
-    """The kinds of loops that an option makes."""
+    """Return the interactions (kinds of feedback) that have an option of `init`, the first of which makes such a
+    loop."""
     return [each for each in interactions().values() if each.options]
 
 
 def _default_learners() -> str:
-    """Return the default of --learner in words."""
+    """Return the default of --learner in words: the usual one, then those of other kinds of loops."""
     of = [f"{each.default_learner} with --{each.options[0].name}" for each in _kinds()]
     return "; ".join([default_learner(Settings()), ", ".join(of)])
 
 
 def _other_actions() -> str:
-    """Return how some kinds of loop write an action, in words."""
+    """Return in words how kinds of loops write an --action that do not write it as usual."""
     of = [each for each in _kinds() if each.action_syntax != Interaction.action_syntax]
     return "".join(f"; with --{each.options[0].name} {each.action_syntax}" for each in of)
 
@@ -141,10 +142,11 @@ def init(
     json: Json = False,
     **given: Any,
 ) -> None:
-    """Make a loop: something to show, and how it is taken apart into features.
+    """Make a loop: a folder that learns what to show, from a table of items and what people answer.
 
-    Every column becomes features of a kind that its values suggest; the table says which and why. This is frozen with
-    the loop: look at it before anything is learned, and say otherwise with --kind and --identifier.
+    Every column of the table becomes numbers (features) that suit its values; the output says which, and why. This
+    cannot be changed once the loop is made, so look at it before anything is learned. To change it, remove the loop and
+    make it again with --kind or --identifier.
 
     Exit codes: 0 made; 1 it could not be written; 2 bad input.
     """
@@ -193,8 +195,10 @@ def init(
 
 
 def _kind_made(given: Mapping[str, Any]) -> type[Interaction[Any]] | None:
-    """The kind of loop that an option makes; None where none does. BadInput for options of different kinds, and for
-    one that goes with another that is not given."""
+    """Return the interaction that the options in `given` ask for; None if none does.
+
+    Raise BadInput for options of different interactions, and for an option without the one that it belongs to.
+    """
     made = [each for each in _kinds() if given[each.options[0].name]]
     if len(made) > 1:
         first, second = (each.options[0].name for each in made[:2])
@@ -207,7 +211,10 @@ def _kind_made(given: Mapping[str, Any]) -> type[Interaction[Any]] | None:
 
 
 def _check_fit(made: type[Interaction[Any]], others: Mapping[str, object], *, kind: object, features: object) -> None:
-    """BadInput for what does not go with a kind of loop that knows items by number, not by features."""
+    """Raise BadInput for options that do not fit the interaction `made`, if it knows items by number, not by features.
+
+    `others` are the values of options about features, by name; `kind` and `features` are those options.
+    """
     if not made.by_number:
         return
     option = made.options[0].name
@@ -278,7 +285,10 @@ def _create(
 
 
 def _around(file: Path | None, requests: list[dict[str, Any]] | None, keep: Sequence[str]) -> Encoding | None:
-    """The encoding of the context, in which the columns to `keep` are features whatever these requests say of them."""
+    """Return the encoding of the context, from a table of `requests`; None if there is none.
+
+    The columns to `keep` become features even if they have only one value in these requests. `file` is named in errors.
+    """
     if requests is None:
         return None
     from heedful.features import infer
@@ -293,7 +303,7 @@ def _around(file: Path | None, requests: list[dict[str, Any]] | None, keep: Sequ
 def _split_crosses(
     given: Sequence[str], requests: Sequence[Mapping[str, Any]], rows: Sequence[Any]
 ) -> list[tuple[str, str]]:
-    """The columns that are crossed, (context, item), as far as these rows have them."""
+    """Return the (context column, item column) pairs that --cross names, of those columns that the two tables have."""
     there = set().union(*requests), set().union(*rows)
     cuts = [(each[:i], each[i + 1 :]) for each in given for i, mark in enumerate(each) if mark == ":"]
     return [(a, b) for a, b in cuts if a in there[0] and b in there[1]]
@@ -311,7 +321,10 @@ def _crosses(given: Sequence[str], context: Encoding | None, items: Encoding, sa
 
 
 def _cross(given: str, context: Encoding, places: Mapping[str, range]) -> tuple[str, str]:
-    """CONTEXT:ITEM; where names have colons themselves, at the one that leaves names of columns on both sides."""
+    """Return --cross CONTEXT:ITEM as (context column, item column).
+
+    If names contain colons, it is split at the first colon that leaves a known column on both sides.
+    """
     cuts = [i for i, mark in enumerate(given) if mark == ":"]
     if not cuts:
         raise BadInput(f"--cross: expected CONTEXT:ITEM, the names of two columns, or all, got {given!r}")
@@ -404,7 +417,7 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
 
 
 def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Mapping[str, object]]) -> None:
-    """The columns of texts that were ignored for want of repetition, and the very command that takes them in."""
+    """Print the columns of texts that were ignored because few texts recur, and the commands that would use them."""
     kinds = {}
     for each in loop.manifest.encoding.describe() if loop.manifest.encoding.size else ():
         if each.why.endswith(TOO_FEW) and (kind := _kind_if_asked([row.get(each.column) for row in rows])):
@@ -417,8 +430,8 @@ def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Map
 
 
 def _kind_if_asked(cells: Sequence[object]) -> str:
-    """Return what a column of few texts could be: text if words recur, category if whole texts do, otherwise
-    nothing."""
+    """Return which kind a column of few texts could have: "text" if words recur, "category" if whole texts do,
+    otherwise ""."""
     from heedful.features.texts import words
 
     texts = [str(cell) for cell in cells if cell is not None]
@@ -430,7 +443,7 @@ def _kind_if_asked(cells: Sequence[object]) -> str:
 
 
 def _words(around: typer.Context) -> list[str]:
-    """The command line as it was given, without --json."""
+    """Return the words of the command line of `heedful init`, without --json."""
     words = ["heedful", "init"]
     for parameter in around.command.params:
         name = str(parameter.name)

@@ -1,4 +1,4 @@
-"""`heedful keys`: who may ask the server what."""
+"""`heedful keys`: make, list and revoke the keys that say who may ask a server what."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ Prefix = Annotated[str, typer.Argument(metavar="PREFIX", help="The first 11 char
 
 @contextmanager
 def open_keys(folder: Path) -> Iterator[Keys]:
-    """The keys of a folder, closed afterwards; what they refuse is bad input."""
+    """Open the keys of the server of `folder` for the block, and close them afterwards.
+
+    Raise BadInput if there is no such folder or if something is refused, and Failure if the database cannot be read.
+    """
     if not folder.is_dir():
         raise BadInput(f"--folder: expected a folder that is there, got {str(folder)!r}")
     from heedful.server.keys import Keys
@@ -55,7 +58,7 @@ def create(
 ) -> None:
     """Make a key and print it: on stdout the key alone, so that KEY=$(heedful keys create ci) has it.
 
-    It is shown this once: the database keeps a digest of it.
+    The key is shown this one time, as only a digest of it is stored.
 
     Exit codes: 0 made; 1 the database cannot be read or written; 2 bad input.
     """
@@ -79,6 +82,8 @@ def create(
 
 def list_(folder: Folder = Path("."), json: Json = False) -> None:
     """List every key that was ever made; none of them can be shown again.
+
+    The list has a key's first characters (the prefix), its name, what it may do, and when it was made and revoked.
 
     Exit codes: 0 listed; 1 the database cannot be read; 2 bad input.
     """
@@ -106,6 +111,8 @@ def list_(folder: Folder = Path("."), json: Json = False) -> None:
 def revoke(prefix: Prefix, folder: Folder = Path("."), json: Json = False) -> None:
     """End a key for good; a server that runs knows within a second.
 
+    The key is named by its prefix, which `heedful keys list` shows.
+
     Exit codes: 0 revoked, or revoked before; 1 the database cannot be read or written; 2 bad input: no such key.
     """
     with open_keys(folder) as held:
@@ -128,7 +135,7 @@ def scopes(
     folder: Folder = Path("."),
     json: Json = False,
 ) -> None:
-    """Set what a key may do, in place of what it might before.
+    """Set what a key may do, replacing what it could do before.
 
     Exit codes: 0 set; 1 the database cannot be read or written; 2 bad input: no such key, or a revoked one.
     """
@@ -159,7 +166,7 @@ def _when(micros: int | None) -> str:
 
 
 def _as_json(key: Key) -> dict[str, object]:
-    """Return the fields of a key that may be printed; its digest is not one of them."""
+    """Return the fields of a key that may be printed, which its digest is not, as values for JSON."""
     from heedful.server.keys import in_order
 
     return {field: value for field, value in key._asdict().items() if field != "digest"} | {

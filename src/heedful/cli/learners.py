@@ -1,4 +1,4 @@
-"""`heedful learners`: which there are, what each is and takes."""
+"""`heedful learners`: list the learners, and explain what one of them is and which parameters it takes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def learners(
 ) -> None:
     """List the learners, or explain one.
 
-    Parameters follow the name: `second-order:gamma=0.1,epsilon=1`. What a learner needs and is not given comes from
-    the data where it can: `bound` (exponentiated) is the largest entry of phi, `radius` (convex) is 100.
+    Parameters follow the name: `second-order:gamma=0.1,epsilon=1`. A parameter that has no default and is not given
+    comes from the data where it can: `bound` (exponentiated) is the largest entry of phi, `radius` (convex) is 100.
+    Here phi are the features of what can be shown.
     """
     if name is None:
         return _list(json)
@@ -110,7 +111,7 @@ def _explain(name: str, json: bool) -> None:
 
 
 def _reflow(text: str) -> str:
-    """Paragraphs as one line each; those with indented lines as they are."""
+    """Return `text` with each paragraph as one line, except paragraphs with indented lines, which stay as they are."""
     paragraphs = text.split("\n\n")
     return "\n\n".join(p if "\n " in p else " ".join(p.split()) for p in paragraphs)
 

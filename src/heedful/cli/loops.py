@@ -1,4 +1,4 @@
-"""`heedful decide` and `feedback`: what a loop is asked, and what it is told."""
+"""`heedful decide` and `heedful feedback`: ask a loop what to show, and tell it what the person answered."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from heedful.loop import Loop
     from heedful.loop.records import Decision
 
-ROWS = 50  # of a table; --json has all
+ROWS = 50
+"""The most rows of a printed table; --json has all."""
 ATTRIBUTES = 4
+"""The most attributes of an item in a printed table."""
 
 
 def decide(
@@ -55,7 +57,10 @@ def decide(
     own: Own = None,
     json: Json = False,
 ) -> None:
-    """Decide what to show, best first, and keep that it was decided.
+    """Decide what to show, best first, and write the decision into the loop's log.
+
+    The output has the decision's id, by which `heedful feedback` tells the loop what the person answered, and the
+    probability of showing just this.
 
     Exit codes: 0 decided; 1 the loop cannot be read or written; 2 bad input, such as an item that is not on offer.
     """
@@ -78,7 +83,7 @@ def decide(
                 id=id,
                 deferred=deferred,
                 repeats=repeats,
-                strict=True,  # who types a name is told that it is none
+                strict=True,  # a user who mistypes a name gets an error
             )
         if json:
             print_json(decision.plain() | {"shown": list(decision.shown)})
@@ -92,7 +97,7 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
     shown = decision.shown[:ROWS]
     rows = _attributes(loop, decision, len(shown))
     columns = [column.name for column in loop.manifest.encoding.columns if column.kind != "ignored"]
-    if not loop.manifest.encoding.size:  # nothing is looked at
+    if not loop.manifest.encoding.size:  # no column is a feature
         identifier = loop.manifest.encoding.identifier
         columns = list(dict.fromkeys(name for row in rows for name in row if name != identifier))
     columns = [column for column in columns if any(row.get(column) is not None for row in rows)][:ATTRIBUTES]
@@ -125,7 +130,7 @@ def _show(loop: Loop, name: str, decision: Decision) -> None:
 
 
 def _options(fields: Mapping[str, Any]) -> list[str]:
-    """The options of `heedful feedback` that say the same as the fields of a piece of feedback."""
+    """Return the options of `heedful feedback` that say the same as these fields of a piece of feedback."""
     import json
 
     if not fields.keys() <= _OPTIONS:
@@ -141,7 +146,7 @@ def _options(fields: Mapping[str, Any]) -> list[str]:
 
 
 def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any]]:
-    """Return the stored attributes of the first n items that a decision shows."""
+    """Return the stored attributes of the first n items that a decision shows; {} for an item without any."""
     import msgspec
 
     from heedful.loop.strangers import around
@@ -160,7 +165,7 @@ def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any
 
 
 def _prediction(value: float | None) -> str:
-    """Return the prediction of an item as text; "" if there is none."""
+    """Return the predicted value of an item as text; "" if there is none."""
     return "" if value is None else short(value)
 
 
@@ -169,7 +174,7 @@ def _prediction(value: float | None) -> str:
 Many = list[str] | None
 _THUMBS, _CHOICES = ("up", "down"), ("first", "second", "equal", "cannot_judge")
 _OPTIONS = {"clicks", "better", "edit", "thumb", "action", "item", "rating", "grade", "choice"}
-"""Fields of feedback that have an option of their own which takes them as they are."""
+"""The fields of feedback whose option takes the same value."""
 
 
 def feedback(
@@ -215,14 +220,15 @@ def feedback(
     own: Own = None,
     json: Json = False,
 ) -> None:
-    """Tell what a person answered to a decision, in one form, and learn from it.
+    """Record what a person answered to a decision, and learn from it.
 
-    Items are named one by one, `--clicks a --clicks b`: a comma belongs to the name. A JSON object after --edit is
-    taken for changed attributes, anything else for the text. Which forms a loop takes depends on what it learns from;
-    of another it says what it takes instead.
+    The answer has one form: clicks, a better order, a grade, ... Which forms a loop takes depends on what it learns
+    from; if it does not take one, it says which it does. Items are named one by one, `--clicks a --clicks b`: a comma
+    is part of the name. A JSON object after --edit is taken for changed attributes, anything else for the corrected
+    text.
 
-    Exit codes: 0 applied, or a duplicate that changed nothing; 1 the loop cannot be read or written; 2 bad input;
-    3 rejected, with the reason.
+    Exit codes: 0 applied, or a duplicate that changed nothing; 1 the loop cannot be read or written; 2 bad input; 3
+    rejected, with the reason.
     """
     given: dict[str, Any] = {
         "clicks": clicks or None,
@@ -256,7 +262,7 @@ def feedback(
 
 
 def _fields(form: str | None) -> dict[str, Any]:
-    """The fields of --form. BadInput where it is no object."""
+    """Return the fields of the JSON object after --form; {} if it is not given. Raise BadInput if it is no object."""
     fields = read_json("--form", form)
     if form is not None and not isinstance(fields, dict):
         raise BadInput(f'--form: expected an object, such as {{"clicks": ["a"]}}, got {shorten(form)}')
@@ -264,7 +270,7 @@ def _fields(form: str | None) -> dict[str, Any]:
 
 
 def _actions(given: Sequence[str]) -> dict[str, list[str]]:
-    """ITEM=ACTION, several for an item, as the form `actions`."""
+    """Return texts ITEM=ACTION as {item: actions}, the form of feedback `actions`. Raise BadInput for another text."""
     found: dict[str, list[str]] = {}
     for each in given:
         item, equals, action = each.rpartition("=")
@@ -281,7 +287,7 @@ def _one_of(option: str, expected: Sequence[str], given: str | None) -> str | No
 
 
 def _read_edit(given: str) -> Any:
-    """A JSON object is the attributes that were changed; anything else is a text."""
+    """Return the changed attributes if --edit has a JSON object, otherwise the corrected text as it is."""
     if not given.strip():
         raise BadInput("--edit: expected the corrected text, got nothing")
     if given.lstrip().startswith("{"):
@@ -293,7 +299,8 @@ def _read_edit(given: str) -> Any:
 
 
 def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
-    """Return why feedback taught nothing, if that can be told."""
+    """Return why feedback `given` on a decision taught nothing, in words that continue a sentence; "" if it is not
+    known."""
     known = loop.projection.find_decision(decision)
     arms = {"control": "was a control", "sampled": "was drawn at random", "interleaved": "is of two learners"}
     if known is not None and known.record.arm in arms and given.get("clicks"):

@@ -1,4 +1,4 @@
-"""Files that `heedful simulate` writes: the regret of every round, and a plot of the average."""
+"""The files that `heedful simulate` writes: what was measured in every round, and a plot of its average."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_path(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
-    """Raise ValueError if `path` cannot be written or does not end in one of `suffixes`."""
+    """Raise ValueError, naming the `option`, if the file `path` cannot be written or ends in none of `suffixes`."""
     if path is None:
         return
     if path.suffix.lower() not in suffixes:
@@ -29,10 +29,10 @@ def check_path(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
 
 
 def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = "regret") -> None:
-    """Write the cost of every round of every run, untruncated, in the columns learner, seed, (person,) round and the
-    measure.
+    """Write what was measured in every round of every run, with full precision.
 
-    The file is text, without formulas for spreadsheets, or an .npz with arrays of these names; rounds count from 1.
+    Columns are learner, seed, person (if `people` is true), round, from 1, and `measure`. A path that ends in .npz gets
+    arrays of these names. Otherwise it is a CSV file, in which no cell is taken for a formula by a spreadsheet program.
     """
     names = ["learner", "seed", "person", "round", measure] if people else ["learner", "seed", "round", measure]
     if path.suffix.lower() == ".npz":
@@ -54,8 +54,12 @@ def write_runs(path: Path, runs: Sequence[Run], *, people: bool, measure: str = 
 
 
 def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting: Setting, title: str) -> None:
-    """Draw the mean cost of a round with standard errors, and bounds dashed; both axes are logarithmic if that shows
-    more."""
+    """Plot the average regret (or other measure) of rounds 1 to t against t into the file `path`, for each learner.
+
+    `curves` and `learners` are by name. A band is one standard error to each side; a dashed line is the learner's
+    regret bound, if it has one in this `setting`. The vertical axis is logarithmic if values differ by more than ten
+    times.
+    """
     import numpy as np
     from matplotlib.figure import Figure
 
@@ -75,7 +79,7 @@ def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting
     logarithmic = lowest > 0.0 and highest > 10.0 * lowest
     limits = {name: bound(learners[name], setting, t) for name in curves}
     ends = [float(limit[-1]) for limit in limits.values() if limit[-1] < np.inf]
-    # Bounds lie far above what happens: drawn where they do not squeeze the curves, the lowest of them always.
+    # Bounds lie far above the curves: they are drawn only where they do not squeeze the curves, the lowest one always.
     ceiling = max(highest * (30.0 if logarithmic else 3.0), 2.0 * min(ends, default=0.0))
     for color, (name, limit) in enumerate(limits.items()):
         if (limit <= ceiling).any():

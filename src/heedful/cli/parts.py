@@ -1,4 +1,4 @@
-"""What an interaction says of a loop, in a terminal: lines, and tables with a line over time where there is room."""
+"""Print what an interaction (kind of feedback) says of a loop: lines, and tables with small charts over time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ if TYPE_CHECKING:
 
 BARS = "▁▂▃▄▅▆▇█"
 COLUMNS, FEWEST = 40, 10
-"""Bars of the line over time, at most and at least: its heading takes nine."""
+"""The most and the fewest bars of the chart over time."""
 ROWS = 10
-"""Of a table; --json has all."""
+"""The most rows of a printed table; --json has all."""
 
 
 def print_parts(parts: Sequence[Part], title: str = "", beyond: str = "--json has all", apart: bool = False) -> None:
-    """Print lines and tables; what is left out of a long table is `beyond`. Tables are called `title`, too, and lines
-    stand `apart`, as paragraphs."""
+    """Print the lines and tables in `parts`.
+
+    `title` is put before the title of every table. Of a long table `ROWS` rows are printed, and `beyond` says where the
+    others are. With `apart`, an empty line follows each line, as after a paragraph.
+    """
     from heedful.loop.interactions.telling import Table
 
     screen = console()
@@ -35,8 +38,10 @@ def print_parts(parts: Sequence[Part], title: str = "", beyond: str = "--json ha
 
 
 def _print_table(told: Table, title: str) -> None:
-    """Print a table; a line over time at its end gets what room the numbers leave: they keep all of their digits, on
-    narrow screens there is no line."""
+    """Print a table. Its last column is a small chart over time for each row, as wide as the numbers leave room for.
+
+    Numbers are never cut; on a narrow screen there is no chart.
+    """
     from rich.markup import escape
 
     def filled(heading: str, bars: int) -> rich.table.Table:
@@ -60,7 +65,7 @@ def _print_table(told: Table, title: str) -> None:
 
 
 def _line(means: Sequence[float | None], columns: int) -> str:
-    """Means from 0 to 1 as a line of at most so many bars, gaps where there is none."""
+    """Return a small chart of `means`, from 0 to 1, as at most `columns` bars; a mean that is None leaves a gap."""
     step = max(-(-len(means) // columns), 1)
     line = ""
     for start in range(0, len(means), step):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from heedful.data.comparisons import ComparisonTable
 
 OPTIONS = ("goal", "sure", "person", "without", "identifier", "anchor")
-"""Arguments of `heedful.rank` that are options of the same name."""
+"""The arguments of `heedful.rank` that have an option of the same name."""
 
 
 def rank(
@@ -80,16 +80,17 @@ def rank(
 ) -> None:
     """Rank things by what people chose, with how sure each place is.
 
-    Columns are found by their names: winner and loser; first, second and answer (first, second, equal, unsure, or the
-    item); model_a, model_b and winner (model_a, model_b, tie; both_bad is a tie) as arenas have them; rank 1, rank 2,
-    ... for orders; item and rank with person or ballot; or order ("tea > milk = soup"). A column person (or judge, or
-    evaluation_session_id) tells people apart: then what they are like is learned, the ranking is that of their average,
-    and --person ranks for one, who may have answered little. A column times says how often.
+    The columns of the file are recognised by their names. It may have winner and loser; or first, second and answer,
+    where the answer is first, second, equal, unsure, or the item; or model_a, model_b and winner (model_a, model_b,
+    tie; both_bad counts as a tie), as in chatbot arenas; or rank 1, rank 2, ... for whole orders; or item and rank,
+    with person or ballot; or order ("tea > milk = soup"). A column person (or judge, or evaluation_session_id) says who
+    answered. Then the ranking is that of the average person, and --person ranks for one, even one with few answers. A
+    column times says how often an answer was given.
 
-    Utilities are in units of the noise of one choice; scores are as in chess, 400 points for odds of 10 to 1, and the
-    average has 1,000; bars hold 90 %. The output tells which groups cannot be told
-    apart, whether it is sure enough to stop asking, about how many questions are left, the next question, and what is
-    strange in the answers.
+    A utility says how much an item is liked; its unit is the noise of one choice. Scores are as in chess: 400 points
+    more are odds of 10 to 1, and the average item has 1,000. Bars are 90 % intervals. Below the table the output says
+    which items cannot be told apart, whether you can stop asking or about how many questions are left, what to ask
+    next, and what is strange in the answers.
 
     Exit codes: 0 ranked; 1 a package is missing, or a file cannot be written; 2 bad input.
     """
@@ -133,7 +134,10 @@ def rank(
 
 @contextmanager
 def _by_option() -> Iterator[None]:
-    """Turn an error about an argument into one about its option; a missing package is no bad input."""
+    """Run the block and raise its ValueError about an argument of `heedful.rank` as one about the option of that name.
+
+    A missing package becomes Failure, as it is not the input's fault.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
@@ -164,7 +168,8 @@ def _words(given: Sequence[str]) -> dict[str, str]:
 
 
 def _anchor(given: str | None) -> tuple[str, float] | None:
-    """An item and its score."""
+    """Return the (item, score) in the option --anchor NAME=SCORE; None if it is not given. Raise BadInput if it is
+    wrong."""
     from heedful.data.files import is_number
     from heedful.inference.ranking import MOST_SCORE
 
@@ -177,7 +182,7 @@ def _anchor(given: str | None) -> tuple[str, float] | None:
 
 
 def _refuse_same(file: Path, items: Path | None, csv: Path | None, pairs: Path | None) -> None:
-    """Raise ValueError if a file would be written over one that is read, or over the other output."""
+    """Raise ValueError if an output would overwrite a file that is read, or the other output."""
     taken = {path.resolve(): told for path, told in ((file, "the choices"), (items, "--items")) if path is not None}
     for option, path in (("--csv", csv), ("--pairs", pairs)):
         if path is not None:
@@ -189,7 +194,7 @@ def _refuse_same(file: Path, items: Path | None, csv: Path | None, pairs: Path |
 
 
 def _refuse_many(table: ComparisonTable) -> None:
-    """Raise ValueError if there are more items than can be ranked, with what to do."""
+    """Raise ValueError, which says what to do, if there are more items than can be ranked."""
     from heedful.inference.estimation import MOST_ITEMS, MOST_ITEMS_OF_MANY
 
     n, told_apart = len(table.items), len(table.people) > 1

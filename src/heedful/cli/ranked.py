@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from heedful.inference.standing import Standing
 
 BAR = 1.6448536269514722
-"""Standard deviations to either side that hold 90 %."""
+"""Half the width of a 90 % interval of a normal distribution, in standard deviations."""
 
 COLUMNS = 40
-"""Of a terminal, for a bar: at most."""
+"""The most characters of a bar."""
 LEAST = (12, 12, 12, 20)
-"""Least widths: without scores; with scores; with votes too; with intervals as figures too."""
+"""The fewest characters of a bar in a table without scores; with scores; with votes too; with intervals too."""
 
 
 def what(found: PreferenceRanking) -> str:
-    """Whose ranking it is."""
+    """Return in words whose ranking it is: one person's, that of people on average, or that of all answers together."""
     people = found.estimate.choices.people
     if found.person is not None:
         return f"what {one_line(found.person)} prefers" if found.person else "what people without a name prefer"
@@ -32,7 +32,10 @@ def what(found: PreferenceRanking) -> str:
 
 
 def one_line(name: str, most: int = 40) -> str:
-    """A name in one line; what does not print as question marks: a terminal may take it for an order."""
+    """Return `name` as one line of at most `most` characters.
+
+    Characters that cannot be printed become question marks, as a terminal could take them for commands.
+    """
     plain = "".join(mark if mark.isprintable() else "?" for mark in " ".join(name.split()))
     return plain if len(plain) <= most else f"{plain[: most - 3]}..."
 
@@ -47,6 +50,8 @@ def _median(values: Any) -> float:
 
 
 def show(found: PreferenceRanking, top: int) -> None:
+    """Print the first `top` items of a ranking, with as many columns as the terminal has room for, and what follows
+    from it."""
     screen, standing = console(), found.standing
     shown = standing.order.tolist()[:top]
     detail = next((level for level in (3, 2, 1) if _room(found, shown, level) >= LEAST[level]), 0)
@@ -63,14 +68,17 @@ def show(found: PreferenceRanking, top: int) -> None:
 
 
 def _room(found: PreferenceRanking, shown: list[int], detail: int) -> int:
-    """The columns of the terminal that are left for bars."""
+    """Return how many columns of the terminal are left for bars, in a table of the items `shown` with this `detail`."""
     table = _table(found, shown, detail)
     table.min_width = None  # the title may be longer than the table
     return min(COLUMNS, console().width - width(table) - 3)
 
 
 def _table(found: PreferenceRanking, shown: list[int], detail: int, room: int = 0) -> Table:
-    """A row for each of these items, as of LEAST; with utilities as bars of `room` columns."""
+    """Return a table with a row for each item in `shown`, the best first, and bars of `room` columns (0 for none).
+
+    `detail` is an index into `LEAST`: 1 adds scores, 2 votes as well, 3 intervals as numbers as well.
+    """
     from rich.markup import escape
 
     numbers = detail == 3
@@ -111,7 +119,8 @@ def _table(found: PreferenceRanking, shown: list[int], detail: int, room: int = 
 
 
 def _bar(standing: Standing, i: int, low: float, high: float, room: int) -> str:
-    """The mean and the 90 % around it on a line of `room` columns."""
+    """Return a bar of `room` characters for item i: its mean utility and 90 % interval, on an axis from `low` to
+    `high`."""
     step = max(high - low, 1e-12) / (room - 1)
     ends = [round((standing.mean[i] + side * BAR * standing.sd[i] - low) / step) for side in (-1, 0, 1)]
     left, middle, right = (min(max(int(end), 0), room - 1) for end in ends)
@@ -119,7 +128,7 @@ def _bar(standing: Standing, i: int, low: float, high: float, room: int) -> str:
 
 
 def share(p: float) -> str:
-    """Return a probability as a percentage, as text; one that is not certain is never rounded to 0 % or 100 %."""
+    """Return the probability `p` as a percentage; if it is not certain it is never rounded to 0 % or 100 %."""
     percent = 100.0 * float(p)
     if percent >= 99.5:
         return "> 99 %" if percent < 100.0 - 1e-9 else "100 %"
@@ -157,7 +166,7 @@ def _verdict(found: PreferenceRanking) -> list[str]:
 
 
 def _how(found: PreferenceRanking) -> list[str]:
-    """Return what the figures are, and with which settings they were computed."""
+    """Return lines that say what the numbers are, and with which model and settings they were computed."""
     estimate, belief = found.estimate, found.estimate.belief
     noise = belief.noise
     many = len(estimate.choices.people) > 1

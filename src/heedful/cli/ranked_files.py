@@ -1,4 +1,4 @@
-"""The files that `heedful rank` writes: the ranking and all pairs as CSV, and a drawing."""
+"""The files that `heedful rank` writes: the ranking and all pairs as CSV, and a plot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ PAIRS = ("first", "second", "first_won", "second_won", "ties", "p_first_beats", 
 
 
 def write_ranking(path: Path, found: PreferenceRanking) -> None:
-    """A row for each item, the best first; `p_best_if_new` where there are many people."""
+    """Write the ranking to a CSV file: a row for each item, the best first.
+
+    Its columns are `RANKING`, p_over_next (the probability that it is better than the next), votes, and, if people are
+    told apart, p_best_if_new (the probability that it is the best for a person of whom nothing is known).
+    """
     new = () if found.new is None else ("p_best_if_new",)
     write_table(path, [*RANKING, "p_over_next", "votes", *new], _places(found))
 
@@ -33,7 +37,11 @@ def _places(found: PreferenceRanking) -> Iterator[list[object]]:
 
 
 def write_pairs(path: Path, found: PreferenceRanking) -> None:
-    """A row for each two items, the better one first; P(it beats the other in the next choice), P(it is better)."""
+    """Write all pairs of items to a CSV file, the item that is ranked higher first.
+
+    The columns are `PAIRS`: wins of each, ties, the probability that the first wins the next comparison, and the
+    probability that its utility is greater.
+    """
     write_table(path, PAIRS, _pairs(found))
 
 
@@ -49,7 +57,10 @@ def _pairs(found: PreferenceRanking) -> Iterator[list[object]]:
 
 
 def draw(path: Path, found: PreferenceRanking, top: int) -> None:
-    """Utilities with 90 %, the best on top; a line at the right joins items that cannot be told apart."""
+    """Draw the first `top` items of a ranking into the file `path`: utilities with 90 % intervals, the best on top.
+
+    A grey line on the right joins items that cannot be told apart.
+    """
     from matplotlib.figure import Figure
 
     standing = found.standing
@@ -89,5 +100,5 @@ def draw(path: Path, found: PreferenceRanking, top: int) -> None:
 
 
 def _math(text: str) -> str:
-    """A text that is no formula, whatever dollars are in it."""
+    """Return a text for matplotlib with its dollar signs escaped, so that none of it is taken for a formula."""
     return text.replace("$", r"\$")

@@ -32,10 +32,12 @@ def report(
 ) -> None:
     """Say what a loop learned, how well answers were predicted, and what feedback was worth.
 
-    What is measured depends on what the loop learns from: learned lists against those left alone, or predictions.
+    What is measured depends on what the loop learns from. For lists it compares those in the learned order with those
+    that were left in your order (the control); for grades, ratings and choices it is how well the answers were
+    predicted.
 
-    How high what was preferred stood in a list is 1 where it was first, 0.5 where second, 0.33 where third, and 0 where
-    nothing was wanted; told are averages. The interval is a 95 % one, and counts people, not lists.
+    The measure of a list is the position of what people preferred: 1 if it was first, 0.5 if second, 0.33 if third, and
+    0 if they wanted nothing of the list. The report gives averages with 95 % intervals, which count people, not lists.
 
     Exit codes: 0 reported; 1 the loop cannot be read; 2 bad input.
     """
@@ -76,7 +78,8 @@ def _show(loop: Loop, found: Report, told: Findings, title: str) -> None:
 
 
 def _thumbs(thumbs: Approval, other: str) -> str:
-    """The share of thumbs up by arm, in words."""
+    """Return a sentence on the share of thumbs up, for learned lists and for control lists; `other` names the
+    latter."""
     told = []
     for arm, what in ((thumbs.learned, "of learned lists"), (thumbs.control, f"of {other}")):
         if arm.share is not None:
@@ -127,7 +130,7 @@ def _views(found: Report) -> str:
 
 
 def _plot(path: Path, picture: Picture, title: str) -> None:
-    """Draw the lines of `picture` over time into the file `path`; a reference is dashed."""
+    """Draw the lines of `picture` over time into the file `path`; reference lines are dashed."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.2, 4.0), dpi=160, layout="constrained")

@@ -1,4 +1,4 @@
-"""`heedful undo`, `rollback` and `forget`: what is taken back, in whole or in part."""
+"""`heedful undo`, `rollback` and `forget`: take back what a loop learned, in part or from one person."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def rollback(
 ) -> None:
     """Go back to an earlier version of the model: it becomes the one of that version, bit for bit.
 
-    Feedback and undos after it are left out and stay in the log, so the version just before can be gone back to, too.
-    People who were forgotten since stay forgotten, and items on offer stay as they are.
+    All feedback and undos after that version no longer count. They stay in the log, so you can go back on the rollback
+    too. People who were forgotten since then stay forgotten, and the items on offer stay as they are now.
 
     Exit codes: 0 done, or done before; 1 the loop cannot be read or written; 2 there is no such version.
     """
@@ -71,8 +71,8 @@ def forget(
 ) -> None:
     """Erase a person: every decision made for them and every answer to it. This cannot be undone.
 
-    The model becomes the one that never saw them, bit for bit. Files that `heedful export` wrote are out of reach; they
-    are named.
+    The model becomes the one that never saw them, bit for bit. Files that `heedful export` wrote, and back-ups, cannot
+    be reached; the files are named.
 
     Exit codes: 0 erased, or nothing was there; 1 the loop cannot be read or written; 2 bad input; 130 not agreed to.
     """

@@ -1,4 +1,4 @@
-"""`heedful serve`: the loops of a folder over HTTP."""
+"""`heedful serve`: serve the loops of a folder over HTTP."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def serve(
 ) -> None:
     """Serve the loops of a folder over HTTP, until it is told to end (Ctrl-C, SIGTERM).
 
-    Until a key was made (`heedful keys create`) it listens on loopback alone, and anyone on this machine may do
-    everything. /openapi.json describes what can be asked.
+    Before the first key is made (`heedful keys create`) it listens only on addresses of this machine itself (loopback),
+    and anyone on this machine may do everything. /openapi.json on the server describes all requests.
 
-    Exit codes: 1 it cannot listen, or the keys cannot be read; 2 bad input; else those of the signal that ended it.
+    Exit codes: 1 it cannot listen, or the keys cannot be read; 2 bad input; otherwise that of the signal that ended it.
     """
     check_server("serve", "heedful serve")
     if not folder.is_dir():
@@ -69,7 +69,7 @@ def serve(
 
 
 def _who(keys: Sequence[Key], create: str) -> str:
-    """Return who is admitted."""
+    """Return a sentence on who may use the server, given all its `keys`; `create` is the command that makes one."""
     left = sum(key.revoked is None for key in keys)
     if left:
         return f"every request needs a key ({left} {'key' if left == 1 else 'keys'})"

@@ -1,4 +1,4 @@
-"""How others reach a study: at which address of this machine they are waited for, and what links begin with."""
+"""How others reach a study: on which address of this machine it listens for participants, and what links begin with."""
 
 from __future__ import annotations
 
@@ -13,23 +13,30 @@ LISTEN = "expected an address of this machine, such as 127.0.0.1, or 0.0.0.0 for
 
 
 class Sharing(NamedTuple):
-    """The settings by which others are let in."""
+    """The settings of `heedful compare --share`."""
 
     port: int | None
+    """the port for participants; None for the usual one"""
     listen: str
-    """the address of this machine that they come to"""
+    """the address of this machine on which it listens for participants"""
     address: str | None
-    """what the links begin with, where that is said"""
+    """what links begin with, if --address says so"""
     seconds: float
+    """how long a link can be used"""
     people: int
+    """how many people a link lets in"""
     segments: list[str]
-    """a link for each; "" for no segment"""
+    """the groups of participants, each of which gets a link; "" for a link without a group"""
 
 
 def listening_host(given: str | None, address: str | None) -> str:
-    """The address of this machine that participants come to: what was `given`, otherwise where the links lead. That is
-    never every address there is: a virtual network, or another card, is not what somebody means who shares with theirs.
-    BadInput where it is none."""
+    """Return the address of this machine on which to listen for participants: `given`, otherwise one that fits the
+    links.
+
+    If the links' base `address` leads to this machine itself (a tunnel or proxy), it is 127.0.0.1, otherwise this
+    machine's address in its network. It is never all addresses unless `given` says so: virtual networks and other
+    network cards are not meant to be shared with. Raise BadInput if `given` is no address of this machine.
+    """
     from heedful.server.main import listening_socket, own_address
 
     if given is None:
@@ -44,7 +51,7 @@ def listening_host(given: str | None, address: str | None) -> str:
 
 
 def _near(host: str) -> bool:
-    """Return whether only this machine reaches that host."""
+    """Return whether `host` is a loopback address, which only this machine can reach."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -52,19 +59,22 @@ def _near(host: str) -> bool:
 
 
 def host_and_port(host: str, port: int) -> str:
-    """An address and a port, as a URL has them."""
+    """Return HOST:PORT as in a URL, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def link_base(listen: str, port: int) -> str:
-    """Return the address at which others reach the port of participants, as far as this machine knows."""
+    """Return the URL at which others reach participants' `port`, when it listens on the address `listen`.
+
+    It is this machine's own address in its network if `listen` means all addresses.
+    """
     from heedful.server.main import own_address
 
     return f"http://{host_and_port(own_address() if ip_address(listen).is_unspecified else listen, port)}"
 
 
 def say_listening(theirs: str, share: Sharing) -> None:
-    """Print what listens where, before anybody is sent a link."""
+    """Print on which address participants are listened for (`theirs`, HOST:PORT), and who can reach it."""
     every = ip_address(share.listen).is_unspecified
     told = "every address of this machine" if every else "that address alone"
     note(f"participants' port: {theirs}, {told}; the page itself is for this machine alone")
@@ -75,7 +85,11 @@ def say_listening(theirs: str, share: Sharing) -> None:
 
 
 def participants_socket(host: str, port: int | None) -> Any:
-    """The socket that participants come to: the usual port where nobody else has it."""
+    """Return a socket on `host` for participants: at `port`; if it is None, at the usual port, or another if that is
+    taken.
+
+    Raise Failure if it cannot listen.
+    """
     from heedful.server.main import listening_socket
 
     try:

@@ -1,4 +1,4 @@
-"""Commands whose options are not all known where they are written: those that experiments and interactions declare."""
+"""Add options to a command that are declared elsewhere: by an experiment or by an interaction (kind of feedback)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ def option(
     show_default: str | None = None,
     negatable: bool = False,
 ) -> Parameter:
-    """The parameter of an option --name. `show_default` stands for the default in words; a flag that is `negatable`
-    has --no-name, too."""
+    """Return the function parameter `name` that typer turns into an option --NAME of the type `of`.
+
+    `metavar` stands for the value in the help, `least` and `most` limit it, `show_default` is the default in words. A
+    flag has also --no-NAME if it is `negatable`.
+    """
     names = [f"--{name.replace('_', '-')}"] if of is bool and not negatable else []
     shown = True if show_default is None else show_default
     told = typer.Option(*names, help=help, metavar=metavar, min=least, max=most, show_default=shown)
@@ -33,8 +36,10 @@ def option(
 def add_parameters(
     run: Callable[..., None], more: Sequence[Parameter], *, before: str, names: Mapping[str, object]
 ) -> None:
-    """Give a function that takes any keywords these parameters, `before` the one of that name. `names` are those that
-    its annotations use and its module has not."""
+    """Give the function `run`, which takes any keywords, the parameters `more`, in place of its **keywords.
+
+    They are inserted `before` the parameter of that name. `names` are the local names that its annotations use.
+    """
     own = inspect.signature(run, eval_str=True, locals=names).parameters.values()
     known = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]
     at = next(i for i, each in enumerate(known) if each.name == before)

@@ -1,4 +1,4 @@
-"""`heedful simulate NAME`: one command for each experiment, made of the options that the experiment declares."""
+"""`heedful simulate NAME`: a command for each experiment, with the options that the experiment declares."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from heedful.experiments.registry import EXPERIMENTS, make_experiment
 
 
 def __getattr__(name: str) -> Callable[..., None]:
-    """The command of the experiment of that name. AttributeError where there is none."""
+    """Return the command of the experiment `name`. Raise AttributeError if there is no such experiment."""
     if name not in EXPERIMENTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return simulate_command(make_experiment(name))
 
 
 def simulate_command(experiment: Experiment) -> Callable[..., None]:
-    """A function whose parameters are the options of an experiment, then those that all have."""
+    """Return the command of an experiment: a function whose parameters are its own options, then those all commands
+    share."""
     fixed = experiment.rounds if isinstance(experiment.rounds, int) else None
 
     def run(
@@ -70,7 +71,7 @@ def simulate_command(experiment: Experiment) -> Callable[..., None]:
 
 
 def _own_options(experiment: Experiment) -> list[inspect.Parameter]:
-    """The parameters of `prepare` as a command takes them."""
+    """Return the parameters of the experiment's `prepare` as typer's arguments and options."""
     hints = get_type_hints(experiment.prepare, include_extras=True)
     made = []
     for each in inspect.signature(experiment.prepare).parameters.values():

@@ -1,4 +1,5 @@
-"""What every `heedful simulate` shares: runs behind a progress bar, and what is told and written of them."""
+"""The common part of all `heedful simulate` commands: run learners behind a progress bar, print and write the
+results."""
 
 from __future__ import annotations
 
@@ -29,19 +30,24 @@ if TYPE_CHECKING:
 
 
 class SimulateRequest(NamedTuple):
-    """The request of a simulation, whatever the experiment."""
+    """The options of `heedful simulate` that are the same for every experiment."""
 
     learners: list[str]
     rounds: int | None
+    """None for the setting's own number"""
     jobs: int | None
+    """how many runs at a time; None for one on each processor"""
     interpreted: bool
     plot: Path | None
+    """the file to plot averages into"""
     out: Path | None
+    """the file to write every round into"""
     json: bool
 
 
 def check_request(request: SimulateRequest) -> None:
-    """Refuse what could not be written before anything is run."""
+    """Raise ValueError or Failure, before anything is run, if output could not be written or a learner is named
+    twice."""
     check_path("--out", request.out, (".csv", ".npz"))
     check_path("--plot", request.plot, (".png", ".pdf", ".svg"))
     if request.plot:
@@ -52,7 +58,8 @@ def check_request(request: SimulateRequest) -> None:
 
 
 def run_and_tell(request: SimulateRequest, prepared: PreparedExperiment) -> None:
-    """Run the learners in an experiment and say what became of them, in a table or as JSON, and in files."""
+    """Run the learners of a request in an experiment, print the result as a table or JSON, and write the files asked
+    for."""
     from heedful.experiments.run import curve, difference
 
     setting = prepared.setting
@@ -89,7 +96,7 @@ def run_and_tell(request: SimulateRequest, prepared: PreparedExperiment) -> None
 
 
 def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any]) -> list[Run]:
-    """Run everything behind a progress bar; the runs by learner, seed and person."""
+    """Run all learners behind a progress bar, and return the runs by learner, seed and person."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from heedful.cli.compiling import compile_apart, find_uncompiled
@@ -120,25 +127,30 @@ def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any])
 
 
 def _never_compiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
-    """The learners whose loop is not on disk. `find_uncompiled` names none where there is but one, so each is asked
-    about beside itself."""
+    """Return the names of the learners whose compiled code is not on disk.
+
+    `find_uncompiled` returns none if there is only one, so each is passed to it twice.
+    """
     from heedful.cli.compiling import find_uncompiled
 
     return [spec for spec, learner in learners.items() if find_uncompiled(setting, {spec: learner, "": learner})]
 
 
 Against = tuple[str, dict[str, tuple[float, float]]]
-"""The best of the simple learners, and of all others what they cost more: (mean, standard error)."""
+"""(the best simple learner, by other learner (mean, standard error) of its regret minus that of the best simple)."""
 
 
 def _best(prepared: PreparedExperiment, curves: dict[str, Curve]) -> str:
-    """The yardstick with the best last average; empty where none is run."""
+    """Return the simple learner (one of the `yardsticks`) that is best after the last round; "" if none was run."""
     ends = {spec: float(curves[spec].mean[-1]) for spec in prepared.yardsticks if spec in curves}
     return (max if prepared.setting.rising else min)(ends, key=lambda spec: ends[spec]) if ends else ""
 
 
 def _less(best: str, against: tuple[float, float] | None) -> dict[str, object]:
-    """Return the difference to the best simple learner for --json; null for that learner itself."""
+    """Return the part of --json that compares a learner with the simple learner `best`; {} if `best` is "".
+
+    `against` is (mean, standard error) of the regret minus that of the best simple learner; None for that one itself.
+    """
     if not best:
         return {}
     mean, error = (None, None) if against is None else (number(against[0]), number(against[1]))
@@ -146,7 +158,7 @@ def _less(best: str, against: tuple[float, float] | None) -> dict[str, object]:
 
 
 def _key(setting: Setting) -> str:
-    """The measure as a key: rank_loss, ndcg_5."""
+    """Return the name of the measure as a JSON key: rank_loss, ndcg_5."""
     return setting.measure.lower().replace(" ", "_").replace("@", "_")
 
 
@@ -181,7 +193,7 @@ def _table(
     curves: dict[str, Curve],
     against: Against,
 ) -> tuple[Table, str]:
-    """The table, with as many checkpoints as the terminal has room for, and what is to be said about it."""
+    """Return (the table, the remarks below it), with as many checkpoints as the terminal has room for."""
     from heedful.experiments.run import bound, checkpoints
 
     setting = prepared.setting

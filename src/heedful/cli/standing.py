@@ -1,4 +1,4 @@
-"""`heedful standing`: how things stand, by what people chose."""
+"""`heedful standing`: the ranking of a loop's items by what people chose, and how sure it is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from heedful.cli.console import console, new_table, print_json
 if TYPE_CHECKING:
     from heedful.loop.interactions.comparison.standing import Standings
 
-ROWS = 50  # of a table; --json has all
+ROWS = 50
+"""The most rows of the printed table; --json has all."""
 
 
 def standing(
@@ -23,11 +24,11 @@ def standing(
     own: Own = None,
     json: Json = False,
 ) -> None:
-    """Say how things stand: the ranking by what people chose, how sure it is, about how many questions are left.
+    """Show the ranking by what people chose, how sure it is, and about how many questions are left.
 
-    A range of positions holds with 90 % probability; where two neighbours cannot be told apart, a sign says so. Of all
-    people together, it is the ranking of the mean of what they like; of a person without answers, which is said, what
-    is believed of somebody new.
+    An item's position lies in the range shown with 90 % probability; "=" marks an item that cannot be told from the
+    next one. Without --person the ranking is that of the average of all people. For a person without answers, which is
+    said, it is what is known of somebody new.
 
     Exit codes: 0 said; 1 the loop cannot be read; 2 bad input, such as a loop of another kind.
     """
@@ -73,7 +74,7 @@ def _show(found: Standings, title: str) -> None:
 
 
 def _verdict(found: Standings) -> str:
-    """Return whether to stop, in words."""
+    """Return a sentence on how sure the ranking is, and whether to stop asking."""
     if found.goal == "best":
         told = f"{found.favourite} is the best with {found.sure:.0%} probability"
     else:

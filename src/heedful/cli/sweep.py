@@ -1,4 +1,4 @@
-"""`heedful sweep`: every cell of a grid, on all cores; what is already there is not computed again."""
+"""`heedful sweep`: run every cell of a grid, on all processors; a cell that has a result already is not run again."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def sweep(
 ) -> None:
     """Run learners with several settings, people and seeds, and compare them.
 
-    A grid looks like this; paths are relative to its folder, and a list in a learner's table stands for each value:
+    A grid looks like this. Paths are relative to its folder, and a list in a learner's table stands for each of its
+    values:
 
         data = {letor = ["letor4-mq2008/S*.txt.gz"]}
         users = ["strict:alpha=0.5", "noisy:depth=10"]
@@ -95,7 +96,8 @@ def sweep(
 def _compute_all(
     out: Path, todo: list[Cell], jobs: int, interpreted: bool
 ) -> tuple[list[tuple[Cell, dict[str, Any]]], list[str]]:
-    """Return (cells with their results, the errors of the others), behind a progress bar."""
+    """Compute the cells `todo`, `jobs` at a time, behind a progress bar; return (cells with results, errors of the
+    others)."""
     from rich.progress import Progress
 
     done, failures, slow, screen = [], [], set[str](), notes()
@@ -141,12 +143,12 @@ sweep.__doc__ = "\n\n".join(
 
 
 def _ignore_interrupts() -> None:
-    """Leave an interrupt to the parent process."""
+    """Ignore Ctrl-C in a worker process; the parent process handles it and ends the workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _setting(cell: Cell) -> Setting:
-    """Return the setting of a cell; one that is made for all seeds at once may be kept for the next cell."""
+    """Return the setting of one cell, with the worlds of its seed alone."""
     data, user, seed = cell.spec["data"], cell.spec["user"], cell.spec["seed"]
     experiment = grid_experiments()[data["kind"]]
     setting = experiment.setting(cell.files, data, user, cell.seeds if experiment.all_seeds else (seed,))
@@ -154,7 +156,10 @@ def _setting(cell: Cell) -> Setting:
 
 
 def compute(out: Path, cell: Cell, interpreted: bool) -> tuple[dict[str, Any], str]:
-    """Compute a cell and write its file: (its result, why it had to be interpreted, if it had)."""
+    """Compute a cell and write its file into the folder `out`.
+
+    Return (its result, a sentence on why the learner could not be compiled, or ""). `interpreted` compiles nothing.
+    """
     from heedful.experiments.run import InterpretedNotice, Run, checkpoints, curve, simulate
 
     setting, name = _setting(cell), cell.spec["learner"]
@@ -178,9 +183,10 @@ def compute(out: Path, cell: Cell, interpreted: bool) -> tuple[dict[str, Any], s
 
 
 def _summary(cells: list[tuple[Cell, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """A row for every user and learner: the mean over seeds of the regret at the last checkpoint that all have.
+    """Return a row for every user and learner: the mean over seeds of the regret at the last checkpoint that all seeds
+    have.
 
-    The standard error is over seeds; over people where there is one seed.
+    The standard error is over seeds; with one seed it is over people.
     """
     import numpy as np
 

@@ -42,7 +42,7 @@ Objects = dict[str, tuple[Any, ...]]
 
 
 class Schema(NamedTuple):
-    """The schema of a database file: its name, tables, migrations and triggers."""
+    """What a database file has to contain: its tables, as the migrations that create them, and its triggers."""
 
     noun: str
     """what error messages call the file, such as "log" """
@@ -56,7 +56,7 @@ class Schema(NamedTuple):
 
     @property
     def newest(self) -> int:
-        """the version of a file that has had every step"""
+        """the number of migrations: the version of a file that has had all of them"""
         return len(self.steps)
 
 
@@ -64,8 +64,11 @@ class Database:
     """A database file with its schema. It keeps no connection open: the caller of `connect` closes what it got."""
 
     def __init__(self, path: Path, schema: Schema, *, wait: float = WAIT) -> None:
-        """Describe the file `path`, which need not exist; connections wait up to `wait` seconds for another process
-        that is writing."""
+        """Describe the file `path` with the tables of `schema`. It need not exist, and is neither created nor opened
+        here.
+
+        Connections wait up to `wait` seconds for another process that is writing.
+        """
         self.path, self.schema, self.wait = path, schema, wait
         # mode=rw: opening a file that was removed does not create it again.
         self._address = f"{path.absolute().as_uri()}?mode=rw"
@@ -73,7 +76,7 @@ class Database:
     # ------------------------------------------------------------------------ the file
 
     def create(self) -> None:
-        """Create an empty file that only its owner may read. Raise FileExistsError if anything is there already."""
+        """Create an empty file that only its owner may read. Raise FileExistsError if there is anything at its path."""
         flags = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)  # a symbolic link counts as a file that is there
         try:
             os.close(os.open(self.path, flags, 0o600))

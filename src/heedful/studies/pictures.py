@@ -194,7 +194,11 @@ def _check_svg(content: bytes) -> None:
 
 
 def _svg_ratio(content: bytes) -> float:
-    """Return width over height of an SVG: of its own lengths if they have the same unit, otherwise of its viewBox."""
+    """Return width over height of an SVG: from its width and height if both have the same unit, otherwise from its
+    viewBox.
+
+    It is 1 if neither can be read.
+    """
     found: list[dict[str, str]] = []
     parser = expat.ParserCreate()
     parser.StartElementHandler = lambda _, attributes: found.append(attributes) if not found else None
