@@ -1,1 +1,1 @@
-"""Loaders: a path in, arrays out. Nothing is fetched."""
+"""Loaders of data sets and file formats: each takes a path and returns arrays or tables. Nothing is downloaded."""

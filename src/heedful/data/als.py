@@ -1,8 +1,8 @@
-"""Matrix factorisation by alternating least squares, for the movie features of [J15] section 6.1.2.
+"""Matrix factorisation of ratings by alternating least squares, for the movie features of [J15] section 6.1.2.
 
 The papers name the "SVD embedding" of Bell & Koren (ICDM 2007, Eq. 15), fitted to the observed ratings, and choose the
-rest by cross-validation. Two penalties: "plain", the papers', is the same for every row; "weighted" (Zhou et al. 2008)
-grows with a row's number of ratings.
+rest by cross-validation. There are two penalties on the size of factors: "plain", the papers', is the same for every
+row; "weighted" (Zhou et al. 2008) grows with a row's number of ratings.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ Ints = NDArray[np.int64]
 
 DIMENSIONS = (2, 5, 7, 10, 15, 20)
 REGULARISATIONS = {"plain": (1.0, 2.0, 5.0, 7.5, 10.0, 15.0, 20.0), "weighted": (0.05, 0.075, 0.1, 0.15, 0.2)}
-"""The regularisations that cross-validation tries, by penalty."""
+"""Strengths of regularisation that cross-validation tries, by penalty."""
 
 
 class Factors(NamedTuple):
-    """The factor matrices P (U x k) and Q (M x k): P Q^T approximates the observed ratings."""
+    """Factors of U users and M movies, P (U x k) and Q (M x k): P Q^T approximates the observed ratings."""
 
     P: Array
     Q: Array
 
 
 class Trial(NamedTuple):
-    """The cross-validation result of one setting: root mean squared error on held-out ratings, over all folds."""
+    """Cross-validation result of one setting: root mean squared error of the held-out ratings, over all folds."""
 
     dimension: int
     regularisation: float
@@ -49,12 +49,14 @@ def alternating_least_squares(
     tolerance: float = 1e-4,
     sweeps: int = 100,
 ) -> Factors:
-    """Factorise raw ratings, values (n,) of users (n,) for movies (n,), shape = (U, M).
+    """Factorise n ratings `values` (n,), given by `users` (n,) to `movies` (n,), both numbered from 0; `shape` is (U,
+    M).
 
-    Minimises L = sum (r - p_u . q_j)^2 + regularisation (sum_u c_u |p_u|^2 + sum_j c_j |q_j|^2), with c = 1 ("plain")
-    or the number of ratings of the row ("weighted"). P and Q are solved for in turn, until a sweep lowers L by less
-    than the share `tolerance`, or after `sweeps`. Rows without ratings are 0. Q starts as the movies' mean ratings plus
-    small normal noise (`seed`). There are no intercepts: the factors contain one where the ratings need it.
+    Minimise L = sum (r - p_u . q_j)^2 + regularisation (sum_u c_u |p_u|^2 + sum_j c_j |q_j|^2), with k = `dimension`
+    factors, and c = 1 (`penalty` "plain") or the number of ratings of the row ("weighted"). P and Q are solved for in
+    turn, until a sweep lowers L by less than the fraction `tolerance`, or after `sweeps`. Rows without ratings are 0. Q
+    starts as the movies' mean ratings plus small normal noise, made with `seed`. There are no intercepts: the factors
+    contain one if the ratings need it.
     """
     U, M = shape
     by_user = _Rows.of(users, movies, values, U, penalty)
@@ -84,9 +86,11 @@ def cross_validate(
     folds: int = 5,
     seed: int = 0,
 ) -> list[Trial]:
-    """Cross-validate every setting in random `folds`: trials, best first.
+    """Cross-validate every combination of `dimensions` and `regularisations` in random `folds`; return the results,
+    best first.
 
-    `regularisations` defaults to a grid for the penalty. Other arguments as in `alternating_least_squares`.
+    `regularisations` defaults to REGULARISATIONS for the penalty. Other arguments are those of
+    `alternating_least_squares`; `seed` also draws the folds.
     """
     fold = np.random.default_rng([seed, 1]).permutation(values.size) % folds
     tried = []
@@ -103,8 +107,8 @@ def cross_validate(
 
 
 class _Rows(NamedTuple):
-    """The ratings by row (users, or movies): row r has columns[ends[r]:ends[r + 1]] and their values; `times` weights
-    its |p|^2.
+    """Ratings by row (users, or movies): row r has columns[ends[r]:ends[r + 1]] and the values there; `times` (rows,)
+    weights its penalty |p|^2.
     """
 
     columns: Ints
@@ -120,7 +124,7 @@ class _Rows(NamedTuple):
         return cls(columns[order], values[order], ends, times)
 
     def best(self, Q: Array, regularisation: float) -> tuple[Array, float]:
-        """Return the P (rows x k) that minimises sum (r - p . q)^2 + regularisation sum times |p|^2, and the
+        """Return the P (rows x k) that minimises sum (r - p . q)^2 + regularisation sum times |p|^2, and the sum at the
         minimum.
         """
         n, k = self.ends.size - 1, Q.shape[1]

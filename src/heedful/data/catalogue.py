@@ -1,4 +1,4 @@
-"""Loads a table of items (CSV) as names and standardised features."""
+"""Loader of a table of items (CSV) as names and standardised numeric features."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -13,8 +13,7 @@ from heedful.data.table import csv_table
 
 
 class Catalogue(NamedTuple):
-    """The items of a table by name, with standardised features: X = (value - mean) / scale, and 0 where it is
-    missing."""
+    """m items by name, with N standardised features: X = (value - mean) / scale, and 0 where a value is missing."""
 
     names: NDArray[np.str_]  # m
     features: NDArray[np.str_]  # N; the columns' names
@@ -27,14 +26,14 @@ class Catalogue(NamedTuple):
 def load_catalogue(path: str | PathLike[str]) -> Catalogue:
     """Load a CSV of items with a header: UTF-8, plain or gzip, separated by comma, semicolon or tab.
 
-    A column is numeric when every cell that is not missing (empty, NA, NaN, null in any case) is a finite number with a
-    decimal point; those that vary are the features. The first column with some text gives the names; an item it leaves
-    out, or every item where there is no such column, is "item 3" by its place. Other columns are ignored, as are blank
-    lines.
+    A column is numeric if each of its cells is a finite number with a decimal point, or missing (empty, NA, NaN, null
+    in any case); numeric columns that vary are the features. The first column with some text gives the names; an item
+    with an empty name, or each item if there is no such column, is called "item 3" by its place. Other columns are
+    ignored, as are blank lines.
 
-    Raise FileNotFoundError for a path that does not exist. Raise ValueError, as `NAME:LINE: ...` where one line is to
-    blame, for a file without header, rows or a numeric column that varies, a row with more or fewer cells than the
-    header, a column named twice, an infinite number, and text that is not UTF-8 or not CSV.
+    Raise FileNotFoundError if the path does not exist. Raise ValueError, as `NAME:LINE: ...` if one line is to blame,
+    for a file without header, rows or a numeric column that varies, a row with more or fewer cells than the header, a
+    repeated column name, an infinite number, and text that is not UTF-8 or not CSV.
     """
     path = Path(path)
     header, rows = csv_table(path)
@@ -70,13 +69,15 @@ def load_catalogue(path: str | PathLike[str]) -> Catalogue:
 
 
 def _example(cells: Sequence[str]) -> str:
-    """Return, for a message, a cell that keeps a column from being numeric."""
+    """Return, for a message, the first of `cells` that keeps the column from being numeric."""
     return next((cut_repr(cell) for cell in cells if number_in(cell.strip()) is None), "nothing in it")
 
 
 def _standardise(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
-    """Return the standardised column, its mean and its scale, from numbers that may be NaN; a constant column has
-    scale 0.
+    """Return a column (m,) standardised, its mean and its scale (standard deviation); missing values are NaN and become
+    0.
+
+    A constant column has scale 0 and is returned unchanged.
     """
     there = column[~np.isnan(column)]
     if there.min() == there.max():  # the standard deviation of equal numbers may be a rounding error
@@ -87,9 +88,9 @@ def _standardise(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], floa
 
 
 def scaled_moments(values: NDArray[np.float64]) -> tuple[int, float, float]:
-    """Return p, and mean and standard deviation of values / 2^p, for finite values.
+    """Return an exponent p, and mean and standard deviation of `values` / 2^p, for finite values.
 
-    Dividing by 2^p is exact, and then no square overflows.
+    Dividing by 2^p is exact, and afterwards no square overflows.
     """
     power = int(np.frexp(np.abs(values).max())[1])
     scaled = np.ldexp(values, -power)

@@ -1,4 +1,4 @@
-"""Parses cells of a table of comparisons: names, counts, numbers, and answers in words."""
+"""Parsers of the cells of a table of comparisons: names, counts, numbers, and answers in words."""
 
 from collections.abc import Mapping
 
@@ -8,29 +8,33 @@ from heedful.data.files import cut_repr, is_number, number_in
 from heedful.data.spreadsheet import text_of
 
 BAD = ("both bad", "tie (both bad)")
-"""Answers that two items tie and both are bad. They count as ties: a ranking says only which of two items is better."""
+"""Answers that two items tie and both are bad. They count as ties: a ranking only says which of two items is better."""
 WORDS = {
     "first": ("first", "left", "a", "model a", "1"),
     "second": ("second", "right", "b", "model b", "2"),
     "equal": ("equal", "equally good", "tie", "tied", "draw", "both", "both good", "same", "=", *BAD),
     "unsure": ("unsure", "cannot judge", "can't judge", "skip", "skipped", "don't know"),
 }
-"""The words of each answer, apart from case and marks. An empty cell means unsure, and the name of an item means that
-it was chosen."""
+"""The words for each answer, apart from case and punctuation. Besides, an empty cell means unsure, and the name of an
+item that this item was chosen.
+"""
 MOST_TIMES = 1_000_000_000
-"""The greatest count of an answer in a table."""
+"""The greatest count of one answer that a table may have."""
 
 
 def word(text: str) -> str:
-    """Return a word without case, blanks and marks, for comparison; a number unchanged, so that -1 is not 1."""
+    """Return a text in the form in which answers are compared: without case, blanks and punctuation; a number
+    unchanged.
+    """
     text = text.strip()
     return text if is_number(text) else plain(text)
 
 
 def name_in(where: str, field: str, cell: object) -> str:
-    """Return a cell as a name: a text, without the apostrophe that guards a formula; or a whole number, 3.0 as 3.
+    """Return a cell as a name: a text, without the apostrophe that guards a formula, or a whole number as text (3.0 as
+    "3").
 
-    Raise ValueError, naming row and field, for anything else.
+    `where`: the place of the row, `field`: the name of the column, for messages. Raise ValueError for any other cell.
     """
     if cell is None or cell == "":
         raise ValueError(f"{where}: {field}: expected a name, got nothing")
@@ -38,22 +42,28 @@ def name_in(where: str, field: str, cell: object) -> str:
 
 
 def person_in(where: str, row: Mapping[str, object], at: Mapping[str, list[str]]) -> str:
-    """Return the name of the person who answered in this row; "" without such a column. Raise ValueError as
-    `name_in` does.
+    """Return the name of the person who answered in this row; "" if there is no such column.
+
+    `at`: the columns of each role, from `find_columns`; `where`: the place of the row. Raise ValueError as `name_in`
+    does.
     """
     return name_in(where, "person", row.get(at["person"][0])) if "person" in at else ""
 
 
 def times_in(where: str, row: Mapping[str, object], at: Mapping[str, list[str]]) -> int:
-    """Return how often the answer of this row was given; 1 without such a column. Raise ValueError as `times` does."""
+    """Return how often the answer of this row was given; 1 if there is no such column.
+
+    `at`: the columns of each role, from `find_columns`; `where`: the place of the row. Raise ValueError as `times`
+    does.
+    """
     if "times" not in at:
         return 1
     return times(where, row.get(at["times"][0]))
 
 
 def times(where: str, cell: object) -> int:
-    """Return a cell as a count of answers. Raise ValueError, naming the row, for anything but a whole number in
-    range.
+    """Return a cell as a count of answers, 0 to MOST_TIMES. Raise ValueError, with the place `where`, for anything
+    else.
     """
     value = number_of(where, "times", cell)
     if value is None or value < 0 or value % 1 or value > MOST_TIMES:
@@ -63,7 +73,9 @@ def times(where: str, cell: object) -> int:
 
 
 def number_of(where: str, field: str, cell: object) -> float | None:
-    """Return a cell as a number, None if it is empty. Raise ValueError, naming row and field, for anything else."""
+    """Return a cell as a number; None if it is empty. Raise ValueError, with the place `where` and the column `field`,
+    for any other cell.
+    """
     if cell is None:
         return None
     value = number_in(cell.strip()) if isinstance(cell, str) else cell

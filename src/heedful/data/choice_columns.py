@@ -1,4 +1,6 @@
-"""Finds which columns of a table of comparisons hold what, by their names or as given."""
+"""Find the columns of a table of comparisons that hold persons, items, answers and so on: by their
+names, or as given.
+"""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +23,7 @@ NAMES = {
     "ballot": ("ballot", "order", "list", "question", "answer", "task"),
     "order": ("order", "ranking"),
 }
-"""The names of the columns of each role, apart from case, marks, and an id at the end."""
+"""The names of columns that are recognised for each role, apart from case, punctuation, and an "id" at the end."""
 
 FORMS = "winner and loser; first, second and answer; item and rank; rank 1, rank 2, ...; or order"
 
@@ -30,15 +32,17 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 
 def plain(name: str) -> str:
-    """Return a column name without case, blanks, `_`, `.` and `-`: personid for "Person ID"."""
+    """Return a column name without case, blanks, `_`, `.` and `-`: "personid" for "Person ID"."""
     return re.sub(r"[\s_.\-]", "", name.casefold())
 
 
 def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Find the columns of each role: those of one form of table, and person, times and ballot if there are such.
+    """Return the names of the columns of each role: those of one form of table (FORMS), and person, times and ballot if
+    present.
 
-    `named`: the columns of roles that the caller gives. Raise ValueError for an unknown role or column, and for a
-    column with two roles.
+    `file`: its name for messages; `header`: all column names; `named`: the columns of roles that the caller gives,
+    which are not looked for by name. Raise ValueError for an unknown role or column, a column with two roles, and a
+    table that has none of the forms.
     """
     for role, names in named.items():
         if role not in NAMES:
@@ -55,7 +59,7 @@ def find_columns(file: str, header: list[str], named: dict[str, list[str]]) -> d
     left = [name for name in header if name not in every]
 
     def look(*roles: str) -> dict[str, list[str]] | None:
-        """Return the columns of these roles, as given or by their names; None if a role has no column."""
+        """Return the columns of these roles, as given or found by their names; None if a role has none."""
         got: dict[str, list[str]] = {}
         for role in roles:
             fit = [name for name in left if _plain_role(name) in NAMES[role] and [name] not in got.values()]
@@ -94,8 +98,8 @@ def _plain_role(name: str) -> str:
 
 
 def _rank_columns(header: Sequence[str]) -> dict[str, list[str]] | None:
-    """Return the columns named 1, 2, ... or first, second, third, ..., with or without rank, place or choice; None
-    if there are none.
+    """Return the columns named 1, 2, ... or first, second, third, ..., with or without rank, place or choice, as the
+    role "order"; None if there are none.
     """
     numbered: dict[int, str] = {}
     for name in header:

@@ -1,4 +1,4 @@
-"""Reads comparisons of two items from whole columns: a million rows hold few distinct values."""
+"""Read comparisons of two items from whole columns at once, fast because a million rows have few distinct values."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,18 +10,23 @@ from heedful.data.files import cut_repr, is_number
 from heedful.data.table import CodedColumn, Table
 
 Check = tuple[Bools, Callable[[str, int], object]]
-"""Which rows are wrong (r,), and a function of a row's place and number that raises the error."""
+"""A mask of the rows (r,) that are wrong, and a function that raises the error for one: of its place, and its index."""
 
 _SAID = {said: number for number, said in enumerate(WORDS, 1)}
 _EQUAL = _SAID["equal"]
-"""Codes of answers: first 1, second 2, equal 3, unsure 4; 0 is none of them."""
+"""Codes of answers: first 1, second 2, equal 3, unsure 4; 0 is not an answer."""
 
 
 class _Column:
-    """A column of names: for each row (r,) the number of its name, and whether it is invalid."""
+    """A column of r names: for each row the number of its name, `numbers` (r,), and whether the cell is invalid,
+    `wrong` (r,).
+    """
 
     def __init__(self, coded: CodedColumn, field: str, numbers: dict[str, int], empty: str | None = None) -> None:
-        """Number the names of a column; `empty`: the name of a cell with nothing in it, if it may be empty."""
+        """Number the names in a column, adding new ones to `numbers`, which columns may share.
+
+        `field`: its name for messages; `empty`: the name that an empty cell stands for; None if cells may not be empty.
+        """
         self.texts, self.field, self.values, self.codes = [], field, coded.values, coded.codes
         wrong = np.zeros(len(coded.values), bool)
         for k, value in enumerate(coded.values):
@@ -39,7 +44,10 @@ class _Column:
 
 
 def winners(table: Table, at: Mapping[str, list[str]]) -> ComparisonTable:
-    """Read comparisons from columns winner and loser. Raise ValueError for the first malformed row."""
+    """Read comparisons from a table with columns winner and loser, and optionally person and times.
+
+    `at`: the columns of each role, from `find_columns`. Raise ValueError for the first malformed row.
+    """
     got = _columns(table, at, "winner", "loser")
     items: dict[str, int] = {}
     winner, loser = (_Column(got[role], at[role][0], items) for role in ("winner", "loser"))
@@ -57,10 +65,11 @@ def winners(table: Table, at: Mapping[str, list[str]]) -> ComparisonTable:
 
 
 def pairs(table: Table, at: Mapping[str, list[str]], words: Mapping[str, str]) -> tuple[ComparisonTable, int]:
-    """Read comparisons from pairs as shown with an answer each; return them, and how many ties called both items
-    bad.
+    """Read comparisons from a table whose rows are a pair as shown and an answer; return them, and how many ties called
+    both items bad.
 
-    `words`: further answers, as `word` gives them, next to `WORDS`. Raise ValueError for the first malformed row.
+    `at`: the columns of each role, from `find_columns`; `words`: what further answers mean, in addition to WORDS,
+    written as `word` returns them. Raise ValueError for the first malformed row.
     """
     got = _columns(table, at, "first", "second", "answer")
     column = at["answer"][0]
@@ -114,7 +123,7 @@ def _columns(table: Table, at: Mapping[str, list[str]], *roles: str) -> dict[str
 
 
 def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: int) -> tuple[Ints, list[str], Check]:
-    """Return the number of each row's person, the names of people, and which rows lack a person."""
+    """Return the number of each row's person (r,), the names of people, and a check of the rows that lack a person."""
     numbers: dict[str, int] = {}
     if "person" not in got:
         return np.zeros(rows, np.int64), [""], (np.zeros(rows, bool), lambda where, i: None)
@@ -123,7 +132,7 @@ def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: i
 
 
 def _times(got: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
-    """Return how often each row was given, and which rows have no count."""
+    """Return how often the answer of each row was given (r,), and a check of the rows without a valid count."""
     if "times" not in got:
         rows = next(iter(got.values())).codes.size
         return np.ones(rows, np.int64), (np.zeros(rows, bool), lambda where, i: None)
@@ -139,7 +148,7 @@ def _times(got: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
 
 
 def _refuse(table: Table, checks: list[Check]) -> None:
-    """Raise ValueError for the first malformed row; of several faults in it, for the first check."""
+    """Raise ValueError for the first row that fails a check; if it fails several, for the first of these."""
     failed = [(int(wrong.argmax()), k) for k, (wrong, _) in enumerate(checks) if wrong.any()]
     if failed:
         i, k = min(failed)

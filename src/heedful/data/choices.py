@@ -1,4 +1,4 @@
-"""Loads comparisons from a table: pairs with a winner, pairs with an answer, or orders in columns or rows."""
+"""Loader of comparisons from a table: pairs with a winner, pairs with an answer, or rankings in columns or rows."""
 
 import re
 from collections import Counter
@@ -21,16 +21,16 @@ from heedful.data.table import Table, open_table, table_of
 
 
 class LoadedChoices(NamedTuple):
-    """The comparisons read from a file, with a short summary of how it was read."""
+    """Comparisons that were read from a file, and a summary in words of how it was read."""
 
     choices: ComparisonTable
     summary: str
     bad: int = 0
-    """how many of the ties are of two that were both called bad"""
+    """number of ties in which both items were called bad"""
 
 
 Row = tuple[str, dict[str, Any]]
-"""The place of a row, as messages name it, and its cells by column."""
+"""The place of a row for messages, such as "votes.csv:3", and its cells by column name."""
 
 
 def open_choices(
@@ -38,10 +38,11 @@ def open_choices(
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LoadedChoices:
-    """Load comparisons from a table (`load_choices`), from PrefLib (`load_preflib`), or from the JSON that a
-    study's page of results exports.
+    """Load comparisons from a file: a table (`load_choices`), PrefLib (`load_preflib`), or the JSON of a study's
+    answers.
 
-    The ending of the name or the content decides. Errors are those of these loaders.
+    The ending of the name or the content decides which; the JSON is what the page of results exports. `columns` and
+    `words` are for tables only. Errors are those of the loaders.
     """
     path = Path(path)
     study = _study(path)
@@ -55,7 +56,7 @@ def open_choices(
 
 
 class _Answer(msgspec.Struct):
-    """An answer in the document of a study."""
+    """One answer in the JSON document of a study: the person, the names of the items shown, and the answer."""
 
     person: str
     shown: tuple[str, ...]
@@ -69,7 +70,7 @@ class _Document(msgspec.Struct):
 
 
 def _study(path: Path) -> ComparisonTable | None:
-    """Return the comparisons in a study's JSON document; None if the file is no such document.
+    """Return the comparisons in the JSON document of a study; None if the file is not such a document.
 
     Raise ValueError, naming the field, if it is damaged.
     """
@@ -110,24 +111,25 @@ def load_choices(
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LoadedChoices:
-    """Load a table with a header (CSV, JSON lines, Parquet; `read_table`) in one of these forms, told by its
-    columns:
+    """Load comparisons from a table with a header (CSV, JSON lines or Parquet, as in `read_table`).
 
-    winner, loser               a choice
-    first, second, answer       a pair as shown and what was said: `WORDS`, or the name of one of the two; also the
+    Its columns tell which of these forms it has:
+
+        winner, loser           a choice
+        first, second, answer   a pair as shown and the answer: one of WORDS, or the name of one of the two; also the
                                 model_a, model_b, winner of an arena
-    rank 1, rank 2, ...         an order, the best first; what is empty at the end was not placed
-    item, rank                  an order in as many rows, one for each person, or for each ballot; equal ranks are ties,
-                                and all of a ballot are equally good where all have one rank
-    order                       an order in one cell: "tea > milk = soup", or a list in JSON lines, with ties as lists
+        rank 1, rank 2, ...     a ranking, best first; empty cells at its end are items that were not placed
+        item, rank              a ranking in as many rows as items, one for each person or each ballot; equal ranks are
+                                ties, and if a ballot has one rank only, all its items are equally good
+        order                   a ranking in one cell: "tea > milk = soup", or a list in JSON lines, with ties as lists
 
-    Besides: person, who answered; times, how often. `columns` says in which column something is, where that has another
-    name than those of `NAMES`: {"person": ["who"], "order": ["best", "then"]}; `words` what an answer means, where it
-    is none of `WORDS`: {"0": "first", "1": "second"}; where a number is among them, 1 and 2 mean nothing else. An
-    answer about fewer than two items says nothing.
+    Further columns: person (who answered) and times (how often). `columns`: the columns of roles whose names differ
+    from NAMES, such as {"person": ["who"], "order": ["best", "then"]}. `words`: what answers that are not in WORDS
+    mean, such as {"0": "first", "1": "second"}; if one is a number, no other number has a meaning. Answers about fewer
+    than two items are left out.
 
-    Raise FileNotFoundError if the file is not there. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
-    for a table in none of the forms, a malformed row, an item twice in one answer, and where nothing was answered.
+    Raise FileNotFoundError if the file does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
+    for a table in none of the forms, a malformed row, an item twice in one answer, and if there is no answer.
     """
     path = Path(path)
     return _read_choices(path.name, open_table(path), columns, words)
@@ -139,10 +141,11 @@ def choices_in(
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LoadedChoices:
-    """Read comparisons from the rows of a table in memory, called `name` in messages; otherwise as `load_choices`
-    does.
+    """Read comparisons from the rows of a table in memory, in the forms of `load_choices`; `name` is its name in
+    messages.
 
-    Raise ValueError, as `NAME: row 3: field: ...`, also if a row is no object.
+    `columns` and `words` are as there. Raise ValueError, as `NAME: row 3: field: ...`, for the same reasons, and if a
+    row is not a mapping from columns to values.
     """
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
@@ -156,7 +159,7 @@ def choices_in(
 def _read_choices(
     file: str, table: Table, columns: Mapping[str, Sequence[str]] | None, words: Mapping[str, str] | None
 ) -> LoadedChoices:
-    """Read comparisons from a table, called `file` in messages."""
+    """Read comparisons from a table whose name in messages is `file`."""
     words = {word(said): meaning for said, meaning in (words or {}).items()}
     wrong = next((meaning for meaning in words.values() if meaning not in WORDS), None)
     if wrong is not None:
@@ -190,11 +193,11 @@ def _read_choices(
 
 
 def _long(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Comparison[str]]:
-    """Yield orders that are written in rows of item and rank.
+    """Yield the rankings that are written in rows of item and rank; `at`: the columns of each role.
 
-    Items without a rank are left out; if no item of an order has a rank, it could not be judged. If all have one rank,
-    they are equally good if they are two or if a ballot says what was asked; in the one list of a person it is more
-    likely that nothing was said.
+    Items without a rank are left out; if no item of a ranking has one, it is an answer "cannot judge". If all have the
+    same rank, they tie if there are two or if there is a ballot column; otherwise the person probably did not answer,
+    and nothing is yielded.
     """
     ballots: dict[tuple[str, str], dict[str, float | None]] = {}
     times: dict[tuple[str, str], int] = {}
@@ -238,7 +241,7 @@ def _orders(rows: Iterable[Row], at: Mapping[str, list[str]]) -> Iterator[Compar
 
 
 def _in_one(where: str, name: str, cell: object) -> list[tuple[str, ...]]:
-    """Return the tiers of an order that is written in one cell."""
+    """Return the tiers of a ranking that is written in one cell, best first."""
     if cell is None:
         return []
     if isinstance(cell, str):
@@ -254,14 +257,13 @@ def _in_one(where: str, name: str, cell: object) -> list[tuple[str, ...]]:
 
 
 def write_choices(path: str | PathLike[str], choices: ComparisonTable) -> None:
-    """Write a CSV that `load_choices` reads, in the simplest form that holds the comparisons.
+    """Write comparisons as a CSV file that `load_choices` reads, in the simplest form that holds them.
 
-    The columns are first, second and answer if all are pairs of which it is known which item stood first; winner and
-    loser if that is known of none, and none is a tie; else item and rank, with a row for each item of each answer,
-    where it is lost which item stood first. It is the last form, too, if an item is called like an answer (first,
-    second, equal, unsure). Items that nobody answered about are left out. A person without a name among people with
-    names is called nobody. Before a cell that a spreadsheet would take for a formula stands a ', which `load_choices`
-    takes off.
+    The columns are first, second and answer if all are pairs whose first item is known and no item is called like an
+    answer (first, second, equal, unsure); winner and loser if the first item is known for none and none is a tie;
+    otherwise item and rank, with a row for each item of each answer, which loses what was shown first. Items without
+    answers are left out. If only some people have names, the others are called nobody. A cell that a spreadsheet would
+    take for a formula gets an apostrophe in front, which `load_choices` removes.
 
     Raise ValueError for a name that a CSV would not give back, such as "NA", and for an answer that was given more than
     MOST_TIMES times.
@@ -300,7 +302,7 @@ def write_choices(path: str | PathLike[str], choices: ComparisonTable) -> None:
 
 
 def _as_shown(each: Comparison[str]) -> tuple[str | None, str, str]:
-    """Return the item that stood first, the other one, and the answer in the words of WORDS."""
+    """Return the item that was shown first, the other one, and the answer as a word of WORDS."""
     [other] = {item for tier in each.tiers for item in tier} - {each.first}
     if len(each.tiers) == 2:
         return each.first, other, "first" if each.tiers[0] == (each.first,) else "second"

@@ -1,5 +1,5 @@
-"""Loads the synthetic data set of [H12]: 1,000 people, 10 items, five shared functions, every pair answered
-with noise.
+"""Loader of the synthetic data set of [H12]: 1,000 people, 10 items, five shared functions, a noisy answer of every
+person on every pair.
 """
 
 from os import PathLike
@@ -12,12 +12,11 @@ from heedful.data.pairwise_dataset import Array, PairwiseDataset, all_pairs, num
 
 
 def load_collaborative(folder: str | PathLike[str]) -> PairwiseDataset:
-    """Load itemFeatures.txt, userFeatures.txt and dataset.txt, plain or gzip: as they are, there are no other
-    labels.
+    """Load itemFeatures.txt, userFeatures.txt and dataset.txt, plain or gzip, from a folder.
 
-    Rows of dataset.txt are the features of two items, the number of a person from 1, and 1 where the first is
-    preferred, else -1. Raise FileNotFoundError if one is not there; ValueError, as `NAME:LINE: numbers: expected ...,
-    got ...`, for a malformed line, and where not everybody answered every pair once.
+    A row of dataset.txt has the features of two items, the number of a person from 1, and 1 if the first item is
+    preferred, else -1. Raise FileNotFoundError if a file is missing; ValueError, as `NAME:LINE: numbers: expected ...,
+    got ...`, for a malformed line, or if not every person answered every pair once.
     """
     folder = Path(folder)
     features, people = (numbers_of(existing_or_gz(folder / name)) for name in ("itemFeatures.txt", "userFeatures.txt"))
@@ -46,6 +45,8 @@ def load_collaborative(folder: str | PathLike[str]) -> PairwiseDataset:
 
 
 def _items(features: Array, rows: Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the item of each row (n,), -1 for a row that is none."""
+    """Return for each of n rows of features (n x d) the index of the item with these `features`, -1 if there is none
+    (n,).
+    """
     same = (rows[:, None, :] == features[None, :, :]).all(axis=2)
     return np.where(same.any(axis=1), same.argmax(axis=1), -1)

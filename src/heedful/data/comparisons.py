@@ -1,4 +1,4 @@
-"""Comparisons of items that people made: choices, best-of-k answers and rankings, by name or by number."""
+"""Types for comparisons of items that people made (choices, best-of-k answers, rankings), by name or by number."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,28 +17,28 @@ Name = TypeVar("Name", int, str)
 
 
 class Comparison(NamedTuple, Generic[Name]):
-    """An answer that compares items, and how often it was given: tiers of items, the best tier first.
+    """One answer that compares items, and how often it was given: tiers of items, best first.
 
-    Items and people are names (`Comparison[str]`) or numbers in a table (`Comparison[int]`). ((3,), (1,)) is a choice,
-    3 over 1; ((3,), (1, 2)) is the best of three; ((3,), (1,), (2,)) a ranking. One tier says that all its items are
-    equally good: ((3, 1),) of two, ((3, 1, 2),) of three. An answer of more than one tier says nothing about the items
+    Items and people are names (`Comparison[str]`) or their numbers in a table (`Comparison[int]`). ((3,), (1,)) is the
+    choice of 3 over 1; ((3,), (1, 2)) says that 3 is the best of three; ((3,), (1,), (2,)) is a ranking. A single tier
+    says that all its items are equally good: ((3, 1),). In an answer of several tiers nothing is said about the items
     within a tier.
     """
 
     person: Name
-    """who answered; the name is "" where nobody is named"""
+    """who answered; the name is "" if unknown"""
     tiers: tuple[tuple[Name, ...], ...]
     times: int = 1
     first: Name | None = None
-    """which of two items stood first, or on the left; None where that is not known"""
+    """which of two items was shown first, or on the left; None if unknown"""
     judged: bool = True
-    """False where the answer is that one cannot judge; then there is one tier, the items that were shown"""
+    """False for an answer "cannot judge"; it has one tier, the items shown"""
 
 
 class ComparisonTable(NamedTuple):
-    """The comparisons of a data set as numbers, with the names of its items and people; equal ones are one entry.
+    """Comparisons by number, with the names of all items and people; equal comparisons are one entry with `times`.
 
-    Where nobody is named, there is one person with the name "".
+    If no person is named, there is one person with the name "".
     """
 
     items: tuple[str, ...]
@@ -47,15 +47,15 @@ class ComparisonTable(NamedTuple):
 
     @property
     def answers(self) -> int:
-        """Number of answers, "cannot judge" included."""
+        """Number of answers, including those that are "cannot judge"."""
         return sum(each.times for each in self.comparisons)
 
 
 def comparison_of(person: str, shown: tuple[str, ...], answer: str) -> Comparison[str]:
-    """Return the comparison that an answer of a study stands for.
+    """Return the answer of `person` in a study as a comparison.
 
-    `shown`: the items as they stood, two or more, distinct; `answer`: first, second, equal, cannot_judge, or the name
-    of the best. Raise ValueError if the answer is none of these.
+    `shown`: names of the two or more distinct items, as they stood; `answer`: "equal", "cannot_judge", the name of the
+    best item or, for two, "first" or "second". Raise ValueError for any other answer.
     """
     first = shown[0] if len(shown) == 2 else None
     if answer in ("equal", "cannot_judge"):
@@ -67,8 +67,9 @@ def comparison_of(person: str, shown: tuple[str, ...], answer: str) -> Compariso
 
 
 def tabulate(answered: Iterable[Comparison[str]], items: Iterable[str] = ()) -> ComparisonTable:
-    """Return the comparisons as a table. Names get numbers: first those of `items`, then others in order of
-    appearance."""
+    """Return comparisons by name as a table. Items are numbered: first those in `items`, then others as they appear;
+    people are numbered as they appear.
+    """
     numbers: dict[str, int] = {name: i for i, name in enumerate(dict.fromkeys(items))}
     people: dict[str, int] = {}
     times: Counter[tuple[int, Tiers, int | None, bool]] = Counter()
@@ -81,22 +82,25 @@ def tabulate(answered: Iterable[Comparison[str]], items: Iterable[str] = ()) -> 
 
 
 class ComparisonColumns(NamedTuple):
-    """The comparisons of two items as columns (p,) of numbers: the form in which large files are read."""
+    """p comparisons of two items each as columns (p,) of numbers: the form in which large files are read."""
 
     person: Ints
     better: Ints
     worse: Ints
-    """of two that are equally good, or could not be judged, the one that stood second"""
+    """of two items that tie or could not be judged, the one that was shown second"""
     tied: Bools
     judged: Bools
     side: Ints
-    """1 where the better one stood first, 2 where the worse did, 0 where that is not known"""
+    """1 if the better item was shown first, 2 if the worse one was, 0 if unknown"""
     times: Ints
 
 
 def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Sequence[str]) -> ComparisonTable:
-    """Return the table that `tabulate` would make of the same comparisons, from columns of numbers: of items and people
-    by their places in `items` and `people`, which name them. Comparisons with `times` 0 are left out."""
+    """Return columns of comparisons as the table that `tabulate` would make of them.
+
+    `items`, `people`: the names, by the numbers used in the columns; in the table they are numbered as they appear.
+    Comparisons with `times` 0 are left out.
+    """
     kept: Any = (column[pairs.times > 0] for column in pairs)
     person, better, worse, tied, judged, side, times = ComparisonColumns(*kept)
     both, pair = np.unique(better * len(items) + worse, return_inverse=True)
@@ -120,7 +124,9 @@ def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Seq
 
 
 def _as_they_come(values: Ints) -> tuple[list[int], Ints]:
-    """Return the distinct values in order of appearance, and all values as indices into them."""
+    """Return the distinct values in order of appearance, and the index of each value among them, in the shape of
+    `values`.
+    """
     found, first, which = np.unique(values, return_index=True, return_inverse=True)
     order = first.argsort()
     place = np.empty_like(order)
@@ -137,7 +143,7 @@ def by_name(choices: ComparisonTable) -> Iterator[Comparison[str]]:
 
 
 def pool_people(choices: ComparisonTable) -> ComparisonTable:
-    """Return the table with all answers given by one person without a name."""
+    """Return the table with all answers attributed to one person without a name."""
     times: Counter[tuple[Tiers, int | None, bool]] = Counter()
     for _, tiers, often, first, judged in choices.comparisons:
         times[tiers, first, judged] += often
@@ -146,9 +152,9 @@ def pool_people(choices: ComparisonTable) -> ComparisonTable:
 
 
 def split_nameless(choices: ComparisonTable, most: int = 100_000) -> ComparisonTable:
-    """Return the table with each answer of the nameless person given by a new person, named "1", "2", ....
+    """Return the table with each answer of the person without a name attributed to a new person, named "1", "2", ....
 
-    Raise ValueError if these are more than `most`.
+    Names that are taken are skipped. Raise ValueError if there are more than `most` such answers.
     """
     taken = set(choices.people)
     nameless = sum(each.times for each in choices.comparisons if not choices.people[each.person])
@@ -167,8 +173,9 @@ def split_nameless(choices: ComparisonTable, most: int = 100_000) -> ComparisonT
 
 
 def without_people(choices: ComparisonTable, people: Sequence[str], name: str = "people") -> ComparisonTable:
-    """Return the table without the answers of these people. Raise ValueError, under `name`, if one is not in it, or
-    if nobody is left.
+    """Return the table without the answers of these people.
+
+    Raise ValueError, with `name` as the name of the argument, if one is not in the table, or if no person is left.
     """
     for person in people:
         if person not in choices.people:
@@ -180,7 +187,8 @@ def without_people(choices: ComparisonTable, people: Sequence[str], name: str = 
 
 
 def with_items(choices: ComparisonTable, names: Iterable[str]) -> ComparisonTable:
-    """Return the table with its items in the order of `names` (distinct), which may contain more items.
+    """Return the table with its items numbered in the order of `names`, which are distinct and may include further
+    items.
 
     Raise ValueError if an item of the table is not among them.
     """
@@ -193,5 +201,5 @@ def with_items(choices: ComparisonTable, names: Iterable[str]) -> ComparisonTabl
 
 
 def join_names(names: Iterable[str], most: int = 5) -> str:
-    """Return names for a message: the first `most` of them, and how many more there are."""
+    """Return names as a list for a message: the first `most` of them, quoted, and how many more there are."""
     return cut_list([repr(name) for name in names], most)

@@ -1,4 +1,4 @@
-"""Data sets that the loaders read: origin, terms of use, and checksums of their files."""
+"""Known public data sets that the loaders read: origin, terms of use, and checksums of their files."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,9 @@ from heedful.data.files import open_uncompressed
 
 
 class DatasetInfo(NamedTuple):
-    """A public data set; nothing here downloads it."""
+    """A public data set: where to get it, under which terms, and the checksums of its files. Nothing
+    here downloads it.
+    """
 
     key: str
     title: str
@@ -25,7 +27,7 @@ class DatasetInfo(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """The result of `check` for one file of a known data set."""
+    """Result of `check` for one file of a known data set."""
 
     dataset: str  # Known.key
     file: str  # below the folder that was checked; of a set without sums, its folder
@@ -194,11 +196,11 @@ KNOWN = (
 
 
 def check(folder: str | PathLike[str]) -> list[Finding]:
-    """Compare the known data sets in a folder and its direct sub-folders with the recorded checksums.
+    """Compare the files of known data sets, in a folder and its direct sub-folders, with the recorded checksums.
 
     A data set is recognised by the name of one of its files, with or without .gz; one without checksums by the name of
-    its folder. An empty list means that nothing was recognised. Raise FileNotFoundError or NotADirectoryError when
-    `folder` is not a folder.
+    its folder. Return one finding for each file; [] if nothing was recognised. Raise FileNotFoundError if the folder
+    does not exist, NotADirectoryError if it is not a folder.
     """
     root = Path(folder)
     if not root.exists():

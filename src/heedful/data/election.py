@@ -1,5 +1,5 @@
-"""Loads the 2010 general election in the United Kingdom as preferences, as in [H12]: which party has more votes, by
-seat.
+"""Loader of the 2010 general election in the United Kingdom as preferences, as in [H12]: each seat "prefers" the party
+with more votes.
 """
 
 from os import PathLike
@@ -13,21 +13,21 @@ from heedful.data.pairwise_dataset import PairwiseDataset, all_pairs, break_ties
 
 PARTIES = ("BNP", "Conservative", "Green", "Independent", "Labour", "Liberal Democrat", "SNP", "UKIP")
 STOOD = 6
-"""The least number of parties that stood in a seat."""
+"""The least number of parties that stood in a seat, for it to be used."""
 SEATS = (261, 358, 64, 355, 107, 194, 285, 541, 49, 473, 74, 557, 160, 467, 264, 458, 535, 482, 313, 504)
-"""The seats that [H12] drew, by their numbers in the file: their votes are the features of the parties."""
+"""The 20 seats that [H12] drew, by their numbers in the file; their votes are the features of the parties."""
 
 
 def load_election(folder: str | PathLike[str], *, labels: str = "right", draw: int | None = None) -> PairwiseDataset:
-    """Load all_polling_data.dat: seats are people, parties are items, and more votes are better.
+    """Load all_polling_data.dat from a folder: seats are people, parties are items, and more votes are better.
 
-    Seats where at least 6 of the 8 parties stood; missing votes are imputed from the 10 nearest seats (a party that
-    stood in none of those has its mean everywhere: the SNP, 8,153 votes in England). The votes in 20 seats are the
-    features of the parties, which leaves 264 people with the latitude and longitude of their seat. `draw`: a seed for
-    20 other seats than those of [H12].
+    Only seats where at least STOOD of the 8 parties stood are used. Missing votes are imputed from the 10 nearest seats
+    (a party that stood in none of these gets its overall mean: the SNP, 8,153 votes in England). The votes in 20 seats
+    are the features of the parties, which leaves 264 people with the latitude and longitude of their seat. `draw`: a
+    seed for 20 seats other than those of [H12]; `labels`: see `prefers_first`.
 
-    `labels`: see `prefers_first`. Raise FileNotFoundError if the file is missing; ValueError, as `NAME:LINE: field:
-    expected ..., got ...`, for a malformed line.
+    Raise FileNotFoundError if the file is missing; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
+    malformed line.
     """
     check_labels(labels)
     path = existing_or_gz(Path(folder) / "all_polling_data.dat")

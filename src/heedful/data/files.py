@@ -1,4 +1,4 @@
-"""Reads lines of plain or gzip text; a damaged file raises ValueError with its place."""
+"""Read lines of plain or gzip text, with errors that name the place, and parse numbers and names in them."""
 
 import gzip
 import io
@@ -25,10 +25,11 @@ _GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 @contextmanager
 def open_uncompressed(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a file for its uncompressed bytes; its first two bytes, not its name, tell whether it is gzip.
+    """Open a file and return its uncompressed bytes as a stream; the first two bytes, not the name, tell whether it is
+    gzip.
 
-    Raise FileNotFoundError if there is no such file, IsADirectoryError if it is a folder, both saying what to do. Raise
-    ValueError, as NAME, while it is read, if gzip is cut off or damaged.
+    A context manager. Raise FileNotFoundError if there is no such file, IsADirectoryError if it is a folder, both with
+    a hint what to do. While it is read, raise ValueError, with the file's name, if gzip data are cut off or damaged.
     """
     try:
         file = path.open("rb")
@@ -55,7 +56,7 @@ def open_uncompressed(path: Path) -> Iterator[io.BufferedReader]:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, line with its end) of a UTF-8 text, plain or gzip, with or without a BOM.
+    """Yield (line number from 1, line with its end) of a UTF-8 text, plain or gzip, with or without a byte order mark.
 
     Raise ValueError, as NAME:LINE, for bytes that are not UTF-8; other errors are those of `open_uncompressed`.
     """
@@ -69,18 +70,20 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a decimal number and nothing else."""
+    """Return True if the text is a decimal number and nothing else (no blanks, no "nan", no "inf")."""
     return _IS_NUMBER.fullmatch(text) is not None
 
 
 def existing_or_gz(path: Path) -> Path:
-    """Return the path, or the path with .gz if only that exists."""
+    """Return the path, or the same path with ".gz" appended if only that file exists."""
     packed = path.with_name(path.name + ".gz")
     return packed if packed.is_file() and not path.is_file() else path
 
 
 def number_in(text: str) -> float | None:
-    """Return a stripped text as a number; NaN for a missing value, None for any other text."""
+    """Return a text without surrounding blanks as a number, possibly infinite; NaN if it stands for a missing value
+    (MISSING), None for any other text.
+    """
     if is_number(text):
         return float(text)
     if text.lower() in MISSING:
@@ -89,8 +92,9 @@ def number_in(text: str) -> float | None:
 
 
 def name_in(where: str, field: str, cell: object) -> str:
-    """Return a cell as a name: a text, or a whole number, 3.0 as 3. Raise ValueError, naming row and field, for
-    anything else.
+    """Return a cell as a name: a text, or a whole number as text (3.0 as "3").
+
+    `where`: the place of the row, `field`: the name of the column, for messages. Raise ValueError for any other cell.
     """
     if isinstance(cell, float) and cell.is_integer():
         return f"{cell:.0f}"
@@ -100,11 +104,11 @@ def name_in(where: str, field: str, cell: object) -> str:
 
 
 def cut_repr(came: object) -> str:
-    """Return the repr of a value, shortened so that a message stays one line."""
+    """Return the repr of a value, shortened to at most 60 characters so that a message stays one line."""
     whole = repr(came)
     return whole if len(whole) <= 60 else whole[:40] + "..." + whole[-10:]
 
 
 def cut_list(names: Sequence[str], most: int = 8) -> str:
-    """Return the first `most` names, separated by commas, and how many more there are: a list for a message."""
+    """Return names as a list for a message: the first `most`, separated by commas, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,4 +1,4 @@
-"""Converts tables in memory: data frames of pandas and polars and Arrow tables to rows, and rows to data frames.
+"""Convert between rows and tables in memory: pandas and polars data frames, and Arrow tables.
 
 None of these packages is required: tables are recognised by their methods, and a package is imported only when used.
 """
@@ -16,23 +16,23 @@ from warnings import warn
 from heedful.data.files import cut_repr, number_in
 
 Frame: TypeAlias = Any
-"""A data frame, or a table of Arrow: what `rows_in` reads. They have no type in common."""
+"""A data frame or Arrow table that `rows_in` can read. These types have no base class in common, hence Any."""
 
 PACKAGES = ("pandas", "polars", "pyarrow")
-"""The packages whose data frames results can become."""
+"""The packages in whose data frames results can be returned."""
 
 _INDEX = re.compile(r"|Unnamed: 0(\.\d+)*|__index_level_0__")
-"""The names that pandas gives an index that it writes or reads back."""
+"""The column names that pandas gives to an index that it writes or reads back."""
 
 
 def rows_in(name: str, table: Any) -> Any:
-    """Return the rows of a data frame or an Arrow table, a dict each, as `read_table` gives those of a file;
-    anything else unchanged.
+    """Return the rows of a data frame or Arrow table as dictionaries, in the form of `read_table`; anything else
+    unchanged.
 
-    Of pandas an index with a name becomes the first column; any other index is left out, and so is a column that pandas
-    wrote to number the rows. A date or a time is a text (ISO 8601), a missing cell (NaN, NaT, NA) None. Raise
-    ModuleNotFoundError if a table can be read with pyarrow alone and that is not installed, and ValueError, naming
-    `name`, for a column that occurs twice.
+    In pandas, index levels with a name become the first columns; any other index is left out, and so is a column of row
+    numbers that pandas wrote. Dates and times become ISO 8601 texts, missing cells (NaN, NaT, NA) None. `name`: name of
+    the table in messages. Raise ModuleNotFoundError if the table can only be read with pyarrow and that is not
+    installed; ValueError for a column name that occurs twice.
     """
     read: Callable[[], Any]
     if hasattr(table, "columns") and hasattr(table, "reset_index"):
@@ -58,7 +58,9 @@ def rows_in(name: str, table: Any) -> Any:
 
 
 def _with_index(name: str, frame: Any) -> Any:
-    """Return a frame of pandas with the named levels of its index as columns."""
+    """Return a pandas frame with the named levels of its index as columns; warn if an index without a
+    name is left out.
+    """
     named = [level for level in frame.index.names if level is not None]
     if not named:
         if frame.index.dtype.kind not in "iu":
@@ -71,7 +73,9 @@ def _with_index(name: str, frame: Any) -> Any:
 
 
 def cell(value: Any) -> Any:
-    """Return a value of a table as JSON would hold it, if it can."""
+    """Return a cell of a table as a JSON value, if it can be one: numpy to Python, missing to None, dates to ISO 8601
+    text.
+    """
     if isinstance(value, Decimal):
         value = float(value)
     elif hasattr(value, "tolist"):  # a number or an array of numpy
@@ -86,9 +90,10 @@ def cell(value: Any) -> Any:
 
 
 def without_index(name: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows without the columns that number them from 0, as pandas writes an index, with a warning.
+    """Return copies of the rows without columns that number them from 0, as pandas writes an index, with a warning for
+    each.
 
-    A table that has no other columns keeps them.
+    A table without other columns keeps them. `name`: name of the table in the warning.
     """
     columns = list(rows[0]) if rows else []
     left = {columns[j] for j in index_of(columns, lambda j: [row.get(columns[j]) for row in rows])}
@@ -97,11 +102,10 @@ def without_index(name: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str
 
 
 def index_of(columns: Sequence[str], cells: Callable[[int], Iterable[Any]]) -> list[int]:
-    """Return the places of the columns that are an index written by pandas: named as one, with 0, 1, 2, ... in
-    them.
+    """Return the positions of the columns that are an index written by pandas: named as one, and holding 0, 1, 2, ....
 
-    `cells`: returns the cells of a column by its place. Such columns come first, or last as `__index_level_0__`; a
-    table without other columns has none.
+    `cells`: function that returns the cells of a column by its position. Such columns come first, or are called
+    `__index_level_0__`; a table without other columns has none.
     """
     found: list[int] = []
     for j, column in enumerate(columns):
@@ -112,13 +116,14 @@ def index_of(columns: Sequence[str], cells: Callable[[int], Iterable[Any]]) -> l
 
 
 def is_index(column: object) -> bool:
-    """Return whether a column is named as pandas names an index."""
+    """Return True if a column has a name that pandas gives to an index."""
     return isinstance(column, str) and _INDEX.fullmatch(column) is not None
 
 
 def warn_index(name: str, columns: Iterable[str]) -> None:
-    """Warn, for each of `columns`, that the table called `name` has it as an index of its rows, as pandas writes one,
-    and that it is not read."""
+    """Warn, for each of `columns` of the table called `name`, that it is a pandas index of row numbers
+    and is left out.
+    """
     for column in columns:
         called = repr(column) if column else "that has no name"
         warn(f"{name}: the column {called} numbers the rows, as pandas writes an index: it is left out", stacklevel=5)
@@ -130,7 +135,8 @@ def _counts(cells: Iterable[object]) -> bool:
 
 
 def frame_of(columns: Mapping[str, Sequence[Any]], package: str = "pandas") -> Any:
-    """Return a data frame of these columns: of pandas, polars, or a table of pyarrow.
+    """Return columns (name to values) as a data frame of the given `package`: "pandas", "polars", or "pyarrow" for its
+    table.
 
     Raise ValueError for another package, and ModuleNotFoundError, with what to install, if the package is missing.
     """

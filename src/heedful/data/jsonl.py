@@ -1,5 +1,5 @@
-"""Reads JSON lines, one object a line, plain or gzip. A bad line is reported, not raised, so that the others
-are read.
+"""Reader of JSON lines, one object a line, plain or gzip. A bad line is reported, not raised, so that the others can be
+read.
 """
 
 import json
@@ -22,7 +22,7 @@ _AT_BYTE = re.compile(r"^JSON is malformed: (.*) \(byte ([0-9]+)\)$")
 
 
 class Line(NamedTuple):
-    """A line of a file: either its object or what is wrong with it."""
+    """A line of a file: its number, and either its object or an error message."""
 
     number: int  # from 1
     record: dict[str, Any] | None
@@ -32,11 +32,11 @@ class Line(NamedTuple):
 def read_lines(path: str | PathLike[str]) -> Iterator[Line]:
     """Yield the lines of a JSON-lines file (RFC 8259 texts, one a line), in constant memory; blank lines are skipped.
 
-    A line has an `error` instead of a `record` when it is not UTF-8, not JSON, not an object, names a key twice in one
+    A line has an `error` instead of a `record` if it is not UTF-8, not JSON, not an object, names a key twice in one
     object, holds NaN, an infinity or a number too large for a double, is nested deeper than MAX_DEPTH, or is longer
-    than MAX_BYTES. A byte order mark at the beginning is left out.
+    than MAX_BYTES. A byte order mark at the beginning is skipped.
 
-    Raise as `files.open_uncompressed` does if there is no such file. Raise ValueError for gzip that is cut off or
+    Raise as `files.open_uncompressed` does if there is no such file. Raise ValueError if gzip data are cut off or
     damaged; no more lines come after that.
     """
     path = Path(path)
@@ -62,7 +62,7 @@ def read_lines(path: str | PathLike[str]) -> Iterator[Line]:
 
 
 def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
-    """Return the object a line holds, or what is wrong with it."""
+    """Return the object in a line, or what is wrong with it; the other is None."""
     too_deep = f"json: expected at most {MAX_DEPTH} levels, got more"
     try:
         record = _DECODER.decode(text)
@@ -86,7 +86,7 @@ def _object(text: bytes) -> tuple[dict[str, Any] | None, str | None]:
 
 
 def _levels(record: dict[str, Any]) -> int:
-    """Return the depth of nested objects and lists; 1 if none holds another."""
+    """Return the depth to which objects and lists are nested; 1 if none contains another."""
     level: list[Any] = [record]
     levels = 0
     while level:
@@ -97,7 +97,9 @@ def _levels(record: dict[str, Any]) -> int:
 
 
 def _keys(record: dict[str, Any]) -> int:
-    """Return the number of keys in an object and in those within, but not in lists that do not begin with one."""
+    """Return the number of keys in an object and in the objects inside it, except in lists whose first element is not
+    an object.
+    """
     keys = len(record)
     for value in record.values():
         if type(value) is dict:
@@ -108,7 +110,7 @@ def _keys(record: dict[str, Any]) -> int:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> None:
-    """Raise KeyError for the first repeated key."""
+    """Raise KeyError for the first repeated key of an object, given as (key, value) pairs."""
     seen = set()
     for key, _ in pairs:
         if key in seen:
@@ -117,7 +119,7 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _json_problem(text: bytes, problem: ValueError) -> str:
-    """Say why a line is not JSON, as "expected ..., got ..."."""
+    """Return why a line is not JSON, as "field: expected ..., got ..."."""
     try:
         text.decode()
     except UnicodeDecodeError as error:

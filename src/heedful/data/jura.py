@@ -1,5 +1,5 @@
-"""Loads heavy metals in the soil of the Swiss Jura (Goovaerts 1997) as preferences, as in [H12]: which metal is higher,
-by place.
+"""Loader of heavy metals in the soil of the Swiss Jura (Goovaerts 1997) as preferences, as in [H12]: each place
+"prefers" the metal with the higher concentration.
 """
 
 from os import PathLike
@@ -19,18 +19,19 @@ from heedful.data.pairwise_dataset import (
 
 METALS = ("Cd", "Cu", "Pb", "Co", "Cr", "Ni", "Zn")
 PLACES = (72, 316, 243, 21, 84, 313, 43, 254, 324, 264, 294, 245, 183, 167, 349, 0, 73, 259, 5, 197)
-"""The places that [H12] drew, as rows of the file from 0: what was measured there are the features of the metals."""
+"""The 20 places that [H12] drew, as rows of the file from 0; the measurements there are the features of the metals."""
 
 
 def load_jura(folder: str | PathLike[str], *, labels: str = "right", draw: int | None = None) -> PairwiseDataset:
-    """Load jura.dat: places are people, metals are items; the higher concentration, in standard deviations, is
+    """Load jura.dat from a folder: places are people, metals are items; a higher concentration, standardised, is
     preferred.
 
     Measurements in 20 places are the features of the metals, which leaves 339 people, described by their two
-    coordinates, the rock and the land use. `draw`: a seed for 20 other places than those of [H12].
+    coordinates, the rock and the land use. `draw`: a seed for 20 places other than those of [H12]; `labels`: see
+    `prefers_first`.
 
-    `labels`: see `prefers_first`. Raise FileNotFoundError if the file is missing; ValueError, as `NAME:LINE: numbers:
-    expected ..., got ...`, for a malformed line.
+    Raise FileNotFoundError if the file is missing; ValueError, as `NAME:LINE: numbers: expected ..., got ...`, for a
+    malformed line.
     """
     check_labels(labels)
     path = existing_or_gz(Path(folder) / "jura.dat")

@@ -1,4 +1,4 @@
-"""Loads SVMlight / LETOR ranking files, `GRADE qid:ID INDEX:VALUE ... # comment`, as arrays.
+"""Loader of SVMlight / LETOR ranking files, `GRADE qid:ID INDEX:VALUE ... # comment`, as arrays.
 
 The format is SVMlight's (https://www.cs.cornell.edu/people/tj/svm_light/svm_rank.html) as LETOR, MSLR and Yahoo! LTRC
 write it; without `qid:` it is LightGBM's, which keeps the sizes of the queries in a separate file.
@@ -20,7 +20,7 @@ _GRADE = Target("[0-4]", "an integer 0 to 4")
 
 
 class Queries(NamedTuple):
-    """The documents of a ranking file by query: those of query q are rows offsets[q]:offsets[q + 1]."""
+    """The documents of ranking files by query: those of query q are rows offsets[q]:offsets[q + 1] of X and labels."""
 
     X: FloatArray  # rows x N, C-contiguous
     labels: NDArray[np.int64]  # rows; grades 0 (irrelevant) to 4
@@ -29,19 +29,19 @@ class Queries(NamedTuple):
 
 
 def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLike = "float64") -> Queries:
-    """Load ranking files (SVMlight / LETOR; plain or gzip), one after the other, as dense arrays.
+    """Load ranking files (SVMlight / LETOR; plain or gzip), one after the other, as dense arrays with N features.
 
-    Features are numbered from 1 and rise within a line; one that is left out is 0. N is `n_features`, or the largest
-    index in all the files when that is 0; at most MAX_FEATURES. `dtype` is float64 or float32. Blank lines and lines
-    with only a comment are skipped. The same qid in two files is two queries.
+    Features are numbered from 1, rising within a line; one that is left out is 0. N is `n_features`, or the largest
+    index in all files if that is 0; at most MAX_FEATURES. `dtype` is float64 or float32. Blank lines and lines with
+    only a comment are skipped. The same qid in two files is two queries.
 
-    Where the lines carry no `qid:`, FILE.query or FILE.group (for x.txt.gz also x.txt.query or x.txt.group; the first
-    that exists) holds the number of rows of each query, one a line; the qids are then "1", "2", ... in each file. Where
-    the lines do carry it, no such file is read.
+    If lines have no `qid:`, the number of rows of each query, one a line, is read from FILE.query or FILE.group (for
+    x.txt.gz also x.txt.query or x.txt.group; the first that exists), and the qids are "1", "2", ... in each file. If
+    lines have it, no such file is read.
 
-    Raise FileNotFoundError for a path that does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got
-    ...`, for a malformed line, a file without documents, a query in two places, counts that do not add up, gzip that is
-    cut off or bytes that are not UTF-8; without NAME:LINE for an argument.
+    Raise FileNotFoundError if a path does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
+    for a malformed line, a file without documents, a query in two places, counts that do not add up, gzip data that are
+    cut off or bytes that are not UTF-8; without NAME:LINE for an invalid argument.
     """
     kind = np.dtype(dtype)
     if kind not in (np.float64, np.float32):
@@ -76,10 +76,10 @@ def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLik
 
 
 def least_squares(X: FloatArray, y: NDArray[Any]) -> FloatArray:
-    """Return the least-squares fit of labels on features without intercept: the utility of [J15] section 6.1.1.
+    """Return the weights w (N,) that minimise |X w - y|, without an intercept: the utility of [J15] section 6.1.1.
 
-    It is the shortest w (N,) that minimises |X w - y|: identical features share their weight. X is rows x N, y is
-    (rows,). Raise numpy.linalg.LinAlgError if their shapes do not fit.
+    X (rows, N): features; y (rows,): labels. Of several solutions it is the shortest, so identical features share their
+    weight. Raise numpy.linalg.LinAlgError if the shapes do not fit.
     """
     w: FloatArray = np.linalg.lstsq(X, y, rcond=None)[0]
     return w
@@ -88,7 +88,11 @@ def least_squares(X: FloatArray, y: NDArray[Any]) -> FloatArray:
 def _blocks(
     path: Path, limit: int, kind: np.dtype[Any], labels: list[int], starts: dict[str | None, int]
 ) -> Iterator[FloatArray]:
-    """Yield a file's features in blocks; add its grades to `labels`, its queries' first rows to `starts`."""
+    """Yield the features of a file in blocks of rows; append its grades to `labels`, and the first row of each query to
+    `starts`.
+
+    `limit`: the greatest index of a feature; `kind`: float64 or float32.
+    """
     last: str | None = None
 
     def add(number: int, grade: str, qid: str | None) -> None:
@@ -111,7 +115,9 @@ def _blocks(
 
 
 def _counts(path: Path, rows: int) -> list[int]:
-    """Return the rows of each query from the file beside `path`; they add up to `rows`."""
+    """Return the number of rows of each query, from the file next to `path`. Raise ValueError unless they sum to
+    `rows`.
+    """
     names = [stem + end for stem in (path.name, path.name.removesuffix(".gz")) for end in (".query", ".group")]
     side = next((path.with_name(name) for name in names if path.with_name(name).exists()), None)
     if side is None:

@@ -1,4 +1,6 @@
-"""Loads comparisons of ten films from MovieLens 1M, as in [H12]: which film each person rated higher."""
+"""Loader of comparisons of ten films from MovieLens 1M, as in [H12]: each person prefers the film that they rated
+higher.
+"""
 
 from os import PathLike
 from pathlib import Path
@@ -19,20 +21,19 @@ from heedful.data.pairwise_dataset import (
 )
 
 FILMS = (2762, 1617, 296, 3175, 593, 2791, 780, 1240, 2716, 1196)
-"""The films that [H12] drew, by their numbers in movies.dat, as it drew them."""
+"""The ten films that [H12] drew, in that order, by their numbers in movies.dat."""
 MOST_RATED, RATED = 50, 7
 
 
 def load_movie_choices(
     folder: str | PathLike[str], ratings: Ratings | None = None, *, labels: str = "right", draw: int | None = None
 ) -> PairwiseDataset:
-    """Load MovieLens 1M as choices: ten films, people who rated at least 7 of them, the higher rating preferred.
+    """Load MovieLens 1M from a folder as choices among ten films, by the people who rated at least 7 of them.
 
-    Ratings that are missing are filled in from the 10 nearest people, ties broken at random. The features of films are
-    their genres, those of people gender, age and occupation (users.dat). `draw`: a seed for other ten of the 50 films
-    with most ratings than those of [H12]. `ratings`: what `load_movielens` read of the folder, where it was.
-
-    `labels`: see `prefers_first`; the published ones have the genres of the films in another order, too. Errors as
+    Missing ratings are imputed from the 10 nearest people; ties are broken at random. The features of films are their
+    genres, those of people are gender, age and occupation (users.dat). `draw`: a seed for ten of the 50 most rated
+    films in place of those of [H12]. `ratings`: the result of `load_movielens` for this folder, if it is at hand.
+    `labels`: see `prefers_first`; with "published" the genres of the films are in another order, too. Errors are those
     of `load_movielens`.
     """
     check_labels(labels)
@@ -72,7 +73,7 @@ def _films(ratings: Ratings, draw: int | None, rng: np.random.Generator) -> Ints
 
 
 def _people(path: Path) -> dict[int, tuple[str, str, str]]:
-    """Return gender, age and occupation by user number, from users.dat."""
+    """Return (gender, age, occupation) by user number, from users.dat."""
     told = {}
     for number, line in numbered_lines(path):
         fields = line.strip().split("::")
