@@ -1,4 +1,4 @@
-"""Loads MovieLens 100K and 1M (Harper & Konstan, *The MovieLens Datasets*, 2015): ratings, users and films."""
+"""Loader of MovieLens 100K and 1M (Harper & Konstan, *The MovieLens Datasets*, 2015): ratings, users and movies."""
 
 import re
 from os import PathLike
@@ -14,10 +14,10 @@ Ints = NDArray[np.int64]
 
 
 class Ratings(NamedTuple):
-    """The ratings as columns, with what the files say of users and movies.
+    """n ratings as columns, with what the files say of the movies.
 
-    A user or movie is its index in `user_ids` (U,) or `movie_ids` (M,), both rising; movies without ratings are among
-    them. Nobody rates a movie twice.
+    `users` and `movies` are indices into `user_ids` (U,) and `movie_ids` (M,), which are rising and as in the files;
+    movies without ratings are included. No user rates a movie twice.
     """
 
     users: Ints  # n; places, in the order of the file
@@ -33,7 +33,7 @@ class Ratings(NamedTuple):
 
 
 class _Format(NamedTuple):
-    """The file names and line format of one of the data sets."""
+    """File names and line format of one of the two data sets."""
 
     ratings: str
     films: str
@@ -53,11 +53,11 @@ def load_movielens(folder: str | PathLike[str]) -> Ratings:
     """Load MovieLens 1M (ratings.dat, movies.dat) or 100K (u.data, u.item, u.genre) from its folder.
 
     The files are as GroupLens made them, Latin-1, plain or gzip, with or without .gz at the end of the name. The year
-    is the last in parentheses in a movie's name.
+    of a movie is the last one in parentheses in its name.
 
-    Raise FileNotFoundError if the folder, or one of its files, is not there. Raise ValueError, as `NAME:LINE: field:
-    expected ..., got ...`, for a malformed line, a movie that the list does not have, and a movie rated twice by a
-    user.
+    Raise FileNotFoundError if the folder or one of its files does not exist. Raise ValueError, as `NAME:LINE: field:
+    expected ..., got ...`, for a malformed line, a rating of a movie that is not in the list of movies, and a movie
+    rated twice by a user.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -101,8 +101,9 @@ def _content(path: Path) -> bytes:
 
 
 def _columns(path: Path, line: str) -> Ints:
-    """Return the numbers of a file of ratings (n x 4). Each line is matched first, because the number parser is
-    lenient.
+    """Return the numbers in a file of n ratings (n x 4): user, movie, rating, time. `line`: the pattern of a line.
+
+    Lines are matched first, because the number parser is lenient. Raise ValueError for the first malformed line.
     """
     text = _content(path)
     if not re.fullmatch(rf"(?:{line}\r?\n)*+(?:{line})?+".encode(), text) or not text.strip():
@@ -114,7 +115,7 @@ def _columns(path: Path, line: str) -> Ints:
 
 
 def _films(folder: Path, format: _Format) -> tuple[Ints, list[str], NDArray[np.bool_], NDArray[np.str_]]:
-    """Return the ids (M,), rising, names, genres (M x G) and the names of genres (G,)."""
+    """Return the movies' ids (M,), rising, their names, their genres (M x G), and the names of the G genres."""
     path = existing_or_gz(folder / format.films)
     rows: dict[int, tuple[str, set[str]]] = {}
     known = _genres(folder) if format.separator == "|" else []
@@ -143,7 +144,7 @@ def _films(folder: Path, format: _Format) -> tuple[Ints, list[str], NDArray[np.b
 
 
 def _genres(folder: Path) -> list[str]:
-    """Return the genres of u.genre in the order of their numbers, `Action|1` and so on."""
+    """Return the names of genres in u.genre, in the order of their numbers; its lines are `Action|1` and so on."""
     path = existing_or_gz(folder / "u.genre")
     names: list[str] = []
     for number, text in enumerate(_content(path).decode("latin-1").splitlines(), 1):

@@ -1,6 +1,4 @@
-"""Loads ordinal data, rows of features with a grade each: a table with a target column, or an SVMlight /
-libsvm file.
-"""
+"""Loader of ordinal data, rows of features with a grade each, from a table with a target column or an SVMlight file."""
 
 import math
 import re
@@ -27,7 +25,7 @@ from heedful.data.table import read_located_rows
 Missing = Literal["refuse", "mean"]
 
 MOST_GRADES = 100
-"""The greatest number of grades by default: with more values, the target is probably no grade."""
+"""The default for the greatest number of grades; a target with more distinct values is probably not a grade."""
 
 _TARGET = Target(NUMBER, "a number")
 _LOOKS_SVMLIGHT = re.compile(r"[ \t]*[+-]?[0-9.][^\s,;]*[ \t]+(?:qid:|[^\s:,;#\"]+:)")
@@ -35,7 +33,7 @@ _EXACT = 2.0**53  # whole numbers below are told apart
 
 
 class OrdinalData(NamedTuple):
-    """The rows of features with a rank each; rank r stands for grades[r - 1]."""
+    """Rows of N features with a rank each, from 1 to k; rank r stands for the grade grades[r - 1]."""
 
     X: NDArray[np.float64]  # rows x N
     ranks: NDArray[np.int64]  # rows; 1 to k
@@ -54,21 +52,22 @@ def load_ordinal(
     without: Collection[str] = (),
     missing: Missing = "refuse",
 ) -> OrdinalData:
-    """Load rows with a grade each; the content tells which kind of file it is, not the name. Plain or gzip.
+    """Load rows of features with a grade each, from a table or an SVMlight file, plain or gzip; the content tells
+    which.
 
-    A table (CSV, JSON lines, Parquet as `read_table` has them) has its grades in the column `target`. Columns of which
-    every value is a number or a truth value are the features, the others are `left_out`, as are those of `without`. A
-    missing value in such a column is refused, or taken as the column's mean (`missing`).
+    In a table (CSV, JSON lines or Parquet, as in `read_table`) the grades are in the column `target`. Columns in which
+    each value is a number or a truth value are the features; the others are left out, as are those in `without`.
+    `missing`: what to do with a missing value in a feature: "refuse" it, or fill in the column's "mean".
 
-    SVMlight: `GRADE [qid:ID] INDEX:VALUE ... # comment`, where no target can be named; qid is passed over. Indices
-    begin at 1 and rise; what is left out is 0. Feature names are the indices.
+    SVMlight has lines `GRADE [qid:ID] INDEX:VALUE ... # comment`, and takes no `target`; qid is ignored. Indices begin
+    at 1 and rise within a line; a feature that is left out is 0. Feature names are the indices.
 
-    Grades are whole numbers, of which the different ones that occur are the ranks 1 to k; or what `order` lists from
-    the lowest to the highest, also where none of the rows has it. At least two, at most `most`.
+    Grades are whole numbers, whose k distinct values become the ranks 1 to k; or the labels in `order`, lowest first,
+    which need not all occur. There are at least two and at most `most`.
 
-    Raise FileNotFoundError for a path that does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got
-    ...` where one line is to blame, for what is malformed, a target that is not there, a grade that is missing, not
-    whole or not in `order`, no feature, and a feature that is not finite.
+    Raise FileNotFoundError if the path does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`
+    if one line is to blame, for malformed content, a target that does not exist, a grade that is missing, not whole or
+    not in `order`, no feature, and a feature that is not finite.
     """
     path = Path(path)
     if missing not in ("refuse", "mean"):
@@ -90,8 +89,8 @@ def load_ordinal(
 
 
 def is_svmlight(path: Path) -> bool:
-    """Return whether the first line that is neither blank nor a comment looks like GRADE INDEX:VALUE or GRADE
-    qid:ID.
+    """Return True if the first line that is neither blank nor a comment looks like GRADE INDEX:VALUE or
+    GRADE qid:ID.
     """
     with open_uncompressed(path) as file:
         start = file.peek(4096)[:4096]
@@ -110,7 +109,11 @@ def is_svmlight(path: Path) -> bool:
 def _rank_grades(
     name: str, cells: Sequence[str], order: Sequence[str], most: int, where: Sequence[str], file: str
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Return the ranks of grades (cells as text), and the grade of each rank."""
+    """Return the rank of each row (rows,), from 1, and the grade of each rank, lowest first.
+
+    `cells`: the grade of each row as text; `where`: the place of each row, for messages; `name`: the column. `order`
+    and `most` are as in `load_ordinal`.
+    """
     if order:
         if len(order) > most:
             raise ValueError(f"order: expected at most {most} labels, got {len(order)}")
@@ -139,7 +142,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _same(label: str) -> str:
-    """Return a label in one form for comparison: 3.0, as a column of floats writes it, is 3."""
+    """Return a label in one form for comparison: "3.0", as a column of floats writes it, is "3"."""
     return f"{number_in(label):.0f}" if _is_whole(label) else label
 
 
@@ -222,7 +225,7 @@ def _table(
 
 
 def _text(value: object) -> str:
-    """Return a cell as text, 3.0 as 3, for comparison with the listed grades."""
+    """Return a cell as text for comparison with grades; 3.0 is "3"."""
     if value is None:
         return ""
     if isinstance(value, float) and value == value // 1:

@@ -1,5 +1,5 @@
-"""Data sets in the form of [H12]: each person's preference on every pair of a few items, from votes, ratings and the
-like.
+"""Data sets in the form of [H12]: the preference of each person on each pair of a few items, derived from votes,
+ratings or measurements.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ NEAREST = 10
 
 
 class PairwiseDataset(NamedTuple):
-    """The preferences of U people over every pair of the same I items, and features of both."""
+    """Preferences of U people over all P pairs of the same I items, and features of both."""
 
     names: NDArray[np.str_]  # I
     features: Array  # I x d, of the items
@@ -28,17 +28,17 @@ class PairwiseDataset(NamedTuple):
 
 
 def all_pairs(items: int) -> Ints:
-    """Return all pairs of items (P x 2): (0, 1), (0, 2), ..."""
+    """Return all pairs of `items` items (P x 2), in the order (0, 1), (0, 2), ..., (1, 2), ...."""
     return np.column_stack(np.triu_indices(items, 1)).astype(np.int64)
 
 
 def prefers_first(values: Array, labels: str = "right") -> NDArray[np.bool_]:
-    """Return whether the first item of each pair is preferred (U x P), from values (U x I) that differ within a
-    row.
+    """Return whether the first item of each of P pairs is preferred (U x P), from `values` (U x I) of I items for U
+    people.
 
-    "right": the higher value is preferred. "published": as the experiments of [H12] were labelled, item j before k
-    where the item with the j-th lowest value has the lower number than the one with the k-th lowest: ranks were read as
-    an order.
+    Values must be distinct within a row; pairs are in the order of `all_pairs`. `labels`: "right" prefers the higher
+    value. "published" reproduces the labels in the experiments of [H12], which read an argsort as ranks: item j is
+    preferred to k if the item with the j-th lowest value has a lower number than the one with the k-th lowest.
     """
     a, b = all_pairs(values.shape[1]).T
     if check_labels(labels) == "right":
@@ -48,17 +48,17 @@ def prefers_first(values: Array, labels: str = "right") -> NDArray[np.bool_]:
 
 
 def check_labels(labels: str) -> str:
-    """Check that labels are "right" or "published", and return them. Raise ValueError otherwise."""
+    """Return `labels` unchanged if it is "right" or "published"; else raise ValueError."""
     if labels not in LABELS:
         raise ValueError(f"labels: expected right or published, got {labels!r}")
     return labels
 
 
 def impute(X: Array, nearest: int = NEAREST) -> Array:
-    """Return X (n x m) with NaN filled in: the mean over the nearest rows that have a value there, else the mean of
-    the column.
+    """Return a copy of X (n x m) with each NaN replaced by the mean of the `nearest` rows that have a value there; if
+    none of these does, by the mean of the column.
 
-    The distance of rows is the mean squared difference over the columns that both have (Troyanskaya et al., Missing
+    The distance of two rows is the mean squared difference over the columns that both have (Troyanskaya et al., Missing
     value estimation methods for DNA microarrays, 2001, as in the R package impute).
     """
     out, there = X.copy(), ~np.isnan(X)
@@ -77,15 +77,15 @@ def impute(X: Array, nearest: int = NEAREST) -> Array:
 
 
 def break_ties(X: Array, rng: np.random.Generator) -> Array:
-    """Return X plus noise of 1e-5: ties are put in random order, other orders do not change."""
+    """Return X plus normal noise of standard deviation 1e-5: ties get a random order, other orders do not change."""
     noisy: Array = X + 1e-5 * rng.standard_normal(X.shape)
     return noisy
 
 
 def one_hot(column: NDArray[np.generic]) -> Array:
-    """Return the one-hot coding of a column of categories (n,), in rising order.
+    """Return the one-hot coding (n x c) of a column of c categories (n,), categories in rising order.
 
-    Two categories have one column: whether the category is that of the first row.
+    Two categories give a single column: whether the category is that of the first row.
     """
     kinds = np.unique(column)
     hot = column[:, None] == (column[:1] if kinds.size == 2 else kinds)[None, :]
@@ -94,11 +94,10 @@ def one_hot(column: NDArray[np.generic]) -> Array:
 
 
 def numbers_of(path: Path, columns: int = 0) -> Array:
-    """Read the numbers in a text file, separated by blanks, equally many in each line (n x columns; 0: as many as
-    in the first line).
+    """Read a text file of numbers separated by blanks, the same number in each line (n x columns).
 
-    Raise ValueError, as NAME:LINE: numbers: expected ..., got ..., for a malformed line, and for a file without
-    numbers.
+    `columns`: how many; 0: as many as in the first line. Raise ValueError, as NAME:LINE: numbers: expected ..., got
+    ..., for a malformed line, and for a file without numbers.
     """
     rows: list[list[float]] = []
     for number, line in numbered_lines(path):

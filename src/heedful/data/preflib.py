@@ -1,5 +1,5 @@
-"""Reads and writes PrefLib files (Mattei & Walsh, *PrefLib: A Library for Preferences*, ADT 2013): orders, with and
-without ties.
+"""Reader and writer of PrefLib files (Mattei & Walsh, *PrefLib: A Library for Preferences*, ADT 2013): rankings with
+and without ties.
 """
 
 import re
@@ -12,10 +12,10 @@ from heedful.data.comparisons import Comparison, ComparisonTable, Tiers, tabulat
 from heedful.data.files import cut_repr, numbered_lines
 
 SUFFIXES = (".soc", ".soi", ".toc", ".toi")
-"""Endings of files of strict orders, complete and incomplete, and of orders with ties, complete and incomplete."""
+"""Endings of the file names: strict rankings (complete, incomplete), then rankings with ties (complete, incomplete)."""
 
 MOST = 10_000
-"""The greatest number of alternatives."""
+"""The greatest number of alternatives (items) in a file."""
 
 _FIELD = re.compile(r"([A-Z]+(?: [A-Z]+)*)(?: ([0-9]{1,9}))?")
 _TIER = r"(?:[0-9]{1,9}|\{[0-9]{0,9}(?:,[0-9]{1,9})*\})"
@@ -23,16 +23,16 @@ _ORDER = re.compile(rf"{_TIER}(?:,{_TIER})*")
 
 
 def load_preflib(path: str | PathLike[str]) -> ComparisonTable:
-    """Load a .soc, .soi, .toc or .toi, plain or gzip: with the header of lines "# NUMBER ALTERNATIVES: 4", or the
-    older one, which has the count, then a line "1,NAME" for each, then "voters,sum,orders"; the content tells
-    which.
+    """Load the rankings of a .soc, .soi, .toc or .toi file, plain or gzip, as comparisons by a person without a name.
 
-    An order of n voters is an answer that was given n times, by somebody without a name. Alternatives that are not in
-    an incomplete order are not said to be worse. Of items in braces nothing is said among them; an order that is two in
-    braces and nothing else says that they are equally good. An order of a single one says nothing and is left out.
+    The content tells which header it has: lines such as "# NUMBER ALTERNATIVES: 4", or the older one, which has the
+    count, a line "1,NAME" for each alternative, and "voters,sum,orders". A ranking by n voters is one answer given n
+    times. Alternatives that an incomplete ranking lacks are not taken to be worse. Nothing is said about the order of
+    items within braces, except that a ranking of just two in braces says that they are equally good. A ranking of a
+    single alternative is left out.
 
-    Raise FileNotFoundError if the file is not there; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
-    malformed line, an alternative that is not there or comes twice, and where no order is left.
+    Raise FileNotFoundError if the file does not exist; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
+    malformed line, an alternative that does not exist or occurs twice, and if no ranking is left.
     """
     path = Path(path)
     lines = [(number, text) for number, line in numbered_lines(path) if (text := line.strip())]
@@ -51,7 +51,9 @@ Lines = list[tuple[int, str]]
 
 
 def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
-    """Return names by number, the lines of orders, and the separator between count and order."""
+    """Return the names of alternatives by number, the lines of rankings, and the separator between count
+    and ranking.
+    """
     told, count = {}, None
     for number, text in lines:
         if not text.startswith("#"):
@@ -75,7 +77,9 @@ def _header(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
 
 
 def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
-    """Return names by number, the lines of orders, and the separator, from a file with the older header."""
+    """Return, for a file with the older header, the names by number, the lines of rankings, and the separator after the
+    count.
+    """
     number, text = lines[0]
     count = _count(f"{file}:{number}: alternatives", text)
     names: dict[int, str] = {}
@@ -95,7 +99,7 @@ def _old(file: str, lines: Lines) -> tuple[dict[int, str], Lines, str]:
 
 
 def _once(file: str, names: dict[int, str]) -> dict[int, str]:
-    """Return the names without duplicates: alternatives of one name get their number appended."""
+    """Return the names made distinct: alternatives with the same name get their number appended."""
     times = Counter(names.values())
     out = {of: name if times[name] == 1 else f"{name} ({of})" for of, name in names.items()}
     if len(set(out.values())) < len(out):
@@ -139,11 +143,12 @@ def _read_orders(
 
 
 def write_preflib(path: str | PathLike[str], choices: ComparisonTable, *, title: str = "") -> None:
-    """Write the orders, with the header of lines that begin with #, into a file whose name ends as its kind does.
+    """Write the rankings of a table as a PrefLib file, with a header of lines that begin with #; `title` is its title.
 
-    The format has no place for who gave an answer, for which item stood first, or for those who could not judge. Raise
-    ValueError for another ending, for an order that the kind cannot hold (.soc and .toc: all items; .soc and .soi: no
-    ties), for a name with a line break, and if there is no order to write.
+    The ending of the name (SUFFIXES) tells the kind. The format cannot hold who gave an answer, which item was shown
+    first, and answers "cannot judge"; these are lost. Raise ValueError for another ending, for a ranking that the kind
+    cannot hold (.soc and .toc: only complete; .soc and .soi: no ties), for a name with a line break, and if there is no
+    ranking.
     """
     path = Path(path)
     kind = path.suffix.removeprefix(".")

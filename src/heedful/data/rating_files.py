@@ -1,4 +1,4 @@
-"""Loads any file or folder of ratings: the content, not the name, decides which kind it is."""
+"""Loader of any file or folder of ratings: the content, not the name, decides which kind it is."""
 
 from collections.abc import Iterator
 from os import PathLike
@@ -29,21 +29,22 @@ _TABLES = (".csv", ".tsv", ".dat", ".data", ".jsonl", ".ndjson", ".json", ".parq
 
 
 class LoadedRatings(NamedTuple):
-    """The ratings read from a file, with a short summary of how it was read."""
+    """Ratings that were read from a file, and a summary in words of how it was read."""
 
     table: RatingTable
     summary: str
 
 
 def open_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice: Twice = "refuse") -> LoadedRatings:
-    """Load MovieLens from its folder, or Jester, Book-Crossing or a table from a file, plain or gzip.
+    """Load ratings: MovieLens from its folder, or Jester, Book-Crossing or a table from a file, plain or gzip.
 
-    A table is CSV (`load_ratings`), JSON lines or Parquet (`read_table`), in which users and items may be texts or
-    whole numbers. Where a column is named, it is a table. A folder that is not MovieLens holds ratings.csv, or one file
-    of ratings. Implicit ratings of Book-Crossing are left out.
+    A table is CSV (`load_ratings`), JSON lines or Parquet (`read_table`), whose users and items may be texts or whole
+    numbers; if `columns` names a column, the file is read as a table. A folder that is not MovieLens holds ratings.csv,
+    or a single file of ratings. Implicit ratings of Book-Crossing are left out. `twice`: what to do with an item that a
+    user rates twice, in a table: "refuse" it, take the "last" rating, or their "mean".
 
-    Raise FileNotFoundError if the path is not there or a folder has no such file. Raise ValueError as the loaders, and
-    where it is not told which of several files is meant.
+    Raise FileNotFoundError if the path does not exist or a folder has no such file. Raise ValueError as the loaders do,
+    and if a folder has several files of ratings.
     """
     path = Path(path)
     if path.is_dir():
@@ -75,7 +76,9 @@ _MOVIELENS = ("ratings.dat", "ratings.dat.gz", "u.data", "u.data.gz")
 
 
 def _the_one(folder: Path) -> Path:
-    """Return the file of ratings in a folder."""
+    """Return the file of ratings in a folder. Raise FileNotFoundError if there is none, ValueError if there are
+    several.
+    """
     files = sorted(file for file in folder.iterdir() if file.name.removesuffix(".gz").endswith(_TABLES))
     named = [file for file in files if file.name.removesuffix(".gz") == "ratings.csv"] or files
     if not named:
@@ -88,7 +91,7 @@ def _the_one(folder: Path) -> Path:
 
 
 def _beginning(path: Path) -> tuple[bytes, str]:
-    """Return the first bytes that are no space, and the first line that is not blank."""
+    """Return the first 64 bytes of a file without leading blanks, and the first line that is not blank."""
     with open_uncompressed(path) as file:
         start = file.peek(64)[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
         text = b"" if start.startswith(b"PAR1") else next((line for line in file if line.strip()), b"")
@@ -96,8 +99,8 @@ def _beginning(path: Path) -> tuple[bytes, str]:
 
 
 def _is_book_crossing(line: str) -> bool:
-    """Return whether a line is Book-Crossing's: a header with ISBN and Book-Rating; or a number, anything and a
-    number, in quotes.
+    """Return True if a first line is Book-Crossing's: a header with ISBN and Book-Rating, or a number, anything and a
+    number, quoted.
     """
     lower = line.lower()
     if "isbn" in lower and "book-rating" in lower:
@@ -106,7 +109,7 @@ def _is_book_crossing(line: str) -> bool:
 
 
 def _is_jester(line: str) -> bool:
-    """Return whether a line is Jester's: a count, then as many numbers from -10 to 10 among 99s."""
+    """Return True if a first line is Jester's: a count, then as many numbers from -10 to 10 among values 99."""
     fields = line.strip().split(",")
     if len(fields) < 10 or not all(map(is_number, fields)):
         return False
@@ -116,7 +119,11 @@ def _is_jester(line: str) -> bool:
 
 
 def _of_objects(placed: list[tuple[str, dict[str, Any]]], at: list[str]) -> Iterator[Row]:
-    """Yield the ratings in rows of JSON lines or Parquet: names as text or whole numbers, ratings as numbers."""
+    """Yield the ratings in rows of JSON lines or Parquet; `at`: the names of the columns of users, items and ratings.
+
+    Raise ValueError for a user or item that is neither text nor a whole number, and for a rating that is not a finite
+    number.
+    """
     for where, row in placed:
         user, item = name_in(where, "user", row.get(at[0])), name_in(where, "item", row.get(at[1]))
         rating = row.get(at[2])

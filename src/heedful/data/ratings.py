@@ -1,4 +1,4 @@
-"""Loads ratings of items by users as three columns: from any table, Jester, Book-Crossing or MovieLens."""
+"""Loaders of ratings of items by users as three columns: from a CSV table, Jester, Book-Crossing or MovieLens."""
 
 import csv
 import math
@@ -19,8 +19,10 @@ Ints = NDArray[np.int64]
 
 
 class RatingTable(NamedTuple):
-    """A table of ratings in the order of the file; users and items are indices into their names. Nobody rates an item
-    twice."""
+    """n ratings in the order of the file; `users` and `items` are indices into the names of U users and M items.
+
+    No user rates an item twice.
+    """
 
     users: Ints  # n; places
     items: Ints  # n; places
@@ -30,7 +32,9 @@ class RatingTable(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The names of the columns of users, items and ratings; an empty one is found by its usual name or place."""
+    """Names of the columns of users, items and ratings; an empty name is found by the usual ones (`NAMES`) or by its
+    place.
+    """
 
     user: str = ""
     item: str = ""
@@ -40,32 +44,34 @@ class Columns(NamedTuple):
 BY_NAME = Columns()
 
 Twice = Literal["refuse", "last", "mean"]
-"""What to do with an item that a user rates twice: refuse it, take the rating furthest down, or take their mean."""
+"""What to do with an item that a user rates twice: refuse it, take the last rating in the file, or the mean of all."""
 
 Row = tuple[str, str, str, float]
-"""The place of a rating, as messages name it, its user, its item, and the rating."""
+"""The place of a rating for messages, its user, its item, and the rating."""
 
 
 def load_ratings(path: str | PathLike[str], columns: Columns = BY_NAME, *, twice: Twice = "refuse") -> RatingTable:
-    """Load a table of users, items and ratings: CSV with commas, semicolons, tabs or ::, plain or gzip.
+    """Load a table of users, items and ratings: CSV separated by commas, semicolons, tabs or ::, plain or gzip.
 
-    A first line whose third field is no number is taken for the header, as is any where a column is named. Columns that
-    are not named are those that are called user, item and rating, or much the same (`NAMES`); where none is, the first
-    that are left. Users and items are numbered as they first come.
+    The first line is taken for a header if its third field is not a number, or if `columns` names a column. Columns
+    that are not named are those called user, item and rating or the like (`NAMES`), otherwise the first that remain.
+    Users and items are numbered in order of appearance. `twice`: what to do with an item that a user rates twice.
 
-    Raise FileNotFoundError if the file is not there. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
-    for a malformed line, a column that is not there, a rating that is no finite number, and, unless `twice` says what
-    becomes of it, an item that a user rates twice.
+    Raise FileNotFoundError if the file does not exist. Raise ValueError, as `NAME:LINE: field: expected ..., got ...`,
+    for a malformed line, a column that does not exist, a rating that is not a finite number, and, if `twice` is
+    "refuse", an item that a user rates twice.
     """
     path = Path(path)
     return tabulate_ratings(path, _rows(path, numbered_lines(path), columns), twice)
 
 
 def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> RatingTable:
-    """Load BX-Book-Ratings (Ziegler et al., WWW 2005): users, ISBNs, ratings from 1 to 10; 0 for an implicit one.
+    """Load BX-Book-Ratings (Ziegler et al., WWW 2005): users, ISBNs, and ratings from 1 to 10, or 0 for an implicit
+    one.
 
     The file has the original form (";", quoted, Latin-1) or is CSV, plain or gzip. Implicit ratings are left out unless
-    `implicit`. Raise as `load_ratings`, and ValueError for a rating that is no whole number from 0 to 10.
+    `implicit`. Errors are those of `load_ratings`; raise ValueError also for a rating that is not a whole number from 0
+    to 10, and if no explicit one is left.
     """
     path = Path(path)
 
@@ -83,11 +89,11 @@ def load_book_crossing(path: str | PathLike[str], *, implicit: bool = False) -> 
 
 
 def load_jester(path: str | PathLike[str], *, users: int | None = None) -> RatingTable:
-    """Load a part of Jester (Goldberg et al., 2001) as CSV, plain or gzip: the first `users`, or all.
+    """Load a part of Jester (Goldberg et al., 2001) as CSV, plain or gzip: all users, or the first `users` of them.
 
-    A line is a user: how many jokes were rated, then the rating of each, -10 to 10, 99 if there is none. Users are
-    named by their lines, jokes by their columns, from 1. Raise as `load_ratings`, and ValueError if the first number is
-    not the count of the ratings, or a line is not as long as the first.
+    A line is a user: the number of jokes rated, then the rating of each joke, -10 to 10, or 99 if there is none. Users
+    are named by their lines and jokes by their columns, from 1. Errors are those of `load_ratings`; raise ValueError
+    also if the first number is not that of the ratings, or if lines differ in length.
     """
     path = Path(path)
     if users is not None and (isinstance(users, bool) or not isinstance(users, int) or users < 1):
@@ -121,8 +127,9 @@ def load_jester(path: str | PathLike[str], *, users: int | None = None) -> Ratin
 
 
 def movielens_ratings(folder: str | PathLike[str]) -> RatingTable:
-    """Load the ratings of MovieLens 100K or 1M from a folder as `load_movielens` does, without movies that nobody
-    rated.
+    """Load the ratings of MovieLens 100K or 1M from its folder; movies without ratings are left out.
+
+    Errors are those of `load_movielens`.
     """
     data = load_movielens(folder)
     table = RatingTable(data.users, data.movies, data.values, data.user_ids.astype(str), data.names)
@@ -130,7 +137,10 @@ def movielens_ratings(folder: str | PathLike[str]) -> RatingTable:
 
 
 def select_ratings(table: RatingTable, kept: NDArray[np.bool_]) -> RatingTable:
-    """Return the ratings where `kept` (n,), with their users and items, in order. Raise ValueError if none is left."""
+    """Return the ratings where the mask `kept` (n,) is True, in order; users and items without ratings are left out.
+
+    Raise ValueError if no rating is left.
+    """
     if not kept.any():
         raise ValueError("ratings: expected at least one that is left, got none")
     users, whose = np.unique(table.users[kept], return_inverse=True)
@@ -145,10 +155,10 @@ def select_ratings(table: RatingTable, kept: NDArray[np.bool_]) -> RatingTable:
 
 
 def densest(table: RatingTable, users: int, items: int) -> RatingTable:
-    """Return the ratings between the `users` who rated most and the `items` that were rated most often.
+    """Return the ratings that the `users` most active users gave to the `items` most rated items.
 
-    Both are counted in the whole table; of equals the first are taken. Users or items without any such rating are left
-    out. Raise ValueError if none is left.
+    Activity is counted in the whole table; of equals, those with lower numbers are taken. Users or items without any of
+    these ratings are left out. Raise ValueError if no rating is left, or a count is not 1 or more.
     """
     for name, count in (("users", users), ("items", items)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
@@ -163,20 +173,26 @@ NAMES = {
     "item": ("item", "movie", "film", "book", "isbn", "product", "joke", "song", "what"),
     "rating": ("rating", "score", "stars", "value"),
 }
-"""The names of columns, apart from case, marks, and an id at the end: userId, "User-ID", Book-Rating."""
+"""Recognised names of columns, apart from case, punctuation, and an "id" at the end: "userId", "User-ID",
+"Book-Rating".
+"""
 
 _SEPARATORS = ("::", ";", "\t", ",")
 _QUOTED = re.compile(r'"([0-9]+)";"(.*)";"([0-9]+)"')
 
 
 def plain_name(name: str) -> str:
-    """Return a column's name in the terms of `NAMES`: user for User-ID, rating for Book-Rating."""
+    """Return a column's name in the form of `NAMES`: "user" for "User-ID", "rating" for "Book-Rating"."""
     letters = re.sub("[^a-z]", "", name.lower())
     return "rating" if letters.endswith("rating") else letters.removesuffix("id") or letters
 
 
 def places(where: str, header: Sequence[str], columns: Columns) -> tuple[int, int, int]:
-    """Return the indices of the columns of users, items and ratings. Raise ValueError if a named column is missing."""
+    """Return the indices of the columns of users, items and ratings in `header`. `where`: the place of the header, for
+    messages.
+
+    Raise ValueError if a named column does not exist, or if there are too few.
+    """
     found: dict[str, int] = {}
     called = [plain_name(name) for name in header]
     for field, name in zip(Columns._fields, columns):
@@ -219,12 +235,12 @@ def fields_of(where: str, text: str, separator: str) -> list[str]:
 
 
 def separator_of(text: str) -> str:
-    """Return the separator of a line's fields."""
+    """Return the mark that separates the fields of a line; a comma if it has none."""
     return next((mark for mark in _SEPARATORS if mark in text), ",")
 
 
 def is_header(fields: Sequence[str]) -> bool:
-    """Return whether a first line is a header: its third field has letters and is no number."""
+    """Return True if a first line, given as fields, is a header: its third field has letters and is not a number."""
     third = fields[2] if len(fields) > 2 else ""
     return bool(re.search("[A-Za-z]", third)) and not is_number(third) and third.lower() not in _NO_NAMES
 
@@ -233,7 +249,9 @@ _NO_NAMES = ("nan", "inf", "-inf", "infinity", "null", "na")
 
 
 def _rows(path: Path, lines: Iterator[tuple[int, str]], columns: Columns) -> Iterator[Row]:
-    """Yield the ratings in lines, without blank lines and the header."""
+    """Yield the ratings in numbered lines, skipping blank lines and the header. Raise ValueError for a
+    malformed line.
+    """
     separator, at = "", (0, 1, 2)
     for number, line in lines:
         text = line.strip("\r\n")
@@ -253,14 +271,17 @@ def _rows(path: Path, lines: Iterator[tuple[int, str]], columns: Columns) -> Ite
 
 
 def finite(where: str, text: str) -> float:
-    """Return a text as a rating. Raise ValueError if it is no finite number."""
+    """Return a text as a rating. Raise ValueError, with the place `where`, if it is not a finite number."""
     if not is_number(text) or not math.isfinite(float(text)) or abs(float(text)) > 1e50:
         raise ValueError(f"{where}: rating: expected a finite number, got {cut_repr(text)}")
     return float(text)
 
 
 def tabulate_ratings(path: Path, rows: Iterator[Row], twice: Twice = "refuse") -> RatingTable:
-    """Return a table of ratings. Raise ValueError as `load_ratings` does."""
+    """Return rows as a table of ratings; `twice`: what to do with an item that a user rates twice.
+
+    `path`: the file, for messages. Raise ValueError as `load_ratings` does.
+    """
     if twice not in ("refuse", "last", "mean"):
         raise ValueError(f"twice: expected refuse, last or mean, got {cut_repr(twice)}")
     users: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Protects texts in a CSV from being read as formulas by a spreadsheet."""
+"""Write texts into a CSV so that no spreadsheet takes one for a formula, and read them back."""
 
 from __future__ import annotations
 
@@ -9,32 +9,36 @@ from pathlib import Path
 from typing import TextIO
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-"""The beginning of a cell that a spreadsheet runs as a formula, also after the apostrophes of `plain_cell`."""
+"""The beginning of a cell that a spreadsheet runs as a formula, possibly after apostrophes that `plain_cell` added."""
 
 
 def plain_cell(text: str) -> str:
-    """Return a text as a cell that a spreadsheet takes for a text: with an apostrophe in front if it looks like a
+    """Return a text as a cell that a spreadsheet takes for text: with an apostrophe in front if it looks like a
     formula.
 
-    A text that already begins like such a cell gets another apostrophe. `text_of` is the inverse.
+    A text that already begins with apostrophes and a formula gets another one. `text_of` is the inverse.
     """
     return f"'{text}" if _FORMULA.match(text) else text
 
 
 def plain_row(values: Iterable[object]) -> list[object]:
-    """Return the values as the cells of a row: numbers unchanged, texts by `plain_cell`."""
+    """Return values as the cells of a row: texts by `plain_cell`, others unchanged."""
     return [plain_cell(value) if isinstance(value, str) else value for value in values]
 
 
 def write_rows(file: TextIO, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-    """Write rows under their headings as CSV; texts stay texts, as `plain_cell` has them."""
+    """Write `columns` as a header and `rows` below it to an open file as CSV; texts are protected by `plain_cell`."""
     writer = csv.writer(file)
     writer.writerow(columns)
     writer.writerows(map(plain_row, rows))
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-    """Write rows under their headings as a CSV file, as `write_rows` does. Raise OSError if it cannot be written."""
+    """Write `columns` as a header and `rows` below it to a CSV file at `path`, replacing it; texts are protected by
+    `plain_cell`.
+
+    Raise OSError if it cannot be written.
+    """
     with path.open("w", newline="", encoding="utf-8") as file:
         write_rows(file, columns, rows)
 

@@ -1,5 +1,5 @@
-"""Loads Sushi (Kamishima, *Nantonac Collaborative Filtering*, KDD 2003): 5,000 people's orders of sushi, with
-features.
+"""Loader of Sushi (Kamishima, *Nantonac Collaborative Filtering*, KDD 2003): rankings of sushi by 5,000 people, with
+features of items.
 """
 
 import re
@@ -24,15 +24,16 @@ KINDS = {
     "price": "normalised",
     "sold": "share of the shops that sell it",
 }
-"""The columns of the features of an item, as README-en.txt describes them."""
+"""The features of an item, in the order of the columns, as README-en.txt describes them."""
 
 _A = (0, 1, 2, 3, 4, 6, 7, 8, 26, 29)
 _PUBLISHED = (0, 1, 2, 3, 4, 15, 7, 8, 26, 29)  # [H12] took 5, ikura, salmon roe, for salmon
 
 
 class Sushi(NamedTuple):
-    """The orders of sushi, one row per person, the most preferred first; items are indices into `names` and
-    `features`."""
+    """Rankings of sushi by U people, one row per person, most preferred first. Items are indices into `names` and
+    `features`.
+    """
 
     orders: Ints  # U x 10
     names: NDArray[np.str_]  # I
@@ -40,13 +41,14 @@ class Sushi(NamedTuple):
 
 
 def load_sushi(folder: str | PathLike[str], part: str = "a", *, labels: str = "right") -> Sushi:
-    """Load sushi3a.5000.10.order (`part` "a": everybody orders the same 10) or sushi3b.5000.10.order ("b": 10 of
-    100 each), with sushi3.idata, from the folder that has them; plain or gzip.
+    """Load rankings of sushi and features of items from a folder; files are plain or gzip.
 
-    The numbers of the 10 are not those of sushi3.idata; this translates them. `labels="published"` translates the sixth
-    of them to salmon (it is salmon roe), as the experiments of [H12] did.
+    `part` "a" reads sushi3a.5000.10.order (all people rank the same 10 items), "b" reads sushi3b.5000.10.order (each
+    ranks 10 of 100); both read sushi3.idata. The numbers of the 10 items are not those of sushi3.idata, and are
+    translated. `labels="published"` takes the sixth of them for salmon (it is salmon roe), as the experiments of [H12]
+    did.
 
-    Raise FileNotFoundError if a file is not there; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
+    Raise FileNotFoundError if a file does not exist; ValueError, as `NAME:LINE: field: expected ..., got ...`, for a
     malformed line.
     """
     for name, value, known in (("part", part, ("a", "b")), ("labels", labels, ("right", "published"))):

@@ -1,4 +1,4 @@
-"""Loads comparisons of ten sushi, with features of items and people, as in [H12]."""
+"""Loader of pairwise comparisons of ten sushi, with features of items and people, as in [H12]."""
 
 from os import PathLike
 from pathlib import Path
@@ -10,16 +10,17 @@ from heedful.data.pairwise_dataset import PairwiseDataset, all_pairs, numbers_of
 from heedful.data.sushi import load_sushi
 
 PEOPLE_COLUMNS = (1, 2, 7, 8, 9)
-"""The columns of sushi3.udata that [H12] uses: gender and age, and the prefecture, region and half of Japan where a
-person lives."""
+"""The columns of sushi3.udata that [H12] uses: gender, age, and the prefecture, region and half of Japan where the
+person lives.
+"""
 
 
 def load_sushi_choices(folder: str | PathLike[str], *, labels: str = "right") -> PairwiseDataset:
-    """Load the orders of set A, sushi3.idata and sushi3.udata: 5,000 people, 10 items.
+    """Load the rankings of the same 10 items by 5,000 people as pairwise preferences, with features of items and
+    people.
 
-    The kinds among the features (style, major and minor group) are a 0 or 1 each, so are those of people. With
-    `labels="published"` only salmon roe has the features of salmon, see `load_sushi`: the answers are the same.
-    Errors as of `load_sushi`.
+    Categorical features (style, major and minor group of items; all of people) are one-hot. `labels="published"` gives
+    salmon roe the features of salmon, see `load_sushi`; the answers are the same. Errors are those of `load_sushi`.
     """
     orders, names, known = load_sushi(folder, "a", labels=labels)
     path = existing_or_gz(Path(folder) / "sushi3.udata")

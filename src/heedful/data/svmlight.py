@@ -1,4 +1,4 @@
-"""Parses lines of SVMlight files, `TARGET qid:ID INDEX:VALUE ... # comment`, for ranking files and ordinal data."""
+"""Parser of lines of SVMlight files, `TARGET qid:ID INDEX:VALUE ... # comment`, for ranking files and ordinal data."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -19,14 +19,14 @@ _QID = r"[^\s#\x00-\x1f]+"
 
 
 class Target(NamedTuple):
-    """The beginning of a line, as a pattern and in words."""
+    """What a line begins with: a regular expression, and the same in words for messages."""
 
     pattern: str
     expected: str
 
     def line(self) -> re.Pattern[str]:
-        """Return the pattern of a whole line, with groups target, qid and features: all None if it is blank, or
-        only a comment.
+        """Return the pattern of a whole line, with groups target, qid and features; all are None for a blank line or a
+        comment.
 
         A line is well-formed if and only if it matches, so the lenient number parser never sees anything else.
         """
@@ -36,7 +36,7 @@ class Target(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A well-formed line with its number."""
+    """A well-formed line with its number, and the part with its features."""
 
     number: int
     text: str
@@ -46,9 +46,11 @@ class _Row(NamedTuple):
 def read_blocks(
     path: Path, limit: int, kind: np.dtype[Any], target: Target, add: Callable[[int, str, str | None], None]
 ) -> Iterator[FloatArray]:
-    """Yield the features of a file in blocks of rows; call `add(line number, target, qid)` for each row as it is read.
+    """Yield the features of a file in blocks of rows (b x largest index in the block).
 
-    Indices are at most `limit`; values are of type `kind`. Raise ValueError, as NAME:LINE, for a malformed line.
+    `add(line number, target, qid)` is called for each row as it is read. `limit`: the greatest index; `kind`: type of
+    the values, float64 or float32; `target`: what lines begin with. Raise ValueError, as NAME:LINE, for a malformed
+    line.
     """
     pattern = target.line()
     rows: list[_Row] = []
@@ -71,8 +73,8 @@ def read_blocks(
 def _parse(path: Path, rows: list[_Row], limit: int, kind: np.dtype[Any], target: Target) -> FloatArray:
     """Return the features of a block of lines, rows x (largest index of the block).
 
-    Raise ValueError, as NAME:LINE, for an index beyond `limit` or not above the one before it, and for a value that is
-    not finite as a `kind`.
+    Raise ValueError, as NAME:LINE, for an index above `limit` or not above the one before it, and for a value that is
+    not finite in the type `kind`.
     """
     flat = np.fromstring("".join(row.features for row in rows).replace(":", " "), sep=" ")
     index = flat[::2].astype(np.int64)
@@ -91,8 +93,9 @@ def _parse(path: Path, rows: list[_Row], limit: int, kind: np.dtype[Any], target
 
 
 def stack_blocks(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> FloatArray:
-    """Return the blocks stacked, N columns wide; they are removed from the list, so that memory never holds two
-    copies of all of them.
+    """Return the blocks stacked, N columns wide, in the type `kind`.
+
+    Blocks are removed from the list, so that memory never holds two copies of all of them.
     """
     X = np.zeros((sum(map(len, blocks)), N), kind)
     end = len(X)
@@ -104,7 +107,9 @@ def stack_blocks(blocks: list[FloatArray], N: int, kind: np.dtype[Any]) -> Float
 
 
 def _complaint(text: str, limit: int, kind: np.dtype[Any], target: Target) -> str:
-    """Say which field of a refused line is wrong, what was expected and what came. Slow, and run once."""
+    """Return which field of a malformed line is wrong, as "field: expected ..., got ...". Slow; only for error
+    messages.
+    """
     grade, *fields = re.split(r"[ \t]+", re.sub(r"\r?\n?\Z", "", text).partition("#")[0].strip(" \t"))
     if not re.fullmatch(target.pattern, grade):
         return f"grade: expected {target.expected}, got {cut_repr(grade)}"

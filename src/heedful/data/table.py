@@ -1,4 +1,4 @@
-"""Reads a table as rows: CSV, JSON lines or Parquet; the content decides which."""
+"""Reader of tables as rows or columns: CSV, JSON lines or Parquet; the content decides which."""
 
 import csv
 import io
@@ -26,17 +26,19 @@ _OTHERS = (
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
 )
-"""Files that spreadsheets write and that are no CSV: how they begin, and what they are."""
+"""Files that spreadsheets write and that are not CSV: their first bytes, and what they are."""
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _AT_ONCE = 65_536
 """The number of records of a CSV that are held as text at a time."""
 _PLAIN = {str, int, float, type(None)}
-"""Types of cells that are equal only if they say the same: to Python, True equals 1."""
+"""Types of cells that can be compared by ==. Others are not: to Python, True equals 1."""
 
 
 class CodedColumn(NamedTuple):
-    """A column as its distinct values in order of appearance (a value may recur), and the index of each row's value
+    """A column as its distinct `values`, in order of appearance, and for each of r rows the index of its value, `codes`
     (r,).
+
+    Values that cannot be compared safely, such as lists, may occur more than once.
     """
 
     values: list[Any]
@@ -44,39 +46,40 @@ class CodedColumn(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table with its header read; its columns or rows are read when they are asked for."""
+    """An open table: its column names, and functions that read columns or rows when they are called."""
 
     header: list[str]
     columns: Callable[[Sequence[str]], list[CodedColumn]]
-    """those of these names"""
+    """returns the columns with these names"""
     located: Callable[[], list[tuple[str, dict[str, Any]]]]
-    """its rows as `read_located_rows` gives them"""
+    """returns (place for messages, row) of each row, as `read_located_rows` does"""
 
 
 def read_table(path: str | PathLike[str]) -> list[dict[str, Any]]:
-    """Read the rows of a table: CSV, JSON lines or Parquet, plain or gzip; the content tells which, not the name.
+    """Read the rows of a table as dictionaries: CSV, JSON lines or Parquet, plain or gzip; the content tells which.
 
-    CSV: as `load_catalogue` reads it; cells stay text, and a missing one (empty, NA, NaN, null in any case) is None.
-    JSON lines: one object a line, in UTF-8; blank lines are passed over. Parquet: needs pyarrow; dates are texts. A
-    first column that numbers the rows from 0 and has no name, as pandas writes an index, is left out with a warning.
+    CSV: separated by comma, semicolon or tab, with a header; cells are text, and a missing one (empty, NA, NaN, null in
+    any case) is None. JSON lines: one object a line, in UTF-8; blank lines are skipped. Parquet: needs pyarrow; dates
+    become text. A column of row numbers that pandas wrote as an index is left out, with a warning.
 
-    Raise FileNotFoundError for a path that does not exist; ModuleNotFoundError, with the command that installs it,
-    where pyarrow is needed and missing. Raise ValueError, as `NAME:LINE: ...` where one line is to blame, for a file
-    that is none of the three, has no rows, is damaged, names a column twice, or holds NaN or an infinite number in
-    JSON.
+    Raise FileNotFoundError if the path does not exist; ModuleNotFoundError, with the command that installs it, if
+    pyarrow is needed and missing. Raise ValueError, as `NAME:LINE: ...` if one line is to blame, for a file that is
+    none of the three, has no rows, is damaged, names a column twice, or has NaN or an infinite number in JSON.
     """
     return [row for _, row in open_table(path).located()]
 
 
 def read_located_rows(path: str | PathLike[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Read the rows of `read_table` with their places: NAME:LINE, or "NAME: row 3" in a Parquet file. Errors are
-    those of `read_table`.
+    """Read the rows of a table as `read_table` does, each with its place: NAME:LINE, or "NAME: row 3" in a Parquet
+    file.
     """
     return open_table(path).located()
 
 
 def open_table(path: str | PathLike[str]) -> Table:
-    """Open a table. Errors are those of `read_table`, now or when columns or rows are read."""
+    """Open a table, and read its header. Errors are those of `read_table`, raised now or when columns or
+    rows are read.
+    """
     path = Path(path)
     with open_uncompressed(path) as file:
         start = file.peek(4096)[:4096]
@@ -94,14 +97,14 @@ def open_table(path: str | PathLike[str]) -> Table:
 
 
 class _Unhashable:
-    """A cell outside _PLAIN, equal only to itself."""
+    """A wrapper of a cell whose type is not in _PLAIN, equal only to itself."""
 
     def __init__(self, value: object) -> None:
         self.value = value
 
 
 class _Coder:
-    """An encoder of a column that arrives in parts."""
+    """Builder of a `CodedColumn` from cells that arrive in parts."""
 
     def __init__(self) -> None:
         self._index: defaultdict[Any, int] = defaultdict()
@@ -135,7 +138,7 @@ def _json_lines(path: Path) -> Table:
 
 
 def table_of(placed: list[tuple[str, dict[str, Any]]]) -> Table:
-    """Return a table of rows with their places; its header has every column that occurs."""
+    """Return a table of rows in memory, each with its place for messages; the header has every column that occurs."""
 
     def columns(names: Sequence[str]) -> list[CodedColumn]:
         return [_code([row.get(name) for _, row in placed]) for name in names]
@@ -224,15 +227,19 @@ def _text_cell(cell: str) -> str | None:
 
 @contextmanager
 def _text(path: Path) -> Iterator[io.TextIOWrapper]:
-    """Open the file as lines of text; UnicodeDecodeError, and ValueError for damaged gzip, come as it is read."""
+    """Context manager that opens a file as lines of text.
+
+    While it is read, raise UnicodeDecodeError for bytes that are not UTF-8, ValueError for damaged gzip data.
+    """
     with open_uncompressed(path) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as lines:
         yield lines
 
 
 def _delimiter(path: Path) -> tuple[str, int]:
-    """Return the separator of cells, and the number of lines before the header.
+    """Return the separator of cells in a CSV, and the number of lines before the header.
 
-    The separator is the mark that gives the widest header, unless the first line names it, as Excel writes it.
+    The separator is the mark that gives the header the most cells, unless the first line names it ("sep=;"), as Excel
+    writes.
     """
     with _text(path) as lines:
         said = _SEPARATOR.fullmatch(lines.readline())
@@ -246,7 +253,7 @@ def _delimiter(path: Path) -> tuple[str, int]:
 
 
 def _records(lines: io.TextIOWrapper, delimiter: str, before: int) -> Iterator[list[str]]:
-    """Return the records that are not blank, after `before` lines."""
+    """Return an iterator over the CSV records that are not blank, skipping `before` lines."""
     for _ in range(before):
         lines.readline()
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -254,11 +261,10 @@ def _records(lines: io.TextIOWrapper, delimiter: str, before: int) -> Iterator[l
 
 
 def _csv_columns(path: Path, at: list[int], cells: int) -> list[CodedColumn]:
-    """Return the columns (by their places `at`) of a CSV with so many `cells` in a row, not stripped, reading a part at
-    a time.
+    """Return the columns of a CSV at the positions `at`, cells not stripped, reading a part at a time.
 
-    If the file is damaged, raise the error that says what is wrong, without its place; csv.Error for a record with
-    another number of cells, and if there is none.
+    `cells`: number of cells of the header. If the file is damaged, raise the error that says why, without its place;
+    csv.Error for a record with another number of cells, and if there is none.
     """
     coders = [_Coder() for _ in at]
     with _text(path) as lines:
@@ -277,9 +283,9 @@ def _csv_columns(path: Path, at: list[int], cells: int) -> list[CodedColumn]:
 
 
 def csv_table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return (names of the columns, (line on which it starts, its cells) of each row) of a CSV; at least one row.
+    """Return the column names of a CSV, and (line on which it starts, its cells) for each row, at least one.
 
-    A column without a name is "column 2" by its place; an index that pandas wrote is left out with a warning.
+    A column without a name is called "column 2" by its place; an index that pandas wrote is left out, with a warning.
     Raise ValueError as `read_table` does.
     """
     names, rows, left = _csv_rows(path)
@@ -317,7 +323,7 @@ def _header(path: Path, start: int, cells: list[str]) -> list[str]:
 
 
 def _csv_records(path: Path) -> list[tuple[int, list[str]]]:
-    """Return (line on which it starts, stripped cells) of every record that is not blank; at least one."""
+    """Return (line on which it starts, stripped cells) of each record of a CSV that is not blank, at least one."""
     lines = [line for _, line in numbered_lines(path)]
     records: list[tuple[int, list[str]]] = []
     end = before = 0

@@ -1,7 +1,8 @@
-"""Loads TREC Session Track files: query chains with the results shown, the clicks on them, and relevance judgments.
+"""Loader of TREC Session Track files: query chains with the results shown, the clicks on them, and relevance judgments.
 
-A session is one person's queries about one question, a *query chain* of [J15] section 3.2. Sessions are XML
-(https://trec.nist.gov/data/session.html), judgments are lines `TOPIC 0 DOCUMENT GRADE`; both plain or gzip.
+A session is the sequence of queries with which one person looks for one thing, a *query chain* of [J15] section 3.2.
+Sessions are XML (https://trec.nist.gov/data/session.html), judgments are lines `TOPIC 0 DOCUMENT GRADE`; both plain or
+gzip.
 """
 
 import re
@@ -20,12 +21,12 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 UNJUDGED = -1
-"""The grade of a document that nobody judged; the track's own are -2 (junk) and 0 to 4."""
+"""The grade given here to a document that was not judged; the track's own are -2 (junk) and 0 to 4."""
 HIGHEST = 4
 
 
 class Document(NamedTuple):
-    """A result as it was shown. The texts belong to the track: for research only, not to be passed on."""
+    """A search result as it was shown. The texts belong to the track: for research only, not to be redistributed."""
 
     id: str
     url: str
@@ -34,7 +35,7 @@ class Document(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """A session: its documents by first appearance, m in all, and for each query what was shown and clicked."""
+    """A session: its m documents in order of first appearance, and for each query what was shown and clicked."""
 
     session: str
     topic: str
@@ -46,12 +47,11 @@ class Chain(NamedTuple):
 
 
 def load_sessions(sessions: str | PathLike[str], judgments: str | PathLike[str]) -> list[Chain]:
-    """Load the chains of a session file, with the grades of their documents for the topic of each.
+    """Load the sessions of a file as query chains; grades of documents are those of the session's topic in `judgments`.
 
-    Raise FileNotFoundError for a path that does not exist. Raise ValueError, as `NAME: ...` with the line or the
-    session, for what is not such a file: XML that is malformed, declares a document type or has no session; a result
-    without a rank or a document; a click on a rank that was not shown; a judgment that is not four fields with a grade
-    from -2 to 4.
+    Raise FileNotFoundError if a path does not exist. Raise ValueError, as `NAME: ...` with the line or the session, for
+    XML that is malformed, declares a document type or has no session; a result without a rank or a document; a click on
+    a rank that was not shown; a judgment that is not four fields with a grade of -2 or 0 to 4.
     """
     grades = _judgments(Path(judgments))
     path = Path(sessions)
@@ -62,8 +62,8 @@ def load_sessions(sessions: str | PathLike[str], judgments: str | PathLike[str])
 
 
 def relevance(grades: Ints) -> Array:
-    """Return grades (m,) as relevance from 0 to 5, linearly, as in [J15] section 3.2; junk and unjudged documents
-    have 0.
+    """Return grades (m,) as relevance from 0 to 5, linearly, as in [J15] section 3.2; junk and unjudged documents get
+    0.
     """
     return np.maximum(grades, 0) * (5.0 / HIGHEST)
 
@@ -80,9 +80,10 @@ FEATURES = (
 
 
 def features(chain: Chain) -> Array:
-    """Return features of documents that use neither clicks nor judgments (m x 7), `FEATURES`, each from 0 to 1.
+    """Return 7 features (`FEATURES`) of each of m documents (m x 7), from 0 to 1, that use neither clicks nor
+    judgments.
 
-    The query is the first of the chain; for each text, the feature is the share of the query's words that occur in it.
+    The query is the first of the chain; a feature of a text is the share of the query's words that occur in it.
     """
     asked = set(_words(chain.queries[0]))
     X = np.zeros((len(chain.documents), len(FEATURES)))
@@ -106,7 +107,7 @@ def _words(text: str) -> list[str]:
 
 
 class _Plain(ET.TreeBuilder):
-    """A builder of an XML tree that refuses document types, whose entities may grow without bound."""
+    """Builder of an XML tree that refuses document types, since their entities may grow without bound."""
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
         raise ValueError(f"xml: expected no document type, got {cut_repr(name)}")
@@ -152,7 +153,7 @@ def _chain(path: Path, session: ET.Element, grades: dict[tuple[str, str], int]) 
 
 
 def _results(where: str, interaction: ET.Element) -> Iterator[tuple[int, Document]]:
-    """Yield (rank, document) of the results shown; no rank twice."""
+    """Yield (rank, document) of each result shown in one interaction. Raise ValueError for a rank that occurs twice."""
     seen = set()
     for result in interaction.iterfind("results/result"):
         rank = _rank(f"{where}: result", result.get("rank"))
@@ -185,7 +186,9 @@ def _distinct(places: Iterable[int]) -> Ints:
 
 
 def _judgments(path: Path) -> dict[tuple[str, str], int]:
-    """Return the grade by (topic, document); of a document judged twice for a topic, which must agree, one."""
+    """Return the grade of each (topic, document). Raise ValueError for a malformed line or two different
+    grades of one.
+    """
     grades: dict[tuple[str, str], int] = {}
     for number, line in numbered_lines(path):
         fields = line.split()

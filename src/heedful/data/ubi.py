@@ -1,9 +1,9 @@
-"""OpenSearch User Behavior Insights logs (UBI 1.0 to 1.3), as lines of the exchange format: decisions and feedback.
+"""OpenSearch User Behavior Insights logs (UBI 1.0 to 1.3) as lines of the exchange format: decisions and feedback.
 
 The schemas are those of https://github.com/o19s/ubi (schema/1.2.0 and schema/1.3.0, event.schema.json and
 query.request.schema.json); the names of the indices' fields are those of the plugin
-(https://github.com/opensearch-project/user-behavior-insights, src/main/resources). docs/ubi.md has the table of
-what becomes what, and every reason for which a row is dropped.
+(https://github.com/opensearch-project/user-behavior-insights, src/main/resources). docs/ubi.md has the table of what
+becomes what, and every reason why a row is dropped.
 """
 
 import hashlib
@@ -51,11 +51,11 @@ CHAIN_MINUTES = 30  # between two queries of one need
 
 @dataclass
 class Report:
-    """A report of what became of the rows of a log; complete once all lines have been read.
+    """What became of the rows of a UBI log; complete once all lines have been read.
 
-    `rows` and `used` count those of "queries" and of "events"; `dropped` counts the others by reason, and `examples`
-    has the first of them for each reason, as NAME:LINE: field: expected ..., got .... `left_out` counts the parts of
-    used rows that were ignored.
+    `rows` and `used` count the rows of "queries" and of "events"; `dropped` counts unused rows by reason, and
+    `examples` has the first of them for each reason, as NAME:LINE: field: expected ..., got .... `left_out` counts the
+    parts of used rows that were ignored.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
@@ -65,7 +65,9 @@ class Report:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def drop(self, reason: str, example: str) -> None:
-        """Count one more row that is not used."""
+        """Count one more row that is not used, for this reason; `example` describes it, and is kept if
+        it is the first.
+        """
         self.dropped[reason] += 1
         self.examples.setdefault(reason, example)
 
@@ -92,8 +94,8 @@ class _Query:
     events: list[_Event] = field(default_factory=list)
 
     def content(self) -> tuple[object, ...]:
-        """Return what two rows of one query may differ in; of several rows the one with the smallest is kept,
-        whichever comes first.
+        """Return a key of all in which two rows of one query may differ. The row with the smallest key is kept, in
+        whatever order they come.
         """
         context = msgspec.json.encode(self.context, order="sorted")
         return (not any(self.hits), self.time, self.hits, self.person or "", context, self.session)
@@ -107,21 +109,21 @@ def read_ubi(
     chains: bool = False,
     actions: Mapping[str, str] = ACTIONS,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the decisions and the feedback of UBI logs, in an order in which they can be imported.
+    """Yield the decisions and the feedback in UBI logs, as objects of the exchange format, in an order that can be
+    imported.
 
-    Queries come in the order of their time (then of their ids), each a decision that showed the hits in their order,
-    with probability None; after it one feedback with its clicks, in the order of the first click on each item, and then
-    one for each other action. With `chains`, queries of one client (and, where it is known, one session) that follow
-    each other within 30 minutes are one need: after the decisions of all of them the clicks on any of them are one
-    feedback to the first, and `chain` names the others. A query without hits showed what its impressions say, by
-    position.
+    `queries` and `events`: files of JSON lines (documents, bare or within `_source`), or CSV if so named (.csv,
+    .csv.gz), plain or gzip. Queries come in the order of time, then of ids. Each is a decision that showed its hits in
+    their order, with probability None; a query without hits showed the items of its impressions, by position. After it
+    comes one feedback with its clicks, in the order of the first click on each item, and then one for each other
+    action. `actions`: what each action of an event becomes (ACTIONS). With `chains`, queries of one client (and, if
+    known, one session) that follow each other within 30 minutes are one information need: after all its decisions, the
+    clicks on any of them are one feedback to the first, whose `chain` names the others.
 
-    Files are JSON lines, plain documents or with `_source` around them, or CSV if so named (.csv, .csv.gz); plain or
-    gzip. Ids are hashes of what identifies the event, so that another export of the same rows gives the same lines; the
-    rows may stand in any order. All queries and the usable events are held in memory.
-
-    `report` receives what became of every row: a bad row is counted there, and raises nothing. Errors for a file that
-    is not there, or whose gzip is cut off, are those of `files.open_uncompressed`.
+    Ids are hashes of what identifies the event, so that another export of the same rows gives the same lines; rows may
+    be in any order. All queries and usable events are held in memory. `report` is filled in with what became of each
+    row: a bad row is counted there, and raises nothing. Errors for a file that does not exist or is cut off are those
+    of `files.open_uncompressed`.
     """
     found, lost = _queries(Path(queries), report)
     _events(Path(events), found, lost, actions, report)
@@ -175,7 +177,9 @@ def _queries(path: Path, report: Report) -> tuple[dict[str, _Query], set[str]]:
 
 
 def _drop_second(query: _Query, at: str, same: bool, report: Report) -> None:
-    """Count the row of a query of which another is kept."""
+    """Report a row of a query that is not kept, because another row of this query is; `same`: whether
+    both are equal.
+    """
     if same:
         report.drop("repeated row", f"{at}: query_id: expected each query once, got {cut_repr(query.id)} again")
     elif not any(query.hits):
@@ -187,7 +191,7 @@ def _drop_second(query: _Query, at: str, same: bool, report: Report) -> None:
 
 
 def _events(path: Path, found: dict[str, _Query], lost: set[str], actions: Mapping[str, str], report: Report) -> None:
-    """Give the queries their events."""
+    """Read the events, and append each usable one to its query; report the others."""
     for number, row, error in read_rows(path):
         report.rows["events"] += 1
         at = f"{path.name}:{number}"
@@ -229,7 +233,11 @@ def _events(path: Path, found: dict[str, _Query], lost: set[str], actions: Mappi
 
 
 def _resolve(query: _Query, names: tuple[str, str], report: Report) -> bool:
-    """Sort a query's events and drop those of other items; return whether it is known which items were shown."""
+    """Sort a query's events, and drop those of items that were not shown; return whether it is known which items were
+    shown.
+
+    `names`: names of the files of queries and of events, for messages.
+    """
     query.events.sort()
     impressions = [event for event in query.events if event.what == "impression"]
     rebuilt = not any(query.hits)
@@ -281,8 +289,9 @@ def _leave_out(what: str, many: int, report: Report) -> None:
 
 
 def _needs(queries: list[_Query], chains: bool) -> list[list[_Query]]:
-    """Group the queries, in order of time, by information need: one query each or, with `chains`, the queries of one
-    client and session that follow one another closely."""
+    """Group queries, in order of time, by information need: one query each or, with `chains`, the queries of one client
+    and session that follow one another within CHAIN_MINUTES.
+    """
     needs: list[list[_Query]] = []
     latest: dict[str, tuple[list[_Query], str]] = {}  # of each client, with the session as far as it is known
     for query in queries:
@@ -311,7 +320,7 @@ def _decision(query: _Query) -> dict[str, Any]:
 
 
 def _feedback(need: list[_Query], name: str, report: Report) -> Iterator[dict[str, Any]]:
-    """Yield the clicks of a need as one feedback, then each other action."""
+    """Yield the clicks on all queries of an information need as one feedback, then one for each other action."""
     clicks: dict[str, _Event] = {}
     for event in sorted(event for query in need for event in query.events if event.what == "click"):
         if event.item in clicks:
@@ -340,7 +349,7 @@ def _event(event_id: str, decision: str, time: datetime) -> dict[str, Any]:
 
 
 def _id(*what: str) -> str:
-    """Name an event by what identifies it: 128 bits, so that two never meet."""
+    """Return an id of an event, a hash of what identifies it: 128 bits, so that no two events share one."""
     return "ubi-" + hashlib.blake2b(msgspec.json.encode(what), digest_size=16).hexdigest()
 
 

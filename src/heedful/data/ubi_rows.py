@@ -1,4 +1,4 @@
-"""Reads rows of OpenSearch UBI exports and parses their fields."""
+"""Reader of the rows of OpenSearch UBI exports, and parsers of their fields."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ _EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)  # before it, seconds were taken fo
 
 
 def read_rows(path: Path) -> Iterator[Line]:
-    """Yield the documents of a file: JSON lines, bare or with `_source` around them, or CSV if so named."""
+    """Yield the documents of a file: JSON lines, bare or within `_source`, or CSV if it is named .csv or .csv.gz."""
     reader = _read_csv if path.name.lower().removesuffix(".gz").endswith(".csv") else read_lines
     for line in reader(path):
         source = line.record and line.record.get("_source")
@@ -29,9 +29,9 @@ def read_rows(path: Path) -> Iterator[Line]:
 
 
 def _read_csv(path: Path) -> Iterator[Line]:
-    """Yield the rows of a CSV file, with the column names of its first line; empty cells and empty rows are left out.
+    """Yield the rows of a CSV file by the column names in its first line; empty cells and empty rows are left out.
 
-    Raise ValueError if the names cannot be read or a name comes twice, because then no row can be read.
+    Raise ValueError if the names cannot be read or one occurs twice, because then no row can be read.
     """
     with open_uncompressed(path) as file:
         # Bytes that are not UTF-8 come as surrogates, which UTF-8 cannot hold: their row is bad, not the file.
@@ -67,7 +67,10 @@ def _read_csv(path: Path) -> Iterator[Line]:
 
 
 def as_time(value: object) -> datetime | None:
-    """Read ISO 8601 (UTC unless it says otherwise) or milliseconds since 1970; None for anything else."""
+    """Return a value as a time in UTC: ISO 8601 (UTC unless it says otherwise) or milliseconds since 1970.
+
+    Return None for anything else, and for a time before 2000.
+    """
     try:
         if isinstance(value, str) and not value.isdecimal():
             time = datetime.fromisoformat(value)
@@ -82,7 +85,9 @@ def as_time(value: object) -> datetime | None:
 
 
 def as_name(value: object) -> str:
-    """Return an id as text, "" if it is none: 1 to MAX_NAME characters, none of control; a whole number's digits."""
+    """Return an id as text, a whole number by its digits; "" unless it has 1 to MAX_NAME characters, none of them a
+    control character.
+    """
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     fits = isinstance(value, str) and len(value) <= MAX_NAME and not _CONTROL.search(value)
@@ -90,7 +95,7 @@ def as_name(value: object) -> str:
 
 
 def as_position(value: object) -> float:
-    """Return a value as a position; infinity if it is none."""
+    """Return a value as a position in a list; infinity if it is not a finite number."""
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -101,12 +106,14 @@ def as_position(value: object) -> float:
 
 
 def first(*values: object) -> object:
-    """Return the first value that is not missing."""
+    """Return the first value that is not None; None if there is none."""
     return next((value for value in values if value is not None), None)
 
 
 def _json(value: object) -> Any:
-    """Read what a cell of a table holds as JSON; anything else is what it is."""
+    """Return the value of a cell that contains a JSON object or list, None if that is malformed; any other cell
+    unchanged.
+    """
     if isinstance(value, str) and value[:1] in ("[", "{"):
         try:
             return msgspec.json.decode(value)
@@ -116,13 +123,17 @@ def _json(value: object) -> Any:
 
 
 def as_object(value: object) -> dict[str, Any]:
-    """Return an object, empty if it is none."""
+    """Return a value that is a JSON object, or text of one, as a dictionary; {} for anything else."""
     value = _json(value)
     return value if isinstance(value, dict) else {}
 
 
 def as_hits(value: object) -> list[str]:
-    """Return the ids in order, "" for a hit without one; one id alone is a list to OpenSearch, commas are CSV's."""
+    """Return the ids of hits in order, "" for a hit without a valid one.
+
+    The value is a list, a JSON text of one, a text of ids separated by commas (CSV), or a single id, which OpenSearch
+    treats as a list.
+    """
     value = _json(value)
     if isinstance(value, str):
         value = [part.strip() for part in value.split(",")]
@@ -132,7 +143,9 @@ def as_hits(value: object) -> list[str]:
 
 
 def as_context(user_query: object, attributes: dict[str, Any]) -> dict[str, Any]:
-    """Return the words of the query, as "query", and its attributes that are text, numbers or yes and no."""
+    """Return the text of the query, as "query", and its attributes that are texts, numbers or truth values, sorted by
+    name.
+    """
     context = {key: attributes[key] for key in sorted(attributes) if _is_scalar(attributes[key])}
     return context | ({"query": user_query} if isinstance(user_query, str) and user_query else {})
 
@@ -142,5 +155,5 @@ def _is_scalar(value: object) -> bool:
 
 
 def is_bulk(row: dict[str, Any]) -> bool:
-    """Return whether a line is an action of the bulk interface rather than a document."""
+    """Return True if a row is an action line of OpenSearch's bulk interface rather than a document."""
     return len(row) == 1 and not row.keys().isdisjoint({"index", "create"})

@@ -1,5 +1,4 @@
-"""Turn the rows of a table into features: infer an encoding from rows, apply it to items, and cross contexts with
-items.
+"""Turn the rows of a table into features: infer an encoding from rows, apply it to items, and cross context with items.
 
 `infer` looks at some rows once and decides what each column becomes; the encoding that it returns never changes. See
 docs/features.md.
@@ -39,7 +38,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import `infer` and `encode_names` when they are first used: applying an encoding does not need them."""
+    """Import `infer` and `encode_names` when they are first used; applying an encoding does not need them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from heedful.features import inference
@@ -48,9 +47,9 @@ def __getattr__(name: str) -> Any:
 
 
 def vectors(size: int) -> Encoding:
-    """The encoding of items that come with their own vectors, {"id": ..., "vector": [...]} with `size` numbers each.
+    """Return the encoding of items that come with a vector each, {"id": ..., "vector": [...]}, of `size` numbers.
 
-    The numbers are taken as they are. ValueError unless size is a positive whole number.
+    The numbers are used as they are. Raise ValueError unless `size` is a positive whole number.
     """
     check_count("size", size)
     column = Vector(name="vector", size=size, scale=1.0, why="the caller's own")
@@ -58,11 +57,11 @@ def vectors(size: int) -> Encoding:
 
 
 class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """The encoding of items in a context: the item's features, then products of context features and item features.
+    """Encoding of items in a context: the item's features, then products of a context feature and an item feature.
 
-    A context feature alone would add the same to the score of every candidate, which changes no order. So only products
-    are added: for each of `pairs` (column of the context, column of the item), or for all features of both ("all").
-    ValueError for a pair of unknown columns, or one that is given twice.
+    A context feature alone would add the same to the score of every candidate, which changes no order, so only products
+    are added: for each of `pairs` (column of the context, column of the item), all products of their features; "all"
+    takes all features of both. Raise ValueError for a pair of unknown columns, or one that is given twice.
     """
 
     context: Encoding
@@ -85,18 +84,18 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of the N' features."""
+        """Names of the N' features."""
         crossed = [f"{self.context.names[c]} × {self.item.names[i]}" for c, i in zip(*self._places)]
         return [*self.item.names, *crossed]
 
     @cached_property
     def size(self) -> int:
-        """The number of features, N'."""
+        """Number of features, N'."""
         return self.item.size + len(self._places[0])
 
     @cached_property
     def _places(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The indices of the two factors of each product: in the context's features and in the item's (p,)."""
+        """Indices of the two factors of each of p products: in the context's features (p,) and in the item's (p,)."""
         if self.pairs == "all":
             grids = [np.indices((self.context.size, self.item.size)).reshape(2, -1)]
         else:
@@ -109,8 +108,11 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
         return both[0], both[1]
 
     def apply(self, context: npt.ArrayLike, X: npt.ArrayLike) -> Features:
-        """The features (m x N', float32) of items X (m x N) in an encoded context (C,). ValueError, naming the
-        argument, where a shape is another."""
+        """Return the features (m x N', float32) of m items in a context, from their encodings X (m x N) and `context`
+        (C,).
+
+        Raise ValueError, naming the argument, if a shape is wrong.
+        """
         context, X = np.asarray(context, np.float32), np.asarray(X, np.float32)
         if context.shape != (self.context.size,):
             raise ValueError(f"context: expected shape ({self.context.size},), got {context.shape}")

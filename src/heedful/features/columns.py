@@ -1,7 +1,8 @@
-"""The kinds of columns: which features each makes of a value, and which values it rejects.
+"""Kinds of columns: which features each makes of a value, and which values it rejects.
 
-A column is of one of six kinds and holds just what it needs to make its features. All features of a missing value are
-0, and one more feature ("horsepower missing") is 1 if the column had missing values when it was inferred.
+A column is of one of six kinds and has just the parameters that it needs to make its features. All features of a
+missing value are 0; if the column had missing values when it was inferred, one more feature ("horsepower missing") is 1
+for them.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from heedful.data.files import number_in
 from heedful.features.texts import TRAITS, hash_words, traits
 
 LIMIT = 1000.0
-"""The greatest absolute value of a feature; larger ones are cut. m values lie within sqrt(m - 1) standard deviations of
-their mean, so none of up to a million values that the column was inferred from is cut."""
+"""The greatest absolute value of a feature; larger ones are clipped. m values lie within sqrt(m - 1) standard
+deviations of their mean, so none of up to a million values that the column was inferred from is clipped.
+"""
 
 MOST = sys.float_info.max
 """the greatest float"""
@@ -31,7 +33,7 @@ LEAST = math.ulp(0.0)
 
 
 class _Kind(Protocol):
-    """The functions that each kind of column defines."""
+    """What each kind of column defines."""
 
     @property
     def name(self) -> str: ...
@@ -43,18 +45,22 @@ class _Kind(Protocol):
         """Return the names of the column's features, without the one for missing values."""
 
     def write(self, value: object, out: list[float], at: int, unknown: Counter[str] | None) -> bool:
-        """Write the features of a value into `out` from `at` on, where all is 0; return False if it is missing.
+        """Write the features of a value into `out`, which is 0 there, from index `at` on; return False if the value is
+        missing.
 
-        Count texts that are no level of a category in `unknown`. Raise ValueError if the value does not fit.
+        Count a text that is not a level of a category in `unknown`, unless that is None. Raise ValueError if the value
+        does not fit.
         """
 
 
 class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """A column: its name, and facts about the rows that it was inferred from, for `Encoding.describe`."""
+    """A column: its name, and what was found in the rows that it was inferred from, for `Encoding.describe`."""
 
     name: str
     missing: int = 0
-    """in how many of these rows the value is missing; above 0, the last feature says whether it is"""
+    """number of these rows in which the value is missing; if above 0, the last feature says whether a
+    value is missing
+    """
     example: str = ""
     """an example of its values"""
     why: str = ""
@@ -67,19 +73,21 @@ class _Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def kind(self) -> str:
-        """The name of its kind, such as "number"."""
+        """Name of its kind, such as "number"."""
         return str(self.__struct_config__.tag)
 
     def check(self) -> None:
-        """ValueError, naming the field, where the fields make no sense."""
+        """Raise ValueError, naming the field, if a field is invalid."""
 
     def features(self: _Kind) -> list[str]:
-        """Return the names of all features of the column."""
+        """Return the names of all features of the column, in order."""
         return [*self.own(), f"{self.name} missing"] if self.missing else self.own()
 
 
 class Number(_Column, frozen=True, tag="number"):
-    """A number: one feature, (value - mean) / scale, cut at LIMIT. Booleans are 0 and 1; texts may contain numbers."""
+    """A number: one feature, (value - mean) / scale, clipped at LIMIT. Booleans count as 0 and 1; texts may contain a
+    number.
+    """
 
     mean: float
     scale: float
@@ -103,8 +111,9 @@ class Number(_Column, frozen=True, tag="number"):
 
 
 class Category(_Column, frozen=True, tag="category", dict=True):
-    """A category: one feature for each level, 1 for that of the value; for other values all are 0, and they are
-    counted."""
+    """A category: one feature for each level, 1 for that of the value. For a value that is not a level all are 0, and
+    it is counted.
+    """
 
     levels: tuple[str, ...]
 
@@ -131,11 +140,13 @@ class Category(_Column, frozen=True, tag="category", dict=True):
 
 
 class Text(_Column, frozen=True, tag="text"):
-    """The words of a text, hashed: one feature for each bucket, the square root of the share of words in it, so that
-    the vector has length 1."""
+    """Words of a text, hashed into buckets: one feature for each bucket, the square root of the share of words in it.
+
+    The vector has length 1.
+    """
 
     words: tuple[str, ...]
-    """the most frequent word in each bucket, "" where there was none: it names the feature"""
+    """for each bucket its most frequent word, which names the feature; "" if there was none"""
 
     def check(self) -> None:
         if not self.words:
@@ -154,7 +165,7 @@ class Text(_Column, frozen=True, tag="text"):
 
 
 class Prose(_Column, frozen=True, tag="prose"):
-    """The style of a text: one feature for each of TRAITS, (value - mean) / scale with the constants of plain prose."""
+    """Style of a text: one feature for each of TRAITS, (value - mean) / scale, with the constants of plain prose."""
 
     def own(self) -> list[str]:
         return [f"{self.name}: {trait.name}" for trait in TRAITS]
@@ -169,8 +180,7 @@ class Prose(_Column, frozen=True, tag="prose"):
 
 
 class Vector(_Column, frozen=True, tag="vector"):
-    """A vector of `size` numbers: each is divided by `scale`, the root mean square length of the vectors inferred
-    from."""
+    """A vector of `size` numbers, each divided by `scale`: the root mean square length of the vectors inferred from."""
 
     size: int
     scale: float
@@ -194,7 +204,7 @@ class Vector(_Column, frozen=True, tag="vector"):
 
 
 class Ignored(_Column, frozen=True, tag="ignored"):
-    """A column without features; `why` says for what reason."""
+    """A column without features; `why` gives the reason."""
 
     def own(self) -> list[str]:
         return []
@@ -213,9 +223,9 @@ Column: TypeAlias = Number | Category | Text | Prose | Vector | Ignored
 
 
 def number(name: str, value: object) -> float | None:
-    """Return a value as a finite number, None if it is missing (None, NaN, or a text such as "" or "NA").
+    """Return a value as a finite number; None if it is missing (None, NaN, or a text such as "" or "NA").
 
-    Raise ValueError, beginning with `name`, for anything else; the functions below do the same.
+    Raise ValueError, beginning with the column's `name`, for any other value.
     """
     if value is None:
         return None
@@ -242,7 +252,11 @@ LONGEST_TEXT = 1_000_000
 
 
 def text(name: str, value: object) -> str | None:
-    """Return a value as a text without surrounding space, None if it is missing (None, NaN, or nothing but space)."""
+    """Return a value as a text without surrounding blanks; None if it is missing (None, NaN, or only blanks).
+
+    Numbers and booleans are written out. Raise ValueError, beginning with the column's `name`, for any other value or
+    too long a text.
+    """
     if isinstance(value, str):
         if len(value) > LONGEST_TEXT:
             raise ValueError(f"{name}: expected a text of at most {LONGEST_TEXT} characters, got {len(value)}")
@@ -260,7 +274,10 @@ def text(name: str, value: object) -> str | None:
 
 
 def item_name(name: str, value: object) -> str:
-    """Return a value as the name of an item: a text without surrounding space, or the digits of a whole number."""
+    """Return a value as the name of an item: a text without surrounding blanks, or the digits of a whole number.
+
+    Raise ValueError, beginning with the column's `name`, for any other value.
+    """
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     found = text(name, value) if whole or isinstance(value, str) else None
     if found is None:
@@ -269,7 +286,10 @@ def item_name(name: str, value: object) -> str:
 
 
 def vector(name: str, value: object) -> list[float] | None:
-    """Return a value as a list of finite numbers, None if it is missing (None, NaN, or nothing but space)."""
+    """Return a value as a list of finite numbers; None if it is missing (None, NaN, or only blanks).
+
+    Raise ValueError, beginning with the column's `name`, for any other value.
+    """
     if value is None or (isinstance(value, float) and value != value) or (isinstance(value, str) and not value.strip()):
         return None
     if not isinstance(value, list | tuple | np.ndarray) or (isinstance(value, np.ndarray) and value.ndim != 1):
@@ -286,7 +306,7 @@ def vector(name: str, value: object) -> list[float] | None:
 
 
 def describe_value(value: object) -> str:
-    """A short description of a value, for error messages."""
+    """Return a short description of a value, for error messages."""
     try:
         return describe(value)
     except ValueError:  # Python writes no whole number of more than 4300 digits
@@ -294,7 +314,7 @@ def describe_value(value: object) -> str:
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Names for an error message, the first eight."""
+    """Return names as a list for an error message: the first eight, and how many more there are; "none" for none."""
     each = list(names)
     return ", ".join(each[:8]) + (f" and {len(each) - 8} more" if len(each) > 8 else "") or "none"
 

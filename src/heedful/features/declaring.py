@@ -1,5 +1,6 @@
-"""Declare features by hand instead of inferring them from rows: for values that a request gives for each candidate,
-such as a search score."""
+"""Declare features by hand instead of inferring them from rows, for values that a request gives for each candidate,
+such as a search score.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ _KINDS = {"number": ("range",), "category": ("levels",), "vector": ("size", "sca
 
 
 def declare(features: Mapping[str, object]) -> Encoding:
-    """Make an encoding of features declared by name: (low, high) for a number, a list of texts for a category.
+    """Return the encoding of features declared by name: (low, high) for a number, a list of texts for a category.
 
-    Or in full: {"kind": "number", "range": (0, 40)}, {"kind": "category", "levels": ["web", "app"]},
-    {"kind": "vector", "size": 8, "scale": 1}; with "optional": true the value may be missing, which one more feature
-    says. The range of a number is the usual one and is mapped to -1..1; values outside it are allowed and lie beyond.
-    ValueError, naming the feature, where a declaration is not one of these.
+    Or in full: {"kind": "number", "range": (0, 40)}, {"kind": "category", "levels": ["web", "app"]}, {"kind": "vector",
+    "size": 8, "scale": 1}; with "optional": true the value may be missing, and one more feature says whether it is. The
+    range of a number is the usual one and is mapped to -1..1; values outside it are allowed and lie beyond. Raise
+    ValueError, naming the feature, for any other declaration.
     """
     if not isinstance(features, Mapping) or not features:
         raise ValueError(f"query_features: expected what each is, by name, got {describe_value(features)}")

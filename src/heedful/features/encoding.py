@@ -18,23 +18,27 @@ Features: TypeAlias = npt.NDArray[np.float32]
 
 
 class Description(NamedTuple):
-    """A row of `Encoding.describe`: a column in words."""
+    """A row of `Encoding.describe`: a column in words, such as its kind, the reason for it, and an
+    example of a value.
+    """
 
     column: str
     kind: str
     features: int
-    """the number of its features"""
+    """number of its features"""
     example: str
     missing: int
-    """in how many rows the value was missing when the encoding was inferred"""
+    """number of rows in which the value was missing when the encoding was inferred"""
     why: str
     """why the column is of this kind"""
 
 
 class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
-    """An encoding of rows as float32 feature vectors. It never changes: a row gives the same bits on every machine.
+    """An encoding of rows as vectors of N float32 features. It is immutable: a row gives the same bits on every
+    machine.
 
-    `identifier` is the column with the names of the items, "" if rows have no names (contexts).
+    `columns`: what each column becomes; `identifier`: the column with the names of the items, "" if rows have no names
+    (contexts); `version`: of the format in JSON.
     """
 
     version: int = 1
@@ -50,7 +54,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of the N features, all different."""
+        """Names of the N features, all different."""
         seen = Counter[str]()
         found = []
         for name in [name for column in self.columns for name in column.features()]:
@@ -60,12 +64,12 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @cached_property
     def size(self) -> int:
-        """The number of features, N."""
+        """Number of features, N."""
         return len(self.names)
 
     @cached_property
     def places(self) -> dict[str, range]:
-        """The indices of each column's features, by the column's name."""
+        """Indices of each column's features, by the column's name."""
         found, at = {}, 0
         for column in self.columns:
             found[column.name] = range(at, at := at + len(column.features()))
@@ -73,20 +77,21 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @cached_property
     def _plan(self) -> list[tuple[str, Any, int, int]]:
-        """For each column with features: (its name, its `write`, the index of its first feature, that of its missing
-        flag or -1)."""
+        """For each column with features: its name, its `write`, the index of its first feature, that of its missing
+        flag or -1.
+        """
         each = [(column, self.places[column.name]) for column in self.columns]
         return [(c.name, c.write, at.start, at.stop - 1 if c.missing else -1) for c, at in each if at]
 
     def encode(
         self, row: Mapping[str, object], unknown: Counter[str] | None = None, *, whole: bool = False
     ) -> Features:
-        """The features of a row (N,). Values that are no level of their category are counted in `unknown`,
-        "column=value".
+        """Return the features (N,) of a row of values by column.
 
-        ValueError, naming the column, for a value that does not fit its kind, such as a text or infinity as a number or
-        a vector of another length; with `whole`, also for a missing value in a column that had none missing. Other
-        columns of the row are ignored.
+        Values that are not a level of their category are counted in `unknown`, as "column=value", if it is given.
+        Columns of the row that the encoding does not have are ignored. Raise ValueError, naming the column, for a value
+        that does not fit its kind, such as a word as a number or a vector of another length; with `whole`, also for a
+        missing value in a column that had none missing.
         """
         if not isinstance(row, Mapping):
             raise ValueError(f"row: expected values by column, got {describe_value(row)}")
@@ -102,7 +107,9 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return np.array(out, np.float32)
 
     def encode_many(self, rows: Iterable[Mapping[str, object]], unknown: Counter[str] | None = None) -> Features:
-        """The features of m rows (m x N); ValueError as in `encode`, with the number of the row, from 1 on."""
+        """Return the features (m x N) of m rows; `unknown` and errors are as in `encode`, with the number of the row,
+        from 1.
+        """
         rows = list(rows)
         X = np.empty((len(rows), self.size), np.float32)
         for i, row in enumerate(rows):
@@ -113,7 +120,10 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return X
 
     def name_of(self, row: Mapping[str, object]) -> str:
-        """The name of the item in a row: the text, or the whole number as text, in the column `identifier`."""
+        """Return the name of the item in a row, from the column `identifier`: a text, or a whole number as text.
+
+        Raise ValueError for any other value.
+        """
         return item_name(self.identifier, row.get(self.identifier))
 
     def describe(self) -> list[Description]:
@@ -121,12 +131,12 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return [Description(c.name, c.kind, len(c.features()), c.example, c.missing, c.why) for c in self.columns]
 
     def to_json(self) -> bytes:
-        """The encoding as JSON; `from_json` gives the same back, bit for bit."""
+        """Return the encoding as JSON; `from_json` restores it, bit for bit."""
         return msgspec.json.encode(self)
 
     @staticmethod
     def from_json(written: bytes | str) -> Encoding:
-        """The encoding that `to_json` wrote. ValueError, by field, for anything else."""
+        """Return the encoding that `to_json` wrote. Raise ValueError, naming the field, for anything else."""
         try:
             return decoder(Encoding).decode(written)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -134,6 +144,6 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 UNSEEN = Encoding(columns=(), identifier="id")
-"""The encoding of items by name only, {"id": ...}: they have no features."""
+"""The encoding of items by name only, {"id": ...}; they have no features."""
 TEXTS = Encoding(columns=(Prose(name="text", why="built in"),), identifier="id")
 """The encoding of plain texts, {"id": ..., "text": ...}, by their style."""

@@ -51,15 +51,15 @@ class _Limits(NamedTuple):
 
 
 class _ColumnSummary(NamedTuple):
-    """The values of a column in the rows that an encoding is inferred from."""
+    """Values of a column in the rows that an encoding is inferred from."""
 
     name: str
     cells: list[object]
-    """the value in each row, None where it is missing"""
+    """the value in each row, None if it is missing"""
     values: list[object]
     """the values that are not missing"""
     missing: int
-    """the number of rows in which it is missing"""
+    """number of rows in which it is missing"""
 
 
 def infer(
@@ -71,18 +71,19 @@ def infer(
     max_levels: int = 32,
     keep: Collection[str] = (),
 ) -> Encoding:
-    """Decide what each column of some rows becomes; the same rows in any order give the same encoding.
+    """Infer an encoding from rows: decide what each column becomes. The order of the rows does not matter.
 
-    `rows` are objects by column, or a data frame (pandas, polars, or whatever Arrow can read).
-    `identifier` names the column with the items' names ("" where rows have none, such as contexts). By default it is
-    the first column with a different value in each row: among columns called id, key, movie_id, name and the like, then
-    among columns of short texts; the first column of the table comes before one called title if it has whole numbers.
-    `kinds` sets the kinds of columns: number, category, text, prose, vector, ignored. A text is hashed into `buckets`
-    buckets; the levels of a category are its `max_levels` most frequent values. Columns in `keep` become features even
-    where they would be ignored (because they name the items, or are the same in all rows): numbers or vectors where the
-    values are such, else categories.
+    `rows`: dictionaries by column, or a data frame (pandas, polars, or any that Arrow can read). `identifier`: the
+    column with the items' names, "" if rows have none (contexts). By default it is the first column with a different
+    value in each row: among columns called id, key, movie_id, name and the like, then among columns of short texts; but
+    if that would be a column called title, the table's first column comes before it if it holds distinct whole numbers.
 
-    ValueError where there are no rows, no column names the items, no column has features, `kinds` names an unknown
+    `kinds`: the kinds of some columns (number, category, text, prose, vector, ignored) by name; the others are chosen
+    by their values. A text is hashed into `buckets` buckets; the levels of a category are its `max_levels` most
+    frequent values. Columns in `keep` become features even if they would be ignored (because they name the items, or
+    are the same in all rows): numbers or vectors if the values are such, else categories.
+
+    Raise ValueError if there are no rows, no column names the items, no column has features, `kinds` has an unknown
     column or kind, or a value does not fit the kind of its column.
     """
     rows = list(rows_in("rows", rows))
@@ -122,9 +123,10 @@ def infer(
 
 
 def encode_names(rows: Iterable[Mapping[str, object]] | Frame, *, identifier: str | None = None) -> Encoding:
-    """The encoding of items by name only: no column becomes features.
+    """Return the encoding of items by name only: no column becomes features.
 
-    The column of the names is found as in `infer`; without rows it is `identifier`, else "id". ValueError as there.
+    The column of the names is found as in `infer`; without rows it is `identifier`, by default "id". Raise ValueError
+    as there.
     """
     rows = list(rows_in("rows", rows))
     if not rows:
@@ -140,8 +142,9 @@ def encode_names(rows: Iterable[Mapping[str, object]] | Frame, *, identifier: st
 
 
 def _columns(rows: Sequence[Mapping[str, object]]) -> list[str]:
-    """The names of the columns, ordered by their average place in the rows, so that the order of the rows is
-    irrelevant."""
+    """Return the names of the columns, ordered by their mean position in the rows, so that the order of rows is
+    irrelevant.
+    """
     for i, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
             raise ValueError(f"row {i}: expected values by column, got {describe_value(row)}")
@@ -157,7 +160,7 @@ def _columns(rows: Sequence[Mapping[str, object]]) -> list[str]:
 
 
 def _summarise(name: str, rows: Sequence[Mapping[str, object]]) -> _ColumnSummary:
-    """Return a summary of a column's values. Raise ValueError for text that UTF-8 cannot hold."""
+    """Return a summary of the values of the column `name`. Raise ValueError for text that UTF-8 cannot hold."""
     cells = [row.get(name) for row in rows]
     for i, value in enumerate(cells):
         if isinstance(value, str):
@@ -174,7 +177,7 @@ def _summarise(name: str, rows: Sequence[Mapping[str, object]]) -> _ColumnSummar
 
 
 def _whole(given: str) -> bool:
-    """Return whether a text can be written; half of a surrogate pair cannot."""
+    """Return True if a text can be encoded; half of a surrogate pair cannot."""
     return given.isascii() or not any("\ud800" <= c <= "\udfff" for c in given)
 
 
@@ -212,7 +215,7 @@ def _identifier(seen: Sequence[_ColumnSummary], given: str | None) -> str:
 
 
 def _unique(column: _ColumnSummary) -> str:
-    """The reason why a column cannot name the rows, in words; empty where it can."""
+    """Return in words why a column cannot name the rows; "" if it can."""
     try:
         names = [item_name(column.name, value) for value in column.values]
     except ValueError:
@@ -224,7 +227,7 @@ def _unique(column: _ColumnSummary) -> str:
 
 
 def _kind(column: _ColumnSummary, limits: _Limits) -> tuple[str, str]:
-    """The kind that a column becomes, and why: (kind, why)."""
+    """Return the kind that a column becomes, and why."""
     values = column.values
     if not values:
         return "ignored", "nothing in it"
@@ -250,7 +253,10 @@ def _kind(column: _ColumnSummary, limits: _Limits) -> tuple[str, str]:
 
 
 def _kind_to_keep(column: _ColumnSummary, why: str, limits: _Limits) -> tuple[str, str]:
-    """The kind of a column that would be ignored but must become a feature: (kind, why). ValueError where it cannot."""
+    """Return the kind of a column that would be ignored for the reason `why` but must become a feature, and why.
+
+    Raise ValueError if it cannot become one.
+    """
     if column.values and all(isinstance(v, list | tuple | np.ndarray) for v in column.values):
         kind, told = _kind_of_lists(column.values)
         if kind == "vector" or told == "the same everywhere":
@@ -298,7 +304,7 @@ def _kind_of_lists(values: Sequence[object]) -> tuple[str, str]:
 
 
 def _is_number(written: str) -> bool:
-    """Return whether a text is a finite number, or stands for a missing one."""
+    """Return True if a text is a finite number, or stands for a missing one."""
     value = number_in(written.strip())
     return value is not None and not math.isinf(value)
 
@@ -307,7 +313,9 @@ def _is_number(written: str) -> bool:
 
 
 def _make_column(column: _ColumnSummary, kind: str, why: str, limits: _Limits) -> Column:
-    """Make the column of this kind. ValueError, naming the row, for a value that does not fit the kind."""
+    """Return the column of this kind; `why`: the reason for it. Raise ValueError, naming the row, for a value that does
+    not fit.
+    """
     read: Callable[[str, Any], Any] = {"number": number, "vector": vector, "ignored": _anything}.get(kind, text)
     values = []
     for i, value in enumerate(column.cells):

@@ -1,7 +1,7 @@
 """Features of a text: its words, hashed into buckets, and its style, as readable traits.
 
 All are pure functions of the text with the same results on every machine: the hash is CRC-32, square roots are exact by
-IEEE 754, and the one logarithm is rounded to four decimals, to which all libraries agree.
+IEEE 754, and logarithms are rounded to four decimals, to which all libraries agree.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _IS = _set("it's that's there's here's what's who's where's how's he's she's let
 
 
 class Trait(NamedTuple):
-    """A readable feature of a text's style; the feature is (value - mean) / scale."""
+    """A readable feature of a text's style, of value (measured value - mean) / scale."""
 
     name: str
     what: str
-    """what is counted, in words"""
+    """what is measured, in words"""
     mean: float
     scale: float
 
@@ -83,19 +83,20 @@ TRAITS = (
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case: letters and digits of any script, apostrophes inside ("don't")."""
+    """Return the words of a text in lower case: letters and digits of any script, with apostrophes inside ("don't")."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text).replace("’", "'")
     return _WORD.findall(text.lower())
 
 
 def bucket(word: str, buckets: int) -> int:
-    """The bucket of a word, from 0 on: the CRC-32 of its UTF-8, modulo the number of buckets."""
+    """Return the bucket of a word, 0 to `buckets` - 1: the CRC-32 of its UTF-8 modulo `buckets`."""
     return zlib.crc32(word.encode()) % buckets
 
 
 def hash_words(text: str, buckets: int) -> list[tuple[int, float]]:
-    """The buckets that the words of a text fall into, each with the square root of its share of the words.
+    """Return (bucket, value) for each of the `buckets` into which words of the text fall; the value is the square root
+    of its share of the words.
 
     The root makes counts sublinear, and gives the vector length 1 for texts of all lengths.
     """
@@ -105,7 +106,9 @@ def hash_words(text: str, buckets: int) -> list[tuple[int, float]]:
 
 
 def traits(text: str) -> list[float]:
-    """The values of a text's TRAITS, in their order, before mean and scale."""
+    """Return the measured values of a text's TRAITS, in their order, before subtracting the mean and dividing by the
+    scale.
+    """
     each = words(text)
     counts = Counter(each)
     heads = Counter[str]()
@@ -115,7 +118,7 @@ def traits(text: str) -> list[float]:
     n = len(each)
 
     def rate(times: int, of: int, more: int) -> float:
-        """How many per hundred, with `more` added to the total, so that one word alone is not 100 percent."""
+        """Return `times` per hundred of `of` + `more`; `more` prevents one word alone from being 100 percent."""
         return 100 * times / (of + more)
 
     def words_in(known: frozenset[str], of: Counter[str]) -> float:
