@@ -190,7 +190,10 @@ class Decider:
     def _pairing(
         self, state: PublishedState, own: Person | None, request: Request, person: str | None, id: str
     ) -> tuple[Pairing | None, Ints | None]:
-        """Return both rankings of the experiment that runs, if this person takes part in it, and the candidate's."""
+        """Return (both rankings and the coins of an experiment, the candidate learner's ranking) for one request.
+
+        The first is None if the person takes no part, both are None if no experiment runs. Rankings are indices (m,) of
+        the candidates, best first."""
         running = state.running
         if running is None or not self.interaction.interleaves:
             return None, None

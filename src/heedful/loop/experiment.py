@@ -1,9 +1,11 @@
-"""What an experiment says so far, whether its candidate may be promoted, and what became of promotions.
+"""What an experiment says so far, whether its candidate may be promoted, and what became of the evidence of promotions.
 
-All of it is worked out from the log, by one pass over what came since the experiment began, so it is the same for
-whoever looks, and whenever: feedback that was undone and people who were forgotten are as if they had never been. An
-interleaved list is one session; it is decided by its first answer that says something, by which side's items that
-speaks for more (`credit` of the interaction).
+An experiment compares a candidate learner (side B) with the one that serves (side A). For a share of people both sides
+draft each list together (team-draft interleaving, `heedful.evaluation.interleaving`). Such a list is one session: its
+first answer that says something decides it for the side whose items the answer credits more (`Interaction.credit`).
+
+All of it is computed from the log in one pass over what came since the experiment began, so it is the same for anyone
+who looks, at any time: feedback that was undone and people who were forgotten are as if they had never been.
 """
 
 from __future__ import annotations
@@ -28,103 +30,118 @@ if TYPE_CHECKING:
     from heedful.loop.projection import Projection
 
 BROKEN = 1000.0
-"""The e-value from which on a split is taken to be another than what was stated."""
+"""The e-value from which on a split by chance is taken to be another than was stated."""
 LISTED = 20
-"""How many items and people an agreement names."""
+"""How many items, and how many people, an `Agreement` lists."""
 LEAST_PEOPLE = 10
-"""The fewest people whose answers may promote a learner by what the log says."""
+"""The fewest people whose answers in the log may promote a learner that was not tried in an experiment."""
 
 
 class ItemMove(NamedTuple):
-    """How a candidate learner would move an item."""
+    """How often a candidate learner would show an item, and where, compared with the learner that serves."""
 
     item: str
     shown: int
-    """how many lists it was in"""
+    """how many of the lists that were shown it was in"""
     proposed: int
-    """how many lists it would have been in"""
+    """how many of the candidate's lists it is in"""
     places: float | None
-    """by how many places it would have stood higher, on average where both have it; None if they never do"""
+    """how many places higher it is in the candidate's list, on average over decisions where both have it; None if none
+    has"""
 
 
 class PersonAgreement(NamedTuple):
-    """How much of what a person was shown a candidate would have shown them, too."""
+    """How many of the items that a person was shown a candidate learner would have shown them, too."""
 
     person: str
     decisions: int
+    """how many of the person's lists are compared"""
     overlap: float
+    """the share of the items in them that the candidate's lists have, too, on average"""
 
 
 class Agreement(NamedTuple):
-    """How a candidate's lists differ from those that the loop's learner showed."""
+    """How much the lists of a candidate learner agree with those that the learner that serves showed."""
 
     decisions: int
-    """lists by the loop's learner alone"""
+    """how many lists of the learner that serves (not interleaved ones) are compared"""
     same_first: float | None
-    """the share of them with the same first item; None without a list"""
+    """the share of them whose first item is the candidate's first, too; None if there are no lists"""
     overlap: float | None
-    """the share of the items shown that the candidate's list of that length has, too; None without a list"""
+    """the share of the items shown that the candidate's list of the same length has, too, on average; None if there are
+    no lists"""
     moves: tuple[ItemMove, ...]
-    """the items that move most, by how many lists they would enter or leave"""
+    """the items that would move most: first those that would enter or leave most lists; at most `LISTED`"""
     people: tuple[PersonAgreement, ...]
-    """the people for whom most would change, first"""
+    """the people with the least overlap first; at most `LISTED`"""
 
 
 class Split(NamedTuple):
-    """How something was split in two by chance, and the evidence that it was not by the stated share."""
+    """Counts of a random split in two, and the evidence that its probability was not the stated one."""
 
     own: int
+    """the count of the side that serves (A)"""
     candidate: int
+    """the count of the candidate's side (B)"""
     expected: float
-    """the share of the second"""
+    """the stated probability of the candidate's side"""
     e_value: float
-    """from 1,000 on the split is taken for broken"""
+    """the evidence against that probability; from 1,000 on something is taken to be wrong with the drafts or the log"""
 
 
 class Answered(NamedTuple):
-    """How many lists were answered in favour of something."""
+    """How many lists got an answer in favour of some item, interleaved or not."""
 
     interleaved: int
+    """interleaved lists"""
     answered: int
+    """those of them with an answer in favour of an item"""
     learned: int
-    """lists of people outside the experiment, by what was learned"""
+    """lists of the learner that serves, shown meanwhile to people who do not take part"""
     learned_answered: int
+    """those of them with an answer in favour of an item"""
     worse: bool
-    """whether interleaved lists are answered less often, at the stated error rate"""
+    """whether interleaved lists are answered less often, at the error rate of the experiment"""
 
 
 class Experiment(NamedTuple):
     """What an experiment says so far: a candidate learner (side B) against the one that serves (side A)."""
 
     id: str
+    """the id of the experiment"""
     learner: str
-    """the candidate"""
+    """the candidate, by name and parameters"""
     against: str
+    """the learner that served when the experiment began"""
     share: float
-    """of the people, whose lists both sides draft together; 0: the candidate only proposes"""
+    """the share of people whose lists both sides draft together; 0 if the candidate's lists are only logged"""
     frozen: int
-    """the version at which both sides stay; 0: the loop, learning on, against the candidate, learning on"""
+    """the version after which neither side learns on in the experiment; 0 if both learn on"""
     alpha: float
+    """the probability with which the verdict may be wrong, at most, however often it is looked at"""
     since: int
     """the sequence number of the event with which it began"""
     running: bool
+    """whether it goes on"""
     decisions: int
-    """decisions since then"""
+    """how many decisions the loop has made since then"""
     verdict: Verdict
-    """"b": people prefer the candidate; "a": they prefer the loop's learner; "undecided" """
+    """which side people prefer ("b", the candidate, "a", the learner that serves, or "undecided"), with the evidence"""
     credit: float | None
-    """how much better B ranks what people chose, in reciprocal ranks, weighted for where it could stand; None without
-    a session"""
+    """how much better B ranks what people chose: the mean over people of 1 / rank in B - 1 / rank in A, weighted by the
+    inverse probability of the place where it was shown; None without a session"""
     credit_error: float | None
-    """its standard error, over people"""
+    """its standard error over people; None with fewer than two people"""
     agreement: Agreement
+    """how much the candidate's lists agree with those that were shown"""
     coins: Split
-    """which side picked first"""
+    """how often either side picked first in a round of a draft"""
     people: Split
-    """who takes part"""
+    """how many people do not take part (own) and do (candidate)"""
     answered: Answered
+    """how many lists were answered"""
     least_people: int
-    """the number of people below whom there is no verdict"""
+    """the least number of people whose answers can make a verdict"""
     against_promotion: tuple[str, ...]
     """why the candidate may not be promoted now, a sentence each; () if it may"""
 
@@ -144,23 +161,28 @@ class Experiment(NamedTuple):
 
 
 class Promotion(NamedTuple):
-    """A promotion, and what is left of its evidence."""
+    """A promotion, its evidence at the time, and what is left of that evidence in the log."""
 
     id: str
+    """the id of its event"""
     seq: int
+    """the sequence number of its event"""
     learner: str
+    """the learner that it made serve"""
     before: str
     """the learner that served until then"""
     by: str
+    """who promoted it, as they said"""
     reason: str
+    """why, in their words"""
     evidence: dict[str, Any]
-    """what spoke for it at that time"""
+    """what spoke for it at that time, by name"""
     now: dict[str, Any]
-    """the same, from what is left in the log: other numbers if feedback was undone or people were forgotten since"""
+    """the same, computed from the log as it is now: it differs if feedback was undone or people were forgotten since"""
     forced: tuple[str, ...]
-    """the reasons against it that were overruled"""
+    """the reasons against it that were overruled, a sentence each"""
     in_effect: bool
-    """whether no rollback left it out"""
+    """whether no rollback has left it out"""
 
     @property
     def changed(self) -> str:
@@ -184,7 +206,9 @@ def _told(value: Any) -> str:
 
 
 def look(projection: Projection, event: Event, up_to: int = 2**62) -> Experiment:
-    """Return what the experiment that began with `event` says, by the log up to event `up_to`."""
+    """Return what the experiment that began with `event` says, by the log up to the event `up_to` (a sequence number).
+
+    `projection` is the loop's log with its model."""
     record = read_experiment(event.payload)
     sums = _Sums(projection, event, record)
     retractions = projection.log.retractions()
@@ -201,7 +225,7 @@ def look(projection: Projection, event: Event, up_to: int = 2**62) -> Experiment
 
 
 class _Shown(NamedTuple):
-    """A decision of an experiment, as far as its answers need it."""
+    """A decision made during an experiment: what is needed of it when it is answered."""
 
     person: str
     match: Mapping[str, Any] | None
@@ -210,7 +234,7 @@ class _Shown(NamedTuple):
 
 
 class _Sums:
-    """What is counted of an experiment in one pass over the log."""
+    """Counts over the events of an experiment, which have to be given in the log's order."""
 
     def __init__(self, projection: Projection, event: Event, record: ExperimentRecord) -> None:
         self._projection, self._event, self._record = projection, event, record
@@ -229,7 +253,7 @@ class _Sums:
         self._in, self._would, self._places = Counter[str](), Counter[str](), dict[str, list[int]]()
 
     def decide(self, event: Event) -> None:
-        """Take in a decision."""
+        """Take in the event of a decision."""
         known = self._projection.decision(event)
         record, person = known.record, known.person
         if record.arm == "imported":
@@ -262,7 +286,7 @@ class _Sums:
             self._overlaps.setdefault(person, []).append(overlap)
 
     def answer(self, event: Event) -> None:
-        """Take in feedback that counts."""
+        """Take in the event of feedback that is in effect; only the first on a list that says something counts."""
         shown = self._shown.get(event.target or 0)
         if shown is None or event.target is None or event.target in self._decided:
             return
@@ -288,7 +312,7 @@ class _Sums:
         self._credits.setdefault(shown.person, []).append(gained)
 
     def found(self, running: bool) -> Experiment:
-        """Return what was counted."""
+        """Return what was counted; `running` says whether the experiment goes on."""
         record, verdict = self._record, self._match.verdict(self._sessions)
         inside = sum(self._people.values())
         coins = _split(self._coins[0], self._coins[1], 0.5)
@@ -329,7 +353,9 @@ def _split(own: int, candidate: int, expected: float) -> Split:
 def _against(
     record: ExperimentRecord, verdict: Verdict, coins: Split, people: Split, answered: Answered, least: int
 ) -> list[str]:
-    """Return why the candidate of an experiment may not be promoted, a sentence each."""
+    """Return why the candidate of an experiment may not be promoted, a sentence each; [] if it may.
+
+    `least` is the least number of people whose answers can make a verdict."""
     if record.share == 0.0:
         return ["nobody's lists are interleaved: the candidate only proposes"]
     found = []
@@ -353,7 +379,8 @@ def _against(
 
 
 def evidence_of(found: Experiment) -> dict[str, Any]:
-    """Return what speaks for or against the candidate of an experiment, as a promotion keeps it."""
+    """Return the evidence of an experiment for or against its candidate, by name, as the event of a promotion keeps
+    it."""
     said = found.verdict
     return {
         "method": "interleaving",
@@ -373,8 +400,12 @@ def evidence_of(found: Experiment) -> dict[str, Any]:
 def evidence_of_log(
     projection: Projection, learner: str, own: str, alpha: float, up_to: int | None = None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return what the log says of a learner against the learner `own`, as a promotion keeps it, and why that is not
-    enough to promote it, a sentence each."""
+    """Return (evidence, reasons against promoting): how well `learner` predicts the answers in the log, compared with
+    `own`.
+
+    Both are learners by name. The evidence is as the event of a promotion keeps it; the reasons are a sentence each,
+    none if the learner may be promoted. The interval of the difference misses with probability `alpha` at most; answers
+    up to event `up_to` count (None: all)."""
     evaluation = evaluate(projection, [learner], alpha, own=own, up_to=up_to)
     value = evaluation.learners[-1].values[0]
     evidence = {
@@ -401,7 +432,7 @@ def evidence_of_log(
 
 
 def promotions(projection: Projection) -> tuple[Promotion, ...]:
-    """Return the promotions of a loop, the newest first, each with what is left of its evidence."""
+    """Return the promotions of a loop, the newest first, each with its evidence then and now."""
     found, retractions = [], projection.log.retractions()
     for event in sorted(projection.log.many(projection.log.places("promote")), reverse=True):
         record = read_promotion(event.payload)
@@ -421,44 +452,50 @@ def _today(projection: Projection, event: Event, record: PromotionRecord) -> dic
 
 
 class Promoted(NamedTuple):
-    """The result of a promotion."""
+    """The result of `Loop.promote`."""
 
     answer: Answer
+    """what became of the promotion as an event"""
     learner: str
     """the learner that serves now"""
     before: str
+    """the learner that served until then"""
     evidence: dict[str, Any]
+    """what spoke for it, by name"""
     forced: tuple[str, ...]
-    """the reasons against it that were overruled"""
+    """the reasons against it that were overruled, a sentence each"""
 
 
 # ---------------------------------------------------------------------------- before it begins
 
 
 class PlannedWin(NamedTuple):
-    """What an experiment would find if the candidate won this share of the sessions that are not ties."""
+    """What an experiment would find if the candidate won a certain share of the sessions that are not ties."""
 
     share: float
+    """that share"""
     found: float
-    """the probability of the verdict that it is better"""
+    """the probability of the verdict that the candidate is better"""
     days: float | None
-    """the median number of days until then; None if most experiments of that length would not find it"""
+    """the median number of days until that verdict; None if most experiments of that length would not reach it"""
 
 
 class PlannedExperiment(NamedTuple):
-    """How long an experiment would take, by how the loop has been used of late."""
+    """How many people and sessions an experiment would have, and what it would find, judged by recent use of the
+    loop."""
 
     people: int
-    """who would take part, in that time"""
+    """how many people would take part"""
     sessions: int
-    """lists that would be interleaved and answered, in that time"""
+    """how many lists would be interleaved and answered"""
     ties: float
-    """the share of sessions that neither side would win, as far as the log lets one guess"""
+    """the estimated share of sessions that neither side wins"""
     days: float
-    """how long the experiment would run"""
+    """how many days the experiment would run"""
     wins: tuple[PlannedWin, ...]
+    """for several shares of wins of the candidate, what the experiment would find"""
     caveat: str
-    """why the guess may be poor; "" if nothing speaks against it"""
+    """why the estimate may be poor, in words; "" if there is no reason known"""
 
 
 MICROSECONDS = 86_400e6
@@ -467,8 +504,10 @@ SIMULATED, MOST_SESSIONS = 200, 4_000
 
 
 def plan_experiment(projection: Projection, share: float, days: float, alpha: float) -> PlannedExperiment:
-    """Return how often an experiment of `days` days with a `share` of the people would find a candidate that wins 52,
-    55, 60 or 70 % of the sessions, by simulation from the last decisions of the log."""
+    """Return what an experiment of `days` days with a `share` (0 to 1) of the people would find, by simulation.
+
+    It is simulated for candidates that win 52, 55, 60 or 70 % of the sessions that are not ties, with as many people
+    and sessions as the newest decisions in the log suggest. Its verdict is wrong with probability `alpha` at most."""
     since, until, who, answered, ties = math.inf, 0, Counter[str](), 0, 0
     seen = dict[int, str]()
     newest = projection.log.newest_first(2**62, "decision")

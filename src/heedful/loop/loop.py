@@ -207,7 +207,7 @@ class Loop:
 
     @property
     def learner(self) -> Any:
-        """the learner that serves: the one that the loop was created with, or that was promoted last"""
+        """the learner that serves: the one that the loop was created with, or the one that was promoted last"""
         return self.projection.learner
 
     @property
@@ -658,11 +658,12 @@ class Loop:
     def start_experiment(
         self, learner: str, *, share: float = 0.0, frozen: bool = False, alpha: float = 0.05, id: str | None = None
     ) -> Answer:
-        """Try `learner` beside the one that serves. It folds the whole log and goes on with it, and what it would have
-        shown is kept with every decision.
+        """Try the learner `learner`, a name with parameters, next to the one that serves; return what became of the
+        event.
 
-        For a `share` of the people, always the same ones, both learners draft each list together (team-draft
-        interleaving), and their answers say which one people prefer; see `experiment`. Its verdict is wrong with
+        The candidate learns from the whole log and learns on, and what it would have shown is kept with every decision.
+        For a `share` of the people (0 to 1), always the same ones, both learners draft each list together (team-draft
+        interleaving), and their answers say which one people prefer; see `experiment`. The verdict is wrong with
         probability `alpha` at most, however often one looks. If `frozen`, both sides rank as they do now as long as the
         experiment runs. `id` is the caller's event id: sent again it counts once. Raise ValueError, naming the field,
         if there is no such learner, if it does not fit, if the loop shows no rankings, or if an experiment is running.
@@ -697,8 +698,10 @@ class Loop:
             return answer
 
     def stop_experiment(self, *, id: str | None = None) -> Answer:
-        """End the experiment that is running; the loop's learner serves everybody again. Raise LookupError if none
-        runs."""
+        """End the experiment that is running: the loop's learner serves everybody again. Return what became of the
+        event.
+
+        `id` is the caller's event id: sent again it counts once. Raise LookupError if no experiment runs."""
         event_id, projection = records.new_id() if id is None else records.check_id("id", id), self.projection
         with projection.turn:
             projection.catch_up()
@@ -711,10 +714,11 @@ class Loop:
             return answer
 
     def experiment(self, id: str | None = None) -> Experiment:
-        """Return what the experiment `id`, or the newest one, says so far: which side people prefer and how sure that
-        is, where the two differ, and why the candidate may not be promoted yet.
+        """Return what the experiment `id`, or the newest one if that is None, says so far.
 
-        Anybody may look at any time. Raise LookupError if there is no such experiment."""
+        That is which side people prefer and how sure it is, where the lists of the two sides differ, and why the
+        candidate may not be promoted yet. The verdict holds however often one looks. Raise LookupError if there is no
+        such experiment."""
         from heedful.loop.experiment import look
 
         self.projection.look()
@@ -729,8 +733,10 @@ class Loop:
         return look(self.projection, event)
 
     def plan_experiment(self, share: float = 0.2, *, days: float = 14.0, alpha: float = 0.05) -> PlannedExperiment:
-        """Return how likely an experiment of `days` days with a `share` of the people would find a better learner, by
-        simulation from how the loop has been used of late. Nothing is begun."""
+        """Return how likely an experiment of `days` days with a `share` of the people would find a better learner.
+
+        It is simulated from how the loop has been used of late; nothing is begun. The verdict of the experiment would
+        be wrong with probability `alpha` at most. Raise ValueError, naming the field, for a number out of range."""
         from heedful.loop.experiment import plan_experiment
 
         check_between("share", share, 1e-6, 1.0)
@@ -744,11 +750,14 @@ class Loop:
     ) -> Promoted:
         """Let another learner serve from here on, in one event that keeps the evidence and who did it.
 
-        Without a `learner` it is the candidate of the experiment, and its evidence is what people preferred
-        (`experiment`); another learner needs that the log says it is better (`evaluate`). Raise ValueError, with the
-        reasons, if the evidence does not suffice, unless it is to `force`d. The learner that is promoted has learned
-        from the whole log, and learns on. `rollback` to a version before goes back on it, bit for bit, with all that
-        came since; to go back on the learner alone, promote the former one.
+        `learner` is a name with parameters; if it is None, it is the candidate of the experiment that runs, and the
+        evidence is what people preferred (`experiment`). Otherwise the log has to say that it predicts answers better
+        (`evaluate`). The learner that is promoted has learned from the whole log, and learns on. `by` and `reason` are
+        kept in the log; `id` is the caller's event id: sent again it counts once. Raise ValueError, with the reasons,
+        if the evidence does not suffice and `force` is False.
+
+        `rollback` to a version before goes back on it, bit for bit, with all that came since; to go back on the learner
+        alone, promote the former one.
         """
         from heedful.loop.experiment import Promoted, evidence_of, evidence_of_log
 
@@ -783,8 +792,9 @@ class Loop:
             return Promoted(answer, learner, before, evidence, tuple(against))
 
     def promotions(self) -> tuple[Promotion, ...]:
-        """Return the promotions of this loop, the newest first, each with its evidence then and what is left of it: if
-        feedback was undone or people were forgotten since, `changed` says so."""
+        """Return the promotions of learners in this loop, the newest first, each with its evidence then and now.
+
+        If feedback was undone or people were forgotten since, the two differ, and `changed` says so."""
         from heedful.loop.experiment import promotions
 
         self.projection.look()
@@ -804,14 +814,16 @@ class Loop:
         return explain(self.projection, records.check_id("decision", decision))
 
     def why(self, decision: str, item: str, top: int = 10, *, seconds: float = 2.0) -> Why:
-        """Return why `item`, any candidate of a decision, had its score by the model that made the decision: what each
-        of its features contributes, and the `top` pieces of feedback before the decision that moved the score most.
+        """Return why `item`, any candidate of the decision with the id `decision`, had its score by the model that made
+        the decision.
 
-        The influence of a piece of feedback is the score less that of a fold without it, if there are at most 1,000 of
-        them and all these folds together take about `seconds` at most. Otherwise it is what the score moved when it was
-        learned, which is the same for learners that add up; `events_by` and `features_by` say which method was used.
-        Feedback that has been undone is not listed. Raise LookupError if there is no such decision, its person was
-        forgotten, or the item is not one of its candidates, and ValueError, naming the field, on bad input.
+        That is what each of its features contributes, and the `top` pieces of feedback before the decision that moved
+        the score most. The influence of a piece of feedback is the score minus that of a model made without it, if
+        there are at most 1,000 of them and all these models together take about `seconds` at most. Otherwise it is by
+        how much the score moved when it was learned, which is the same for some learners; `events_by` and `features_by`
+        say which method was used. Feedback that has been undone is not listed. Raise LookupError if there is no such
+        decision, its person was forgotten, or the item is not one of its candidates, and ValueError, naming the field,
+        on bad input.
         """
         from heedful.loop.why import why
 
@@ -901,8 +913,10 @@ class Loop:
 
 
 def _repeated(known: Event, about: ExperimentRecord) -> str:
-    """Return the payload of an experiment that is asked for again under its id: the one that it has, if nothing but
-    what the loop says of itself is another."""
+    """Return the payload to submit for an experiment whose id is in the log already, as the event `known`.
+
+    It is the earlier payload if the caller asks for the same experiment, so that the event counts as a duplicate;
+    otherwise that of `about`, which is refused."""
     told = read_experiment(known.payload)
     same = (told.learner, told.share, bool(told.frozen), told.alpha)
     asked = (about.learner, about.share, bool(about.frozen), about.alpha)

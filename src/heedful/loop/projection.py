@@ -115,7 +115,7 @@ class PublishedState(NamedTuple):
     people: dict[str, Person]
     """the states of single people, by name; may already hold a newer one, whose `since` is above `version`"""
     running: Running | None = None
-    """the experiment that runs; None if there is none"""
+    """the experiment that runs, with both sides as they rank; None if there is none"""
 
 
 class IncompleteModel(ValueError):
@@ -181,9 +181,10 @@ class Projection:
     # ------------------------------------------------------------------------ who serves, who is tried
 
     def _use(self, said: Orders, founder: Any = None) -> None:
-        """Let the learner serve that the log says; `founder` is that of the loop's manifest, if it is made already.
+        """Let the learner serve that the log names, as `said` tells.
 
-        Raise LookupError if it is a learner of the user's own that was not named when the loop was opened."""
+        `founder` is the learner of the loop's manifest, if it is made already. Raise LookupError if it is a learner of
+        the user's own that was not named when the loop was opened."""
         if said.promoted is None:
             self.manifest, recorded = self._founding, self._founding.learner_version
             self.learner = built_learner(self._founding, self._named) if founder is None else founder
@@ -192,7 +193,7 @@ class Projection:
             recorded = record.learner_version
             self.manifest, self.learner = self._candidate(record.learner)
         self.interaction: Interaction[Any] = interaction_of(self.manifest, self.learner)
-        """the kind of feedback of this loop"""
+        """the kind of feedback of this loop, and all that differs between kinds, with the learner that serves"""
         self._every: int = min(self.settings.snapshot_every, self.interaction.snapshot_most)
         self._predicts = self.interaction.describe().prediction is not None
         self.learner_version = learner_version(self.learner)
@@ -200,16 +201,17 @@ class Projection:
             told = "the learner's code has changed since the loop was made: the model is the log folded by today's code"
             self.note(told)
         self.named = f"{self.manifest.learner}@{self.learner_version}"
-        """the learner with its version, as decisions name it"""
+        """the learner that serves with its version, as decisions name it: "NAME@VERSION\""""
 
     def _candidate(self, spec: str) -> tuple[Manifest, Any]:
-        """Return the loop's manifest with another learner, and that learner."""
+        """Return (the loop's manifest with the learner `spec` in place of its own, that learner)."""
         if spec == self._founding.learner:
             return self._founding, built_learner(self._founding, self._named)
         return candidate_manifest(self._founding, spec, self._named)
 
     def candidate(self, spec: str) -> Interaction[Any]:
-        """Return the interaction of this loop with the learner that `spec` names in place of its own.
+        """Return the interaction of this loop with the learner `spec`, a name with parameters, in place of the one that
+        serves.
 
         Raise ValueError if there is no such learner, if it does not fit the loop, or if it is one of the user's own
         whose file was not named when the loop was opened."""
@@ -232,7 +234,8 @@ class Projection:
         return None if event is None else (event, read_experiment(event.payload))
 
     def _direct(self, retractions: Retractions) -> None:
-        """Do what the log says now: which learner serves, and which is tried."""
+        """Read from the log which learner serves and which is tried; if another serves than before, take it into
+        use."""
         before, self._orders = self._orders, orders(self.log, retractions)
         if before.promoted != self._orders.promoted:
             self._use(self._orders)
@@ -240,7 +243,10 @@ class Projection:
             self._marks, self.failed, self._followers = [], {}, None
 
     def _follow(self) -> Running | None:
-        """Return the experiment that runs, with both sides as they are now; None if there is none, or it cannot run."""
+        """Let the learners of the experiment that runs learn from what is new in the log, and return both sides as they
+        rank now.
+
+        Return None if no experiment runs, or if the candidate cannot be made or has failed, which is noted."""
         if self.experiment is None:
             self._followers = None
             return None

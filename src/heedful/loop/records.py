@@ -76,7 +76,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """(place in the list from 0, name) of each candidate that was not on offer; the place is -1 if it was not shown.
     The rest of the record is as if it had not been named"""
     rival: tuple[str, ...] = ()
-    """what a candidate learner would have shown in its place, best first; empty where none was tried"""
+    """the names of the items that a candidate learner would have shown instead, best first; empty if no learner was
+    tried"""
     packed: Packed | None = None
     """in the log, the description of the fields that are not in the JSON; None if all are"""
 

@@ -1,13 +1,13 @@
-"""Which learner serves a loop, and which candidate runs beside it, as events of the log say.
+"""Which learner serves a loop, and which candidate learner is tried next to it, as events of the log say.
 
 | event | what it says |
 |---|---|
-| `experiment` | a candidate learner follows the log; for a share of people its ranking is interleaved with the loop's |
+| `experiment` | a candidate learns from the log too; for a share of people its ranking is interleaved with the loop's |
 | `stop` | the experiment is over |
-| `promote` | a learner serves from here on; it has the whole log behind it, and ends the experiment |
+| `promote` | a learner serves from here on; it has learned from the whole log, and ends the experiment |
 
-Each counts unless a rollback leaves it out. The newest promotion in effect names the learner that serves, otherwise
-the loop's manifest does.
+An event counts unless a rollback leaves it out. The newest promotion in effect names the learner that serves; if there
+is none, the loop's manifest does.
 """
 
 from __future__ import annotations
@@ -33,35 +33,42 @@ KINDS = ("experiment", "stop", "promote")
 
 
 class ExperimentRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An experiment as its first event keeps it: a candidate (side B) against the learner that serves (side A)."""
+    """An experiment as its first event keeps it: a candidate learner (side B) against the learner that serves (side
+    A)."""
 
     learner: str
     """the candidate, by name and parameters"""
     learner_version: str
+    """the version of the candidate's code"""
     against: str
     """the learner that served when the experiment began"""
     share: float = 0.0
-    """the share of people whose lists both sides draft together; 0 if the candidate only proposes"""
+    """the share of people, 0 to 1, whose lists both sides draft together (interleaving); 0 if the candidate's lists are
+    only logged"""
     frozen: int = 0
-    """the version of the model that both sides stay at; 0 if both learn on"""
+    """the version (sequence number) after which neither side learns on in the experiment; 0 if both learn on"""
     alpha: float = 0.05
-    """the probability with which the verdict may be wrong, however often it is looked at"""
+    """the probability with which the verdict may be wrong, at most, however often it is looked at"""
 
 
 class PromotionRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A promotion as its event keeps it."""
+    """A promotion as its event keeps it: the learner that serves from then on, with the evidence."""
 
     learner: str
+    """the learner that serves from then on, by name and parameters"""
     learner_version: str
+    """the version of its code"""
     before: str
     """the learner that served until then"""
     evidence: dict[str, Any]
-    """what spoke for it: the method ("interleaving", "log") and its numbers at that time"""
+    """what spoke for it: the method ("interleaving" of lists shown to people, or "log" for predictions of logged
+    answers) and its numbers at that time"""
     forced: tuple[str, ...] = ()
-    """the reasons against it that were overruled"""
+    """the reasons against it that were overruled, a sentence each"""
     by: str = ""
     """who promoted it, as they said"""
     reason: str = ""
+    """why, in the words of that person"""
 
 
 read_experiment = decoder(ExperimentRecord).decode
@@ -69,17 +76,18 @@ read_promotion = decoder(PromotionRecord).decode
 
 
 class Orders(NamedTuple):
-    """What the log says at one point of it."""
+    """Which learner serves and which experiment runs, at one point of the log."""
 
     promoted: Event | None
-    """the promotion that names the learner that serves; None if the manifest does"""
+    """the event of the promotion that names the learner that serves; None if the manifest does"""
     running: Event | None
-    """the experiment that runs; None if there is none"""
+    """the event of the experiment that runs; None if there is none"""
 
 
 def orders(log: Log, retractions: Retractions, up_to: int = 2**62) -> Orders:
-    """Return which learner serves and which experiment runs after event `up_to`, by the events that `retractions` leave
-    in effect."""
+    """Return which learner serves and which experiment runs after event `up_to`.
+
+    Only events that `retractions` leaves in effect count."""
     places = sorted(seq for kind in KINDS for seq in log.places(kind) if seq <= up_to and seq not in retractions)
     promoted = running = None
     for event in sorted(log.many(places)):
@@ -89,8 +97,10 @@ def orders(log: Log, retractions: Retractions, up_to: int = 2**62) -> Orders:
 
 
 def takes_part(experiment: str, share: float, person: str | None) -> bool:
-    """Return whether a person is among the `share` whose lists are interleaved in the experiment with this id. It is
-    the same at every request; a request for nobody in particular takes no part."""
+    """Return whether `person` is among the `share` (0 to 1) of people whose lists are interleaved in this `experiment`.
+
+    It is drawn by a hash of the experiment's id and the person's name, so it is the same at every request. A request
+    for nobody in particular (None) takes no part."""
     if person is None or share == 0.0:
         return False
     digest = hashlib.blake2b(f"{experiment}\0{person}".encode(), digest_size=8).digest()
@@ -98,7 +108,8 @@ def takes_part(experiment: str, share: float, person: str | None) -> bool:
 
 
 def draft_generator(seed: int, decision: str) -> np.random.Generator:
-    """Return the generator of the coins of a decision's draft, keyed by the loop's `seed` and the decision's id."""
+    """Return the random generator that tosses the coins of an interleaved list, keyed by the loop's `seed` and the
+    decision's id."""
     key = np.frombuffer(hashlib.blake2b(f"draft\0{seed}\0{decision}".encode(), digest_size=16).digest(), "<u8")
     return np.random.Generator(np.random.Philox(key=key))
 
@@ -107,45 +118,58 @@ def draft_generator(seed: int, decision: str) -> np.random.Generator:
 
 
 class Side(NamedTuple):
-    """A model that ranks in an experiment, as readers see it: nobody writes to `shared` any more. A person's own state
-    in `people` may be that of a lesson later."""
+    """One of the two models of an experiment, as it ranks: nobody writes to `shared` any more.
+
+    A person's own state in `people` may be that of a lesson later."""
 
     interaction: Interaction[Any]
+    """the kind of feedback, with the learner of this side"""
     model: LoopModel
+    """the model, whose functions rank"""
     shared: Any
+    """the state that all people share"""
     people: dict[str, Person]
+    """the states of single people, by name"""
 
     def order(self, person: str | None, x: Any) -> Ints:
-        """Return the candidates `x` (m,), best first for this person."""
+        """Return the indices (m,) of the candidates `x`, best first for `person`, None for nobody in particular.
+
+        `x` are features (m, N) of m candidates or, in kinds that know items by number, the numbers of the items (m,).
+        """
         own = self.interaction.person(person)
         return self.interaction.order(self.model, self.shared, None if own is None else self.people.get(own), x)
 
 
 class Running(NamedTuple):
-    """The experiment that runs, as readers see it."""
+    """The experiment that runs, with both of its sides as they rank now."""
 
     id: str
+    """the id of the experiment"""
     record: ExperimentRecord
+    """its settings"""
     own: Side | None
-    """side A; None if it is the model that serves, which learns on"""
+    """side A, the learner that serves; None if that is the loop's own model, which learns on"""
     candidate: Side
-    """side B"""
+    """side B, the candidate learner"""
 
 
 class Follower:
-    """The fold of a learner that follows the log of a loop without serving."""
+    """The model of a learner that learns from a loop's log without serving."""
 
     def __init__(self, projection: Projection, interaction: Interaction[Any], until: int = 0) -> None:
-        """Fold the whole log by the learner of `interaction`, up to event `until`, or for ever if that is 0."""
+        """Begin with a model that has learned nothing; `follow` lets it learn.
+
+        `projection` is the loop's log with its model, `interaction` its kind of feedback with the learner that follows.
+        It learns up to event `until`, or for as long as the log grows if that is 0."""
         self._projection, self.interaction, self._until = projection, interaction, until
         self.failed = ""
-        """why the learner failed, and follows no further; "" if it did not"""
+        """why the learner failed, after which it learns nothing more; "" if it did not"""
         self._position = 0
         self.model: LoopModel = interaction.fresh()
         self._side: Side | None = None
 
     def follow(self, head: int) -> Side:
-        """Take in what came up to event `head`, and return the state to rank by."""
+        """Learn from what came in the log up to event `head`, and return the state to rank by."""
         end = min(head, self._until) if self._until else head
         if end > self._position and not self.failed:
             projection = self._projection

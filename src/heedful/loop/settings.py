@@ -282,11 +282,11 @@ def built_learner(manifest: Manifest, named: str | None = None) -> Any:
 
 
 def candidate_manifest(manifest: Manifest, spec: str, named: str | None = None) -> tuple[Manifest, Any]:
-    """Return the manifest of a loop with the learner `spec` in place of its own, and that learner. One that does not
-    swap neighbours shows its order as it is, whatever the loop's exploration.
+    """Return (the manifest of a loop with the learner `spec` in place of its own, that learner).
 
-    Raise LookupError if it is a learner of the user's own from another file than `named`, the learner that the loop was
-    opened with, and ValueError if it does not fit."""
+    If the learner does not swap neighbours, the loop's setting `exploration` is left out. Raise LookupError if it is a
+    learner of the user's own from another file than `named`, the learner that the loop was opened with, and ValueError
+    if it does not fit."""
     if not is_packaged(spec.strip().partition(":")[0]) and file_of(spec) != file_of(named or manifest.learner):
         raise LookupError(f"learner: {spec} is not one of heedful's, and its file was not named when opening the loop")
     settings = manifest.settings
@@ -297,7 +297,7 @@ def candidate_manifest(manifest: Manifest, spec: str, named: str | None = None) 
 
 
 def file_of(spec: str) -> str:
-    """Return the file or module of a learner named FILE.py:Class or module:Class, with or without parameters."""
+    """Return the file or module in a learner's name, FILE.py:Class or module:Class, with or without parameters."""
     return spec.strip().partition(":")[0]
 
 

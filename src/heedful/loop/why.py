@@ -1,8 +1,8 @@
 """Why an item of a decision had its score: what its features contribute, and which feedback moved the score most.
 
 One procedure for all kinds of feedback: scores and contributions are the interaction's (`item_scores`,
-`contributions`); here the log up to the decision is folded again, without one piece of feedback at a time where that is
-affordable. Nothing is changed.
+`contributions`). Here the model of the decision is made again from the log, where that is affordable also without each
+piece of feedback in turn. Nothing is changed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from heedful.loop.projection import Projection
 EVENTS = 1_000
 """The most pieces of feedback that are left out one by one."""
 SECONDS = 2.0
-"""The seconds that leaving them out may take, where nobody says otherwise."""
+"""The default of how many seconds leaving them out may take."""
 BYTES = 256_000_000
-"""The most bytes that the features of their decisions may take in memory meanwhile."""
+"""The most bytes of memory that the features of their decisions may take meanwhile."""
 
 EventMethod = Literal["leave-one-out", "additive", "movement", "none"]
 
@@ -37,35 +37,41 @@ class Influence(NamedTuple):
     """A piece of feedback, and by how much it moved the score of an item."""
 
     event: str
+    """the id of the feedback, which `Loop.undo` takes"""
     seq: int
+    """its sequence number in the log"""
     form: str
+    """its form: "clicks", "grade", "thumb", ..."""
     decision: str
-    """the decision that it answers"""
+    """the id of the decision that it answers"""
     by: float
     """by how much it raised the score"""
     lead: float | None
-    """by how much it raised the item's lead over the next one; None where there is no other"""
+    """by how much it raised the lead of the item over the one that it is compared with; None if there is none"""
 
 
 class Why(NamedTuple):
     """Why a candidate of a decision had its score, by the model that made the decision."""
 
     decision: str
+    """the id of the decision"""
     item: str
+    """the name of the candidate"""
     arm: str
+    """how the decision was made: "learned", "control", "sampled", "interleaved" or "imported\""""
     place: int | None
     """its place in what was shown, 1 for the first; None if it was a candidate and not shown"""
     version: int
-    """the version of the model"""
+    """the version of the model that made the decision"""
     score: float | None
-    """None if the learner gives items no score"""
+    """the score that the model gives it; None if the learner gives items no score"""
     score_is: str
     """what the score is: "score", "expected rating", "utility\""""
     next: str | None
     """what the item is compared with: the one shown after it; for the last one shown, the best that was not shown; for
     an item that was not shown, the last one shown; None if there is no other"""
     lead: float | None
-    """the score less that of `next`"""
+    """the score minus that of `next`"""
     features_by: Method
     """how contributions were computed: exact, gradient, removed, or none"""
     features_about: str
@@ -73,21 +79,20 @@ class Why(NamedTuple):
     features: tuple[Contribution, ...]
     """the largest contribution first; those that are 0 are left out"""
     events_by: EventMethod
-    """how the influence of feedback was computed: leave-one-out (the score less the score of a fold without it),
-    additive (what it added to the score, which is the same), movement (what the score moved when it was learned), or
-    none"""
+    """how the influence of feedback was computed. "leave-one-out": the score minus the score of a model made without
+    it; "additive": what it added to the score, which is the same for this learner; "movement": by how much the score
+    changed when it was learned; "none\""""
     events_about: str
-    """that method in words, with its budget, or why there are none"""
+    """that method in words, with its limits on time, or why there is none"""
     events: tuple[Influence, ...]
     """the feedback that moved the score most, the most first"""
     considered: int
-    """the pieces of feedback that the model was made of and that are in effect now"""
+    """how many pieces of feedback the model was made of that are in effect now"""
     undone_since: int
-    """the pieces of feedback that the model was made of and that were undone or rolled back since; they are not
-    listed"""
+    """how many pieces of feedback the model was made of that were undone or rolled back since; they are not listed"""
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """Return the contributions, the largest first, as a data frame of `package` (pandas, polars, or pyarrow).
+        """Return the contributions, the largest first, as a data frame of `package` ("pandas", "polars" or "pyarrow").
 
         Raise ModuleNotFoundError if it is not installed."""
         return frame_of({n: [getattr(part, n) for part in self.features] for n in Contribution._fields}, package)
@@ -100,10 +105,13 @@ class Why(NamedTuple):
 
 
 def why(projection: Projection, id: str, item: str, top: int = 10, seconds: float = SECONDS) -> Why:
-    """Return why candidate `item` of decision `id` had its score, with the `top` pieces of feedback that moved it most.
+    """Return why the candidate `item` of the decision `id` had its score, with the `top` pieces of feedback that moved
+    it most.
 
-    These are left out of the fold one by one if there are at most `EVENTS` of them and that takes about `seconds` at
-    most. Raise LookupError if there is no such decision, it was forgotten, or the item was not a candidate."""
+    `projection` is the loop's log with its model. If there are at most `EVENTS` pieces of feedback and it takes about
+    `seconds` at most, the model is made again without each of them in turn; otherwise the influence of one is by how
+    much it moved the score when it was learned. Raise LookupError if there is no such decision, it was forgotten, or
+    the item was not a candidate."""
     known = projection.find_decision(id)
     if known is None:
         gone = projection.log.is_forgotten("decision", id)
@@ -121,7 +129,7 @@ class _Scores(NamedTuple):
 
 
 class _Inquiry:
-    """One question: a candidate of a decision, and the log that its model was made of."""
+    """The question why one candidate of a decision, at index `place`, had its score."""
 
     def __init__(self, projection: Projection, decision: LoggedDecision, place: int) -> None:
         self._projection, self._interaction, self._decision = projection, projection.interaction, decision
@@ -184,7 +192,7 @@ class _Inquiry:
         return _Scores(own, math.nan if self._other is None else own - float(found[1]))
 
     def _compared_with(self) -> int | None:
-        """Return the candidate that the item's lead is over, as `Why.next` says."""
+        """Return the index of the candidate that the item's lead is over, as `Why.next` says; None if there is none."""
         shown = self._decision.record.shown
         if self._place not in shown:
             return shown[-1] if shown else None
@@ -199,8 +207,8 @@ class _Inquiry:
     # ------------------------------------------------------------------------ the log before the decision
 
     def _steps(self) -> Iterator[Step | Event]:
-        """Yield the feedback that the model was made of, in order, and the events of items where it is made of these,
-        too."""
+        """Yield what the model of the decision was made of, in order: feedback and, where items are learned from,
+        events of items."""
         projection, version = self._projection, self._decision.version
         lessons: Iterator[Step | Event] = (
             projection.step(*lesson)
@@ -213,7 +221,8 @@ class _Inquiry:
         return merge(lessons, items, key=_seq)
 
     def _in_memory(self) -> list[Step | Event] | None:
-        """Return all steps, unless they are more than are left out one by one, or take too much memory."""
+        """Return all that `_steps` yields; None if it is too much to leave feedback out one by one, or takes too much
+        memory."""
         steps, lessons, size = list[Step | Event](), 0, 0
         for step in self._steps():
             if isinstance(step, Step):
@@ -234,14 +243,14 @@ class _Inquiry:
         return len(seqs) - undone, undone
 
     def _take(self, model: Any, step: Step | Event) -> None:
-        """Let a model take in one step of the fold."""
+        """Let `model` learn from one step: feedback, or the event of an item."""
         if isinstance(step, Step):
             model.teach(step.context, step.feedback, step.extra, step.event.seq)
         else:
             self._projection.offer(model, step)
 
     def _copy(self, model: Any) -> Any:
-        """Return a model of its own with the state of `model`."""
+        """Return a new model with a copy of the state of `model`."""
         other: Any = self._projection.fresh()
         other.shared, other.people = copy_arrays(model.shared), dict(model.people)
         return other
@@ -249,10 +258,10 @@ class _Inquiry:
     # ------------------------------------------------------------------------ what moved it
 
     def _leave_one_out(self, steps: Sequence[Step | Event], now: _Scores, seconds: float) -> list[Influence] | None:
-        """Return by how much the score is above that of a fold without each piece of feedback; None if that would take
-        longer than `seconds`.
+        """Return for each piece of feedback the score `now` minus the score of a model made without it.
 
-        Without the i-th of n steps, the fold begins with the state before it: n^2 / 2 steps altogether."""
+        Return None if that would take longer than `seconds`. Without the i-th of n steps, learning begins with the
+        state before it: n^2 / 2 steps altogether."""
         began = time.perf_counter()
         self._fold(self._projection.fresh(), steps)
         once = time.perf_counter() - began
@@ -288,8 +297,8 @@ class _Inquiry:
                 return folded
 
     def _moves(self) -> tuple[list[Influence], bool]:
-        """Return by how much each piece of feedback moved the score when it was learned, and whether that is what
-        leaving it out would take away."""
+        """Return (by how much each piece of feedback moved the score when it was learned, whether leaving it out would
+        take away just that)."""
         found, adds_up, model = list[Influence](), True, self._projection.fresh()
         before = self._scores(model)
         for step in self._steps():
@@ -306,7 +315,8 @@ class _Inquiry:
         return found, adds_up
 
     def _influence(self, step: Step, without: _Scores, with_: _Scores) -> list[Influence]:
-        """Return the influence of a piece of feedback; [] if it moved nothing."""
+        """Return [the influence of a piece of feedback], by the scores `without` it and `with_` it; [] if it moved
+        nothing."""
         by, lead = with_.own - without.own, with_.lead - without.lead
         if by == 0.0 and (self._other is None or lead == 0.0):
             return []
