@@ -63,6 +63,7 @@ class _LogWithMore(Log):
         self.__dict__.update(real.__dict__)
         self.added: dict[tuple[str, str], Event] = {}
         self._by_seq: dict[int, Event] = {}
+        self._newest: dict[tuple[str, str], int] = {}
         self._next = real.last()[0] + 1
 
     def add(self, event: Event) -> Event:
@@ -70,6 +71,8 @@ class _LogWithMore(Log):
         event = event._replace(seq=self._next)
         self._next += 1
         self.added[event.kind, event.id] = self._by_seq[event.seq] = event
+        if event.subject is not None:
+            self._newest[event.kind, event.subject] = event.seq
         return event
 
     def find(self, kind: str, id: str) -> Event | None:
@@ -77,3 +80,6 @@ class _LogWithMore(Log):
 
     def at(self, seq: int) -> Event | None:
         return self._by_seq.get(seq) or super().at(seq)
+
+    def newest(self, kind: str, subject: str) -> int:
+        return self._newest.get((kind, subject)) or super().newest(kind, subject)
