@@ -1,4 +1,7 @@
-"""One loop of each kind of feedback, that of `fifth.py` too, for what holds of all of them."""
+"""One loop of each kind of feedback, that of `fifth.py` too, for what holds of all of them.
+
+`each_kind` runs a test once for each kind, `each_learner` once for each learner that a loop of some kind takes.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from heedful import Loop, Settings, infer
-from loops import choice_loop, rating_loop, rows, small_loop
+from loops import choice_loop, rating_loop, rows, small_loop, specs
 from reference import (
     FIFTH,
     BestWorstReference,
@@ -25,8 +28,8 @@ class Kind(NamedTuple):
     """A kind of feedback: a loop of it over "i0", "i1", ..., what is asked and what is answered in round i."""
 
     name: str
-    make: Callable[[Path], Loop]
-    """a new loop in a folder"""
+    make: Callable[..., Loop]
+    """a new loop in a folder: `make(path, learner, n_items=12)`, its learner the first of `learners` by default"""
     ask: Callable[[int], dict[str, Any]]
     """the fields of a decision"""
     answer: Callable[[int, tuple[str, ...]], dict[str, Any]]
@@ -35,6 +38,8 @@ class Kind(NamedTuple):
     """a learner that its log can be evaluated with"""
     reference: type[Reference]
     """what any loop of it must do"""
+    learners: list[str]
+    """all that its loops can learn with"""
     own: str | None = None
     """the learner to name when its loop is opened, where that is not heedful's"""
 
@@ -43,10 +48,33 @@ def _number(name: str) -> int:
     return int(name[1:])
 
 
-def _best_worst(path: Path) -> Loop:
+def _coactive(path: Path, learner: str = "pairwise-logistic", **how: Any) -> Loop:
+    exploration = 0.5 if learner == "fair-pairs" else None  # its proposals are more than what is shown
+    return small_loop(path, learner, **{"control": 0.2, "shrink": 2.0, "exploration": exploration} | how)
+
+
+def _ordinal(path: Path, learner: str = "averaged-prank:n_ranks=5", **how: Any) -> Loop:
+    return small_loop(path, learner, **{"control": 0.2, "shrink": 2.0 if "prank:" in learner else 0.0} | how)
+
+
+def _rating(path: Path, learner: str | None = None, **how: Any) -> Loop:
+    return rating_loop(path, learner, **{"control": 0.2} | how)
+
+
+def _comparison(path: Path, learner: str | None = None, **how: Any) -> Loop:
+    n_features = 2 if learner == "gp" else 0  # of one learner the items have features
+    return choice_loop(path, learner, **{"control": 0.2, "n_items": 12, "n_features": n_features} | how)
+
+
+def _best_worst(path: Path, learner: str | None = None, n_items: int = 12) -> Loop:
     items = rows(12, 3)
     encoding = infer(items, identifier="id", kinds={f"f{i}": "number" for i in range(3)})
-    return Loop.create(path, encoding=encoding, items=items, learner=FIFTH, settings=Settings(control=0.2))
+    settings = Settings(control=0.2)
+    return Loop.create(path, encoding=encoding, items=items[:n_items], learner=learner or FIFTH, settings=settings)
+
+
+def _prior(i: int) -> dict[str, float]:
+    return {name: float((7 * _number(name) + i) % 5) for name in NAMES[i % 4 :]}
 
 
 def _extremes(i: int, shown: tuple[str, ...]) -> dict[str, Any]:
@@ -62,23 +90,25 @@ NAMES = [f"i{j}" for j in range(12)]
 KINDS = (
     Kind(
         "coactive",
-        lambda path: small_loop(path, control=0.2, shrink=2.0),
-        lambda i: {"show": 4, "candidates": NAMES[i % 4 :]} if i % 2 else {},
+        _coactive,
+        lambda i: {"show": 4, "candidates": NAMES[i % 4 :], "prior": _prior(i)} if i % 2 else {},
         lambda i, shown: {"clicks": [shown[i % 3]]} if i % 3 else {"better": [shown[-1]]},
         "perceptron",
         CoactiveReference,
+        specs("coactive"),
     ),
     Kind(
         "ordinal",
-        lambda path: small_loop(path, "averaged-prank:n_ranks=5", control=0.2, shrink=2.0),
-        lambda i: {"show": 4, "candidates": NAMES[i % 4 :]} if i % 2 else {"show": 3},
+        _ordinal,
+        lambda i: {"show": 4, "candidates": NAMES[i % 4 :], "prior": _prior(i)} if i % 2 else {"show": 3},
         lambda i, shown: {"grade": {name: 1 + (_number(name) + i % 3) % 5 for name in shown[:3]}},
         "prank",
         OrdinalReference,
+        specs("ordinal"),
     ),
     Kind(
         "rating",
-        lambda path: rating_loop(path, control=0.2),
+        _rating,
         lambda i: {"show": 4, "candidates": NAMES, "repeats": i >= 12} if i % 2 else {"repeats": i >= 12},
         lambda i, shown: (
             {"actions": {shown[0]: ["view", "buy"]}}
@@ -87,14 +117,16 @@ KINDS = (
         ),
         "item-mean",
         RatingReference,
+        specs("rating"),
     ),
     Kind(
         "comparison",
-        lambda path: choice_loop(path, control=0.2, n_items=12),
+        _comparison,
         lambda i: {"candidates": NAMES[:6], "show": 3} if i % 4 == 3 else {},
         lambda i, shown: _choose(i, shown),
         "preference-gp",
         ComparisonReference,
+        specs("pairwise"),
     ),
     Kind(
         "best-worst",
@@ -103,14 +135,33 @@ KINDS = (
         _extremes,
         FIFTH,
         BestWorstReference,
+        [FIFTH],
         FIFTH,
     ),
 )
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+each_learner = pytest.mark.parametrize(
+    ("kind", "learner"),
+    [
+        pytest.param(kind, learner, id=f"{kind.name}-{learner.rpartition('/')[2]}")
+        for kind in KINDS
+        for learner in kind.learners
+    ],
+)
 
 
-def teach(kind: Kind, loop: Loop, rounds: range) -> None:
+def ask(kind: Kind, i: int, gone: str = "") -> dict[str, Any]:
+    """The fields of decision d{i}, of one of three people; an item that is `gone` is no candidate."""
+    fields = {"person": f"p{i % 3}", "id": f"d{i}", **kind.ask(i)}
+    if gone and "candidates" in fields:
+        fields["candidates"] = [name for name in fields["candidates"] if name != gone]
+        if "prior" in fields:
+            fields["prior"] = {name: fields["prior"][name] for name in fields["candidates"]}
+    return fields
+
+
+def teach(kind: Kind, loop: Loop, rounds: range, gone: str = "") -> None:
     """Let three people answer a decision in each of these rounds."""
     for i in rounds:
-        shown = loop.decide(person=f"p{i % 3}", id=f"d{i}", **kind.ask(i)).shown
+        shown = loop.decide(**ask(kind, i, gone)).shown
         assert loop.feedback({**kind.answer(i, shown), "decision": f"d{i}", "id": f"e{i}"}).status == "applied"

@@ -36,10 +36,10 @@ def small_loop(
     path: str | Path, learner: str = "pairwise-logistic", n_items: int = 12, n_features: int = 4, **settings: Any
 ) -> Loop:
     """A loop in the new folder `path` over `rows(n_items, n_features)`; `settings` are those of `heedful.Settings`."""
-    items = rows(n_items, n_features)
+    items = rows(n_items or 12, n_features)  # with none, it is inferred from those that will come
     kinds = {f"f{i}": "number" for i in range(n_features)}
     encoding = infer(items, identifier="id", kinds=kinds)
-    return Loop.create(path, encoding=encoding, items=items, learner=learner, settings=Settings(**settings))
+    return Loop.create(path, encoding=encoding, items=items[:n_items], learner=learner, settings=Settings(**settings))
 
 
 def rating_loop(path: str | Path, learner: str | None = None, n_items: int = 12, **settings: Any) -> Loop:
@@ -53,11 +53,15 @@ def choice_loop(
     path: str | Path, learner: str | None = None, n_items: int = 8, n_features: int = 0, **settings: Any
 ) -> Loop:
     """A loop of choices for the best of items "i0", "i1", ... in the new folder `path`; of so many features."""
-    items = rows(n_items, n_features) if n_features else [{"id": f"i{j}", "title": f"film {j}"} for j in range(n_items)]
+    items = (
+        rows(n_items or 12, n_features)
+        if n_features
+        else [{"id": f"i{j}", "title": f"film {j}"} for j in range(n_items)]
+    )
     kinds = {f"f{i}": "number" for i in range(n_features)}
     encoding = infer(items, identifier="id", kinds=kinds) if n_features else None
     how: dict[str, Any] = {"choices": "best"} | settings
-    return Loop.create(path, encoding=encoding, items=items, learner=learner, settings=Settings(**how))
+    return Loop.create(path, encoding=encoding, items=items[:n_items], learner=learner, settings=Settings(**how))
 
 
 def diverged(path: str | Path, **settings: Any) -> Loop:

@@ -15,7 +15,7 @@ from heedful.data.jsonl import Line, read_lines
 from heedful.features import infer
 from heedful.io import Outcome, check_line, export_lines, import_lines, rehearse
 from heedful.loop.interactions.coactive.model import Model
-from loops import bits, bits_of, rows, small_loop, specs
+from loops import bits, bits_of, rows, small_loop
 
 SHOPS = [{"daypart": "morning", "hurry": 1.5}, {"daypart": "evening", "hurry": 0.0}, {"daypart": "night", "hurry": 3.0}]
 SHOPS += [
@@ -162,17 +162,6 @@ def test_a_loop_carried_over_is_the_same_bit_for_bit(tmp_path: Path, learner: st
             assert two.items == one.items
             asked = {"person": "p1", "context": SHOPS[2], "prior": {"i1": 1.0}}
             assert two.decide(id="next", **asked)[:3] == one.decide(id="next", **asked)[:3]
-
-
-@pytest.mark.parametrize("learner", specs())
-def test_every_learner_is_carried_over(tmp_path: Path, learner: str) -> None:
-    with small_loop(tmp_path / "one", learner, shrink=1.0) as one:
-        for round in range(12):
-            d = one.decide(person=f"p{round % 2}", show=6)
-            one.feedback(d.id, clicks=[d.shown[3], d.shown[1]])
-        with twin(one, tmp_path / "two") as two:
-            assert set(status(brought(two, exported(one)))) == {"applied"}
-            assert bits(two) == bits(one)
 
 
 @pytest.mark.parametrize("batch", [1, 7, 10_000])

@@ -1,9 +1,6 @@
 """A loop from outside: what is shown, what teaches, what stays, what a restart changes (nothing)."""
 
-import shutil
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from pathlib import Path
@@ -21,16 +18,6 @@ from loops import bits, bits_from_scratch, rows, small_loop, specs
 
 DAY = 24 * 3600 * 10**6  # microseconds
 MANY = [f"d{j}" for j in range(4000)]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A new folder in memory where there is such a thing: a commit waits for the disk otherwise."""
-    memory = Path("/dev/shm")
-    made = Path(tempfile.mkdtemp(dir=memory)) if memory.is_dir() else tmp_path
-    yield made
-    if made != tmp_path:
-        shutil.rmtree(made)
 
 
 def perturbs(learner: str) -> bool:
@@ -622,39 +609,6 @@ def test_undo_is_as_if_it_never_happened(folder: Path, learner: str) -> None:
         assert bits(one) == bits(two)
 
 
-@pytest.mark.parametrize("learner", specs())
-def test_a_restart_at_any_point_changes_nothing(folder: Path, learner: str) -> None:
-    """Closed and opened after every step, with and without a snapshot: the same decisions, the same model."""
-
-    def steps(loop: Loop, t: int) -> Any:
-        names = [f"i{(3 * t + j) % 12}" for j in range(5)]
-        d = loop.decide(names, id=f"d{t}", person=f"p{t % 2}", prior=[1, 5, 2, 4, 3])
-        loop.feedback(d.id, clicks=[d.shown[3]], id=f"e{t}")
-        loop.feedback(d.id, better=[d.shown[2]], id=f"f{t}")
-        if t == 4:
-            loop.undo("e2")
-        return d
-
-    whole = small_loop(folder / "whole", learner, shrink=1.0)
-    made = [steps(whole, t) for t in range(7)]
-    small_loop(folder / "parts", learner, shrink=1.0).close()
-    for t in range(7):
-        loop = Loop.open(folder / "parts")
-        assert steps(loop, t) == made[t]
-        if t % 3 == 1:
-            loop.snapshot()
-        if t % 2:
-            loop.close()
-        else:
-            loop.projection.log.close()  # without a snapshot: as if the process had ended
-    with Loop.open(folder / "parts") as parts:
-        assert bits(parts) == bits(whole)
-        assert parts.notes == []
-        assert parts.version == whole.version
-        assert parts.verify() == []
-    whole.close()
-
-
 def test_a_snapshot_saves_the_folding(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was learned before it is not learned again: the fold goes on from it."""
     from heedful.loop.interactions.coactive.model import Model
@@ -722,25 +676,6 @@ def test_forgetting_a_person_is_as_if_she_had_never_been_there(folder: Path) -> 
 
 
 # ---------------------------------------------------------------------------- several processes on one loop
-
-
-def test_two_that_have_it_open_learn_the_same(folder: Path) -> None:
-    """Each writes in turn, and takes in what the other wrote."""
-    with small_loop(folder / "l", control=0.0, shrink=1.0) as one, Loop.open(folder / "l") as two:
-        for t in range(6):
-            writer, other = (one, two) if t % 2 else (two, one)
-            d = writer.decide(["i0", "i1", "i2"], id=f"d{t}", person="p")
-            assert other.feedback(d.id, clicks=["i2"], id=f"e{t}").status == "applied"
-            assert writer.feedback(d.id, clicks=["i2"], id=f"e{t}").status == "duplicate"
-        two.undo("e1")
-        assert one.verify() == two.verify() == []
-        assert bits(one) == bits(two)
-        one.decide(["i0"], id="hers", person="q")
-        two.feedback("hers", clicks=[], id="e9")
-        one.forget("p")
-        assert two.feedback("d0", clicks=["i1"], id="e10").status == "rejected"
-        assert bits(one) == bits(two)
-        assert two.verify() == []
 
 
 # ---------------------------------------------------------------------------- making one

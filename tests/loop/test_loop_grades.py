@@ -1,9 +1,7 @@
 """A grading loop from outside: what is predicted and shown, what grades teach, what is refused, what is measured."""
 
 import json
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +14,12 @@ from heedful.io import export_lines, import_lines
 from heedful.loop.cluster_robust import paired
 from heedful.loop.records import plain
 from heedful.loop.simulation import Simulation
-from loops import bits, bits_from_scratch, diverged, rows, small_loop, specs, values
+from loops import bits, diverged, rows, small_loop, specs, values
 
 K = 5
 GRADERS = specs("ordinal")
 DIRECTED = ["prank:n_ranks=5", "averaged-prank:n_ranks=5"]
 CUT = [(spec, 0.0) for spec in GRADERS] + [(spec, 2.0) for spec in DIRECTED]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A new folder in memory where there is such a thing: a commit waits for the disk otherwise."""
-    memory = Path("/dev/shm")
-    made = Path(tempfile.mkdtemp(dir=memory)) if memory.is_dir() else tmp_path
-    yield made
-    if made != tmp_path:
-        shutil.rmtree(made)
 
 
 def graded(loop: Loop, shown: Any, strict: float = 0.0) -> dict[str, int]:
@@ -113,40 +101,12 @@ def test_the_control_keeps_the_callers_order_and_is_predicted_all_the_same(folde
         assert arms == {"control", "learned"}
 
 
-def test_the_same_id_again_says_the_same_grades(folder: Path) -> None:
-    with small_loop(folder / "l", "averaged-prank:n_ranks=5", control=0.0) as loop:
-        first = loop.decide(["i0", "i1"], id="d")
-        loop.feedback("d", grade={"i0": 1, "i1": 2})
-        assert loop.decide(["i0", "i1"], id="d") == first
-    with Loop.open(folder / "l") as loop:
-        assert loop.decide(["i0", "i1"], id="d") == first
-
-
 def test_of_what_was_not_kept_the_grades_are_those_of_what_was_shown(folder: Path) -> None:
     with small_loop(folder / "l", "prank:n_ranks=5", control=0.0, keep_unshown=False) as loop:
         taught(loop, 20)
         d = loop.decide(rows(12, 4), id="d", show=3)
         assert d.predicted == tuple(list(values(loop.predict(rows(12, 4))).values())[:3])
         assert loop.decide(rows(12, 4), id="d", show=3) == d
-
-
-def test_only_grading_loops_speak_of_grades(folder: Path) -> None:
-    with small_loop(folder / "l") as loop:
-        d = loop.decide(["i0", "i1"])
-        assert (loop.facts.get("grades"), d.predicted) == (None, None)
-        assert "predicted" not in d.plain()
-        assert "grades" not in plain(loop.report())
-        assert plain(loop.explain(d.id)).keys().isdisjoint({"grade", "between"})
-        loop.feedback(d.id, grade={"i0": 1, "i1": 7})
-        names = [each.name for each in loop.evaluate("perceptron").measures]
-        assert names == ["swapped pairs", "list value"]
-        with pytest.raises(
-            ValueError, match="predict: expected a loop that predicts something, got one of pairwise-logistic"
-        ):
-            loop.predict(["i0"])
-        assert all(
-            b'"predicted"' not in event.payload.encode() for event in loop.projection.log.events(kinds=["decision"])
-        )
 
 
 # ---------------------------------------------------------------------------- grades, and what is none
@@ -245,70 +205,12 @@ def test_a_rank_of_one_is_as_many_lessons_as_items(folder: Path) -> None:
 # ---------------------------------------------------------------------------- taking back, starting again
 
 
-@pytest.mark.parametrize(("spec", "shrink"), CUT)
-def test_the_model_is_the_fold_whatever_happened(folder: Path, spec: str, shrink: float) -> None:
-    """Undone is as if it had never been said, forgotten too; a restart changes nothing, with a snapshot or without."""
-    with small_loop(folder / "l", spec, shrink=shrink, snapshot_every=15, control=0.2) as loop:
-        taught(loop, 40)
-        assert loop.undo("e7").status == loop.undo("e39").status == "applied"
-        loop.forget("p2")
-        assert bits(loop) == bits_from_scratch(loop)
-        assert loop.verify() == []
-        kept = bits(loop)
-    with Loop.open(folder / "l") as loop:
-        assert loop.notes == []
-        assert bits(loop) == kept
-        loop.snapshot()
-        for path in loop.path.glob("snapshot-*"):
-            path.unlink()
-    with Loop.open(folder / "l") as loop:
-        assert bits(loop) == kept
-    with small_loop(folder / "never", spec, shrink=shrink, control=0.2) as loop:
-        rng = np.random.default_rng(0)
-        for t in range(40):
-            names = [f"i{j}" for j in rng.permutation(12)[:6]]
-            if t % 5 == 2:
-                continue
-            shown = None
-            with Loop.open(folder / "l") as other:
-                known = other.projection.find_decision(f"d{t}")
-                assert known is not None
-                shown = [known.names[j] for j in known.record.shown]
-            loop.record(names, shown, id=f"d{t}", person=f"p{t % 5}")
-            if t not in (7, 39):
-                loop.feedback(f"d{t}", id=f"e{t}", grade=graded(loop, shown, 0.5 * (t % 5)))
-        assert bits(loop) == kept
-
-
-def test_offsets_come_back_from_a_snapshot(folder: Path) -> None:
-    with small_loop(folder / "l", "averaged-prank:n_ranks=5", shrink=1.0) as loop:
-        taught(loop, 20)
-        loop.snapshot()
-        kept, hers = bits(loop), loop.weights_of("p1")
-        assert hers != loop.weights
-    with Loop.open(folder / "l") as loop:
-        assert loop.projection._since_snapshot == 0
-        assert (bits(loop), loop.weights_of("p1"), loop.notes) == (kept, hers, [])
-
-
-def test_out_as_lines_and_into_another_loop(folder: Path) -> None:
-    """The same model, the same predictions, bit for bit; a second time changes nothing."""
-    with small_loop(folder / "a", "averaged-prank:n_ranks=5", shrink=2.0) as loop:
-        taught(loop, 30)
-        loop.undo("e3")
+def test_lines_hold_whole_numbers(folder: Path) -> None:
+    with small_loop(folder / "l", "averaged-prank:n_ranks=5", shrink=2.0) as loop:
+        taught(loop, 10)
         lines = json.loads(json.dumps(list(export_lines(loop))))
-        assert next(line["predicted"] for line in lines if line["kind"] == "decision") == [5, 5, 5]
-        assert all(type(grade) is int for line in lines for grade in line.get("grade", {}).values())
-        wanted = bits(loop), loop.report().prediction
-    with small_loop(folder / "b", "averaged-prank:n_ranks=5", shrink=2.0) as loop:
-        for _ in range(2):
-            outcomes = list(import_lines(loop, [Line(i, line, None) for i, line in enumerate(lines)]))
-            assert {each.status for each in outcomes} <= {"applied", "duplicate"}, outcomes
-            measured = loop.report().prediction
-            assert bits(loop) == wanted[0]
-            assert measured is not None
-            assert wanted[1] is not None
-            assert measured._replace(series=()) == wanted[1]._replace(series=())
+    assert next(line["predicted"] for line in lines if line["kind"] == "decision") == [5, 5, 5]
+    assert {type(grade) for line in lines for grade in line.get("grade", {}).values()} == {int}
 
 
 @pytest.mark.parametrize(

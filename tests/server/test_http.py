@@ -361,62 +361,6 @@ def test_one_unknown_candidate_does_not_break_a_page(ask: Caller, folder: Path) 
     assert counted == ["3.0"]
 
 
-def test_a_loop_over_http_is_the_loop(ask: Caller, folder: Path) -> None:
-    """The same story told to a loop here and to one over HTTP: every answer and every bit is the same."""
-    how: dict[str, Any] = {"learner": "fair-pairs", "shrink": 2.0, "exploration": 0.5, "control": 0.2}
-    name = made(folder, **how)
-    cars = f"/v1/loops/{name}"
-    with small_loop(folder / f"{name}-here.x", **how) as loop:
-        for i in range(20):
-            prior = {n: float((j * 7 + i) % 5) for j, n in enumerate(NAMES)}
-            common: dict[str, Any] = {"person": f"p{i % 3}", "show": 5, "id": f"d{i}", "prior": prior}
-            here = loop.decide(NAMES, **common)
-            there = ok(ask.post(f"{cars}/decisions", {"candidates": NAMES, **common}))
-            assert there == {**here.plain(), "shown": list(here.shown)}
-            form = [{"clicks": [here.shown[2]]}, {"better": NAMES[i % 12]}, {"thumb": "down"}, {"none": True}][i % 4]
-            form |= {"decision": f"d{i}", "id": f"e{i}"}
-            assert ok(ask.post(f"{cars}/feedback", form)) == loop.feedback(form)._asdict()
-            if i % 5 == 0:
-                assert ok(ask.post(f"{cars}/undo", {"event": f"e{i}"})) == loop.undo(f"e{i}")._asdict()
-        late = loop.decide(NAMES, id="late", deferred=True)
-        assert (
-            ok(ask.post(f"{cars}/decisions", {"candidates": NAMES, "id": "late", "deferred": True}))["seq"] == late.seq
-        )
-        assert ok(ask.post(f"{cars}/activate", {"decision": "late"})) == loop.activate("late")._asdict()
-        record: dict[str, Any] = {"candidates": NAMES[:3], "shown": ["i2", "i0"], "id": "r1", "probability": 0.25}
-        recorded = loop.record(**record, person="p1", time="2026-01-31T12:00:00Z")
-        told = ok(ask.post(f"{cars}/records", {**record, "person": "p1", "time": "2026-01-31T12:00:00Z"}))
-        assert told == {**recorded.plain(), "shown": list(recorded.shown)}
-        batch = [
-            {"decision": "r1", "id": "b1", "clicks": ["i2"]},
-            {"decision": "no"},
-            {"decision": "late", "better": "x"},
-        ]
-        answers = ok(ask.post(f"{cars}/feedback", batch))
-        assert [a["status"] for a in answers] == ["applied", "rejected", "rejected"]
-        loop.feedback_many(batch)
-        assert ok(ask.get(f"{cars}/weights"))["weights"] == loop.weights
-        assert ok(ask.get(f"{cars}/weights?person=p1"))["weights"] == loop.weights_of("p1")
-        explained = ok(ask.get(f"{cars}/decisions/d19/explanation"))
-        assert explained == json.loads(json.dumps(_plain(loop.explain("d19"))))
-        evaluated = ok(ask.post(f"{cars}/evaluations", {"learners": ["second-order:epsilon=0.1"]}))
-        assert evaluated == json.loads(json.dumps(_plain(loop.evaluate("second-order:epsilon=0.1"))))
-        forgotten = ok(ask("DELETE", f"{cars}/people/p1"))
-        assert forgotten == {**loop.forget("p1")._asdict(), "exports": [], "erased": True}
-        assert ok(ask("DELETE", f"{cars}/people/p1"))["events"] == 0
-        with opened(folder, cars) as there_:
-            assert bits(there_) == bits(loop) == bits_from_scratch(there_)
-            assert there_.verify() == []
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        only_some = {name for name, default in value._field_defaults.items() if default is None}
-        said = {name: part for name, part in value._asdict().items() if part is not None or name not in only_some}
-        return {name: _plain(part) for name, part in said.items()}
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
-
-
 def test_a_request_without_a_body_asks_for_all(plain: Caller, cars: str) -> None:
     assert ok(plain.send("POST", f"{cars}/decisions"))["shown"][:3] == NAMES[:3]
     assert ok(plain.send("POST", f"{cars}/decisions", b"{}", content_type="application/json; charset=UTF-8"))
