@@ -49,7 +49,7 @@ def with_error(values: Array) -> str:
 
 def near(panel: str, label: str, paper: float) -> Check:
     """Return a check of a figure's results: the final mean of the line `label` of the panel `panel` differs from the
-    paper's number `paper` by at most NEAR."""
+    paper's number `paper` by at most .02 (NEAR)."""
 
     def check(outcome: Outcome) -> Verdict:
         values = ends(outcome[panel][label])
@@ -77,7 +77,7 @@ def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Ch
 
 def even(panel: str, a: str, b: str) -> Check:
     """Return a check of a figure's results: in the panel `panel`, the final means of the lines `a` and `b` differ by at
-    most EVEN."""
+    most .01 (EVEN)."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (ends(outcome[panel][label]) for label in (a, b))
@@ -89,8 +89,8 @@ def even(panel: str, a: str, b: str) -> Check:
 
 
 def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, at least one of the lines `some` ends no higher than
-    the line `b` plus EVEN."""
+    """Return a check of a figure's results: in the panel `panel`, at least one of the lines `some` ends at most .01
+    (EVEN) higher than the line `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         other = ends(outcome[panel][b])
@@ -169,7 +169,7 @@ def throughout(panel: str, a: str, b: str) -> Check:
 
 def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Check:
     """Return a check of a figure's results: the line `error` is, at the length-scale where the line `guide` has its
-    highest mean, at most EVEN higher than at the length-scale `others`.
+    highest mean, at most .01 (EVEN) higher than at the length-scale `others`.
 
     Length-scales are relative to that of the tables, which is 1.
     """

@@ -18,7 +18,7 @@ DEPTH = 5
 
 
 class RankByPrediction(NamedTuple):
-    """A learner that shows the item that `learner` chooses, and behind it the DEPTH items with the highest predicted
+    """A learner that shows the item that `learner` chooses, and behind it the five items with the highest predicted
     `learner.ratings(state, x)`."""
 
     learner: Any
@@ -38,8 +38,8 @@ class RankByPrediction(NamedTuple):
 class NdcgWorld(NamedTuple):
     """A variant of `world` in which people rate only the first item shown.
 
-    Regret is 1 - NDCG@DEPTH of the ranking from position `begin` on, among all available items, with gains of the
-    rating less `low`; 0 if every gain is 0.
+    Regret is 1 - NDCG@5 of the ranking from position `begin` on, among all available items, with gains of the rating
+    less `low`; 0 if every gain is 0.
     """
 
     world: Replay
@@ -78,8 +78,8 @@ class NdcgWorld(NamedTuple):
 
 @kernel
 def dcg(world: Replay, user: int, ranking: Ints, low: float) -> float:
-    """Return the DCG@DEPTH of `ranking`, items that `user` rated (indices, best first): the sum of (rating - low) /
-    log2(position + 1)."""
+    """Return the DCG@5 of `ranking`, items that `user` rated (indices, best first): the sum over the first five of
+    (rating - low) / log2(position + 1), by their ratings in `world`."""
     sum = 0.0
     for i in range(min(DEPTH, ranking.size)):
         sum += (rating_of(world, user, ranking[i]) - low) * DISCOUNTS[i]

@@ -24,7 +24,8 @@ from heedful.papers.runner import LearnerRuns, Tell, Trial, Trials, part_of, run
 
 Array = npt.NDArray[np.float64]
 Sets = Callable[[str, str], PairwiseDataset]
-"""a function from a world's key and labels ("right" or "published") to the choices of its people"""
+"""A function that loads the comparisons of a data set, from its key, such as "choices-sushi", and which labels to use,
+"right" or "published"."""
 
 TRAINING = {SYNTHETIC_CHOICES: 30, SUSHI: 20, MOVIE_CHOICES: 20, ELECTION: 20, JURA: 15}
 """the number of training pairs of each person, by world; all other pairs are for testing ([H12] section 6.1)"""
@@ -160,7 +161,7 @@ def _labels(panel: Panel) -> str:
 
 
 def set_apart(data: PairwiseDataset) -> tuple[PairwiseDataset, PairwiseDataset]:
-    """Return (`data` without OTHERS random people, the data of these people, for tuning); features of people are
+    """Return (`data` without 100 random people, the data of these people, for tuning); features of people are
     standardised over all of them."""
     spread = data.people.std(axis=0)
     data = data._replace(people=(data.people - data.people.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
@@ -206,8 +207,8 @@ def _ask(
     name: str,
     first: tuple[PreferenceModel, float] | None = None,
 ) -> Trial:
-    """Return the test error after the first fit and after each of QUERIES questions to each person (QUERIES + 1,), and
-    the time of all fits.
+    """Return the test error after the first fit and after each of ten questions to each person (11,), and the time of
+    all fits.
 
     `name`: `MODEL by RULE`, where RULE is bald, mes or random; `first`: the first fit and its seconds, if already done.
     """

@@ -103,7 +103,7 @@ class Sources:
         return letor_setting(self._queries, user, seeds=range(runs))
 
     def ratings(self) -> Ratings:
-        """Return the ratings of MovieLens 1M."""
+        """Return the ratings of MovieLens 1M, read at the first call."""
         if self._ratings is None:
             from heedful.data.movielens import load_movielens
 

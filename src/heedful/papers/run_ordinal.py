@@ -39,7 +39,7 @@ the length of the longest instance."""
 IN_MEMORY = 50
 """the number of people whose instances are in memory at a time"""
 DIMENSIONS = 10
-"""the number of features of the instances of a separable stream"""
+"""the number of features of the instances that `separable` makes, which a rule ranks correctly by a margin"""
 TRAINING = 0.8
 """the share of a person's movies to train on in the batch comparison; the others are for testing"""
 MACHINES = ("svm", "svr")

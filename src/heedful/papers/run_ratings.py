@@ -73,7 +73,8 @@ def run_ratings(
 
 def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
     """Return the scenes of a panel, one for each run: a simulated world with its seed. Those of a grid have other
-    seeds, from TUNING on. `tables` returns the ratings of a world by its name."""
+    seeds, from 1000 on, so that nothing is tuned on the runs that are drawn. `tables` returns the ratings of a world by
+    its name."""
     first = TUNING if panel.kind == "cells" else 0
     seeds = range(first, first + size.runs)
     if panel.world in SYNTHETIC:
@@ -90,8 +91,8 @@ def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
 
 
 def learner(spec: str, panel: Panel) -> Any:
-    """Return the learner named `spec` for the world of `panel`: one that shows one item or, for NDCG, a ranking of
-    DEPTH items."""
+    """Return the learner named `spec` for the world of `panel`: one that shows one item or, for NDCG, a ranking of five
+    items."""
     low, high = RANGES.get(panel.world, (-1e50, 1e50))
     one, best = (
         Setting(0, Slate(n, low, high), math.nan, math.nan, math.nan, 0, (), RATING).learner(spec) for n in (1, DEPTH)

@@ -38,8 +38,8 @@ def over_rounds(panel: Panel, ran: LineResult, t: Ints) -> Series:
 
 
 def rounds_to_draw(ran: LineResult) -> Ints:
-    """Return the rounds at which the curve of a line is drawn: at most POINTS, on a logarithmic scale, with those of
-    its bounds and the last judged one."""
+    """Return the rounds at which the curve of a line is drawn: at most 300, on a logarithmic scale, with those of its
+    bounds and the last judged one."""
     T = ran.regrets.shape[1]
     marks = np.concatenate((np.geomspace(1, T, POINTS).round(), ran.marks, [ran.once or T]))
     return np.unique(marks.astype(np.int64))
@@ -80,7 +80,8 @@ def _series(panel: Panel, ran: LineResult) -> tuple[str, Series]:
 
 
 def rows(figure: Figure, outcome: Outcome) -> Iterator[tuple[object, ...]]:
-    """Yield the points of a figure's lines that have results in `outcome`, as rows with the columns COLUMNS."""
+    """Yield the points of a figure's lines that have results in `outcome`, as rows with the columns COLUMNS (figure,
+    panel, line, ..., x, value, stderr, bound)."""
     for panel in figure.panels:
         for label, ran in outcome.get(panel.key, {}).items():
             across, series = _series(panel, ran)

@@ -61,8 +61,7 @@ def with_slack(learner: Any, setting: Setting, measure: Measure, marks: Array, a
     """Return the theoretical bound on `measure` of the regret of `learner` with the slacks of feedback that are
     measured at `alpha`; it holds for any feedback.
 
-    The first `runs` runs of `setting` are played again for that. Only rounds in `marks` up to SLACK_ROUNDS have a
-    bound.
+    The first `runs` runs of `setting` are played again for that. Only rounds in `marks` up to 784 have a bound.
     """
     marks = marks[marks <= SLACK_ROUNDS]
     values, theorem = np.zeros(marks.size), ""

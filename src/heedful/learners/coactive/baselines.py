@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 
 
 class OrderState(NamedTuple):
-    """The state of `FixedOrder` and `RandomOrder`: weights that stay 0, and a count of rounds."""
+    """The state of `FixedOrder` and `RandomOrder` for N features: weights that stay 0, and a count of rounds."""
 
     w: Array
     """utility weights, always 0 (N,)"""

@@ -69,7 +69,7 @@ class Duel(NamedTuple):
 
 
 class DuelingState(NamedTuple):
-    """The state of `DuelingBandit`: the weights and a count of rounds."""
+    """The state of `DuelingBandit` for N features: the weights and a count of rounds."""
 
     w: Array
     """the utility weights (N,)"""

@@ -41,7 +41,7 @@ class PerturbedRanking(NamedTuple):
 
 
 class FairPairsState(NamedTuple):
-    """The state of `FairPairs`: the weights and the sums that AdaGrad's step sizes need."""
+    """The state of `FairPairs` for N features: the weights and the sums that AdaGrad's step sizes need."""
 
     w: Array
     """the utility weights (N,)"""

@@ -43,7 +43,7 @@ class Rule(Protocol[S]):
 
 
 class AdaGradState(NamedTuple):
-    """The state of `AdaGrad`: the weights and the sums that its step sizes need."""
+    """The state of `AdaGrad` for n weights: the weights and the sums that its step sizes need."""
 
     w: Array
     """the weights (n,)"""

@@ -38,7 +38,7 @@ def adagrad_step(w: Array, total: Array, g: Array, rate: float) -> None:
 
 
 class PairwiseLogisticState(NamedTuple):
-    """The state of `PairwiseLogistic`: the weights and the sums that AdaGrad's step sizes need."""
+    """The state of `PairwiseLogistic` for N features: the weights and the sums that AdaGrad's step sizes need."""
 
     w: Array
     """the utility weights (N,)"""

@@ -22,7 +22,7 @@ Array = npt.NDArray[np.float64]
 
 
 class PerceptronState(NamedTuple):
-    """The state of `PreferencePerceptron`: the weights and the updates of the unfinished batch."""
+    """The state of `PreferencePerceptron` for N features: the weights and the updates of the unfinished batch."""
 
     w: Array
     """the utility weights (N,)"""
@@ -51,7 +51,8 @@ class PreferencePerceptron(NamedTuple):
 
     @property
     def additive(self) -> bool:
-        """Whether a lesson adds the same to w whatever w is: yes, unless lessons are applied in batches."""
+        """True if a lesson adds the same vector to the weights whatever they are, so that the order of lessons does not
+        matter; False with batches."""
         return self.batch == 1
 
     def init(self, rng: np.random.Generator) -> PerceptronState:
@@ -142,8 +143,8 @@ def simplex_weights(theta: Array, w: Array) -> None:
 
 
 class ExponentiatedState(NamedTuple):
-    """The state of `ExponentiatedPerceptron`: the sum of scaled update directions, and the weights that follow from
-    it."""
+    """The state of `ExponentiatedPerceptron` for N features: the sum of scaled update directions, and the weights that
+    follow from it."""
 
     theta: Array
     """the sum of eta_t D_t over the rounds t, learning rate times update direction (N,)"""
@@ -238,7 +239,7 @@ class ExponentiatedPerceptron(NamedTuple):
 
 
 class ConvexState(NamedTuple):
-    """The state of `ConvexPerceptron`: the weights and a count of rounds."""
+    """The state of `ConvexPerceptron` for N features: the weights and a count of rounds."""
 
     w: Array
     """the utility weights (N,)"""

@@ -22,7 +22,7 @@ Array = npt.NDArray[np.float64]
 
 
 class PerturbedState(NamedTuple):
-    """The state of `PerturbedPerceptron`: the weights and a count of rounds."""
+    """The state of `PerturbedPerceptron` for N features: the weights and a count of rounds."""
 
     w: Array
     """the utility weights (N,)"""
@@ -51,7 +51,7 @@ class PerturbedPerceptron(NamedTuple):
 
     @property
     def additive(self) -> bool:
-        """Whether a lesson adds the same to w whatever w is: yes."""
+        """True: a lesson adds the same vector to the weights whatever they are."""
         return True
 
     def init(self, rng: np.random.Generator) -> PerturbedState:

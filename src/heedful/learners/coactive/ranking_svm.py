@@ -35,7 +35,7 @@ _TURN = threading.Lock()
 
 
 class RankingSVMState(NamedTuple):
-    """The state of `RankingSVM`: the weights, the training data, and when it was last trained."""
+    """The state of `RankingSVM` for N features: the weights, the training data, and when it was last trained."""
 
     w: Array
     """the utility weights (N,)"""

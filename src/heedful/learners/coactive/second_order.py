@@ -18,12 +18,13 @@ Array = npt.NDArray[np.float64]
 
 
 class SecondOrderState(NamedTuple):
-    """The state of `SecondOrderPerceptron`: the weights, the inverse of A, and two buffers."""
+    """The state of `SecondOrderPerceptron` for N features: the weights, the inverse of the matrix A, and two
+    buffers."""
 
     w: Array
     """the utility weights (N,)"""
     A_inv: Array
-    """A^-1, of which only the lower triangle is used (N x N)"""
+    """the inverse of A = epsilon I + gamma sum D D', of which only the lower triangle is used (N x N)"""
     D: Array
     """a buffer for the update direction (N,)"""
     v: Array

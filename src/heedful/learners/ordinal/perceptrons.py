@@ -32,7 +32,7 @@ def rank_at(score: float, thresholds: Array) -> int:
 
 
 class PRankState(NamedTuple):
-    """The state of `PRank`: a direction, thresholds on it, and a count of rounds."""
+    """The state of `PRank` for N features and k ranks: a direction, thresholds on it, and a count of rounds."""
 
     w: Array
     """the direction (N,) on which instances are projected"""
@@ -107,7 +107,8 @@ def prank_step(w: Array, b: Array, x: Floats, feedback: int) -> float:
 
 
 class AveragedState(NamedTuple):
-    """The state of `AveragedPRank`: PRank's own state, with sums from which the averages follow."""
+    """The state of `AveragedPRank` for N features and k ranks: PRank's own state, with sums from which the averages
+    follow."""
 
     w: Array
     """PRank's direction (N,)"""
@@ -165,7 +166,8 @@ class AveragedPRank(NamedTuple):
 
 
 class MulticlassState(NamedTuple):
-    """The state of `MulticlassPerceptron`: a direction for every rank, and a count of rounds."""
+    """The state of `MulticlassPerceptron` for N features and k ranks: a direction for every rank, and a count of
+    rounds."""
 
     W: Array
     """a direction for each rank, k x N"""
@@ -217,7 +219,7 @@ def best_row(W: Array, x: Floats) -> int:
 
 
 class WidrowHoffState(NamedTuple):
-    """The state of `WidrowHoff`: the weights and a count of rounds."""
+    """The state of `WidrowHoff` for N features: the weights and a count of rounds."""
 
     w: Array
     """the weights of the regression (N,)"""
@@ -260,12 +262,12 @@ class WidrowHoff(NamedTuple):
         return WidrowHoffState(state.w, state.t + 1)
 
     def weights(self, state: WidrowHoffState) -> Array:
-        """Return the weights w of the regression (N,)."""
+        """Return the weights w (N,) of the linear regression of ranks on N features."""
         return state.w
 
 
 class ConstantState(NamedTuple):
-    """The state of `ConstantRank`: how often each rank was the true one."""
+    """The state of `ConstantRank` for k ranks: how often each rank was the true one."""
 
     counts: Ints
     """how often each rank was the true one (k,)"""

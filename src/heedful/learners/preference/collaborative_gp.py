@@ -179,7 +179,8 @@ class CollaborativeGP(NamedTuple):
         return self.relearn(state._replace(X=X))
 
     def utility_gradient(self, state: CollaborativeGPState, user: int, item: int) -> Array:
-        """Return the derivatives (d,) of a person's posterior mean utility of an item by the item's features."""
+        """Return the gradient (d,) of the posterior mean utility that the person `user` has for the item of index
+        `item`, with respect to the item's d features."""
         return utility_gradient(self, state.X, self.posterior(state, user).mean, item)
 
     def without_item(self, state: CollaborativeGPState, item: int) -> CollaborativeGPState:

@@ -317,11 +317,12 @@ def noise_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) ->
 
 
 def utility_gradient(learner: Hyperparameters, X: Array, mean: Array, item: int) -> Array:
-    """Return the derivatives (d,) of an item's posterior mean utility by its features.
+    """Return the gradient (d,) of the posterior mean utility of the item of index `item`, with respect to its d
+    features.
 
     `X` (n x d) are the features of all items and `mean` (n,) their posterior means. A new item with features x is
-    expected to have the utility k(x, X) K^-1 mean, as `with_items` appends it; this is the gradient of that at
-    x = X[item], for the kernel of these items. It is 0 for a feature that is the same for all items.
+    expected to have the utility k(x, X) K^-1 mean, for the kernel k and the kernel matrix K of these items; this is the
+    gradient of that at x = X[item]. It is 0 for a feature that is the same for all items.
     """
     kernel = kernel_for(X, learner.lengthscale or "median", float(learner.amplitude))
     K = kernel.over(X)

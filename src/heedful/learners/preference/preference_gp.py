@@ -148,7 +148,8 @@ class PreferenceGP(NamedTuple):
         return state._replace(mean=np.zeros(len(K)), cov=K, X=X)
 
     def utility_gradient(self, state: PreferenceGPState, user: int, item: int) -> Array:
-        """Return the derivatives (d,) of a person's posterior mean utility of an item by the item's features."""
+        """Return the gradient (d,) of the posterior mean utility that the person `user` has for the item of index
+        `item`, with respect to the item's d features."""
         return utility_gradient(self, state.X, self.posterior(state, user).mean, item)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:
@@ -293,7 +294,8 @@ class HierarchicalGP(NamedTuple):
         return state._replace(mean=mean, cov=cov, X=X)
 
     def utility_gradient(self, state: PreferenceGPState, user: int, item: int) -> Array:
-        """Return the derivatives (d,) of a person's posterior mean utility of an item by the item's features."""
+        """Return the gradient (d,) of the posterior mean utility that the person `user` has for the item of index
+        `item`, with respect to the item's d features."""
         return utility_gradient(self, state.X, self.posterior(state, user).mean, item)
 
     def without_item(self, state: PreferenceGPState, item: int) -> PreferenceGPState:

@@ -58,11 +58,12 @@ class ALBState(NamedTuple):
     columns: Array
     """B transposed, k x m: faster to score all items with"""
     inverse: Array
-    """V^-1 of each user, updated with every rating since A_i was last computed, n x k x k; 0 x k x k if factors are
-    computed at every rating (`ALB.switching` = 0)"""
+    """For each user V^-1, the inverse of V = lambda I + sum of B_j B_j' over their ratings, updated with every rating
+    since A_i was last computed, n x k x k; 0 x k x k if factors are computed at every rating (`ALB.switching` = 0)."""
     growth: Array
-    """For each user (n,) the log of the factor by which det V grew since A_i was last computed; infinite if A_i must be
-    computed at the next rating. (0,) if factors are computed at every rating (`ALB.switching` = 0)."""
+    """For each user (n,) the log of the factor by which det V (see `inverse`) grew since their factors A_i were last
+    computed; infinite if these must be computed at the next rating. (0,) if factors are computed at every rating
+    (`ALB.switching` = 0)."""
     seed: int
     """the seed of the first item factors"""
     t: int
@@ -104,7 +105,8 @@ class ALB(NamedTuple):
     spread: float = 1.0
     """sigma_2, the standard deviation of the first item factors"""
     switching: float = 0.0
-    """C: det V must grow by a factor of more than 1 + C before a user's factors are computed again; 0: every round"""
+    """C: the determinant of a user's matrix V must grow by a factor of more than 1 + C before the user's factors are
+    computed again; 0: at every rating"""
     n_users: int = 64
     """the number of users that the first arrays have room for; the arrays grow"""
     n_items: int = 64
