@@ -8,6 +8,8 @@ are this person's own, with the weight c = n / (n + shrink) after n lessons of t
 
 v and a take PRank's own step ([P01] Figure 2), with tau_r = 1 or -1 where s is on the wrong side of b_r, else 0: v +=
 (sum tau) x, a -= sum tau. The thresholds stay with the shared learner, and with them their order.
+
+[P01]: Crammer & Singer, *Pranking with Ranking*, NIPS 2001.
 """
 
 from __future__ import annotations

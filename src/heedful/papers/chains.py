@@ -2,6 +2,9 @@
 
 A query chain is the queries of one search session; several rankings of it are shown, one for each condition. The
 functions here return checks: functions from the results of a figure to a verdict on one of the paper's claims.
+
+[C12]: Shivaswamy & Joachims, *Online Structured Prediction via Coactive Learning*, ICML 2012; [J15]: Shivaswamy &
+Joachims, *Coactive Learning*, JAIR 53, 2015.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Drawing of the plots of [H12]: error by number of questions, evidence by length-scale, a function on a line."""
+"""Drawing of the plots of [H12]: error by number of questions, evidence by length-scale, a function on a line.
+
+[H12]: Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*, NIPS
+2012.
+"""
 
 from __future__ import annotations
 

@@ -87,7 +87,8 @@ def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
 
 def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> Check:
     """Return a check of a figure's results: in the panel `panel`, the line `a` is significantly lower than the line `b`
-    at more than half of the rounds from `least` to `most` (0: the last), on a logarithmic scale."""
+    at more than half of the rounds compared, which are evenly spaced on a logarithmic scale from `least` to `most` (0:
+    the last)."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (average_regret(outcome[panel][label].regrets) for label in (a, b))

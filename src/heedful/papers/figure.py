@@ -3,6 +3,10 @@
 A `Figure` has panels and claims. A panel has lines; a line is a learner (or several, of which the best in hindsight is
 drawn) with the simulated person who teaches it. A claim is a statement of the paper with a function that checks it. The
 modules `run_...` run figures.
+
+[H12]: Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*, NIPS
+2012; [J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015; [P01]: Crammer & Singer, *Pranking with
+Ranking*, NIPS 2001.
 """
 
 from __future__ import annotations

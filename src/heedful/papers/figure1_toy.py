@@ -1,5 +1,9 @@
 """[H12] Figure 1: where the acquisition functions BALD and MES ask next, given labels on a line and a Gaussian process
-classifier."""
+classifier.
+
+[H12]: Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*, NIPS
+2012.
+"""
 
 from __future__ import annotations
 

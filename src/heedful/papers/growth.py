@@ -7,6 +7,8 @@ Each function returns a check, which turns the results of a figure into a verdic
 - approaches zero: in the last quarter less than a tenth of the first ten rounds', and still falling;
 - still falling: the last quarter has less than 0.8 of the regret of the second quarter (0.65 is 1 / sqrt t);
 - logarithmic: from a decade of rounds to the next, the growth is less than 1.8 times as much (1 is log t, 3.2 sqrt t).
+
+[J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
 """
 
 from __future__ import annotations

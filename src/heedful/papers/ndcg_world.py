@@ -1,5 +1,8 @@
 """NDCG of rating learners, [A18] Figure 3: a world in which a round shows a ranking whose first item is rated, and
-learners that rank by predicted rating rather than by the scores with which they choose."""
+learners that rank by predicted rating rather than by the scores with which they choose.
+
+[A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,11 @@
 """The worlds of the papers' experiments, by key, with the sizes of their runs, and panels common to [C12] and [J15].
 
 A world is a data set, or a way to make data, with the simulated people who answer.
+
+[A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018; [C12]:
+Shivaswamy & Joachims, *Online Structured Prediction via Coactive Learning*, ICML 2012; [H12]: Houlsby, Huszár,
+Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*, NIPS 2012; [J15]: Shivaswamy
+& Joachims, *Coactive Learning*, JAIR 53, 2015; [P01]: Crammer & Singer, *Pranking with Ranking*, NIPS 2001.
 """
 
 from __future__ import annotations
@@ -54,11 +59,11 @@ CHOICES = (SYNTHETIC_CHOICES, SUSHI, MOVIE_CHOICES, ELECTION, JURA, TOY)
 """The worlds where comparisons are predicted: a line names a model of `choice_models`, and no simulated person."""
 
 WEB_FULL, WEB_QUICK = Size(28_224, 20), Size(784, 5)
-"""Sizes of runs on web search, in full and with --quick. [J15] went once through 28,000 queries, in twenty orders; MQ2008
-has 784. Claims are judged on one pass through them; 35 more passes are drawn, as many rounds as in [J15]."""
+"""Sizes of runs on web search, in full and with --quick. [J15] went once through 28,000 queries, in twenty orders;
+MQ2008 has 784. Claims are judged on one pass through them; 35 more passes are drawn, as many rounds as in [J15]."""
 MOVIES_FULL, MOVIES_QUICK = Size(1_500, 0), Size(1_500, 60)
-"""Sizes of runs on movies, in full and with --quick: 1,500 rounds for each of the 3,020 people of whose ratings the movies'
-features are not made (0 runs: all of them)."""
+"""Sizes of runs on movies, in full and with --quick: 1,500 rounds for each of the 3,020 people of whose ratings the
+features of movies are not made (0 runs: all of them)."""
 SLOW_WEB_FULL, SLOW_WEB_QUICK = Size(784, 20), Size(784, 5)
 SLOW_MOVIES_FULL, SLOW_MOVIES_QUICK = Size(1_500, 200), Size(300, 20)
 """Sizes of runs with a ranking SVM, which took [J15] 20 hours for each permutation of the queries."""

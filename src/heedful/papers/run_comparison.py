@@ -1,6 +1,9 @@
 """Run the panels of [H12]: answers are split, and models that are trained on one part predict the other.
 
 Run s of each line of a panel has seed s: the same random people, and the same split of each person's pairs.
+
+[H12]: Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*, NIPS
+2012.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """Run a figure: find its data, and run each panel by the runner of its world.
 
 All lines of a panel have the same seeds and people. Figures share data and runs through `Sources`.
+
+[C12]: Shivaswamy & Joachims, *Online Structured Prediction via Coactive Learning*, ICML 2012; [J15]: Shivaswamy &
+Joachims, *Coactive Learning*, JAIR 53, 2015.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 MovieLens 1M replaces EachMovie, which was withdrawn. An instance is a movie that a person rated: its features are the
 ratings of all other people of the panel, (rating - 3) / 4, so from -1/2 to 1/2, and 0 where missing; its rank is the
 person's own rating. A run is a person, with as many of their movies as there are rounds, in random order.
+
+[P01]: Crammer & Singer, *Pranking with Ranking*, NIPS 2001.
 """
 
 from __future__ import annotations

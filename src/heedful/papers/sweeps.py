@@ -17,8 +17,8 @@ from heedful.papers.statistics import below, lowest
 Array = npt.NDArray[np.float64]
 
 TWICE, WIDE = 2.0, 100.0
-"""A hyperparameter's value is good if its regret is less than TWICE the least; good values that span a factor of WIDE are
-a wide range."""
+"""A hyperparameter's value is good if its regret is less than TWICE the least; good values that span a factor of WIDE
+are a wide range."""
 
 
 def best_value(panel: str, values: Sequence[float], best: float) -> Check:

@@ -7,6 +7,8 @@ it shows the candidates by that score.
 An object y here is a choice among the rows x_p of a context x (such as candidates), with utility U(x, y) = sum_p c_p(y)
 w . x_p for coefficients c(y) that depend on the object. So a space needs the scores w . x_p to find its argmax, and the
 differences of coefficients between two objects to update w; it reads a row once for each.
+
+[J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ A chain is the queries of one session, each with its ranking and clicks. Its fee
 documents that were clicked anywhere in the chain moved to the top, in the order of their first clicks. The user study
 of the paper measured whether this ranking is better than the one shown, in DCG@10 by judged relevance, also where the
 rankings were degraded on purpose. `study` measures the same for any chains (Figure 1 in numbers).
+
+[J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
 """
 
 from __future__ import annotations

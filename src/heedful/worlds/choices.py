@@ -1,5 +1,9 @@
 """Simulated people who choose between two or more items; their utilities come from a Gaussian process or from given
-orders of the items."""
+orders of the items.
+
+[H12]: Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*, NIPS
+2012.
+"""
 
 from __future__ import annotations
 

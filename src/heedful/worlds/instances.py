@@ -1,4 +1,7 @@
-"""A stream of instances with their true ranks (grades), for ordinal learners ([P01] section 5)."""
+"""A stream of instances with their true ranks (grades), for ordinal learners ([P01] section 5).
+
+[P01]: Crammer & Singer, *Pranking with Ranking*, NIPS 2001.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """A pool of items for one person, from which items are consumed: simulated movie recommendation ([J15] section
-6.1.2)."""
+6.1.2).
+
+[J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A stream of queries with their documents, in random order: simulated web search ([J15] section 6.1.1)."""
+"""A stream of queries with their documents, in random order: simulated web search ([J15] section 6.1.1).
+
+[J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Simulated people who rate what they are shown: by a low-rank model ([A18] section 4), or by known ratings of a data
-set."""
+set.
+
+[A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The world of [J15] Lemma 3, in which no context is like another, so that nothing can be learned."""
+"""The world of [J15] Lemma 3, in which no context is like another, so that nothing can be learned.
+
+[J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,9 @@
 A user is a NamedTuple with one method for each kind of object: `rank` answers a ranking with a ranking, `pick` an item
 with an item, `correct` a structured object (assignment, path, set) with another one; `prefer` compares two items.
 Utilities and labels (m,) are those of the m candidates of the round.
+
+[C12]: Shivaswamy & Joachims, *Online Structured Prediction via Coactive Learning*, ICML 2012; [J15]: Shivaswamy &
+Joachims, *Coactive Learning*, JAIR 53, 2015.
 """
 
 from __future__ import annotations

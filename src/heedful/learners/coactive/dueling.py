@@ -1,4 +1,7 @@
-"""Dueling bandit gradient descent, with rankings compared by team-draft interleaving: a baseline of [J15] 6.2.6."""
+"""Dueling bandit gradient descent, with rankings compared by team-draft interleaving: a baseline of [J15] 6.2.6.
+
+[J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ differ by D (n,) from those of the object shown. It may overwrite the arrays of 
 can compile it.
 
 >>> Session(OnlineConvex(n_features=4, space=Ranking(5), rule=AdaGrad(rate=0.5)))
+
+[J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 In every round the learner shows y, the argmax of w . phi(x, .), and gets ybar; D = phi(x, ybar) - phi(x, y) is the
 update direction, so w . D <= 0. The space of objects and the update rule are independent choices (Algorithm 3): `step`
 is the rule, a function of D alone, and `update` makes the step for D in place.
+
+[C12]: Shivaswamy & Joachims, *Online Structured Prediction via Coactive Learning*, ICML 2012; [J15]: Shivaswamy &
+Joachims, *Coactive Learning*, JAIR 53, 2015.
 """
 
 from __future__ import annotations

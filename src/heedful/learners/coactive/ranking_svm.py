@@ -1,6 +1,8 @@
 """Ranking SVM, trained again from time to time on all corrections: the baseline of [J15] section 6.2.5.
 
 The solver is scikit-learn's liblinear. It is imported when a Ranking SVM is used, and cannot be compiled.
+
+[J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The second-order preference perceptron, [J15] Algorithm 6."""
+"""The second-order preference perceptron, [J15] Algorithm 6.
+
+[J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 An instance x (N,) has N features and a rank from 1 to k. `PRank` projects it on one direction and cuts the line at k -
 1 thresholds; the multiclass perceptron has a direction for every rank; Widrow-Hoff predicts a number and rounds it.
 Learners with one direction have a method `weights`.
+
+[P01]: Crammer & Singer, *Pranking with Ranking*, NIPS 2001.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The collaborative Gaussian process of [H12]: learn each person's preferences from the answers of all people."""
+"""The collaborative Gaussian process of [H12]: learn each person's preferences from the answers of all people.
+
+[H12]: Houlsby, Huszár, Ghahramani & Hernández-Lobato, *Collaborative Gaussian Processes for Preference Learning*, NIPS
+2012.
+"""
 
 from __future__ import annotations
 

@@ -288,8 +288,8 @@ def group_posterior(
 
 
 def answers_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> AnswerSites:
-    """Return the answers of the person `user`, with their EP sites, tie width and lapse rate, in the form that
-    `inference.gp.stopping` needs."""
+    """Return the answers of the person `user`, with their sites of expectation propagation (EP), tie width and lapse
+    rate, in the form that `inference.gp.stopping` needs."""
     at = state.said.of(user)
     rows = state.said.rows(at)._replace(user=np.zeros(at.size, np.int64))
     return AnswerSites(rows, state.said.sites(at), *answer_noise(learner, state.said, user))

@@ -123,8 +123,8 @@ class PreferenceGP(NamedTuple):
         return group_posterior(self, state, users, pooled=False)
 
     def answers_of(self, state: PreferenceGPState, user: int = 0) -> AnswerSites:
-        """Return the answers of the person `user`, with their EP sites, tie width and lapse rate, in the form that
-        `inference.gp.stopping` needs."""
+        """Return the answers of the person `user`, with their sites of expectation propagation (EP), tie width and
+        lapse rate, in the form that `inference.gp.stopping` needs."""
         return answers_of(self, state, user)
 
     def noise(self, state: PreferenceGPState, user: int = 0) -> UserNoise:
@@ -266,8 +266,8 @@ class HierarchicalGP(NamedTuple):
         return group_posterior(self, state, users, pooled=True)
 
     def answers_of(self, state: PreferenceGPState, user: int = 0) -> AnswerSites:
-        """Return the answers of the person `user`, with their EP sites, tie width and lapse rate, in the form that
-        `inference.gp.stopping` needs."""
+        """Return the answers of the person `user`, with their sites of expectation propagation (EP), tie width and
+        lapse rate, in the form that `inference.gp.stopping` needs."""
         return answers_of(self, state, user)
 
     def noise(self, state: PreferenceGPState, user: int = 0) -> UserNoise:

@@ -4,8 +4,8 @@ The actions of a user's bandit are the item factors; the item factors are ridge 
 are updated in turn, and need no factors to begin with.
 
 [A18] is Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018; [A11]
-Abbasi-Yadkori, Pal & Szepesvari, *Improved Algorithms for Linear Stochastic Bandits*, 2011, whose rarely switching
-version of their bandit OFUL is an option.
+Abbasi-Yadkori, Pal & Szepesvari, *Improved Algorithms for Linear Stochastic Bandits*, 2011, whose bandit OFUL, in its
+rarely switching version, is an option.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """NMF-Bandit (Sen et al., AISTATS 2017): explore now and then, otherwise follow a non-negative matrix factorisation
-(NMF) of the ratings so far."""
+(NMF) of the ratings so far.
+
+[A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Several particles, each a sample of all factors, are weighted by how well they predicted the ratings; each proposal is
 made by one particle, drawn by weight.
+
+[A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ factors.
 Matrices are k x k for a handful of factors k, so they are handled by plain loops, each compiled as a function of its
 own: calling LAPACK would take longer than the work. Item factors are stored as k x m, one column an item, so that the
 loop over items is the inner one.
+
+[A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The figures of [A18] as data: panels and claims."""
+"""The figures of [A18] as data: panels and claims.
+
+[A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
+"""
 
 from __future__ import annotations
 

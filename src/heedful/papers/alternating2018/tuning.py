@@ -1,4 +1,7 @@
-"""Hyperparameters of the learners of [A18]: the grids searched, the cells chosen, and the values of the paper."""
+"""Hyperparameters of the learners of [A18]: the grids searched, the cells chosen, and the values of the paper.
+
+[A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ PUBLISHED = {
     MOVIES_100K: (1.0, 0.4),
     JESTER: (1.0, 0.9),
 }
-"""the (lambda, sigma) of ALB that the paper chose, by world; it does not say those of the other methods"""
+"""The ridge penalty lambda and the standard deviation sigma of the noise that the paper chose for ALB, by world; it
+does not give the hyperparameters of the other methods."""
 GRIDS = {
     ALB: tuple(
         f"alb:penalty={penalty:g},sigma={sigma:g}"

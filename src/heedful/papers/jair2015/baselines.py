@@ -1,4 +1,7 @@
-"""[J15] sections 6.2.5 to 6.3: Figures 7 to 12, against a ranking SVM, a dueling bandit, exponentiated updates."""
+"""[J15] sections 6.2.5 to 6.3: Figures 7 to 12, against a ranking SVM, a dueling bandit, exponentiated updates.
+
+[J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
+"""
 
 from __future__ import annotations
 

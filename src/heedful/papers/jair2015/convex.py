@@ -1,4 +1,7 @@
-"""[J15] section 6.4, convex losses: Figures 13 to 18."""
+"""[J15] section 6.4, convex losses: Figures 13 to 18.
+
+[J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Parts that the figures of [J15] share: the citation, lines of learners, and claims and panels about both worlds, web
-search and movies."""
+search and movies.
+
+[J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
+"""
 
 from __future__ import annotations
 

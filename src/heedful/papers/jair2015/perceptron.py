@@ -1,4 +1,7 @@
-"""[J15] Figure 1, sections 6.2.1 to 6.2.4: Figures 2 to 6, and Lemma 3."""
+"""[J15] Figure 1, sections 6.2.1 to 6.2.4: Figures 2 to 6, and Lemma 3.
+
+[J15]: Shivaswamy & Joachims, *Coactive Learning*, JAIR 53, 2015.
+"""
 
 from __future__ import annotations
 
