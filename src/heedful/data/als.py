@@ -89,8 +89,9 @@ def cross_validate(
     """Cross-validate every combination of `dimensions` and `regularisations` in random `folds`; return the results,
     best first.
 
-    `regularisations` defaults to REGULARISATIONS for the penalty. Other arguments are those of
-    `alternating_least_squares`; `seed` also draws the folds.
+    The n ratings `values` were given by `users` to `movies`, (n,) each; `shape` is (number of users, number of movies).
+    `regularisations` defaults to REGULARISATIONS for the `penalty`, which is "plain" or "weighted" as in
+    `alternating_least_squares`. `seed` draws the folds and the start.
     """
     fold = np.random.default_rng([seed, 1]).permutation(values.size) % folds
     tried = []
@@ -124,8 +125,10 @@ class _Rows(NamedTuple):
         return cls(columns[order], values[order], ends, times)
 
     def best(self, Q: Array, regularisation: float) -> tuple[Array, float]:
-        """Return the P (rows x k) that minimises sum (r - p . q)^2 + regularisation sum times |p|^2, and the sum at the
-        minimum.
+        """Return the P (rows x k) that minimises sum (r - p . q)^2 + regularisation sum times |p|^2, and the value of
+        this minimum.
+
+        Q (columns x k): the factors of the other side.
         """
         n, k = self.ends.size - 1, Q.shape[1]
         A, b = np.empty((n, k, k)), np.empty((n, k))

@@ -23,7 +23,7 @@ class _Column:
     """
 
     def __init__(self, coded: CodedColumn, field: str, numbers: dict[str, int], empty: str | None = None) -> None:
-        """Number the names in a column, adding new ones to `numbers`, which columns may share.
+        """Number the names in the column `coded`, adding new ones to `numbers`, which columns may share.
 
         `field`: its name for messages; `empty`: the name that an empty cell stands for; None if cells may not be empty.
         """

@@ -111,7 +111,7 @@ def load_choices(
     columns: Mapping[str, Sequence[str]] | None = None,
     words: Mapping[str, str] | None = None,
 ) -> LoadedChoices:
-    """Load comparisons from a table with a header (CSV, JSON lines or Parquet, as in `read_table`).
+    """Load comparisons from the table at `path` (CSV, JSON lines or Parquet, as in `read_table`), which has a header.
 
     Its columns tell which of these forms it has:
 

@@ -67,8 +67,9 @@ def comparison_of(person: str, shown: tuple[str, ...], answer: str) -> Compariso
 
 
 def tabulate(answered: Iterable[Comparison[str]], items: Iterable[str] = ()) -> ComparisonTable:
-    """Return comparisons by name as a table. Items are numbered: first those in `items`, then others as they appear;
-    people are numbered as they appear.
+    """Return the comparisons `answered`, which are by name, as a table.
+
+    Items are numbered: first those in `items`, then others as they appear; people are numbered as they appear.
     """
     numbers: dict[str, int] = {name: i for i, name in enumerate(dict.fromkeys(items))}
     people: dict[str, int] = {}
@@ -96,7 +97,7 @@ class ComparisonColumns(NamedTuple):
 
 
 def table_of_columns(pairs: ComparisonColumns, items: Sequence[str], people: Sequence[str]) -> ComparisonTable:
-    """Return columns of comparisons as the table that `tabulate` would make of them.
+    """Return the comparisons `pairs`, in columns, as the table that `tabulate` would make of them.
 
     `items`, `people`: the names, by the numbers used in the columns; in the table they are numbered as they appear.
     Comparisons with `times` 0 are left out.

@@ -77,7 +77,9 @@ def impute(X: Array, nearest: int = NEAREST) -> Array:
 
 
 def break_ties(X: Array, rng: np.random.Generator) -> Array:
-    """Return X plus normal noise of standard deviation 1e-5: ties get a random order, other orders do not change."""
+    """Return X plus normal noise of standard deviation 1e-5, drawn with `rng`: ties get a random order, other orders do
+    not change.
+    """
     noisy: Array = X + 1e-5 * rng.standard_normal(X.shape)
     return noisy
 

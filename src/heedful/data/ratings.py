@@ -224,7 +224,10 @@ def _latin(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def fields_of(where: str, text: str, separator: str) -> list[str]:
-    """Return the stripped fields of a line. Raise ValueError if a quote is not closed."""
+    """Return the fields of a line `text` that are separated by `separator`; a field may be quoted.
+
+    Raise ValueError, with the place `where`, if quotes do not close.
+    """
     try:
         quoted = _QUOTED.fullmatch(text)  # Book-Crossing has quotes within quotes
         if quoted or separator == "::":

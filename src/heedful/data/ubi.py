@@ -191,7 +191,10 @@ def _drop_second(query: _Query, at: str, same: bool, report: Report) -> None:
 
 
 def _events(path: Path, found: dict[str, _Query], lost: set[str], actions: Mapping[str, str], report: Report) -> None:
-    """Read the events, and append each usable one to its query; report the others."""
+    """Read the events of a file, and append each usable one to its query; report the others.
+
+    `found`: queries by id; `lost`: ids of queries that could not be used; `actions`: what each action becomes.
+    """
     for number, row, error in read_rows(path):
         report.rows["events"] += 1
         at = f"{path.name}:{number}"

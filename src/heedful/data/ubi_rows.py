@@ -143,8 +143,8 @@ def as_hits(value: object) -> list[str]:
 
 
 def as_context(user_query: object, attributes: dict[str, Any]) -> dict[str, Any]:
-    """Return the text of the query, as "query", and its attributes that are texts, numbers or truth values, sorted by
-    name.
+    """Return a query as a context: its text `user_query`, as "query", and those of its `attributes` that are texts,
+    numbers or truth values, sorted by name.
     """
     context = {key: attributes[key] for key in sorted(attributes) if _is_scalar(attributes[key])}
     return context | ({"query": user_query} if isinstance(user_query, str) and user_query else {})

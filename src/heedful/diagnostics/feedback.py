@@ -139,7 +139,7 @@ class Quality(NamedTuple):
 
 
 def quality(known: Utilities, alpha: float = 0.5) -> Quality:
-    """Summarise the feedback of a log of at least one round; slacks are computed for `alpha`."""
+    """Summarise the feedback of the rounds `known`, at least one; slacks are computed for `alpha`."""
     gain, regret, xi = gains(known), regrets(known), slacks(known, alpha)
     average = float(gain.sum() / regret.sum()) if regret.any() else 1.0
     return Quality(

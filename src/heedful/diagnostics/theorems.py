@@ -68,8 +68,8 @@ class Bound(NamedTuple):
 
 
 def bounds(learner: object, facts: Facts) -> tuple[Bound, ...]:
-    """Return the bounds of all theorems of [J15] about this learner, each after every round; () for a learner without
-    any.
+    """Return the bounds of all theorems of [J15] about `learner`, each after every round of `facts`; () if there are
+    none.
     """
     if isinstance(learner, PreferencePerceptron):
         return (perceptron_bound(learner, facts),)

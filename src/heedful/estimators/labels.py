@@ -88,8 +88,9 @@ def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:
 
 
 def ranks_of(labels: Labels, classes: Labels) -> Ints:
-    """Return the rank of each label (n,), from 1 for the first of `classes`. Raise ValueError for a label that is not
-    in them.
+    """Return the rank of each of `labels` (n,), from 1 for the first of `classes`.
+
+    Raise ValueError for a label that is not in `classes`.
     """
     ranks = {label: r for r, label in enumerate(classes.tolist(), 1)}
     for label in labels.tolist():

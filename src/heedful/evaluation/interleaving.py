@@ -326,10 +326,11 @@ def plan(
     spread: float = 0.0,
     runs: int = 1000,
 ) -> Plan:
-    """Simulate `runs` matches, each of `sessions` sessions by `people` people; return how many are decided, and when.
+    """Simulate `runs` runs of `match`, each of `sessions` sessions by `people` people; return how many are decided, and
+    when.
 
-    A session is of a person drawn uniformly. It is a tie with probability `ties`; otherwise B wins it with probability
-    `share`, which is higher by `spread` for about half of the people and lower by it for the others.
+    A session is of a person drawn uniformly with `rng`. It is a tie with probability `ties`; otherwise B wins it with
+    probability `share`, which is higher by `spread` for about half of the people and lower by it for the others.
     """
     rates = share + spread * rng.choice([-1.0, 1.0], (runs, people))
     net = np.zeros((runs, people, LIMITS.size), np.int64)

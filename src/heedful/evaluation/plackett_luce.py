@@ -32,7 +32,8 @@ def draw(m: int, size: int, temperature: float, rng: np.random.Generator) -> Int
 
 
 def probability(ranks: Ints, m: int, temperature: float) -> float:
-    """Return the probability that `draw` gives the list with these `ranks` (k,), from 0, out of m items.
+    """Return the probability that `draw` at this `temperature` gives the list with these `ranks` (k,), from 0, out of m
+    items.
 
     It is 0 if it is below 1e-308.
     """
@@ -44,9 +45,9 @@ def pair_weights(ranks: Ints, m: int, temperature: float) -> Array:
     """Return the weight 1/2 / P (k // 2,) of each pair of neighbours, at positions (1, 2), (3, 4), ..., of a list of k
     items.
 
-    P is the probability of the order in which the two were shown rather than the other, given the rest of the list.
-    `ranks` (k,): the list, by ranks from 0 out of m items. With these weights both orders count as if they were equally
-    likely.
+    P is the probability, in `draw` at this `temperature`, of the order in which the two were shown rather than the
+    other, given the rest of the list. `ranks` (k,): the list, by ranks from 0 out of m items. With these weights both
+    orders count as if they were equally likely.
     """
     left, each = _left(ranks, m, temperature)
     pairs = ranks.size // 2

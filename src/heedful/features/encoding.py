@@ -136,7 +136,9 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @staticmethod
     def from_json(written: bytes | str) -> Encoding:
-        """Return the encoding that `to_json` wrote. Raise ValueError, naming the field, for anything else."""
+        """Return the encoding that `to_json` wrote as `written`. Raise ValueError, naming the field, for
+        anything else.
+        """
         try:
             return decoder(Encoding).decode(written)
         except (msgspec.DecodeError, RecursionError) as error:

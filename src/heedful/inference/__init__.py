@@ -1,1 +1,1 @@
-"""Inference of utilities from comparisons: Gaussian processes over items, and which question to ask next."""
+"""Inference of utilities of items from comparisons by Gaussian processes, and the choice of the next question."""

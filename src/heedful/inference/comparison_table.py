@@ -21,7 +21,7 @@ MOST_ROWS = 400
 
 
 def pairwise_rows(choices: ComparisonTable) -> PairRows:
-    """Return the judged answers of a table as rows of pairwise comparisons; "cannot judge" gives no row.
+    """Return the judged answers of a table `choices` as rows of pairwise comparisons; "cannot judge" gives no row.
 
     An answer about two items is one row of group -1; identical ones of a person are merged into one row, whose `times`
     is their number, whichever item was shown first. A ranking, best-of-k answer or tie of more than two items gives
@@ -71,7 +71,8 @@ def _of_two(choices: ComparisonTable) -> tuple[PairRows, list[Comparison[int]]]:
 
 
 def win_counts(choices: ComparisonTable, tie: float = 0.5) -> Array:
-    """Return an (n, n) matrix: how often item i (row) was placed above item j (column) in the n items of the table.
+    """Return how often item i was placed above item j in a table `choices` of n items: an (n, n) matrix, row i, column
+    j.
 
     Answers "cannot judge" are left out. In a ranking each item wins against all items of all later tiers. An answer
     that all its items are equally good adds `tie` to both directions of each pair; items that merely share a tier of a
@@ -96,7 +97,9 @@ def win_counts(choices: ComparisonTable, tie: float = 0.5) -> Array:
 
 
 def answer_counts(choices: ComparisonTable) -> Array:
-    """Return for each of the n items how many judged answers it occurs in (n,), counting repeated answers."""
+    """Return for each of the n items of a table `choices` how many judged answers it occurs in (n,), counting repeated
+    answers.
+    """
     n = len(choices.items)
     (_, pairs, _, times, _), rest = _of_two(choices)
     better, worse = pairs.T

@@ -1,4 +1,4 @@
-"""Utilities on the Elo scale of chess ratings."""
+"""Utilities of items on the Elo scale of chess ratings."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from heedful.inference.gp.posterior import Posterior
 Array = npt.NDArray[np.float64]
 
 MIDDLE = 1_000.0
-"""The score of the average of all items if no item is anchored."""
+"""The score of the average item, if no item has a fixed score."""
 
 POINTS = math.sqrt(8.0 / math.pi) * 400.0 / math.log(10.0)
-"""Points of a difference of 1 in utility, 277. By Elo's formula 400 / ln 10 points are a logit; a choice here is
-Phi(d), whose slope at d = 0 is that of the logistic function of sqrt(8 / pi) d. So equal matches, on which scores
-depend most, have the same odds on both scales; elsewhere Elo's formula gives the favourite up to .018 less."""
+"""Elo points of a difference of 1 in utility, 277. By Elo's formula, 400 / ln 10 points are a logit. A choice here has
+probability Phi(d), whose slope at d = 0 is that of the logistic function of sqrt(8 / pi) d. So nearly equal matches, on
+which scores depend most, have the same odds on both scales; elsewhere Elo's formula gives the favourite up to .018
+less.
+"""
 
 _BAR = 1.6448536269514722
 """A normal distribution has 90 % of its mass within this many standard deviations."""
 
 
 class Scores(NamedTuple):
-    """The Elo scores of n items with 90 % intervals: score, low and high (n,)."""
+    """Elo scores of n items with central 90 % intervals: `score`, `low` and `high`, (n,) each."""
 
     score: Array
     low: Array
@@ -34,10 +36,10 @@ class Scores(NamedTuple):
 
 
 def scores(posterior: Posterior | Mixture, anchor: tuple[int, float] | None = None) -> Scores:
-    """Return the Elo scores of items from a posterior over their utilities.
+    """Return the Elo scores of n items under a posterior over their utilities.
 
-    Utilities are centred on their mean, which gets the score MIDDLE. With `anchor` (item, score) they are centred on
-    this item, whose score then has no uncertainty; the others are as uncertain as their difference from it.
+    The average of all items has the score MIDDLE; or, with `anchor` (item number, score), this item has exactly that
+    score, and the others are as uncertain as their difference from it.
     """
     whole = posterior.whole()
     if anchor is None:

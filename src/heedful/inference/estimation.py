@@ -1,6 +1,6 @@
-"""Posterior over utilities from a comparison table: of one person, or of several people jointly and of each.
+"""Estimate utilities from a comparison table: of one person, or of several people, jointly and each.
 
-One inference for `heedful rank`, for the standing of a loop, and for its pages.
+The command `heedful rank`, the results of a loop and its pages all use this inference.
 """
 
 from __future__ import annotations
@@ -29,38 +29,40 @@ Array = npt.NDArray[np.float64]
 
 MOST_ITEMS = 3_000
 MOST_ITEMS_OF_MANY = 1_000
-"""The greatest number of items, of one person, and of several people who are told apart."""
+"""The greatest numbers of items: in a table of one person, and in one of several people."""
 
 
 class Belief(NamedTuple):
-    """The posterior over utilities with hyperparameters integrated out: `nodes` are Gaussians over the items that
-    answers mention, each with its hyperparameters and weight, most probable first.
+    """Posterior over the utilities of n items for one or several people, with hyperparameters integrated out.
+
+    It is a mixture over `nodes`, hyperparameters with a weight, most probable first; each has Gaussians over the q
+    items that occur in answers. The other items follow from these by the correlations `K`.
     """
 
     users: int
     rows: PairRows
-    """over the items met (q), equal ones together"""
+    """comparisons by all people, over the q items; identical ones merged"""
     K: Array
-    """(n x n) how alike items are; diagonal 1"""
+    """(n x n) correlations of the utilities of items, from their features"""
     kernel: Kernel
     met: Ints
-    """(q,) the items that answers are about, rising"""
+    """(q,) numbers of the items that occur in answers, rising"""
     R: Array
-    """(q x q) how alike what people differ in is"""
+    """(q x q) correlations of the personal differences in utility"""
     nodes: tuple[QuadratureNode, ...]
     noise: ResponseNoise
-    """how each person answers"""
+    """lapse rate and tie width of each person"""
     log_evidence: Array
-    """(U,) of each person's answers, given all others'"""
+    """(U,) log P(answers of a person | answers of all others)"""
 
     @property
     def spread(self) -> float:
-        """Most probable standard deviation of a person's utilities, in units of the noise of one choice."""
+        """Most probable standard deviation of a person's utilities; 1 is that of the noise of one choice."""
         return self.nodes[0].hyper.spread
 
     @property
     def share(self) -> float:
-        """Most probable share of that variance in which people differ; 1 with one person."""
+        """Most probable part, 0 to 1, of the variance of utilities in which people differ; 1 with one person."""
         return self.nodes[0].hyper.share
 
     @property
@@ -69,7 +71,7 @@ class Belief(NamedTuple):
         return self.nodes[0].sites
 
     def average(self, people: Ints | None = None) -> Posterior | Mixture:
-        """Return the posterior over the mean utilities (n,) of the people with these numbers (distinct), or of all
+        """Return the posterior over the mean utilities (n,) of the people with these numbers, distinct; None: of all
         people.
         """
         few = None if people is None or people.size == self.users else np.sort(people)
@@ -77,14 +79,18 @@ class Belief(NamedTuple):
         return self._mixture([self._average(node, few) for node in self.nodes], 1.0 / count)
 
     def of(self, person: int) -> Posterior | Mixture:
-        """Return the posterior over one person's utilities (n,); for a person without answers, that of a new person."""
+        """Return the posterior over the utilities (n,) of the person with this number.
+
+        For a person without answers it is that of a new person.
+        """
         if self.users > 1 and not (self.rows.user == person).any():
             return self.new()
         return self._mixture([self._person(node, person) for node in self.nodes], 1.0)
 
     def new(self) -> Posterior | Mixture:
-        """Return the posterior over the utilities (n,) of a person who has not answered; if one person answers,
-        that of this person.
+        """Return the posterior over the utilities (n,) of a person who has not answered.
+
+        With only one person in the table, people cannot be told apart, and it is that of this person.
         """
         joints = [node.people for node in self.nodes if isinstance(node.people, JointPosterior)]
         parts = [Posterior(joint.mean, joint.cov + joint.own) for joint in joints]
@@ -117,16 +123,19 @@ class Belief(NamedTuple):
         return many.of(0)
 
     def _mixture(self, parts: list[Posterior], apart: float) -> Posterior | Mixture:
-        """Extend posteriors over the items that answers mention to all items, and mix them.
+        """Extend posteriors over the q items in answers, one for each node, to all n items, and mix them by the nodes'
+        weights.
 
-        `apart`: the share in the variance of each that is personal.
+        `apart`: the fraction of the personal variance that utilities of one item have beyond the common mean: 1 for a
+        person, 1 / U for the mean of U people.
         """
         whole = [self._of_all(node, part, apart) for node, part in zip(self.nodes, parts)]
         return mixture([node.weight for node in self.nodes], whole)
 
     def _of_all(self, node: QuadratureNode, part: Posterior, apart: float) -> Posterior:
-        """Extend a posterior over the items that answers mention to all items, which given those are distributed as
-        K says.
+        """Extend a posterior over the q items in answers to all n items, which follow from them by the correlations K.
+
+        `apart` is as in `_mixture`.
         """
         n, met = len(self.K), self.met
         if met.size == n:
@@ -146,8 +155,8 @@ class Belief(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """The result of `estimate`: the table, what was inferred, and the posterior of the one person, or of the mean
-    of all people.
+    """The result of `estimate`: the comparison table, the joint inference, and the posterior over the utilities of the
+    only person or, with several, over the mean of all people.
     """
 
     choices: ComparisonTable
@@ -156,10 +165,10 @@ class Estimate(NamedTuple):
 
 
 def infer_utilities(X: Array, users: int, rows: PairRows) -> Belief:
-    """Infer the utilities of items with features X (n x d), d = 0 without, from the answers of `users` people, at least
-    one.
+    """Infer the utilities of n items from the comparisons `rows` of `users` people, at least one.
 
-    Spread and share are integrated out; lapse rates, the tie width and the kernel are maximum a posteriori.
+    X (n x d): features of the items, d = 0 without. Spread and share of the utilities (`Hyperparameters`) are
+    integrated out; lapse rates, the tie width and the kernel are maximum a posteriori.
     """
     rows = merge_equal(rows)
     met, at = np.unique(rows.pairs, return_inverse=True)
@@ -177,11 +186,10 @@ def infer_utilities(X: Array, users: int, rows: PairRows) -> Belief:
 
 
 def estimate(choices: ComparisonTable, X: npt.ArrayLike | None = None) -> Estimate:
-    """Estimate the utilities of a comparison table: those of the one person who answered, or the mean and each of
-    several people.
+    """Estimate the utilities of the n items of a comparison table `choices`, for its person or people.
 
-    `X` (n x d): features of the items. Raise ValueError with fewer than two items, with too many, or without a judged
-    answer.
+    `X` (n x d): features of the items; None: items are independent. Raise ValueError with fewer than two items, with
+    too many (MOST_ITEMS, MOST_ITEMS_OF_MANY), without a judged answer, or if X has another shape.
     """
     n, U = len(choices.items), len(choices.people)
     most = MOST_ITEMS if U == 1 else MOST_ITEMS_OF_MANY

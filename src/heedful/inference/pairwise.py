@@ -100,8 +100,8 @@ def order_rows(
 
 
 def concatenate(parts: Sequence[PairRows]) -> PairRows:
-    """Return several tables as one, in the given order. Groups get new numbers, so that groups of different tables
-    differ.
+    """Return several tables `parts` as one, in the given order. Groups get new numbers, so that groups of different
+    tables differ.
     """
     groups, free = [], 0
     for part in parts:

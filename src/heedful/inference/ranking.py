@@ -295,7 +295,9 @@ def rank_request(
     words: Mapping[str, str] | None,
     anchor: tuple[str, float] | None,
 ) -> RankRequest:
-    """Read and check the comparisons to rank; arguments and errors are those of `rank`."""
+    """Read and check the comparisons and options of a ranking, without computing it; arguments and errors are those of
+    `rank`.
+    """
     if not is_number(sure, int, float) or not 0.5 <= sure <= 0.999:
         raise ValueError(f"sure: expected a number from 0.5 to 0.999, got {describe(sure)}")
     if not isinstance(goal, str) or goal not in GOALS:
@@ -322,8 +324,9 @@ def rank_request(
 
 
 def ranking_of(asked: RankRequest) -> PreferenceRanking:
-    """Rank the comparisons of a checked request. Raise ValueError as `estimate` does: too few or too many items, no
-    answer.
+    """Rank the comparisons of a checked request `asked`.
+
+    Raise ValueError as `estimate` does: for too few or too many items, or no judged answer.
     """
     choices, X, person, goal, sure = asked.choices, asked.X, asked.person, asked.goal, asked.sure
     whole = estimate(choices, X)

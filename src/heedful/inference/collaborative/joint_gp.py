@@ -173,7 +173,8 @@ class Scales(NamedTuple):
 
 
 def tune_joint(X: npt.ArrayLike, Z: npt.ArrayLike, rows: PairRows, *, people: int = 25, steps: int = 30) -> Scales:
-    """Return the hyperparameters of BO that maximise the evidence of the answers of the first `people` people.
+    """Return the hyperparameters of BO that maximise the evidence of those of the answers `rows` that people 0 to
+    `people` - 1 gave.
 
     X (n x d), Z (U x q): features of items and of all people, which are standardised here; standardise them for
     `Scales.kernels`, too. Each feature has a length-scale of its own (automatic relevance determination). L-BFGS on the
@@ -203,8 +204,8 @@ def tune_joint(X: npt.ArrayLike, Z: npt.ArrayLike, rows: PairRows, *, people: in
 def evidence(
     scales: Scales, X: Array, Z: Array, rows: PairRows, sites: Sites | None = None
 ) -> tuple[float, Array, Sites]:
-    """Return the log evidence of BO, its gradient by the logarithms of the hyperparameters (d + q + 2,), and the EP
-    sites.
+    """Return the log evidence of BO with the hyperparameters `scales`, its gradient by their logarithms (d + q + 2,),
+    and the EP sites.
 
     X (n x d), Z (U x q): standardised features of items and people; `rows`: the answers; `sites`: where EP starts.
     """

@@ -144,10 +144,10 @@ def tune_cp(
     """Fit CP, or CPU if people have features Z, with the length-scale, amplitude and rho that predict held-out answers
     best.
 
-    X (n x d): features of the items, d = 0 without; Z (U x q): features of the U = `users` people. Candidate
-    length-scales are `stretches` times `half_median(X)`; they are combined with all `amplitudes`, first without
-    people's features; then `rhos` are tried with the best of these, and rho may stay 0. `pseudo` as in
-    `user_covariance`; `held`, `folds`, `seed` as in `tune`; the rest as in `cp.fit`.
+    X (n x d): features of the items, d = 0 without; `rows`: answers of `users` people (U); Z (U x q): their features.
+    Candidate length-scales are `stretches` times `half_median(X)`; they are combined with all `amplitudes`, first
+    without people's features; then `rhos` are tried with the best of these, and rho may stay 0. `pseudo` as in
+    `user_covariance`; `held`, `folds`, `seed` as in `tune`; `D` (number of functions), `width`, `lapse` as in `cp.fit`.
     """
     X = features("X", X)
     unit = half_median(X) if X.shape[1] else 0.0

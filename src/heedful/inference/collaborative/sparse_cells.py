@@ -20,8 +20,9 @@ FULL = 12
 _AT_ONCE = 1 << 13  # rows that are dealt with at a time: what is made of them stays in the cache
 
 Sums = tuple[Ints | slice, Array, Array, Array]
-"""Indices of g people (or pairs), and their sums over answers: of t m m' (g x D x D), of t v (g x D) and of n m (g x
-D).
+"""Indices of g people (or pairs of items), and sums over the answers of each: of t m m' (g x D x D), of t v and of n m
+(g x D). t and n are precision and precision times mean of an answer's site; m and v are mean and variance, for D
+functions, of the values of its pair (or of the weights of its person).
 """
 
 
@@ -70,7 +71,9 @@ class Cells(NamedTuple):
         return SiteSums(self, sum_by(where, t, size).reshape(self.U, -1), sum_by(where, n, size).reshape(self.U, -1))
 
     def at_rows(self, *products: tuple[Array, Array]) -> Array:
-        """Return the sum of matrix products A B, each A (U x D) and B (D x P), at the cells of the answers (R,)."""
+        """Return the sum of matrix products A B, each A (U x D) and B (D x P), at the cells (person, pair) of the R
+        answers (R,).
+        """
         if not self.lists:
             whole = products[0][0] @ products[0][1]
             for A, B in products[1:]:
@@ -87,8 +90,9 @@ class Cells(NamedTuple):
 
 
 class SiteSums(NamedTuple):
-    """Sites of g: precisions t, and precisions times means n, as dense tables (U x P), or by answer (R + 1,) with a
-    last 0.
+    """Gaussian sites of g, the preference of person u on pair p: precisions `t`, and precisions times means `n`.
+
+    They are dense tables (U x P) or, if the table is sparse, by answer (R + 1,), with a last entry 0 for padding.
     """
 
     of: Cells
@@ -96,14 +100,18 @@ class SiteSums(NamedTuple):
     n: Array
 
     def by_user(self, m: Array, v: Array) -> Iterator[Sums]:
-        """Yield sums over the answers of each person, some people at a time (`Sums`), for means m and variances v (P x
-        D) of the pairs' values.
+        """Yield the sums that update each person's weights, some people at a time: tuples `Sums` over the answers of
+        each person.
+
+        `m`, `v` (P x D): means and variances of the values of the P pairs of items.
         """
         return self._batch_sums(0, self.of.pair, m, v) if self.of.lists else _whole(self.t, self.n, m, v)
 
     def by_pair(self, m: Array, v: Array) -> Iterator[Sums]:
-        """Yield sums over the answers about each pair, some pairs at a time (`Sums`), for means m and variances v (U x
-        D) of the people's weights.
+        """Yield the sums that update each pair's values, some pairs at a time: tuples `Sums` over the answers about
+        each pair.
+
+        `m`, `v` (U x D): means and variances of the weights of the U people.
         """
         return self._batch_sums(1, self.of.user, m, v) if self.of.lists else _whole(self.t.T, self.n.T, m, v)
 
@@ -140,7 +148,11 @@ class SiteSums(NamedTuple):
 
 
 def _whole(T: Array, N: Array, m: Array, v: Array) -> Iterator[Sums]:
-    """Yield `Sums` of each of A rows of a dense table, some rows at a time; T and N (A x B), m and v (B x D)."""
+    """Yield `Sums` of each of A rows of a dense table, some rows at a time.
+
+    `T`, `N` (A x B): precisions, and precisions times means, of the sites; `m`, `v` (B x D): means and variances of the
+    other side.
+    """
     D = m.shape[1]
     size = max(_AT_ONCE // (2 * D), 1)
     squares = (m[:, :, None] * m[:, None, :]).reshape(-1, D * D)

@@ -1,5 +1,5 @@
-"""Variational Bayes for the factor g = W H of [H12] section 5: independent Gaussians over the weights W of people and
-the values H of pairs, given Gaussian sites of g.
+"""Variational Bayes for the factor g = W H of [H12] section 5, where g are preferences of people on pairs of items: it
+finds independent Gaussians over the weights W of people and the values H of pairs, given Gaussian sites of g.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _AT_ONCE, _DEEP = 1 << 18, 512  # numbers of sums that are made together, of so 
 
 
 class Factors(NamedTuple):
-    """Means and variances of the weights W (U x D: `mw`, `vw`) and of the values H of pairs (D x P: `mh`, `vh`)."""
+    """Means and variances of the weights W of U people (U x D: `mw`, `vw`) and of the values H of P pairs of items (D x
+    P: `mh`, `vh`), for D functions.
+    """
 
     mw: Array
     vw: Array
@@ -36,8 +38,9 @@ def initial_factors(told: SiteSums, t3: Array, t4: Array) -> Factors:
     """Return the factors to start from: means from singular vectors of the table (U x P) of the means of g, prior
     variances.
 
-    `told`: sites of g; cells without an answer count as 0. `t3` (U x D), `t4` (D x P): prior precisions of W and H. A
-    start at 0 would be a stationary point.
+    `told`: sites of g, the preference of each of U people on each of P pairs of items; cells without an answer count as
+    0. `t3` (U x D), `t4` (D x P): prior precisions of W and H for D functions. A start at 0 would be a stationary
+    point.
     """
     of, (D, P) = told.of, t4.shape
     mw, mh = np.zeros((of.U, D)), np.zeros((D, P))
@@ -61,11 +64,11 @@ def initial_factors(told: SiteSums, t3: Array, t4: Array) -> Factors:
 
 
 def sweep(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Array, Array]) -> Factors:
-    """Return the factors after one pass of coordinate ascent: each person's weights, one function after the other, then
-    each pair's values.
+    """Return the factors `q` after one pass of coordinate ascent: each person's weights, one function after the other,
+    then each pair's values.
 
-    `told`: sites of g; `to_w` (U x D), `to_h` (D x P): natural parameters of the priors of W and H. Each step is
-    optimal with everything else fixed.
+    `told`: sites of g; `to_w` (U x D), `to_h` (D x P): precision, and precision times mean, of the priors of W and H,
+    for U people, D functions and P pairs of items. Each step is optimal with everything else fixed.
     """
     if not told.of.lists:
         return _sweep_dense(q, told, to_w, to_h)
@@ -87,11 +90,12 @@ def _half(sums: Iterable[Sums], x: Array, t0: Array, n0: Array) -> tuple[Array, 
 
 
 def coordinate_ascent(cross: Array, spread: Array, pull: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """Return new means (A x D), updated from `x` one function after the other, and variances (A x D), of A people or
-    pairs.
+    """Return new means (A x D), updated from `x` one function after the other, and variances (A x D), of the weights of
+    A people or the values of A pairs of items, for D functions.
 
-    `cross` (A x D x D), `spread` and `pull` (A x D): the sums of t m m', t v and n m over their answers; `cross` is
-    overwritten. `t0`, `n0` (A x D): natural parameters of the prior.
+    For the answers of each, t and n are precision and precision times mean of the site, m and v (D,) mean and variance
+    of the other side (pairs or people). `cross` (A x D x D), `spread` and `pull` (A x D) are the sums of t m m', t v
+    and n m; `cross` is overwritten. `t0`, `n0` (A x D): natural parameters of the prior.
     """
     i = np.arange(x.shape[1])
     cross[:, i, i] += t0 + spread

@@ -227,7 +227,8 @@ def _of_pool(posterior: Posterior, rule: str, pairs: Ints, skip: Ints, rng: np.r
 
 
 def random_pair(n: int, skip: Ints, rng: np.random.Generator) -> tuple[int, int]:
-    """Draw a pair of the n items uniformly among those not in `skip` (q x 2, the lower item first, each pair once).
+    """Draw a pair of the n items uniformly with `rng`, among those not in `skip` (q x 2, the lower item first, each
+    pair once).
 
     The draw is the number of a pair among those that are left, in the order (0, 1), (0, 2), ...
     """
@@ -282,7 +283,7 @@ def next_batch(
     skip: npt.ArrayLike = (),
     rng: np.random.Generator | None = None,
 ) -> list[Question]:
-    """Return `size` distinct questions to ask together, chosen greedily.
+    """Return `size` distinct questions to ask together, chosen greedily under `posterior`.
 
     Each is the best question supposing that those before it got their more probable answers. `rule`, `pairs`, `skip`,
     `rng` and the errors are those of `next_question`; raise ValueError also if fewer than `size` pairs are left.

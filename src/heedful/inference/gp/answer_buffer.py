@@ -48,7 +48,7 @@ class AnswerBuffer(NamedTuple):
         return self._replace(**dict(zip(self._fields, columns)))
 
     def of(self, user: int) -> Ints:
-        """Return the indices of the rows of one person, rising."""
+        """Return the indices of the rows of person `user`, rising."""
         return np.flatnonzero(self.user[: self.n] == user)
 
     def rows(self, at: Selection) -> PairRows:
@@ -114,7 +114,9 @@ def drop_rows(buffer: AnswerBuffer, at: Ints) -> AnswerBuffer:
 
 
 def rows_about(buffer: AnswerBuffer, item: int) -> Ints:
-    """Return the indices, rising, of all rows of the answers in which the item with number `item` occurs."""
+    """Return the indices, rising, of all rows in `buffer` of the answers in which the item with number
+    `item` occurs.
+    """
     rows, group = (buffer.pairs[: buffer.n] == item).any(axis=1), buffer.group[: buffer.n]
     return np.flatnonzero(rows | ((group >= 0) & np.isin(group, group[rows])))
 
@@ -137,9 +139,9 @@ def tie_comparisons(shown: Ints) -> Ints:
 
 
 def item_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, items: Ints) -> Posterior:
-    """Return the posterior over one person's utilities of distinct `items` (i,), from the sites in the buffer.
+    """Return the posterior over the utilities of distinct `items` (i,) of person `user`, from their sites in `buffer`.
 
-    `mean` (n,), `cov` (n x n): the person's prior over all items.
+    `mean` (n,), `cov` (n x n): the person's prior over all n items.
     """
     met, T, r = natural_parameters(mean, buffer, user)
     every = items.size == len(cov) and bool((items == np.arange(items.size)).all())
@@ -149,7 +151,10 @@ def item_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, ite
 
 
 def low_rank_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, items: Ints) -> LowRankPosterior:
-    """Return the same posterior as `item_posterior`, for `items` in rising order, without forming an i x i matrix."""
+    """Return the same posterior as `item_posterior`, for `items` in rising order, without forming an i x i matrix.
+
+    Arguments are as there.
+    """
     met, T, r = natural_parameters(mean, buffer, user)
     across = cov[np.ix_(items, met)]
     hold = np.linalg.solve(np.eye(met.size) + T @ cov[np.ix_(met, met)], np.column_stack([T, r]))
@@ -159,9 +164,11 @@ def low_rank_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int,
 
 
 def natural_parameters(mean: Array, buffer: AnswerBuffer, user: int) -> tuple[Ints, Array, Array]:
-    """Return the q items in one person's answers, rising, and T (q x q), r (q,) of the product of their sites.
+    """Return the q items that occur in the answers of person `user` in `buffer`, rising, and T (q x q), r (q,) of their
+    sites.
 
-    The product is exp(-d' T d / 2 + r' d), with d the utilities of these items minus their prior `mean` (n,).
+    The product of the sites is exp(-d' T d / 2 + r' d), with d the utilities of these items minus their prior `mean`
+    (n,).
     """
     at = buffer.of(user)
     met, inverse = np.unique(buffer.pairs[at], return_inverse=True)

@@ -314,8 +314,8 @@ def infer(
     n)).
 
     `pairs`: answers (p x 2), winner first, each given `counts` (p,) times (None: once); or `PairRows`, with `counts`
-    None. Items that were never compared enter only at the end, so a thousand items with twenty answers are quick. The
-    other arguments and errors are those of `infer_users`.
+    None. Items that were never compared enter only at the end, so a thousand items with twenty answers are quick.
+    `sites`, `width` (tie width), `lapse` (lapse rate), `tolerance`, `sweeps` and the errors are those of `infer_users`.
     """
     rows = pairs if isinstance(pairs, PairRows) else pair_rows(pairs, counts)
     met = np.unique(rows.pairs)

@@ -80,8 +80,9 @@ class Mixture(NamedTuple):
 
 
 def mixture(weights: Sequence[float], parts: Sequence[Posterior]) -> Posterior | Mixture:
-    """Mix Gaussians over the same items; `weights`, one for each, need not sum to 1. A single Gaussian is returned
-    unchanged.
+    """Mix Gaussians `parts` over the same items; `weights`, one for each, need not sum to 1.
+
+    A single Gaussian is returned unchanged.
     """
     if len(parts) == 1:
         return parts[0]

@@ -127,7 +127,9 @@ class PerUserPosteriors(NamedTuple):
 
 
 def batches_of_users(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
-    """Return the people with answers in batches of about equally many items; `users`: the number of all people."""
+    """Return the people with comparisons in `rows`, in batches of about equally many items; `users`: number of all
+    people.
+    """
     order = rows.user.argsort(kind="stable")
     who, starts = np.unique(rows.user[order], return_index=True)
     own = np.split(order, starts[1:])
@@ -164,8 +166,8 @@ def infer_per_user(
     """Infer the posteriors of `users` people (U) by EP, each over only the items that they compared.
 
     `cov` (n x n), `mean` (n,): the common prior; `rows`: all comparisons; `parts`: the people in batches, made from
-    these rows by `batches_of_users`; `width`, `lapse` (U,): tie width and lapse rate of each person. The other
-    arguments and the errors are those of `infer_users`.
+    these rows by `batches_of_users`; `width`, `lapse` (U,): tie width and lapse rate of each person. `sites`,
+    `tolerance`, `sweeps` and the errors are those of `infer_users`.
     """
     p = rows.size
     (tau, nu), m, v = initial_sites(sites, p), np.zeros(p), np.zeros(p)

@@ -78,7 +78,7 @@ class ResponseNoise(NamedTuple):
     random: Array
 
     def of(self, user: int) -> UserNoise:
-        """Return the response noise of the person with this number."""
+        """Return the response noise of the person with number `user`."""
         return UserNoise(*(float(part[user]) for part in self))
 
 
@@ -244,8 +244,8 @@ def noise_slopes(
 def random_probabilities(rows: PairRows, log_evidence: Array, noise: ResponseNoise, prior: NoisePrior) -> Array:
     """Return P(the person always answers at random) (U,), by Bayes' rule with the prior probability `prior.random`.
 
-    `log_evidence` (U,): log P(their answers) if they do not; `noise`: tie width and lapse rate of each person. People
-    without answers have the prior probability.
+    `rows`: their comparisons; `log_evidence` (U,): log P(their answers) if they do not; `noise`: tie width and lapse
+    rate of each person. People without answers have the prior probability.
     """
     from scipy.special import expit
 
@@ -255,10 +255,11 @@ def random_probabilities(rows: PairRows, log_evidence: Array, noise: ResponseNoi
 
 
 def random_log_odds(rows: PairRows, log_evidence: Array, noise: ResponseNoise) -> Array:
-    """Return the log likelihood ratio (U,) of answering always at random against the model, for the answers of each
-    person.
+    """Return the log likelihood ratio (U,) of answering always at random against the model, for the comparisons `rows`
+    of each person.
 
-    `log_evidence` (U,): log P(their answers) under the model; `noise` says who may tie.
+    `log_evidence` (U,): log P(their answers) under the model; `noise`: its tie widths tell who may answer "equally
+    good".
     """
     from scipy.special import betaln
 

@@ -146,8 +146,8 @@ def log_likelihoods(f: Array, seen: AnswerSites) -> tuple[Array, Array]:
 
 
 def contenders(posterior: Posterior | Mixture) -> Ints:
-    """Return the numbers of the items that may be the best, rising: all but some that together are the best with
-    probability below NEGLIGIBLE.
+    """Return the numbers of the items that may be the best under `posterior`, rising: all but some that together are
+    the best with probability below NEGLIGIBLE.
 
     P(an item is the best) is at most P(it is better than the item with the highest mean); the items with the lowest
     bounds are dropped as long as their bounds add up to less.
@@ -178,8 +178,8 @@ def in_order(mean: Array, cov: Array) -> Array:
 
 
 def check_goal(posterior: Posterior | Mixture, goal: str, at: float) -> None:
-    """Raise ValueError, naming the argument, unless `goal` is in GOALS, 0 < `at` < 1, and there are at
-    least two items.
+    """Raise ValueError, naming the argument, unless `goal` is in GOALS, 0 < `at` < 1, and `posterior` has at least two
+    items.
     """
     if goal not in GOALS:
         raise ValueError(f"goal: expected one of {', '.join(GOALS)}, got {describe(goal)}")

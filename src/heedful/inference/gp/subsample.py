@@ -32,7 +32,8 @@ def sample_people(rows: PairRows, users: int, most: int) -> tuple[PairRows, int]
 
 
 def sample_items(rows: PairRows) -> PairRows:
-    """Return the comparisons among NEAR items that are well connected by comparisons; all, if there are no more items.
+    """Return the comparisons of `rows` among NEAR items that are well connected by them; all, if there are no more
+    items.
 
     The most compared item comes first, then those reached from it, breadth first. Answers that share noise are kept
     only as a whole.

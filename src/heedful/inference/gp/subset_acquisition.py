@@ -33,7 +33,8 @@ WEIGHTS: Array = _weights / _weights.sum()
 
 
 def best_probabilities(posterior: Posterior, items: npt.ArrayLike, *, draws: int = BEST_DRAWS, seed: int = 0) -> Array:
-    """Return the probability (k,) that each of k items is called the best of them, noise included; the sum is 1.
+    """Return the probability (k,) under `posterior` that each of k items is called the best of them, noise included;
+    the sum is 1.
 
     `items`: their numbers. For two items it is exact (`Posterior.beats`); for more it is from `draws` draws, made with
     `seed`, with a standard error below .005 by default.
@@ -47,10 +48,11 @@ def best_probabilities(posterior: Posterior, items: npt.ArrayLike, *, draws: int
 
 
 def subset_scores(posterior: Posterior, rule: str, sets: Ints, *, draws: int = DRAWS, seed: int = 0) -> Array:
-    """Return the scores (p,) of p questions, each a set of k items in `sets` (p x k), under a rule.
+    """Return the scores (p,) under `posterior` of p questions, each a set of k items in `sets` (p x k).
 
-    "bald" is the mutual information of answer and utilities, "mes" the entropy of the answer, both in bits; "eubo" is
-    the expected utility of the best item. Scores of pairs are exact; others are from `draws` draws, made with `seed`.
+    `rule` "bald" is the mutual information of answer and utilities, "mes" the entropy of the answer, both in bits;
+    "eubo" is the expected utility of the best item. Scores of pairs are exact; others are from `draws` draws, made with
+    `seed`.
     """
     if sets.shape[1] == 2:
         a, b = sets.T
@@ -79,13 +81,13 @@ def next_set(
     skip: npt.ArrayLike = (),
     rng: np.random.Generator | None = None,
 ) -> Ints:
-    """Choose the `size` items to show together; return their numbers, rising.
+    """Choose the `size` items to show together in the next question; return their numbers, rising.
 
-    For two, the pair with the highest score under `rule` ("bald", "mes", "eubo", "random"). For more, this pair is
-    extended one item at a time by the item that gives the highest score. `items`: numbers of the candidates, None for
-    all. `skip` (q x size): sets that are never returned; if they rule out all that are found so, the first set left is
-    returned. "random" draws uniformly with `rng`. Raise ValueError, naming the argument, if one is invalid or no set is
-    left.
+    For two, it is the pair with the highest score under `posterior` and `rule` ("bald", "mes", "eubo", "random"). For
+    more, this pair is extended one item at a time by the item that gives the highest score. `items`: numbers of the
+    candidates, None for all. `skip` (q x size): sets that are never returned; if they rule out all that are found so,
+    the first set left is returned. "random" draws uniformly with `rng`. Raise ValueError, naming the argument, if one
+    is invalid or no set is left.
     """
     check_rule(rule, rng)
     check_count("size", size, least=2)
