@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from heedful.loop.evaluate import Evaluation
     from heedful.loop.experiment import Experiment, PlannedExperiment, Promoted, Promotion
     from heedful.loop.explain import Explanation
+    from heedful.loop.health import Health
     from heedful.loop.history import LessonTold
     from heedful.loop.interactions.comparison.standing import Standings
     from heedful.loop.interactions.protocol import ItemPrediction
@@ -855,6 +856,18 @@ class Loop:
         check_count("last", last)
         self.projection.look()
         return report(self.projection, last)
+
+    def health(self, alpha: float = 0.05) -> Health:
+        """Return whether feedback is sound and the model still predicts it: shares of feedback that is missing, empty,
+        contradictory or late over time, quality of corrections, calibration of predictions, who counts the most, and
+        alarms with their evidence.
+
+        A sound log ever raises an alarm with probability `alpha` at most, whenever one looks. The whole log is folded
+        again. Raise ValueError unless alpha is from 1e-6 to 0.5, or if the learner fails on the log."""
+        from heedful.loop.health import health
+
+        self.projection.look()
+        return health(self.projection, alpha)
 
     def lessons(
         self, limit: int = 50, *, before: int | None = None, person: str | None = None

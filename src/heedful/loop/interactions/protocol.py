@@ -291,6 +291,8 @@ class Interaction(Protocol[M]):
     """whether lists are rankings, which two learners can draft together"""
     compares_arms: bool = True
     """whether a report can compare the model's lists with those of the control"""
+    corrects_lists: bool = False
+    """whether answers correct a list, so that `gains` says what they are worth"""
     mark_every: int = 0
     """pieces of feedback learned between two states that are kept in memory for undo; 0 to choose by their cost"""
     snapshot_most: int = 2**62
@@ -659,9 +661,81 @@ class Interaction(Protocol[M]):
 
         `level` says whether all lists have the same score, `forms` are the names of the forms of their feedback."""
 
+    # ------------------------------------------------------------------------ the health of feedback
+
+    def claims(self, step: Step) -> dict[Any, float]:
+        """Return what an answer says, a number for each question. Two answers of a person to the same question
+        contradict each other if the numbers lie 1 or more apart.
+
+        A question is which of two items is better, as they were described in the request; a kind of another sort has
+        questions of its own."""
+        form, told = self.forms.get(step.feedback.form), dict[Any, float]()
+        if form is None:
+            return told
+        chosen, over = form.compared(step.context.record.shown, step.feedback)
+        items = {j: item_key(step, j) for j in (*chosen, *over) if j >= 0}
+        for better in chosen:
+            for worse in over:
+                if better in items and worse in items and items[better] != items[worse]:
+                    first, second = sorted((items[better], items[worse]))
+                    told[first, second] = float(items[better] == first)
+        return told
+
+    def error(self, model: M, step: Step) -> float | None:
+        """Return how far off the prediction of an answer is, from 0 to 1, by a model that has not learned it yet; None
+        if nothing of it is predicted. The first of the `measures` says it."""
+        measure, compared = self.measures()[0], self.compare([model], step)[0]
+        if compared is None or not compared.weights.sum() > 0.0:
+            return None
+        value = float(compared.values[0] @ compared.weights / compared.weights.sum())
+        good = (value - measure.low) / (measure.high - measure.low)
+        return None if math.isnan(good) else min(max(1.0 - good if measure.more_is_better else good, 0.0), 1.0)
+
+    def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
+        """Return (what was predicted with the decision, what came) for each item shown of which an answer says it.
+
+        Numbers come as they are given. Where one item is put before all others, 1 came for it, and 0 for each other."""
+        record, form = decision.record, self.forms.get(feedback.form)
+        if not record.predicted or form is None:
+            return []
+        predicted = dict(zip(record.shown, record.predicted))
+        chosen, over = form.compared(record.shown, feedback)
+        if given := form.values(feedback, chosen):
+            return [(predicted[j], value) for j, value in zip(chosen, given) if j in predicted]
+        return first_of(predicted, chosen[0]) if len(chosen) == 1 and len(over) == len(record.shown) - 1 else []
+
+    def gains(self, model: M, shared: Any, own: Person | None, step: Step) -> tuple[float, float] | None:
+        """Return how much better a corrected list is than the one shown, and how much better the best list is, in
+        utility by a state of the model; None if an answer corrects no list."""
+        return None
+
+    def position(self, model: M, step: Step) -> Floats:
+        """Return numbers whose change says how far a lesson moved the model: the weights of all people, or, for a model
+        without weights, the predictions of what was shown; empty if there are none."""
+        weights = np.array(model.effective(model.shared, None), np.float64)
+        if weights.size:
+            return weights
+        own = model.people.get(self.person(step.decision.person) or "")
+        found = self.predict(model, model.shared, own, step.context.x[list(step.context.record.shown)])
+        return np.array([] if found is None else [each.value for each in found], np.float64)
+
     def order_reader(self) -> Model | None:
         """Return a model that reads feedback as an order better than the one shown, for measuring regret in
         simulations.
 
         Return None if feedback of this kind is no such order."""
         return None
+
+
+def item_key(step: Step, candidate: int) -> int:
+    """Return a number that stands for a candidate as it was described to the learner, without the caller's score: by
+    its name, and its features or its number."""
+    x = step.context.x
+    row = x[candidate : candidate + 1] if x.ndim == 1 else x[candidate, :-1]
+    return hash((step.decision.names[candidate], np.ascontiguousarray(row).tobytes()))
+
+
+def first_of(predicted: Mapping[int, float], best: int) -> list[tuple[float, float]]:
+    """Return (probability that was predicted of an item shown, 1 if it was put first and otherwise 0) for each of
+    them."""
+    return [(chance, float(j == best)) for j, chance in predicted.items()]

@@ -30,13 +30,14 @@ from heedful.loop.interactions.lists import (
 )
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.named import named_interaction
-from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step
+from heedful.loop.interactions.protocol import Interaction, Newest, Past, Proposal, Question, Step, item_key
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
 from heedful.loop.packing import LoggedDecision
 from heedful.loop.records import DecisionRecord, FeedbackRecord
 from heedful.loop.settings import Manifest
 from heedful.spaces.ranking import difference
+from heedful.worlds.users import utility
 
 if TYPE_CHECKING:
     from heedful.loop.explain import Explanation
@@ -56,7 +57,7 @@ class Coactive(Interaction[Model]):
     loop = "a loop of rankings"
     forms = by_name(CLICKS, BETTER, EDIT, THUMB, ACTION, RATING, GRADE, CHOICE, NONE)
     model_type = Model
-    samples_lists = interleaves = True
+    samples_lists = interleaves = corrects_lists = True
 
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
@@ -320,6 +321,46 @@ class Coactive(Interaction[Model]):
     def order_reader(self) -> Model:
         """Return a model that reads feedback as an order better than the one shown, whatever the learner."""
         return order_reader(self.learner)
+
+    # ------------------------------------------------------------------------ the health of feedback
+
+    def claims(self, step: Step) -> dict[Any, float]:
+        """Return which of two items is better, and whether an item is liked: thumbs up and down are 1 apart."""
+        feedback = step.feedback
+        if feedback.form == "thumb" and feedback.chosen and feedback.chosen[0] >= 0:
+            return {item_key(step, feedback.chosen[0]): feedback.values[0] / 2.0}
+        return super().claims(step)
+
+    def error(self, model: Model, step: Step) -> float | None:
+        """Return the share of items shown and not picked that the model ranks above those that were picked, ties half;
+        None if everything was picked, or nothing.
+
+        People pick more at the top, so this is no value of a learner; a change of it says that something changed."""
+        if step.feedback.form not in ("clicks", "better"):
+            return None
+        picked = {j for j in step.feedback.chosen if j >= 0}
+        others = [j for j in step.context.record.shown if j not in picked]
+        if not picked or not others:
+            return None
+        u = step.context.x @ _weights(model, step.decision.person)
+        gaps = u[others][:, None] - u[sorted(picked)]
+        return float(((np.sign(gaps) + 1.0) / 2.0).mean())
+
+    def gains(self, model: Model, shared: Any, own: Person | None, step: Step) -> tuple[float, float] | None:
+        """Return U(ybar) - U(y) and U(y*) - U(y) of an order or of clicks, by the weights w of this state."""
+        (record, x, _), feedback = step.context, step.feedback
+        if feedback.form not in ("clicks", "better") or feedback.chain or not record.shown:
+            return None
+        reader = self.order_reader()
+        lesson = reader.lesson(step.context, feedback, step.extra)
+        if lesson is None:
+            return None
+        w, shown = model.effective(shared, own), np.array(record.shown, np.int64)
+        u, k = x @ w, min(self.manifest.settings.k, shown.size)
+        best = float(utility(u, top(u, k), k) - utility(u, shown, k))
+        gain = float(direction(reader, lesson) @ w)
+        small = 1e-12 * float(np.abs(u).sum())  # what rounding makes
+        return 0.0 if abs(gain) <= small else gain, 0.0 if abs(best) <= small else best
 
 
 # ---------------------------------------------------------------------------- why

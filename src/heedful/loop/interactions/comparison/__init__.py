@@ -23,7 +23,16 @@ from heedful.loop.interactions.contributions import Contributions, gradient, non
 from heedful.loop.interactions.forms import BETTER, CHOICE, CLICKS, NONE, by_name
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.options import KindChoice, LoopOption
-from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
+from heedful.loop.interactions.protocol import (
+    Interaction,
+    ItemPrediction,
+    Past,
+    Proposal,
+    Question,
+    Step,
+    first_of,
+    item_key,
+)
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person
 from heedful.loop.packing import LoggedDecision
@@ -392,6 +401,28 @@ class Comparison(Interaction[ChoiceModel]):
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
         """Return why questions chosen by the rule and random questions are not compared, in words."""
         return "the rule asks what is least certain, so that fewer of its questions are predicted says nothing"
+
+    # ------------------------------------------------------------------------ the health of feedback
+
+    def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
+        """Return, for each item shown, how likely it was to be chosen, and whether it was."""
+        from heedful.loop.interactions.comparison.prediction_report import best_of
+
+        record = decision.record
+        best, predicted = best_of(record.shown, feedback), dict(zip(record.shown, record.predicted))
+        return first_of(predicted, best) if best is not None and best in predicted else []
+
+    def claims(self, step: Step) -> dict[Any, float]:
+        """Return which of two items is better: what was chosen is better than all else that was shown."""
+        from heedful.loop.interactions.comparison.prediction_report import best_of
+
+        shown = step.context.record.shown
+        best, told = best_of(shown, step.feedback), dict[Any, float]()
+        for j in shown:
+            if best is not None and best >= 0 and j != best:
+                chosen, other = item_key(step, best), item_key(step, j)
+                told[min(chosen, other), max(chosen, other)] = float(chosen < other)
+        return told
 
 
 def comparison_settings(goal: Literal["best", "ranking"], **more: Any) -> Settings:

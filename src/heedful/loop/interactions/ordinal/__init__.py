@@ -31,7 +31,7 @@ from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.ordinal import texts
 from heedful.loop.interactions.ordinal.learners import grader, is_grading, spec_with_grades
 from heedful.loop.interactions.ordinal.model import GradingModel
-from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
+from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step, item_key
 from heedful.loop.interactions.telling import Part
 from heedful.loop.log import Event
 from heedful.loop.model import Context, Person, own_state
@@ -375,6 +375,14 @@ class Ordinal(Interaction[GradingModel]):
 
         `level` says whether all lists have the same score, `forms` are the names of the forms of their feedback."""
         return why_unsaid(learned, control, level, forms, self.manifest.settings.control)
+
+    # ------------------------------------------------------------------------ the health of feedback
+
+    def claims(self, step: Step) -> dict[Any, float]:
+        """Return the grade of each item: two grades apart is a contradiction, one is not."""
+        apart = float(min(2, self._k - 1))
+        given = zip(step.feedback.chosen, step.feedback.values) if step.feedback.form == "grade" else ()
+        return {item_key(step, j): grade / apart for j, grade in given}
 
 
 class _Tally:

@@ -21,7 +21,7 @@ from heedful.loop.interactions.forms import ACTIONS, NONE, RATING, by_name
 from heedful.loop.interactions.lists import credit_list
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.options import KindChoice, LoopOption
-from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step
+from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step, item_key
 from heedful.loop.interactions.rating import texts
 from heedful.loop.interactions.rating.explanation import RatingPrediction, explain_rating, rating_contributions
 from heedful.loop.interactions.rating.learners import DEFAULT, check_range, check_table, rater
@@ -429,6 +429,14 @@ class Rating(Interaction[RatingModel]):
         if level:
             return "all ratings of either kind of list were the same: chance cannot be told"
         return "too few people have rated: of either kind of list it takes the ratings of two at least"
+
+    # ------------------------------------------------------------------------ the health of feedback
+
+    def claims(self, step: Step) -> dict[Any, float]:
+        """Return the rating of each item: half of the range apart is a contradiction."""
+        low, high = self.span()
+        given = zip(step.feedback.chosen, step.feedback.values) if step.feedback.form == "rating" else ()
+        return {item_key(step, j): 2.0 * value / (high - low) for j, value in given}
 
 
 def _in_full(value: float) -> str:

@@ -1,0 +1,441 @@
+"""Is the feedback of a loop sound, and does the model still predict it? One pass over the log, for all kinds.
+
+What an answer says, how far off its prediction was and what it gained, the loop's interaction says (`claims`, `error`,
+`outcomes`, `gains`, `position`). A model that has learned nothing at first is folded on the way, so that every answer
+is predicted before it is learned. Alarms come from evidence that may be looked at at any time
+(`heedful.evaluation.change`), not from limits on shares that vary by chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from heapq import merge
+from shlex import quote
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.core.notebooks import table
+from heedful.core.validation import check_between
+from heedful.data.frames import frame_of
+from heedful.evaluation.change import interval
+from heedful.loop.interactions.protocol import LoopModel, Step
+from heedful.loop.projection import Projection
+from heedful.loop.signals import Signal, Watched, one_person, rise_signal
+from heedful.loop.windows import windows
+
+Array = npt.NDArray[np.float64]
+
+WINDOWS = 10
+"""The most windows."""
+BINS = 5
+"""Intervals of equal length into which predictions are sorted."""
+SECOND = 1e6
+FLOODS = "The log does not say which key sent an event, so a flood is seen by person alone."
+NO_GAINS = "answers of this kind of feedback correct no list"
+NO_CORRECTIONS = "no answer corrected a list of which the present model would show another"
+NOTHING_PREDICTED = "nothing is predicted of what is shown"
+NO_OUTCOMES = "no answer says how a prediction came out"
+
+
+class Window(NamedTuple):
+    """Consecutive decisions, with the feedback on them."""
+
+    since: int
+    """when the first was shown, in microseconds since 1970"""
+    until: int
+    """when the last was shown"""
+    decisions: int
+    answered: int
+    """how many have any feedback so far"""
+    settled: int
+    """how many were shown long enough ago: twice the setting `late_after` before the last event"""
+    unanswered: int
+    """of those settled, how many had no feedback in that time"""
+    late: int
+    """of those settled, how many had their first feedback in that time, but later than `late_after`"""
+    delay: float | None
+    """median time from a decision to its first feedback, in seconds; None without feedback"""
+    feedback: int
+    empty: int
+    """how many pieces of feedback hold nothing to learn: nothing was clicked, corrected or chosen"""
+    repeated: int
+    """questions that a person answered who had answered them before"""
+    contradictory: int
+    """of those, how many were answered otherwise than the last time"""
+    error: float | None
+    """mean error of predictions, each made before the answer was learned, from 0 to 1; None without any"""
+    alpha: float | None
+    """what corrections gained, as a share of what the best list would have gained; None without corrections"""
+    slack: float | None
+    """the mean of what corrections gained too little for the alpha of the whole log, in units of utility"""
+
+
+class Corrections(NamedTuple):
+    """How much corrected lists gain, by the utility of the present model, which is an estimate itself.
+
+    Feedback is alpha-informative with slack xi if U(x, ybar) - U(x, y) = alpha (U(x, y*) - U(x, y)) - xi (Shivaswamy
+    and Joachims 2012)."""
+
+    answers: int
+    alpha: float
+    """the sum of gains over the sum of the greatest gains: the alpha at which slacks add up to zero"""
+    slack: float
+    """the mean of max(0, xi) at this alpha, in units of utility"""
+    worse: float
+    """the share of answers that the present model likes less than what was shown"""
+
+
+class Bin(NamedTuple):
+    """Predictions that lie close together, and what came."""
+
+    low: float
+    """the ends of the interval that the predictions are in"""
+    high: float
+    answers: int
+    predicted: float
+    """their mean"""
+    came: float
+    """the mean of what came"""
+    came_low: float
+    """the ends of an interval of that mean that may be looked at at any time"""
+    came_high: float
+
+
+class Largest(NamedTuple):
+    """The people who count the most. Feedback of nobody in particular counts in the whole alone."""
+
+    people: int
+    """how many people gave feedback"""
+    person: str | None
+    """who gave the most feedback; None if nobody has a name"""
+    feedback: float
+    """the share of the feedback that is theirs"""
+    mover: str | None
+    """whose feedback moved the model the most"""
+    movement: float
+    """the share of the model's movement that is theirs: the sum over lessons of |change| of weights, or of predictions
+    of what was shown for a model without weights"""
+
+
+class Health(NamedTuple):
+    """The health of the feedback of a loop: shares over time, alarms with their evidence, quality of corrections,
+    calibration of predictions, and who counts the most."""
+
+    decisions: int
+    feedback: int
+    """pieces of feedback that count: without what was undone or rolled back"""
+    since: int | None
+    """when the first decision was shown, in microseconds since 1970"""
+    until: int | None
+    """when the last event was"""
+    alpha: float
+    """the probability, at most, that a sound log ever raises any of the alarms"""
+    late_after: float
+    """seconds after which feedback is late, a setting of the loop"""
+    delay: float | None
+    """the delay in seconds that 95 % of first answers stay below; None without feedback"""
+    windows: tuple[Window, ...]
+    signals: tuple[Signal, ...]
+    corrections: Corrections | None
+    uncorrected: str
+    """why there are no corrections, in words; "" if there are"""
+    calibration: tuple[Bin, ...]
+    """bins of predictions; () without any"""
+    uncalibrated: str
+    """why there are no bins, in words; "" if there are"""
+    largest: Largest
+    floods: str = FLOODS
+    """what can be seen of a flood, as a sentence"""
+
+    @property
+    def alarms(self) -> tuple[Signal, ...]:
+        """the signals that are alarms"""
+        return tuple([each for each in self.signals if each.alarm])
+
+    def to_frame(self, package: str = "pandas") -> Any:
+        """Return a row for each window, as a data frame of `package` (pandas, polars, or pyarrow for a table).
+
+        Raise ModuleNotFoundError if the package is not installed."""
+        return frame_of({name: [getattr(each, name) for each in self.windows] for name in Window._fields}, package)
+
+    def _repr_html_(self) -> str:
+        rows = [(each.name, "alarm" if each.alarm else "", each.before, each.after, each.evidence, each.said)
+                for each in self.signals]  # fmt: skip
+        notes = [each.remedy for each in self.alarms]
+        return table("Health of the feedback", ["", "", "before", "after", "evidence", "found"], rows, notes)
+
+
+def health(projection: Projection, alpha: float = 0.05) -> Health:
+    """Return the health of the feedback of a loop.
+
+    Raise ValueError unless alpha is from 1e-6 to 0.5, or if the learner fails on the log."""
+    check_between("alpha", alpha, 1e-6, 0.5)
+    reading = _Reading(projection)
+    reading.read()
+    return reading.told(alpha)
+
+
+# ---------------------------------------------------------------------------- reading the log
+
+
+class _Shown:
+    """A decision that was shown."""
+
+    __slots__ = ("first", "person", "when")
+
+    def __init__(self, when: int, person: str | None) -> None:
+        self.when, self.person = when, person
+        self.first: int | None = None  # when the first feedback came
+
+
+class _Given(NamedTuple):
+    """A piece of feedback."""
+
+    row: int  # of its decision
+    time: int
+    person: str | None
+    empty: bool
+    repeated: int
+    contradictory: int
+    error: float | None
+    gains: tuple[float, float] | None
+    moved: float
+    outcomes: tuple[tuple[float, float], ...]
+
+
+class _Reading:
+    """Reads a log in order, folding a model on the way."""
+
+    def __init__(self, projection: Projection) -> None:
+        self._projection, self._interaction = projection, projection.interaction
+        self._present, self._published = projection.model, projection.published
+        self._model: LoopModel = projection.fresh()
+        self._said: dict[str, dict[Hashable, float]] = {}
+        """what each person said last of each question"""
+        self._rows: dict[int, int] = {}
+        """the row of each decision, by its sequence number"""
+        self.shown: list[_Shown] = []
+        self.given: list[_Given] = []
+
+    def read(self) -> None:
+        projection, waiting = self._projection, dict[int, str | None]()
+        head = projection.log.last()[0]
+        others = ((event, None, None) for event in projection.log.events(kinds=["decision", "activate"]))
+        for event, decision, feedback in merge(
+            projection.steps([self._model], 0, head), others, key=lambda each: each[0].seq
+        ):
+            if event.seq > head:
+                break
+            if decision is not None and feedback is not None:
+                self._take(projection.step(event, decision, feedback))
+            elif event.kind == "activate":
+                if event.target in waiting:
+                    self._show(event.target, event.time, waiting.pop(event.target))
+            else:
+                record = projection.decision(event).record
+                if record.deferred:
+                    waiting[event.seq] = event.subject
+                elif record.shown:
+                    self._show(event.seq, event.time, event.subject)
+
+    def _show(self, seq: int, when: int, person: str | None) -> None:
+        self._rows[seq] = len(self.shown)
+        self.shown.append(_Shown(when, person))
+
+    def _take(self, step: Step) -> None:
+        row = self._rows.get(step.decision.seq)
+        if row is None:  # nothing was shown
+            return
+        event, person = step.event, step.decision.person
+        decision = self.shown[row]
+        decision.first = event.time if decision.first is None else min(decision.first, event.time)
+        interaction, model = self._interaction, self._model
+        try:
+            empty = model.lesson(step.context, step.feedback, step.extra) is None
+            error = interaction.error(model, step)
+            before = interaction.position(model, step)
+            if event.seq not in self._projection.failed:
+                model.teach(step.context, step.feedback, step.extra, event.seq)
+            after = interaction.position(model, step)
+        except Exception as failure:  # whatever a learner of somebody's own raises
+            learner = self._projection.manifest.learner
+            raise ValueError(f"learner: {learner} failed on feedback {event.id}: {failure}") from failure
+        moved = float(np.abs(after - before).sum()) if before.shape == after.shape else 0.0
+        state = self._published
+        own = state.people.get(interaction.person(person) or "")
+        gains = interaction.gains(self._present, state.shared, own, step)
+        outcomes = interaction.outcomes(step.decision, step.feedback)
+        repeated, contradictory = self._compare(person, interaction.claims(step))
+        self.given.append(
+            _Given(
+                row, event.time, person, empty, repeated, contradictory, error, gains,
+                moved if math.isfinite(moved) else 0.0, tuple(outcomes),
+            )
+        )  # fmt: skip
+
+    def _compare(self, person: str | None, claims: dict[Any, float]) -> tuple[int, int]:
+        """Return how many of these questions the person had answered before, and how many of them otherwise."""
+        if person is None:
+            return 0, 0
+        said = self._said.setdefault(person, {})
+        again = [(said[question], value) for question, value in claims.items() if question in said]
+        said.update(claims)
+        return len(again), sum(abs(value - before) >= 1.0 - 1e-9 for before, value in again)
+
+    # ------------------------------------------------------------------------ what it says
+
+    def told(self, alpha: float) -> Health:
+        shown, given = self.shown, self.given
+        late_after = self._projection.settings.late_after
+        times = [each.when for each in shown] + [each.time for each in given]
+        until = max(times, default=None)
+        delays = [delay for each in shown if (delay := _delay(each)) is not None]
+        corrections = _corrections([each.gains for each in given if each.gains is not None])
+        bins, uncalibrated = self._calibration(alpha)
+        return Health(
+            len(shown),
+            len(given),
+            min((each.when for each in shown), default=None),
+            until,
+            alpha,
+            late_after,
+            float(np.quantile(delays, 0.95)) if delays else None,
+            self._windows(until or 0, None if corrections is None else corrections.alpha),
+            self._signals(until or 0, alpha),
+            corrections,
+            "" if corrections is not None else NO_CORRECTIONS if self._interaction.corrects_lists else NO_GAINS,
+            bins,
+            uncalibrated,
+            self._largest(),
+        )
+
+    def _windows(self, until: int, alpha: float | None) -> tuple[Window, ...]:
+        of: list[list[_Given]] = [[] for _ in self.shown]
+        for each in self.given:
+            of[each.row].append(each)
+        limit = self._projection.settings.late_after
+        found = []
+        for start, end in windows(len(self.shown), WINDOWS):
+            part, given = self.shown[start:end], [each for some in of[start:end] for each in some]
+            statuses = [_status(each, until, limit) for each in part]
+            delays = [delay for each in part if (delay := _delay(each)) is not None]
+            errors = [each.error for each in given if each.error is not None]
+            gains = [each.gains for each in given if each.gains is not None]
+            own = _corrections(gains)
+            found.append(
+                Window(
+                    min(each.when for each in part),
+                    max(each.when for each in part),
+                    len(part),
+                    len(delays),
+                    sum(status is not None for status in statuses),
+                    statuses.count("none"),
+                    statuses.count("late"),
+                    float(np.median(delays)) if delays else None,
+                    len(given),
+                    sum(each.empty for each in given),
+                    sum(each.repeated for each in given),
+                    sum(each.contradictory for each in given),
+                    float(np.mean(errors)) if errors else None,
+                    None if own is None else own.alpha,
+                    None if own is None or alpha is None else _slack(gains, alpha),
+                )
+            )
+        return tuple(found)
+
+    def _signals(self, until: int, alpha: float) -> tuple[Signal, ...]:
+        limit = self._projection.settings.late_after
+        statuses = [(each, _status(each, until, limit)) for each in self.shown]
+        settled = [(each, status) for each, status in statuses if status is not None]
+        given, projection = self.given, self._projection
+        name = quote(projection.path.name.removesuffix(".heedful"))
+        watched = Watched(name, projection.manifest.learner, limit, alpha / 6.0)
+        series = {
+            "unanswered": [(float(status == "none"), each.person, each.when) for each, status in settled],
+            "late": [(float(status == "late"), each.person, each.when) for each, status in settled if status != "none"],
+            "empty": [(float(each.empty), each.person, each.time) for each in given],
+            "contradictory": [
+                (each.contradictory / each.repeated, each.person, each.time) for each in given if each.repeated
+            ],
+            "error": [(each.error, each.person, each.time) for each in given if each.error is not None],
+        }
+        signals = [rise_signal(kind, values, watched) for kind, values in series.items()]
+        signals.insert(4, one_person([(each.person, each.time) for each in given], watched))
+        return tuple(signals)
+
+    def _calibration(self, alpha: float) -> tuple[tuple[Bin, ...], str]:
+        prediction = self._interaction.describe().prediction
+        if prediction is None or prediction.low is None or prediction.high is None:
+            return (), NOTHING_PREDICTED
+        low, span = float(prediction.low), float(prediction.high - prediction.low)
+        binned: list[list[tuple[float, float]]] = [[] for _ in range(BINS)]
+        for each in self.given:
+            scaled = [((p - low) / span, (came - low) / span) for p, came in each.outcomes if math.isfinite(p)]
+            of: dict[int, list[tuple[float, float]]] = {}
+            for p, came in scaled:
+                of.setdefault(min(max(int(BINS * p), 0), BINS - 1), []).append((p, min(max(came, 0.0), 1.0)))
+            for j, pairs in of.items():  # what one answer says of several items is one value
+                p, came = np.mean(pairs, axis=0).tolist()
+                binned[j].append((p, came))
+        if not any(binned):
+            return (), NO_OUTCOMES
+        found = []
+        for j, pairs in enumerate(binned):
+            if pairs:
+                predicted, came = np.array(pairs).T
+                ends = [
+                    low + span * end
+                    for end in (j / BINS, (j + 1) / BINS, float(predicted.mean()), *interval(came, alpha))
+                ]
+                found.append(Bin(ends[0], ends[1], len(pairs), *ends[2:]))
+        return tuple(found), ""
+
+    def _largest(self) -> Largest:
+        counts, moved = dict[str, int](), dict[str, float]()
+        for each in self.given:
+            if each.person is not None:
+                counts[each.person] = counts.get(each.person, 0) + 1
+                moved[each.person] = moved.get(each.person, 0.0) + each.moved
+        whole = sum(each.moved for each in self.given)
+        person, mover = (
+            max(counts, key=counts.__getitem__, default=None),
+            max(moved, key=moved.__getitem__, default=None),
+        )
+        share = 0.0 if person is None else counts[person] / len(self.given)
+        movement = moved[mover] / whole if mover is not None and whole > 0.0 else 0.0
+        return Largest(len(counts), person, share, mover if movement > 0.0 else None, movement)
+
+
+# ---------------------------------------------------------------------------- parts of it
+
+
+def _delay(shown: _Shown) -> float | None:
+    """Return the seconds from a decision to its first feedback; None without feedback."""
+    return None if shown.first is None else max(shown.first - shown.when, 0) / SECOND
+
+
+def _status(shown: _Shown, until: int, limit: float) -> str | None:
+    """Return whether the first feedback came in time, late, or not at all ("none") within twice the limit, in seconds;
+    None if that time is not over."""
+    if until - shown.when < 2.0 * limit * SECOND:
+        return None
+    delay = _delay(shown)
+    return "none" if delay is None or delay > 2.0 * limit else "late" if delay > limit else "in time"
+
+
+def _corrections(gains: Sequence[tuple[float, float]]) -> Corrections | None:
+    """Return the quality of corrections, from (gain, greatest gain) of each; None if nothing could be gained."""
+    known = [each for each in gains if each[1] > 0.0]
+    if not known:
+        return None
+    gained, best = np.array(known).T
+    alpha = float(gained.sum() / best.sum())
+    return Corrections(len(known), alpha, _slack(known, alpha), float((gained < 0.0).mean()))
+
+
+def _slack(gains: Sequence[tuple[float, float]], alpha: float) -> float:
+    gained, best = np.array([each for each in gains if each[1] > 0.0]).T
+    return float(np.maximum(alpha * best - gained, 0.0).mean())

@@ -1,0 +1,244 @@
+"""What may be wrong with feedback: each thing with what was compared, the evidence, and what to do next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from shlex import quote
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.evaluation.change import Change, excess, rise
+
+Array = npt.NDArray[np.float64]
+
+MOST = 0.5
+"""The share of feedback above which one person has too much of it."""
+LARGE, LEAST = 20, 10
+"""How many people are looked at for too much feedback, and how much each gave at least."""
+
+
+class Signal(NamedTuple):
+    """One thing that may be wrong: what was compared, the evidence, and what to do next."""
+
+    name: str
+    """unanswered, late, empty, contradictory, one person, error"""
+    alarm: bool
+    about: str
+    """what is compared, as a sentence"""
+    said: str
+    """what was found, as a sentence"""
+    evidence: float
+    """an e-value: it ever reaches 1 / error_rate with probability error_rate at most if nothing is wrong"""
+    error_rate: float
+    values: int
+    """how many values were compared: consecutive ones of the same person are one value, their mean"""
+    people: int
+    """how many people they come from; a decision for nobody in particular counts as one"""
+    before: float | None
+    """the mean before the likeliest change; None if there is none"""
+    after: float | None
+    since: int | None
+    """when the likeliest change was, in microseconds since 1970; None if there is none"""
+    remedy: str
+    """what to do next, as sentences"""
+
+
+class Watched(NamedTuple):
+    """The loop that is looked at."""
+
+    loop: str
+    """its name, as a command takes it"""
+    learner: str
+    late_after: float
+    """seconds after which feedback is late"""
+    error_rate: float
+    """of each alarm"""
+
+
+Valued = tuple[float, str | None, int]
+"""A value from 0 to 1, whose it is, and when it came."""
+
+
+def _visits(values: Sequence[Valued]) -> tuple[Array, list[int], int]:
+    """Return (values, when each came, how many people) with consecutive values of the same person as one, their mean:
+    what a person says in one go is alike. If there is one person alone, each value counts."""
+    people = {person for _, person, _ in values if person is not None}
+    anybody = sum(person is None for _, person, _ in values)
+    found: list[list[float]] = []
+    times, before = [], None
+    for value, person, time in values:
+        if person is not None and person == before and len(people) + anybody > 1:
+            found[-1].append(value)
+        else:
+            found.append([value])
+            times.append(time)
+        before = person
+    return np.array([sum(each) / len(each) for each in found], np.float64), times, len(people) + anybody
+
+
+class _Words(NamedTuple):
+    """The words of a share or error that may rise."""
+
+    about: str
+    of: str
+    """what its values are, in the plural"""
+    missing: str
+    remedy: str
+
+
+WORDS = {
+    "unanswered": _Words(
+        "The share of decisions that had no feedback within {twice}, of those shown at least so long ago",
+        "decisions",
+        "no decision is {twice} old",
+        "See that feedback still reaches the loop: heedful doctor {name} looks at what comes in. Did the page that "
+        "sends it change?",
+    ),
+    "late": _Words(
+        "The share of decisions whose first feedback came later than {once}, of those that had some within {twice}",
+        "decisions",
+        "no decision that was answered is {twice} old",
+        "See whether feedback waits in a queue of the caller. If people take so long, raise late_after.",
+    ),
+    "empty": _Words(
+        "The share of feedback that holds nothing to learn: nothing was clicked, corrected or chosen",
+        "pieces of feedback",
+        "there is no feedback",
+        "If people find nothing to correct, this is good news: heedful report {name} says whether lists got better. "
+        "Otherwise see what the page sends.",
+    ),
+    "contradictory": _Words(
+        "The share of questions that a person answered otherwise than the last time, of those answered before",
+        "repeated answers",
+        "no person answered a question twice",
+        "If tastes changed, try first what a restart would be worth: heedful evaluate {name} --learner {restart}. If "
+        "answers became careless, see who gives them: each can be undone.",
+    ),
+    "error": _Words(
+        "The error of predictions, from 0 to 1, each made before the answer was learned",
+        "answers",
+        "no answer was predicted",
+        "Something changed that the model does not follow. Try first what a restart from there would be worth: "
+        "heedful evaluate {name} --learner {restart}. If it is better, make a loop of what came since, or choose a "
+        "learner that forgets.",
+    ),
+}
+
+
+def rise_signal(kind: str, values: Sequence[Valued], watched: Watched) -> Signal:
+    """Return the signal of a mean that may have risen."""
+    words, rate = WORDS[kind], watched.error_rate
+    x, times, people = _visits(values)
+    change = rise(x)
+    found = change.start > 0
+    since = times[change.start] if found else None
+    restart = quote(f"{watched.learner}@{'DATE' if since is None else iso(since)}..")
+    once, twice = duration(watched.late_after), duration(2.0 * watched.late_after)
+    told = {"once": once, "twice": twice, "name": watched.loop, "restart": restart}
+    if not x.size:
+        said = f"Nothing can be said: {words.missing.format(**told)}."
+    elif since is None:
+        said = f"{_percent(change.after)} of {x.size:,} {words.of}: too few to compare."
+    else:
+        said = f"{_percent(change.before)} of {change.start:,} {words.of} before {day(since)}, "
+        said += f"{_percent(change.after)} of {x.size - change.start:,} since. {_weighed(change, rate)}"
+    return Signal(
+        kind,
+        change.log_evidence >= -math.log(rate),
+        f"{words.about.format(**told)}, before and after each of some moments.",
+        said,
+        _evidence(change.log_evidence),
+        rate,
+        x.size,
+        people,
+        change.before if found else None,
+        _known(change.after),
+        since,
+        words.remedy.format(**told),
+    )
+
+
+def one_person(given: Sequence[tuple[str | None, int]], watched: Watched) -> Signal:
+    """Return the signal of one person who gives more than half of the feedback, from the first on or since a moment."""
+    counts, rate = dict[str, int](), watched.error_rate
+    for each, _ in given:
+        if each is not None:
+            counts[each] = counts.get(each, 0) + 1
+    anybody = len(given) - sum(counts.values())
+    found: list[tuple[float, Change, str]] = []
+    for j, person in enumerate(counts):  # in the order in which they came
+        if counts[person] >= LEAST and counts[person] in sorted(counts.values())[-LARGE:]:
+            change = excess(np.array([each == person for each, _ in given]), MOST)
+            found.append((change.log_evidence - math.log((j + 1) * (j + 2)), change, person))
+    people = len(counts) + anybody
+    about = f"The share of the feedback that comes from one person, next to {MOST:.0%}, from each of some moments on."
+    remedy = "Nothing is to be done."
+    if not found:
+        said = "Nothing can be said: too little feedback comes from any one person."
+        return Signal("one person", False, about, said, 0.0, rate, len(given), people, None, None, None, remedy)
+    top = max(found, key=lambda each: each[0])
+    log_e = top[0] + math.log(sum(math.exp(each[0] - top[0]) for each in found))
+    _, change, person = top
+    since = given[change.start][1]
+    alarm = log_e >= -math.log(rate) and people > 1
+    part = f"of {len(given) - change.start:,} pieces of feedback since {day(since)}"
+    said = f"{_percent(change.after)} {part} come from {person}. {_weighed(change._replace(log_evidence=log_e), rate)}"
+    if people == 1:
+        said = f"All feedback comes from {person}: there is nobody to compare them with."
+    else:
+        remedy = f"Look at the lessons of {person}. If that is a crawler or a test, heedful forget {watched.loop} "
+        remedy += f"{quote(person)} takes all of it out, and heedful rollback goes back to a version before it."
+    before = _known(change.before)
+    return Signal(
+        "one person",
+        alarm,
+        about,
+        said,
+        _evidence(log_e),
+        rate,
+        len(given),
+        people,
+        before,
+        change.after,
+        since,
+        remedy,
+    )
+
+
+def _weighed(change: Change, rate: float) -> str:
+    return f"Evidence {_evidence(change.log_evidence):.3g}; {1.0 / rate:,.0f} make an alarm."
+
+
+def _evidence(log_evidence: float) -> float:
+    """Return an e-value, at most 1e300."""
+    return math.exp(min(log_evidence, math.log(1e300)))
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.3g} %"
+
+
+def day(micros: int) -> str:
+    """Return a point in time, to the minute, for a sentence."""
+    return f"{datetime.fromtimestamp(micros // 1_000_000, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def iso(micros: int) -> str:
+    """Return a point in time, to the second, as `NAME@DATE..` takes it."""
+    return f"{datetime.fromtimestamp(micros // 1_000_000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def duration(seconds: float) -> str:
+    """Return a span of time for a sentence: "2 hours"."""
+    for unit, name in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute")):
+        if seconds >= unit:
+            return f"{seconds / unit:.3g} {name}{'' if seconds == unit else 's'}"
+    return f"{seconds:.3g} seconds"
