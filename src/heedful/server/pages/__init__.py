@@ -1,7 +1,6 @@
-"""The pages of the server: teach a loop, see what it learned, compare items, look after loops and keys.
+"""The pages of the server: teach a loop, see what it learned, compare items, and look after loops and keys.
 
-They are rendered on the server; scripts replace parts of them when events come in.
-"""
+They are rendered on the server; scripts replace parts of them when events come in."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ PAGES: tuple[Page, ...] = (
     *keys.PAGES,
 )
 FIRST = frozenset({"loops", "keys", "sign-in", "sign-out", "static", "s"})
-"""The first segments that the paths of pages may have."""
+"""The first segments of the paths of pages, other than "/"."""
 
 
 def mount(service: ServerContext) -> Starlette:
@@ -57,7 +56,7 @@ def mount(service: ServerContext) -> Starlette:
 
 
 def _with_error_pages(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint that answers as `work` does, and with a page where `work` raises an error."""
+    """Return an endpoint that answers as `work` does, or with a page that explains the error that it raised."""
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -69,7 +68,7 @@ def _with_error_pages(work: Callable[[Request], Awaitable[Response]]) -> Callabl
 
 
 def _endpoint(service: ServerContext, by: dict[str, Page]) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint of one path; `by` has the page for each HTTP method."""
+    """Return the endpoint of one path; `by` has its page for each HTTP method."""
 
     async def endpoint(request: Request) -> Response:
         began = time.perf_counter()
@@ -89,8 +88,9 @@ def _endpoint(service: ServerContext, by: dict[str, Page]) -> Callable[[Request]
 
 
 async def page_caller(service: ServerContext, request: Request) -> Caller:
-    """Return who sent a request, by the session in its cookie. Raise Problem if a key is needed and nobody is signed
-    in, or if a page of another site sent the request."""
+    """Return the sender of a request, by the session in its cookie.
+
+    Raise Problem if a key is needed and nobody is signed in, or if a page of another site sent the request."""
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
     session.same_origin(request)
     prefix = await session.prefix_of(service, request) if service.authenticator.takes_keys else None
@@ -98,7 +98,7 @@ async def page_caller(service: ServerContext, request: Request) -> Caller:
 
 
 def _check_scopes(service: ServerContext, request: Request, caller: Caller, scopes: Sequence[str]) -> None:
-    """Raise Problem, with the command that grants them, if the caller's key lacks any of these `scopes`."""
+    """Raise Problem, with the command that grants them, if the caller's key lacks one of these `scopes`."""
     missing = in_order(set(scopes) - caller.scopes)
     if missing:
         detail = f"this takes a key that may {join_names(missing)}; yours may {join_names(in_order(caller.scopes))}"
@@ -108,7 +108,8 @@ def _check_scopes(service: ServerContext, request: Request, caller: Caller, scop
 
 
 async def _respond(service: ServerContext, route: Page, request: Request, caller: Caller) -> Response:
-    """Read the query and the form, open the loop that the path names, and call the handler of the page."""
+    """Return the response of the page `route`, after reading the query and the form, and opening the loop in the
+    path."""
     query = unique_fields(request.query_params.multi_items())
     form = await form_of(request, service) if request.method == "POST" else {}
     name = request.path_params.get("loop")
@@ -128,8 +129,9 @@ async def _respond(service: ServerContext, route: Page, request: Request, caller
 
 
 def _problem(request: Request, problem: Problem, caller: Caller | None = None) -> Response:
-    """Render what went wrong: a whole page, or a part of one if a script sent the request. Visitors without a session
-    are sent to the page for signing in."""
+    """Return the page that shows a problem, or only a part of it if a script sent the request.
+
+    Visitors who are not signed in are redirected to the page for that."""
     # A stream of events, which a script opens, cannot be redirected to a page, either.
     scripted = "hx-request" in request.headers or "text/event-stream" in request.headers.get("accept", "")
     if problem.kind == "no-key":
@@ -144,7 +146,7 @@ def _problem(request: Request, problem: Problem, caller: Caller | None = None) -
 
 
 def _sign_in(request: Request) -> str:
-    """Return the path of the page for signing in, which leads back to the page that was asked for."""
+    """Return the path of the page for signing in, which leads back to the requested page."""
     path, query = request.scope["path"], request.scope["query_string"].decode("latin-1")
     here = f"{path}?{query}" if query else path
     goal = here if request.method in ("GET", "HEAD") else "/"
@@ -152,7 +154,7 @@ def _sign_in(request: Request) -> str:
 
 
 async def error_page(request: Request, error: Exception) -> Response:
-    """Render the page for a path that does not exist (404) or does not take this method (405)."""
+    """Return the page for a path that does not exist (404), or does not take this method (405)."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         return _problem(
@@ -162,7 +164,8 @@ async def error_page(request: Request, error: Exception) -> Response:
 
 
 async def static(request: Request) -> Response:
-    """Send a file of the folder static. The files are public, so no session is needed."""
+    """Send the file of the folder static that the path names; these are public. Raise Problem (404) if there is
+    none."""
     path = request.path_params["path"]
     if path not in static_files():
         raise Problem("not-found", "there is no such file")

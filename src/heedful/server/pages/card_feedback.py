@@ -1,7 +1,6 @@
-"""Writes the feedback on a list of cards to the log, and reads it back card by card.
+"""Feedback on the cards (items) of a page: writing it to the log, and reading it back card by card.
 
-As the log is the only place where it is kept, every window shows the same, also after a reload.
-"""
+It is kept in the log alone, so every window shows the same, also after a reload."""
 
 from __future__ import annotations
 
@@ -17,35 +16,34 @@ from heedful.server.pages.formatting import SEEN
 from heedful.server.pages.page import Visit
 
 LOOKED = 5000
-"""The most answers in the log that are searched for those to one list, the newest first."""
+"""The most pieces of feedback, the newest first, that are searched for those on one list."""
 
 
 class CardAnswer(NamedTuple):
-    """An answer, as far as it is about one item."""
+    """The part of a piece of feedback that is about one item."""
 
     seq: int
-    """the answer's place in the log"""
+    """the feedback's sequence number in the log"""
     event: str
-    """the answer's id"""
+    """the feedback's id"""
     form: str
     item: str
     value: float
-    """the number that the item got; 0 for actions"""
+    """the number that the item was given; 0 for actions"""
     done: tuple[str, ...]
-    """the names of actions"""
+    """the names of the actions on it"""
     alone: bool
-    """whether the answer is about no other item"""
+    """whether the feedback is about no other item"""
 
 
 async def write_answer(
     visit: Visit, fields: Mapping[str, object], names: Sequence[str], shown: Sequence[str], event: str,
     person: str | None,
 ) -> tuple[str, Answer]:  # fmt: skip
-    """Log feedback with these `fields` under the id `event`; return (the id of its decision, the outcome).
+    """Log feedback with these `fields` under the id `event`; return (the id of its decision, what became of it).
 
-    If the form names no decision, the page itself made the list: then the candidates `names` and the list `shown` are
-    logged first. Raise Problem if the feedback is rejected.
-    """
+    If the form names no decision, the page itself made the list: then a decision that showed `shown` of the candidates
+    `names` is logged first. Raise Problem if the feedback is rejected."""
     decision = visit.form.get("decision", "")
     if not decision:
         decision = f"{event}{SEEN}"
@@ -58,14 +56,16 @@ async def write_answer(
 
 
 async def take_back(visit: Visit, event: str) -> Answer:
-    """Undo the feedback `event` and return the outcome, which may be a rejection."""
+    """Undo the feedback with the id `event`; return what became of that, which may be a rejection."""
     answer = await visit.run(visit.loop.undo, event)
     visit.note("undo", outcome(answer))
     return answer
 
 
 def answers_to(loop: Loop, decision: str) -> Iterator[CardAnswer]:
-    """Yield what was said about the items of a list, newest first, without what was taken back."""
+    """Yield what was said about single items of the list that the decision with this id showed, newest first.
+
+    Feedback that was undone is left out."""
     known = loop.projection.find_decision(decision) if decision else None
     if known is None:
         return
@@ -85,19 +85,20 @@ def answers_to(loop: Loop, decision: str) -> Iterator[CardAnswer]:
 
 
 def earlier_answers(loop: Loop, decision: str, item: str, event: str) -> list[str]:
-    """The ids of earlier answers that the answer `event` replaces, newest first, so that they can be undone.
+    """Return the ids of earlier feedback that the feedback `event` replaces, newest first, to be undone.
 
-    When a person gives a card a new number, the older numbers for that card in the same list no longer count.
-    Answers about several cards are left alone, and so are actions, which add up.
-    """
+    If a person gives an item a new number, older numbers for that item in the same list (`decision`) no longer count.
+    Feedback about several items is left alone, and so are actions, which add up."""
     found = [each for each in answers_to(loop, decision) if each.item == item and each.alone and each.form != "actions"]
     own = [each for each in found if each.event == event]
     return [each.event for each in found if own and each.seq < own[0].seq]
 
 
 def logged_hand(loop: Loop, names: Sequence[str], decision: str, person: str | None) -> Hand | None:
-    """Return these cards in the order of a decision, so that no card moves when another one is answered. Return None if
-    there is no such decision, or it was made for another person."""
+    """Return the cards `names` with the id of the decision that showed them, so that none moves when another is
+    answered.
+
+    Return None if there is no such decision, or if it was made for another person."""
     known = loop.projection.find_decision(decision) if decision else None
     if known is None or known.person != person:
         return None

@@ -1,4 +1,4 @@
-"""The order of the cards on a page: as they were dealt, as the model ranks them, or as a person put them."""
+"""The order of the cards (items) on a page: as first shown, as the model ranks them now, or as a person moved them."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ from heedful.loop import records
 
 
 class Placement(msgspec.Struct, frozen=True):
-    """The places that a person gave to cards. The page stores it and sends it back unchanged with each request."""
+    """A person's correction of the order of the cards; the page keeps it and sends it back with each request."""
 
     order: tuple[str, ...]
-    """all cards of the page, in the order after the person's correction"""
+    """all cards of the page, in the order after the correction"""
     cards: tuple[str, ...]
     """the cards that the person moved, the last one last"""
     kind: str
-    """pick or order"""
+    """what the correction was: "pick" (one card is the best) or "order\""""
     event: str
-    """the id of the correction"""
+    """the id of the feedback with the correction"""
     version: int
     """the version of the model after it had learned the correction"""
 
     def around(self, ranked: Sequence[str], version: int) -> tuple[str, ...]:
-        """Return the order of the cards under a model of this `version`, which ranks them as `ranked`.
+        """Return the order in which to show the cards; `ranked` is the order by the model of this `version`.
 
-        While the model has learned nothing new, this is the person's order. Afterwards the cards that the person moved
-        keep their places, and the others follow the model's order around them.
-        """
+        While the model has learned nothing since the correction, it is the person's order. Afterwards the cards that
+        the person moved keep their positions, and the others follow the model's order around them."""
         own = [name for name in self.order if name in ranked]
         if version == self.version and len(own) == len(ranked):
             return tuple(own)
@@ -41,34 +40,37 @@ class Placement(msgspec.Struct, frozen=True):
 
 
 class Hand(NamedTuple):
-    """The cards on a page."""
+    """The cards on a page ("a hand" of cards), in several orders."""
 
     names: tuple[str, ...]
-    """the cards in the order in which they are shown, best first"""
+    """the cards in the order shown, best first"""
     dealt: tuple[str, ...]
-    """the same cards in the order in which they were dealt"""
+    """the same cards in the order in which they came to the page"""
     decision: str = ""
-    """the id of the decision whose list this is; "" if the cards were ranked again since"""
+    """the id of the logged decision that showed them; "" if the page itself has reordered them since"""
     arm: str = ""
-    """the arm of that decision: control or learned"""
+    """what made the list of that decision: "learned" (the model), "control" (an order without the model), "sampled" (a
+    draw)"""
     ranked: tuple[str, ...] = ()
-    """the same cards in the model's order"""
+    """the same cards in the order of the model"""
     placed: Placement | None = None
-    """the places that the person gave to cards; None for none"""
+    """the person's correction of the order; None without one"""
 
     def place(self, name: str) -> int:
-        """Return the place, from 1, that the model gives to a card."""
+        """Return the position, from 1, that the model gives to the card `name`."""
         return self.ranked.index(name) + 1
 
     def agreement(self, name: str, title: str) -> str:
-        """Return whether the model agrees with the place of a card, as a sentence."""
+        """Return a sentence on whether the model agrees with the shown position of the card `name`, called by its
+        `title`."""
         if self.place(name) == self.names.index(name) + 1:
             return f"What it learned so far puts {title} there, too."
         return f"By what it learned so far {title} would stand {ordinal(self.place(name))}."
 
 
 def parse_placement(text: str, most: int) -> Placement:
-    """Read a placement, of at most `most` cards, from the JSON that a page sends. Raise ValueError if it is none."""
+    """Return the placement, of at most `most` cards, in the JSON `text` that a page sent. Raise ValueError if it is
+    none."""
     try:
         found = decoder(Placement).decode(text)
         for names in (found.order, found.cards):
@@ -80,6 +82,6 @@ def parse_placement(text: str, most: int) -> Placement:
 
 
 def ordinal(n: int) -> str:
-    """Return `n` with its ending: "1st", "2nd", "3rd", ..."""
+    """Return the number `n` with its ending: "1st", "2nd", "3rd", ..."""
     ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n}{ending}"

@@ -1,4 +1,4 @@
-"""Selects the cards on a page: those that the browser already has, or new ones for a person."""
+"""Which cards (items) a page shows: those that the browser already has, or new ones for a person."""
 
 from __future__ import annotations
 
@@ -16,31 +16,33 @@ from heedful.server.pages.page import Visit
 HAND = 8
 """The number of cards on a page."""
 SLATE = 12
-"""The most cards on a page where the loop selects them."""
+"""The most cards on a page where the model selects them."""
 POOL = 100
-"""The number of items, drawn at random, among which a loop that is answered by fields selects its cards."""
+"""The number of items, drawn at random, from which the model selects cards if people answer with a general form."""
 TEACH = ("feedback", "decide", "read")
-"""The scopes that teaching on a page takes: what is shown is logged as a decision, and what was learned is shown."""
+"""The scopes needed to teach on a page: what is shown is logged as a decision, and what was learned is shown."""
 
 
 def widget_of(loop: Loop) -> Widget:
-    """Return the controls with which a page takes answers in a loop."""
+    """Return the input with which a page takes answers in this loop."""
     return loop.projection.interaction.describe().widget
 
 
 def compares_pairs(loop: Loop) -> bool:
-    """Return whether people compare two items at a time in a loop, on the pages of a study."""
+    """Return whether people compare two items at a time in this loop, on the pages of a study."""
     return widget_of(loop).name == "pairs"
 
 
 def lacks_weights(loop: Loop, card: Card) -> bool:
-    """Return whether pages of this kind of loop show weights, but the learner has no weight vector."""
+    """Return whether pages should show weights for this kind of loop (`card`), but the learner has no weight vector."""
     return card.weights and not hasattr(loop.learner, "weights")
 
 
 async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
-    """Return the cards to show to a person. If the fields `given` have a `hand`, these are its cards that are still on
-    offer; otherwise new ones are dealt, and a decision is logged."""
+    """Return the cards to show to `person`, None for nobody in particular.
+
+    If the fields `given` have a `hand` (names of cards), these are its items that are still on offer; otherwise new
+    ones are chosen, and a decision is logged."""
     await visit.read(look, visit)
     widget = widget_of(visit.loop)
     if given.get("hand") and (names := items_on_offer(visit.loop, given["hand"])):
@@ -66,8 +68,9 @@ async def hand_of(visit: Visit, given: Mapping[str, str], person: str | None) ->
 
 
 async def _select(visit: Visit, given: Mapping[str, str], person: str | None) -> Hand:
-    """Return the cards that the loop selects for a person from all items on offer, if possible without those in the
-    field `past`. Without a name of the person there are none."""
+    """Return the cards that the model selects for a person from all items on offer, and log the decision.
+
+    Items in the field `past` are left out if there are others. There are no cards without a name of the person."""
     past = items_on_offer(visit.loop, given["past"], "past") if given.get("past") else []
     names = await visit.read(scale_widget.candidates, visit.loop, person, past)
     teaching = visit.may(*TEACH)
@@ -82,14 +85,17 @@ async def _select(visit: Visit, given: Mapping[str, str], person: str | None) ->
 
 
 async def _decide(visit: Visit, **request: object) -> Hand:
-    """Log a decision and return its cards; `request` has the arguments of `Loop.decide`."""
+    """Log a decision and return its list as cards; `request` has the arguments of `Loop.decide`."""
     decision = await visit.worker.decide(request)
     visit.note("decision", decision.arm)
     return Hand(decision.shown, decision.shown, decision.id, decision.arm)
 
 
 def rank_cards(visit: Visit, dealt: Sequence[str], person: str | None, own: Placement | None = None) -> Hand:
-    """Return cards in the model's order, around those that the person put in places of their `own`."""
+    """Return the cards `dealt` in the model's order for `person`.
+
+    If the person corrected the order (`own`), the cards that they moved keep their positions, unless that was
+    undone."""
     loop = visit.loop
     version, order = loop.version, loop.rank(dealt, person=person)
     if own is None or _is_retracted(loop, own.event):  # taken back in another window
@@ -98,21 +104,22 @@ def rank_cards(visit: Visit, dealt: Sequence[str], person: str | None, own: Plac
 
 
 def _is_retracted(loop: Loop, event: str) -> bool:
-    """Return whether the feedback `event` was undone, or is not in the log."""
+    """Return whether the feedback with the id `event` was undone, or is not in the log."""
     given = loop.projection.log.find("feedback", event)
     return given is None or given.seq in loop.projection.log.retractions()
 
 
 def look(visit: Visit) -> None:
-    """Read what other processes wrote to the loop, and which items are on offer: with many items this takes a while, so
-    it is done in a thread, once per request."""
+    """Read what other processes wrote to the loop, and which items are on offer.
+
+    With many items this takes a while, so it is done in another thread, once per request."""
     visit.loop.projection.look()
     _ = visit.loop.projection.catalogue.current
 
 
 def _is_shown(visit: Visit) -> bool:
-    """Return whether a person will see the list: not if a page of another site requests it, or if a browser loads it
-    ahead of time or as an image."""
+    """Return whether a person will see the page: not if another site requests it, or if a browser loads it ahead of
+    time."""
     headers = visit.request.headers
     ours = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
     page = headers.get("sec-fetch-dest", "document") in ("document", "empty")

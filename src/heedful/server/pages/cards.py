@@ -1,4 +1,4 @@
-"""Cards: items as a page shows them, with a title and a few attributes."""
+"""Cards: the boxes in which a page shows items, with a title and a few attributes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from heedful.loop.history import LessonTold
 from heedful.server.pages.feature_phrases import label, short
 
 FACTS = 6
-"""The most attributes on a card."""
+"""The most attributes that a card shows."""
 _TITLES = ("title", "name", "label")
 
 
 class Fact(NamedTuple):
-    """An attribute of an item as its card shows it: a label and a value, both texts."""
+    """An attribute of an item on its card: a label and a value, both as text."""
 
     label: str
     value: str
 
     @property
     def long(self) -> bool:
-        """Whether the value is so long that it needs a line of its own."""
+        """True if the value is so long that it needs a line of its own."""
         return len(self.value) > 40
 
 
@@ -35,15 +35,16 @@ class Card(NamedTuple):
     """the item's name in the loop"""
     title: str
     facts: tuple[Fact, ...]
+    """some of its attributes"""
 
 
 def cards(loop: Loop, names: Sequence[str]) -> list[Card]:
-    """Return the cards of these items in their order, without those that are no longer on offer."""
+    """Return the cards of the items called `names`, in this order, without those that are no longer on offer."""
     return [_card(loop, name, row) for name, row in rows_of(loop, names).items()]
 
 
 def rows_of(loop: Loop, names: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Return the rows of the table of items, by name and in the order of `names`, without items that are no longer on
+    """Return the attributes of the items called `names`, by name and in this order, without items no longer on
     offer."""
     current = loop.projection.catalogue.current
     versions = {name: current[name] for name in names if name in current}
@@ -53,12 +54,12 @@ def rows_of(loop: Loop, names: Sequence[str]) -> dict[str, dict[str, object]]:
 
 
 def title_of(loop: Loop, name: str) -> str:
-    """Return the title on the card of the item `name`; the name itself if the item is no longer on offer."""
+    """Return the title on the card of the item `name`; its name if it is no longer on offer."""
     return next((card.title for card in cards(loop, [name])), name)
 
 
 def with_titles(loop: Loop, lessons: Sequence[LessonTold]) -> list[LessonTold]:
-    """Return the lessons with the items' titles in place of their names, as far as they are on offer."""
+    """Return pieces of feedback with the items' titles in place of their names, if they are still on offer."""
     names = dict.fromkeys(name for lesson in lessons for name in (*lesson.chosen, *lesson.over))
     titles = {card.name: card.title for card in cards(loop, list(names))}
 
@@ -80,7 +81,9 @@ def _card(loop: Loop, name: str, row: Mapping[str, object]) -> Card:
 
 
 def value(column: str, given: object) -> str | None:
-    """Return the value of an attribute as a short text; None for a list or an object, which has none."""
+    """Return the value `given` of an attribute as a short text; None for a list or an object.
+
+    `column` is the attribute's name: years are written without a comma."""
     if isinstance(given, bool):
         return "yes" if given else "no"
     if isinstance(given, int):

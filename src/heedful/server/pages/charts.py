@@ -11,18 +11,18 @@ DASHES = [6, 5]
 
 
 class Picture(NamedTuple):
-    """A chart of lines that the browser draws."""
+    """A line chart, as data for the browser."""
 
     data: str
-    """JSON: {"x": numbers, "label": what they are, "y": the axis as `findings.Picture` has it, "lines": label, ink,
-    dash and values of each}"""
+    """JSON: {"x": numbers, "label": what they count, "y": the kind of axis (`findings.Picture.axis`), "lines": label,
+    ink, dash and values of each}"""
     text: str
     """what the chart shows, for people who cannot see it"""
     caption: str
 
 
 def chart(picture: findings.Picture | None) -> Picture | None:
-    """Return a picture of a report as data for the browser, with references dashed and grey; None for None."""
+    """Return a picture of a report as data for the browser, reference lines dashed and grey; None for None."""
     if picture is None:
         return None
     lines = [

@@ -1,8 +1,7 @@
-"""The page of a study that its owner uses: two items side by side, and how far the study is.
+"""The page on which the owner of a study answers its questions: two items side by side, and how far the study is.
 
-Visitors who have a key, or are on this machine, answer here. Participants who come by a link have a page of their own
-(`heedful.server.pages.participant`).
-"""
+It is for visitors who have a key, or are on this machine. Participants who come by a link have a page of their own
+(`heedful.server.pages.participant`)."""
 
 from __future__ import annotations
 
@@ -20,12 +19,12 @@ from heedful.studies.answers import OWN
 
 
 async def compare(visit: Visit) -> Response:
-    """Render the page with the question that a person is at: the `person` in the query, by default OWN."""
+    """Render the page with the next question of a person: the `person` in the query, by default the owner (OWN)."""
     return await _render_question(visit, "compare.html", _person_of(visit.query))
 
 
 async def answer(visit: Visit) -> Response:
-    """Handle the form with an answer to a question, then show the next question."""
+    """Handle the form with an answer to a question; show the next question."""
     await study_in(visit)
     person = _person_of(visit.form)
     status = await question_flow.answer(visit.worker, person, visit.form)
@@ -34,10 +33,9 @@ async def answer(visit: Visit) -> Response:
 
 
 async def undo(visit: Visit) -> Response:
-    """Handle "undo": take back the person's last answer, then show its question again.
+    """Handle "undo": take back the person's last answer and show its question again.
 
-    Nothing is undone if that answer is no longer the person's last one.
-    """
+    If the form names another answer than the last one, nothing is undone."""
     await study_in(visit)
     person = _person_of(visit.form)
     undone = await question_flow.take_back(visit.worker, person, visit.form.get("event", ""))
@@ -45,19 +43,19 @@ async def undo(visit: Visit) -> Response:
 
 
 async def picture(visit: Visit) -> Response:
-    """Send a picture of the study."""
+    """Send the picture of an item, by the `number` in the path."""
     return await image_response(visit.worker, visit.request.path_params["number"])
 
 
 async def so_far(visit: Visit) -> Response:
-    """Render the side panel of the comparison page: how far the study is, from everybody's answers."""
+    """Render the side panel of the page: the ranking so far, from everybody's answers."""
     await study_in(visit)
     standing, fresh = await summary(visit.worker, None)
     return render(visit, "so_far.html", base=_base(visit), standing=standing, fresh=fresh)
 
 
 async def _render_question(visit: Visit, template: str, person: str, told: str = "") -> Response:
-    """Render the question that a person is at; `told` says what became of their last request."""
+    """Render the next question of a person with this template; `told` is a message on their last request."""
     study = await study_in(visit)
     question = await question_flow.question(visit.worker, study, person)
     return render(
@@ -67,19 +65,19 @@ async def _render_question(visit: Visit, template: str, person: str, told: str =
 
 
 async def _respond(visit: Visit, person: str, told: str) -> Response:
-    """Render the next question for a script; redirect a browser without one to the page."""
+    """Render the next question if a script sent the request; otherwise redirect to the page. `told` is a message."""
     if not visit.scripted:
         return back(_base(visit), **({} if person == OWN else {"person": person}))
     return await _render_question(visit, "ask_parts.html", person, told)
 
 
 def _base(visit: Visit) -> str:
-    """Return the path of the pages for comparing."""
+    """Return the path of this page and those below it."""
     return f"{visit.base}/compare"
 
 
 def _person_of(given: Mapping[str, str]) -> str:
-    """Return the person that a form or a query names, OWN without one. Raise ValueError if the name is not valid."""
+    """Return the person named in a form or a query, OWN if none is. Raise ValueError if the name is not valid."""
     person = given.get("person", "").strip()
     if not person:
         return OWN

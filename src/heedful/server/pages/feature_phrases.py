@@ -1,4 +1,4 @@
-"""Weights in words: "more horsepower" for a positive weight of horsepower, and how strong it is next to the others."""
+"""Weights of features in words: "more horsepower" for a positive weight of horsepower, with a bar for its size."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from heedful.loop.settings import Manifest
 LONGEST = 140
 """The most characters of a text on a card."""
 Words = Mapping[str, tuple[str, str]]
-"""name of a column or of a feature -> (the phrase for more of it, the phrase for less of it)"""
+"""name of a column or of a feature -> (phrase for more of it, phrase for less of it)"""
 
 STRONGEST = 8
 """The number of weights that a page lists; the others are folded away."""
 PLUSES = 3
 """The most plus signs after a phrase."""
 STRONG = 0.5
-"""The least weight that a full bar stands for: half the initial weight of the caller's own score. So the bars after a
-first lesson are short."""
+"""The least weight that a full bar stands for: half the initial weight of the caller's own score. So bars are short
+after a first piece of feedback."""
 MOVED = 0.2
-"""A change is mentioned if it is at least this share of the greatest change."""
+"""A feature's change is mentioned if it is at least this share of the greatest change."""
 LEVEL = 0.8
-"""Weights of at least this share of the strongest one look as strong as it."""
+"""Weights of at least this share of the greatest one count as equally strong."""
 _TRAITS = {
     "length": ("longer", "shorter"),
     "words per sentence": ("longer sentences", "shorter sentences"),
@@ -41,19 +41,20 @@ class Bar(NamedTuple):
 
     feature: str
     words: str
+    """the phrase: "more horsepower\""""
     weight: float
     share: float
-    """its size relative to the strongest weight, or to STRONG if that is more: 0 to 1"""
+    """its size relative to the greatest weight, or to STRONG if that is larger: 0 to 1"""
 
     @property
     def key(self) -> str:
-        """A text that no other bar of the page has; a digest if the name of the feature is long."""
+        """A text that identifies the bar on its page: the feature's name, or a digest of it if it is long."""
         long = len(self.feature) > LONGEST
         return sha256(self.feature.encode()).hexdigest() if long else self.feature
 
     @property
     def pluses(self) -> str:
-        """One to PLUSES plus signs, by the strength of the weight."""
+        """One to PLUSES plus signs, by the size of the weight."""
         return "+" * max(1, round(PLUSES * self.share))
 
 
@@ -61,14 +62,16 @@ class Phrases:
     """The phrases for the features of a loop."""
 
     def __init__(self, manifest: Manifest, names: Sequence[str], words: Words, start: float = 1.0) -> None:
-        """Make phrases for the features `names` (n,) of a manifest's encoding. The phrases in `words` come first;
-        `start` is the weight of the caller's score, the last feature, before anything was learned."""
+        """Prepare phrases for the features called `names`, the last of which is the caller's score.
+
+        `manifest` has the columns that the features come from. Phrases in `words` come first; `start` is the weight of
+        the caller's score before anything was learned."""
         self._words = words
         self._of = dict(zip(manifest.candidates.names, _phrases(manifest.candidates, words)))
         self._last, self._start = names[-1] if names else "", start
 
     def of(self, feature: str, weight: float) -> str:
-        """Return the phrase for a feature with this weight: more of it if the weight is positive, otherwise less."""
+        """Return the phrase for `feature`: for more of it if `weight` is positive, otherwise for less of it."""
         return short(self._pair(feature)[0 if weight > 0.0 else 1])
 
     def _pair(self, feature: str) -> tuple[str, str]:
@@ -85,16 +88,19 @@ class Phrases:
         return f"{more} for {around}", f"{less} for {around}"
 
     def bars(self, weights: Mapping[str, float]) -> list[Bar]:
-        """Return the bars of all weights that differ from their start, strongest first. Weights start at 0, that of the
-        caller's score at `start`."""
+        """Return the bars of all weights (by feature) that feedback has changed, the greatest size first.
+
+        Before feedback weights are 0, and that of the caller's score is `start`."""
         there = {name: w for name, w in weights.items() if w != (self._start if name == self._last else 0.0)}
         most = max([STRONG, *map(abs, there.values())])
         ordered = sorted(there.items(), key=lambda each: -abs(each[1]))
         return [Bar(name, self.of(name, w), w, abs(w) / most) for name, w in ordered]
 
     def describe_changes(self, before: Mapping[str, float], after: Mapping[str, float], most: int = 2) -> list[str]:
-        """Return phrases for the `most` features whose weights changed most from `before` to `after`. A last phrase
-        says how many others changed about as much, if any did."""
+        """Return phrases for the `most` features whose weights changed most from `before` to `after` (weights by
+        feature).
+
+        If other features changed about as much, a last phrase says how many."""
         change = {name: after[name] - before.get(name, 0.0) for name in after}
         greatest = max(map(abs, change.values()), default=0.0)
         told = [name for name, by in change.items() if by != 0.0 and abs(by) >= MOVED * greatest]
@@ -105,16 +111,15 @@ class Phrases:
 
 
 def level(bars: Sequence[Bar]) -> bool:
-    """Return whether there are more than two bars and all are about equally long; `bars` are sorted, longest first.
+    """Return whether all of more than two bars are about equally long; `bars` are sorted, longest first.
 
-    This is so after a first lesson, when weights cannot be told apart yet. The page then lists the features without
-    strengths.
-    """
+    This is so after a first piece of feedback, when weights cannot be told apart yet. The page then lists the features
+    without strengths."""
     return len(bars) > 2 and bars[-1].share >= LEVEL * bars[0].share
 
 
 def phrases_of(loop: Loop, words: Words) -> Phrases:
-    """Return the phrases for the features of a loop."""
+    """Return the phrases for the features of a loop; `words` are phrases that come first."""
     interaction = loop.projection.interaction
     fresh = interaction.fresh()
     weights = fresh.effective(fresh.shared, None)
@@ -122,12 +127,12 @@ def phrases_of(loop: Loop, words: Words) -> Phrases:
 
 
 def short(text: str) -> str:
-    """Return a text, cut to what fits on a card."""
+    """Return a text, cut to `LONGEST` characters."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()}…"
 
 
 def label(name: str) -> str:
-    """Return the name of a column for people: with blanks for underscores."""
+    """Return the name of a column as people read it: with blanks in place of underscores."""
     return " ".join(name.replace("_", " ").split()) or name
 
 

@@ -1,9 +1,8 @@
-"""The widget for any form of feedback: one control for each field that the form declares in its JSON schema.
+"""The input for any form of feedback: one control for each field, chosen by the field's JSON schema.
 
 A field that names one item is a radio button on each card, a field that names several a tick box, and a field with a
-number for each item an input on each card. Fields about no item (choices, texts, numbers) stand below the cards. So a
-page can take kinds of feedback that it knows nothing about.
-"""
+number for each item an input on each card. Fields about no item (choices, texts, numbers) are below the cards. So a
+page can take kinds of feedback that it knows nothing about."""
 
 from __future__ import annotations
 
@@ -19,28 +18,29 @@ from heedful.loop.interactions.forms import ITEM, Form, Json
 from heedful.server.pages.feature_phrases import label
 
 PREFIX = "field."
-"""The beginning of the names of the controls, in the form that a browser posts."""
+"""The beginning of the names of the controls in the HTML form."""
 
 
 class Field(NamedTuple):
-    """A field of a form of feedback, as a control of the page."""
+    """A field of a form of feedback, as a control on the page."""
 
     name: str
     label: str
     kind: str
-    """on each card: item, items, numbers, texts; below them: choice, tick, number, text, json"""
+    """the kind of control; on each card: item, items, numbers, texts; below the cards: choice, tick, number, text,
+    json"""
     options: tuple[str, ...] = ()
-    """the values of a choice"""
+    """the possible values, for a choice"""
     required: bool = True
 
     @property
     def on_cards(self) -> bool:
-        """Whether the control stands on each card, not below the cards."""
+        """True if the control is on each card, not below the cards."""
         return self.kind in ("item", "items", "numbers", "texts")
 
     @property
     def input_name(self) -> str:
-        """The name of the control in the form that a browser posts."""
+        """The name of the control in the HTML form."""
         return f"{PREFIX}{self.name}"
 
     def input_name_of(self, item: str) -> str:
@@ -49,12 +49,14 @@ class Field(NamedTuple):
 
 
 class Board(NamedTuple):
-    """The controls of a page: the fields of one form of feedback, and a button for each form with only one value."""
+    """The controls of a page: those for the fields of one form of feedback, and a button for each form with a single
+    value."""
 
     form: str
+    """the name of the form whose fields are shown"""
     fields: tuple[Field, ...]
     buttons: tuple[tuple[str, str], ...]
-    """(name of a form, label of its button)"""
+    """(name of a form with a single value, label of its button)"""
     noun: str
     """what an answer is called: "rating\""""
     question: str
@@ -62,7 +64,8 @@ class Board(NamedTuple):
 
 
 def board(loop: Loop) -> Board:
-    """Return the controls of a loop: the fields of its first form that is not a button, and its buttons."""
+    """Return the controls of a loop: the fields of its first form of feedback that is not just a button, and the
+    buttons."""
     card = loop.projection.interaction.describe()
     buttons = [form for form in card.forms if _constant(form) is not None]
     form = next(form for form in card.forms if form not in buttons)
@@ -71,7 +74,7 @@ def board(loop: Loop) -> Board:
 
 
 def fields_of(form: Form) -> tuple[Field, ...]:
-    """Return the fields that a form declares."""
+    """Return the fields of a form of feedback, its own first, as controls."""
     return (
         _field(form.name, form.schema, True),
         *[_field(name, schema, schema is ITEM) for name, schema in form.beside.items()],
@@ -79,7 +82,8 @@ def fields_of(form: Form) -> tuple[Field, ...]:
 
 
 def _field(name: str, schema: Json, required: bool) -> Field:
-    """Return the control for a field with this JSON schema: for the first alternative that a page has a control for."""
+    """Return the control for the field `name` with this JSON schema: for the first alternative that there is a control
+    for."""
     text = label(name).capitalize()
     for one in schema.get("anyOf", (schema,)):
         kind, options = _kind(one)
@@ -89,7 +93,7 @@ def _field(name: str, schema: Json, required: bool) -> Field:
 
 
 def _kind(schema: Json) -> tuple[str, tuple[str, ...]]:
-    """Return (the kind of control for a JSON schema, the options of a choice)."""
+    """Return (the kind of control for a JSON schema, the options if it is a choice)."""
     if schema is ITEM:
         return "item", ()
     if "enum" in schema:
@@ -103,7 +107,7 @@ def _kind(schema: Json) -> tuple[str, tuple[str, ...]]:
 
 
 def _constant(form: Form) -> object:
-    """Return the only value that a form can have; None if it can have several."""
+    """Return the single value that a form of feedback can have; None if it can have several."""
     values = form.schema.get("enum", ())
     return values[0] if len(values) == 1 and not form.beside else None
 
@@ -112,8 +116,9 @@ def _constant(form: Form) -> object:
 
 
 def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[str, object]:
-    """Return the fields of the feedback that a posted form gives on the cards `names`. Raise ValueError, naming the
-    field, if one is missing or invalid."""
+    """Return the fields of the feedback from a posted form (`given`) on the cards `names`.
+
+    Raise ValueError, naming the field, if one is missing or invalid."""
     kind, forms = given.get("kind", ""), {form.name: form for form in loop.projection.interaction.describe().forms}
     if kind not in forms:
         raise ValueError(f"kind: expected {' or '.join(forms)}, got {describe(kind)}")
@@ -126,7 +131,7 @@ def parse(loop: Loop, names: Sequence[str], given: Mapping[str, str]) -> dict[st
 
 
 def _value(field: Field, names: Sequence[str], given: Mapping[str, str]) -> object:
-    """Return the value of a field in a posted form; None if it was left empty."""
+    """Return the value of a field from a posted form on the cards `names`; None if it was left empty."""
     if field.kind == "items":
         return [name for name in names if given.get(field.input_name_of(name))] or None
     if field.on_cards and field.kind != "item":
@@ -151,8 +156,7 @@ def _value(field: Field, names: Sequence[str], given: Mapping[str, str]) -> obje
 
 
 def _number(name: str, text: str) -> float:
-    """Return the number that `text` holds, as an int if it is whole. Raise ValueError, naming the field, if it is
-    none."""
+    """Return the number in `text`, as an int if it is whole. Raise ValueError, beginning with `name`, if it is none."""
     try:
         value = float(text)
     except ValueError:

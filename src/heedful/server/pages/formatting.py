@@ -1,4 +1,4 @@
-"""Texts for what is in a log: points in time, sizes, shares, lessons, events."""
+"""Numbers, times, feedback and events as text for pages."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ SOME = 4
 
 
 class Moment(NamedTuple):
-    """A point in time, as a text for machines (`iso`) and one for people."""
+    """A point in time, as ISO 8601 for machines (`iso`) and as text for people."""
 
     iso: str
     text: str
 
 
 def moment(micros: int) -> Moment:
-    """Return the moment `micros` microseconds after the start of 1970 (UTC), to the second."""
+    """Return the point in time `micros` microseconds after the start of 1970 (UTC), as text to the second."""
     at = datetime.fromtimestamp(micros // 1_000_000, UTC)
     return Moment(at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%Y-%m-%d %H:%M:%S UTC"))
 
 
 def size(n: float) -> str:
-    """Format `n` bytes, such as "1.2 kB"."""
+    """Return `n` bytes as text: "1.2 kB"."""
     for unit in ("B", "kB", "MB", "GB"):
         if n < 1000:
             return f"{n:.0f} {unit}" if unit == "B" or n >= 10 else f"{n:.1f} {unit}"
@@ -38,24 +38,23 @@ def size(n: float) -> str:
 
 
 def share(n: int, of: int) -> str:
-    """Format n out of `of` as a whole percentage, such as "42 %".
+    """Return n out of `of` as a whole percentage: "42 %".
 
-    Small shares read "under 1 %" and nearly full ones "over 99 %", so "0 %" always means none (or `of` is 0), and
-    "100 %" all.
-    """
+    Small shares are "under 1 %" and large ones "over 99 %", so "0 %" always means none (or `of` is 0), and "100 %"
+    all."""
     if n == 0 or of == 0:
         return "0 %"
     return "100 %" if n == of else percent(n / of)
 
 
 def percent(probability: float) -> str:
-    """Format a probability, such as "42 %": never "0 %", as what has a probability is possible, and never "100 %"."""
+    """Return a probability as a percentage: "42 %". It is never "0 %" or "100 %", but "under 1 %" and "over 99 %"."""
     value = 100.0 * probability
     return "under 1 %" if value < 1.0 else "over 99 %" if value > 99.0 else f"{value:.0f} %"
 
 
 def join_names(names: Sequence[str], most: int = SOME) -> str:
-    """Join names for a sentence, "a, b and c"; of more than `most`, only the first, "a, b and 7 more"."""
+    """Return names joined for a sentence, "a, b and c"; of more than `most`, only the first: "a, b and 7 more"."""
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most:,} more"
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
@@ -65,7 +64,7 @@ def join_names(names: Sequence[str], most: int = SOME) -> str:
 
 
 def describe_lesson(loop: Loop, lesson: LessonTold) -> str:
-    """Return what a person said in one piece of feedback, as a sentence."""
+    """Return what a person said in one piece of feedback, in words."""
     return known_forms(loop.projection.interaction)[lesson.form].tell(lesson)
 
 
@@ -73,7 +72,7 @@ def describe_lesson(loop: Loop, lesson: LessonTold) -> str:
 
 
 def describe_event(loop: Loop, line: Json) -> str:
-    """Return what happened in one event, as a sentence; `line` is the event as `heedful.io.exports` writes it."""
+    """Return what happened in one event of the log, in words; `line` is the event as `heedful.io.exports` writes it."""
     kind, person = line["kind"], line.get("person")
     if kind == "item":
         return f"Item {line.get('id', '')} is on offer"
@@ -101,4 +100,4 @@ _ARMS = {
     "imported": " (in an order from elsewhere)",
 }
 SEEN = "-seen"
-"""The ending of the ids of lists that the page itself put in order after a lesson, and logged as shown."""
+"""The ending of the ids of decisions that stand for lists which the page itself put in order after feedback."""

@@ -1,4 +1,4 @@
-"""Reads the fields that forms and queries have in common: the person, and lists of items."""
+"""Fields that several forms and queries have: the person, and lists of items."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ MOST = 100
 
 
 def person_of(given: Mapping[str, str]) -> str | None:
-    """Return the person that a form or a query names; None if it names nobody. Raise ValueError if the name is not
-    valid."""
+    """Return the person named in a form or a query; None if nobody is. Raise ValueError if the name is not valid."""
     person = given.get("person", "").strip()
     return records.check_id("person", person) if person else None
 
@@ -27,8 +26,9 @@ def wants_actions(visit: Visit) -> bool:
 
 
 def names_of(field: str, text: str, least: int = 1) -> list[str]:
-    """Read a JSON list of at least `least` names from `text`. Raise ValueError, naming the `field`, if it is something
-    else, or has more than MOST names."""
+    """Return the names in `text`, a JSON list of `least` to MOST different names.
+
+    Raise ValueError, beginning with `field`, if it is anything else."""
     try:
         names = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError):
@@ -39,6 +39,7 @@ def names_of(field: str, text: str, least: int = 1) -> list[str]:
 
 
 def items_on_offer(loop: Loop, text: str, field: str = "hand") -> list[str]:
-    """Return those items of the JSON list `text` that are on offer now."""
+    """Return those names in `text`, a JSON list, that are items on offer. Raise ValueError, beginning with `field`, as
+    `names_of` does."""
     current = loop.projection.catalogue.current
     return [name for name in names_of(field, text) if name in current]

@@ -1,4 +1,4 @@
-"""The page of keys. A visitor whose key has the scope `admin` makes and revokes the keys of their tenant here."""
+"""The page of keys, on which a visitor whose key has the scope `admin` makes and revokes keys of their tenant."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEANING = {
 }
 """scope -> what a key with it may do, in words"""
 ECHOED = 300
-"""The most characters of an invalid field that the form shows again."""
+"""The most characters of an invalid field that are shown again in the form."""
 
 
 class Row(NamedTuple):
@@ -30,7 +30,9 @@ class Row(NamedTuple):
     prefix: str
     name: str
     may: str
+    """its scopes, as text"""
     rate: str
+    """its rate limit, as text"""
     made: Moment
     revoked: Moment | None
     own: bool
@@ -53,8 +55,9 @@ async def list_keys(visit: Visit) -> Response:
 
 
 async def make(visit: Visit) -> Response:
-    """Handle the form that makes a key: render the list with the new key, which is shown only this once. If a field is
-    invalid, render the form again (422) with the reason."""
+    """Handle the form that makes a key: render the page with the new key, which is shown only this once.
+
+    If a field is invalid, render the form again (422) with the reason."""
     scopes = tuple(scope for scope in SCOPES if f"scope-{scope}" in visit.form)
     given = KeyForm(visit.form.get("name", "").strip(), scopes, visit.form.get("rate", "").strip())
     try:
@@ -85,8 +88,9 @@ async def make(visit: Visit) -> Response:
 
 
 def _rate(text: str, own: float | None, most: float | None) -> float | None:
-    """Read a number of requests per second; `own` if `text` is empty. Raise ValueError if it is no number, or more than
-    `most`."""
+    """Return the rate limit in `text`, in requests per second; `own` if it is empty.
+
+    Raise ValueError if it is no number, or more than `most`."""
     try:
         rate = float(text) if text else own
     except ValueError:
@@ -97,7 +101,7 @@ def _rate(text: str, own: float | None, most: float | None) -> float | None:
 
 
 def _limits(visit: Visit, keys: list[Key]) -> tuple[float | None, float | None]:
-    """Return (the rate set for the caller's key, the rate that applies to it), in requests per second; None is no
+    """Return (the rate limit set for the caller's key, the one in force for it), in requests per second; None for no
     limit."""
     own = next((key.rate for key in keys if key.prefix == visit.caller.prefix), None)
     return own, visit.service.options.rate if own is None else own
@@ -122,7 +126,7 @@ async def _all(visit: Visit) -> list[Key]:
 
 
 async def _render(visit: Visit, status: int = 200, **more: object) -> Response:
-    """Render the page of keys; `more` are names of the template that differ from those of an empty form."""
+    """Render the page of keys; `more` are names for the template that differ from those of an empty form."""
     found = await _all(visit)
     first = not found
     _, most = _limits(visit, found)
@@ -145,7 +149,7 @@ async def _render(visit: Visit, status: int = 200, **more: object) -> Response:
 
 
 def _row(visit: Visit, key: Key, admins: list[str]) -> Row:
-    """Return the row of a key; `admins` are the prefixes of the keys that may make others."""
+    """Return the row of a key; `admins` are the prefixes of the valid keys that may make others."""
     return Row(
         key.prefix,
         key.name,

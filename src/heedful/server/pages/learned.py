@@ -1,8 +1,7 @@
-"""The page of what a loop learned: weights or predictions, the lessons behind them, whether learning helps, and events.
+"""The page of what a loop learned: weights or predictions, the feedback behind them, whether learning helps, and
+events.
 
-The page has no parts of its own: while it is open, a script loads the whole page again when an event comes in, and
-replaces what changed.
-"""
+While it is open, a script loads the whole page again when an event comes in, and replaces what changed."""
 
 from __future__ import annotations
 
@@ -32,21 +31,24 @@ from heedful.server.pages.score_line import score_line
 MOST = 40
 """The most weights that the page lists; a loop with a column of texts has thousands."""
 LESSONS = 25
-"""The number of lessons on a page."""
+"""The number of pieces of feedback on the page."""
 EVENTS = 50
 """The number of events that the page lists."""
 
 
 class Lesson(NamedTuple):
-    """A row of the table of lessons."""
+    """A row of the table of feedback."""
 
     event: str
+    """the id of the feedback"""
     seq: int
     said: str
+    """what the person said, in words"""
     person: str | None
     at: Moment
     undone: bool
     marks: tuple[str, ...]
+    """labels: "undone", "late", "taught nothing\""""
 
 
 class EventLine(NamedTuple):
@@ -55,21 +57,23 @@ class EventLine(NamedTuple):
     seq: int
     at: Moment
     told: str
+    """what happened, in words"""
 
 
 class LessonQuery(NamedTuple):
-    """The lessons that the visitor looks at, and whether they ask for an explanation."""
+    """The visitor's choice of what the page shows."""
 
     person: str | None
-    """the person whose lessons and weights are shown; None for everybody"""
+    """the person whose feedback and weights are shown; None for everybody"""
     before: int | None
-    """the place in the log before which the lessons are; None for the newest"""
+    """the sequence number before which feedback is listed; None for the newest"""
     why: int | None = None
-    """1 to explain why an item was shown to the person, which folds a part of the log again"""
+    """1 to explain why the person's last list began as it did, which folds a part of the log again"""
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> LessonQuery:
-        """Read the fields of a query or a form. Raise ValueError, naming the field, if one is invalid."""
+        """Return the choice in the fields of a query or a form. Raise ValueError, naming the field, if one is
+        invalid."""
         person = person_of(given)
         return cls(person, whole(given, "before", 0, 1) or None, 1 if person and given.get("why") else None)
 
@@ -78,19 +82,19 @@ class LessonQuery(NamedTuple):
         return {name: value for name, value in self._asdict().items() if value is not None}
 
     def query(self) -> str:
-        """Return the query of a URL with these fields, "?person=ann"; "" if all are None."""
+        """Return the query of a URL for this choice, "?person=ann"; "" if all fields are None."""
         return f"?{urlencode(self.fields())}" if self.fields() else ""
 
 
 async def show(visit: Visit) -> Response:
-    """Render the page of what a loop learned; redirect to the results if people compare pairs in this loop."""
+    """Render the page; redirect to the results of a study if people compare pairs in this loop."""
     if compares_pairs(visit.loop):
         return back(f"{visit.base}/results")
     return await _render(visit, LessonQuery.of(visit.query))
 
 
 async def undo(visit: Visit) -> Response:
-    """Handle the button that undoes a lesson."""
+    """Handle the button that undoes a piece of feedback."""
     query = LessonQuery.of(visit.form)
     accepted(await take_back(visit, visit.form.get("event", "")))
     if not visit.scripted:
@@ -99,7 +103,7 @@ async def undo(visit: Visit) -> Response:
 
 
 async def _render(visit: Visit, query: LessonQuery, said: str = "") -> Response:
-    """Render the page; `said` says what became of the visitor's last request."""
+    """Render the page with what `query` chooses; `said` is a message on the visitor's last request."""
     known, oldest = await visit.read(_context, visit.loop, query, visit.service.options.words)
     path = f"{visit.base}/learned"
     return render(
@@ -121,8 +125,9 @@ async def _render(visit: Visit, query: LessonQuery, said: str = "") -> Response:
 
 
 def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, object], int | None]:
-    """Return (the names of the template, the place in the log of the last lesson if there are older ones). This reads
-    much of the log."""
+    """Return (names and values for the template, the sequence number of the last listed feedback if there is older).
+
+    This reads much of the log. `words` are phrases for features."""
     loop.projection.look()  # another process may have written to it
     log, interaction = loop.projection.log, loop.projection.interaction
     head, _ = log.last()
@@ -160,8 +165,9 @@ def _context(loop: Loop, query: LessonQuery, words: Words) -> tuple[dict[str, ob
 
 
 def _about(person: str, known: bool, own: bool) -> str:
-    """Return which parts of the page are about one person, as a sentence. `known`: whether they were shown anything;
-    `own`: whether the loop learns a model for each person."""
+    """Return a sentence on which parts of the page are about one person.
+
+    `known`: whether they were ever shown a list; `own`: whether the loop learns a model for each person."""
     if not known:
         return f"Nobody called {person} has been here. What is below holds for everybody."
     if not own:
@@ -180,7 +186,7 @@ def _so_far(loop: Loop) -> str:
 
 
 def _lesson(loop: Loop, told: LessonTold) -> Lesson:
-    """Return the row of a lesson."""
+    """Return the row of the table for one piece of feedback."""
     marks = {"undone": told.undone, "late": told.late, "taught nothing": not told.learned and not told.undone}
     return Lesson(
         told.event,
@@ -194,7 +200,7 @@ def _lesson(loop: Loop, told: LessonTold) -> Lesson:
 
 
 def _events(loop: Loop, head: int) -> list[EventLine]:
-    """Return the last events up to the place `head` of the log, newest first."""
+    """Return the last events up to the sequence number `head`, newest first."""
     exporter, found = Exporter(loop, by_name=True), list[EventLine]()
     for event in islice(loop.projection.log.newest_first(head + 1), 2 * EVENTS):
         line = exporter.line(event)

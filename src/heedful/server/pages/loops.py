@@ -1,7 +1,6 @@
-"""The page that lists all loops, with their state, and saves snapshots of them.
+"""The page that lists all loops with their state, and saves snapshots of them.
 
-The list alone opens no loop: a script asks for each row when it comes into view, which opens the loop of that row.
-"""
+The list itself opens no loop: a script requests each row when it comes into view, which opens the loop of that row."""
 
 from __future__ import annotations
 
@@ -29,26 +28,29 @@ class Row(NamedTuple):
 
     name: str
     error: str = ""
-    """why the loop cannot be opened, in which case the other fields are empty; "" if it can"""
+    """why the loop cannot be opened; "" if it can. With an error the fields below are empty"""
     learner: str = ""
     badge: str = ""
-    """the kind of its feedback, in a word; "" for the usual kind"""
+    """the kind of its feedback, as a short label; "" for the usual kind"""
     version: int = 0
     items: int = 0
     feedback: int = 0
+    """the number of pieces of feedback in its log"""
     events: int = 0
     last: Moment = Moment("", "")
+    """when its last event was logged"""
     notes: tuple[str, ...] = ()
-    """warnings that somebody should look at"""
+    """warnings that a person should look at"""
     caveats: tuple[str, ...] = ()
-    """guarantees that do not hold with its settings"""
+    """what cannot be measured with its settings"""
     size: str = ""
+    """the bytes of its folder, as text"""
     kept: bool = False
     """whether a snapshot was saved just now"""
 
 
 async def list_loops(visit: Visit) -> Response:
-    """Render the page that lists the loops of the tenant."""
+    """Render the page that lists the loops of the caller's tenant."""
     start = whole(visit.query, "start", 0, 0)
     names = visit.service.loops.names(visit.caller.tenant)
     return render(
@@ -64,7 +66,7 @@ async def list_loops(visit: Visit) -> Response:
 
 
 async def row(visit: Visit) -> Response:
-    """Render the row of one loop: its state, or why it cannot be opened."""
+    """Render the row of the loop in the path: its state, or why it cannot be opened."""
     name = visit.request.path_params["name"]
     try:
         worker = await visit.service.loops.open(visit.caller.tenant, name)
@@ -93,7 +95,7 @@ async def snapshot(visit: Visit) -> Response:
 
 
 def row_of(loop: Loop, name: str) -> Row:
-    """Return the row of an open loop: learner, counts, last event, notes, size on disk."""
+    """Return the row of an open loop called `name`."""
     known = about(loop, name)
     log = loop.projection.log
     newest = log.at(log.last()[0])
@@ -113,7 +115,7 @@ def row_of(loop: Loop, name: str) -> Row:
 
 
 def _sizes(loop: Loop) -> list[int]:
-    """Return the sizes in bytes of the files in the loop's folder; one that is removed meanwhile is left out."""
+    """Return the sizes in bytes of the files in the loop's folder; a file that is removed meanwhile is left out."""
     found = []
     for path in loop.path.iterdir():
         try:

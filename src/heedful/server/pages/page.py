@@ -1,4 +1,4 @@
-"""What all pages share: the visit that a handler is given, how it becomes HTML, forms, and files of the package."""
+"""What all pages share: the request that a handler is given, templates, forms, redirects, and static files."""
 
 from __future__ import annotations
 
@@ -43,28 +43,30 @@ SAFE = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-"""Headers of every page: a browser loads nothing from other servers, runs no inline script, and frames no page."""
+"""Headers of every page: a browser loads nothing from other servers, runs no inline script, and shows no page in a
+frame."""
 FIELDS = 200
 """The most fields that a form may have."""
 FORM = 2**20
-"""The most bytes that a form may have: the largest one holds three lists of a hundred names."""
+"""The most bytes of a form: the largest one holds three lists of a hundred names."""
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 BETWEEN = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
-"""Headers that a proxy adds. A visitor who comes through a proxy may be on another machine."""
+"""Headers that a proxy adds; a request with one of them may come from another machine."""
 _NEARBY = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 AT_ONCE = 2**14
-"""A form of up to this many bytes is parsed on the event loop, a larger one in a thread."""
+"""The most bytes of a form that is parsed on the event loop; a larger one is parsed in another thread."""
 
 
 class Visit(NamedTuple):
-    """A request for a page whose sender may see that page."""
+    """A request for a page, whose sender has the scopes that the page needs."""
 
     service: ServerContext
     caller: Caller
     request: Request
     query: Mapping[str, str]
+    """the query parameters, by name"""
     form: Mapping[str, str]
-    """the fields of the form in the body; empty for GET"""
+    """the fields of the form in the body, by name; empty for GET"""
     loop_worker: LoopWorker | None
     """the worker of the loop that the path names; None if the path names no loop"""
 
@@ -91,77 +93,82 @@ class Visit(NamedTuple):
 
     @property
     def scripted(self) -> bool:
-        """Whether a script of the page sent the request and takes only the parts of the page that change."""
+        """True if a script on the page sent the request: it takes only the parts of the page that change."""
         return "hx-request" in self.request.headers
 
     def may(self, *scopes: str) -> bool:
-        """Return whether the caller has all of these `scopes`."""
+        """Return whether the caller's key has all of these `scopes`."""
         return self.caller.scopes.issuperset(scopes)
 
     async def read(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `work`, which reads the loop and writes nothing to it, in a thread, and return its result."""
+        """Call `work` with these arguments in another thread and return its result; it reads the loop and writes
+        nothing."""
         return await self.worker.read(partial(work, *args, **kwargs))
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `work`, which writes to the loop, in a thread, and return its result."""
+        """Call `work` with these arguments in another thread and return its result; it may write to the loop."""
         return await self.worker.run(partial(work, *args, **kwargs))
 
     def note(self, kind: str, result: str) -> None:
-        """Count an event of a `kind` (decision, feedback, undo) in the metrics, under its `result`."""
+        """Count an event of this `kind` ("feedback") and `result` ("duplicate") in the metrics of the loop."""
         self.service.metrics.events[self.caller.tenant, self.name, kind, result] += 1
 
 
 class Page(NamedTuple):
-    """A route of the pages; `{loop}` in its path is the name of the loop that is opened for it."""
+    """A route of the pages. If its path has `{loop}`, the loop of that name is opened for the handler."""
 
     method: str
     path: str
     scopes: tuple[str, ...]
-    """the scopes that the caller's key must have, all of them; `read` is one where the answer shows what is in a
-    loop"""
+    """the scopes that the caller's key needs, all of them; `read` is one if the answer shows data of a loop"""
     work: Callable[[Visit], Awaitable[Response]]
+    """the handler, from a Visit to the response"""
 
 
 def render(visit: Visit, template: str, status: int = 200, /, **context: object) -> HTMLResponse:
-    """Render a page, or a part of one, for a visitor. The template knows the names in `context`, and `visit`, `may`
-    and `tab`."""
+    """Return a page, or a part of one, made from `template` for a visitor, with the HTTP `status`.
+
+    The template knows the names in `context`, and `visit`, `may`, `tab`, `signed_in` and `loop_name`."""
     known = {"visit": visit, "may": visit.may, "signed_in": visit.caller.prefix}
     return page(template, status, loop_name=visit.request.path_params.get("loop"), **{**known, **context})
 
 
 def page(template: str, status: int = 200, /, **context: object) -> HTMLResponse:
-    """Render a page, or a part of one, without a visitor who signed in."""
+    """Return a page, or a part of one, made from `template` for a visitor without a key, with the HTTP `status`.
+
+    The template knows the names in `context`."""
     nobody = {"visit": None, "loop_name": None, "tab": None, "signed_in": "", "may": lambda *scopes: False}
     return HTMLResponse(fill_template(template, **(nobody | context)), status, SAFE)
 
 
 def problem_page(template: str, problem: Problem, **context: object) -> HTMLResponse:
-    """Render what went wrong, with the status and the headers of `problem`."""
+    """Return a page made from `template` that shows `problem`, with its HTTP status and headers."""
     response = page(template, problem.status, problem=problem, **context)
     response.headers.update(problem.headers)
     return response
 
 
 def fill_template(template: str, **context: object) -> str:
-    """Return the text of a template, filled in with the names in `context`."""
+    """Return the text of a template, filled with the names in `context`."""
     return str(_templates().get_template(template).render(context))
 
 
 async def in_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call `work` in a thread of `pool` and return its result."""
+    """Call `work` with these arguments in a thread of `pool` and return its result."""
     return await asyncio.get_running_loop().run_in_executor(pool, partial(work, *args, **kwargs))
 
 
 def example(visit: Visit) -> str:
-    """Return the name of the example loop that the server points newcomers to; "" if there is none, or this is it."""
+    """Return the name of the loop that pages point newcomers to as an example; "" if there is none, or this is it."""
     name = visit.service.options.example
     there = name and name != visit.name and name in visit.service.loops.names(visit.caller.tenant)
     return name if there else ""
 
 
 def folder_for(service: ServerContext, request: Request) -> str:
-    """Return the folder that is served, quoted for a shell. Visitors who are not evidently on this machine, and those
-    behind a proxy, get "DIR" instead."""
+    """Return the path of the folder of loops, quoted for a shell, for commands that a page shows.
+
+    Visitors who may not be on this machine, or come through a proxy, get "DIR" instead."""
     near = request.client is not None and request.client.host in LOOPBACK
     named = _NEARBY.fullmatch(request.headers.get("host", "")) is not None
     between = any(name in request.headers for name in BETWEEN)
@@ -169,16 +176,15 @@ def folder_for(service: ServerContext, request: Request) -> str:
 
 
 def back(to: str, **query: str) -> Response:
-    """Redirect the browser to the path `to` with these fields of a query (303 See Other)."""
+    """Return a redirect (303 See Other) to the path `to`, with these query parameters."""
     return RedirectResponse(f"{to}?{urlencode(query)}" if query else to, 303, SAFE)
 
 
 async def form_of(request: Request, service: ServerContext, most: int = FORM) -> dict[str, str]:
-    """Read the body of a request as an HTML form (application/x-www-form-urlencoded); return its fields by name.
+    """Return the fields of the HTML form (application/x-www-form-urlencoded) in the body of a request, by name.
 
-    Raise Problem if the body is no such form, or is longer than `most` bytes or than the server's limit. Raise
-    ValueError if a field occurs twice.
-    """
+    Raise Problem if the body is no such form, or longer than `most` bytes or than the server's limit. Raise ValueError
+    if a field occurs twice."""
     headers: dict[bytes, bytes] = dict(request.scope["headers"])
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind != b"application/x-www-form-urlencoded":
@@ -215,8 +221,9 @@ def _templates() -> Environment:
 
 @lru_cache
 def static_files() -> Mapping[str, tuple[bytes, str]]:
-    """Return the files of the folder static: path -> (content, digest of it). All are read once, so that no path in a
-    request reaches the file system."""
+    """Return the files of the folder static: path -> (content, digest of it).
+
+    All are read once, so that no path in a request reaches the file system."""
     there = _within(files("heedful.server") / "static")
     return {path: (content, sha256(content).hexdigest()[:12]) for path, content in there}
 
@@ -232,5 +239,6 @@ def _within(folder: Traversable, under: str = "") -> Iterator[tuple[str, bytes]]
 
 
 def static_url(path: str) -> str:
-    """Return the URL of a file of the folder static, which changes when the file changes."""
+    """Return the URL of the file `path` of the folder static; it contains a digest, so that it changes with the
+    file."""
     return f"/static/{path}?v={static_files()[path][1]}"

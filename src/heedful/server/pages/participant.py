@@ -1,12 +1,11 @@
 """The pages of participants: people who come by a link and have no key.
 
-A link of one sort leads through a consent, questions and thanks; one of the other sort shows the ranking, and asks
-nothing. The token in the path opens one study and nothing else: these routes know no name of a loop and no other
-person, and those that ask show no ranking. A participant gets a random identity when they agree. Their browser keeps it
-in a signed cookie that is valid for the path of the link alone; the log has a name derived from it, from which the
-cookie cannot be computed. The token is neither logged nor sent to anyone. As a program may use a link, too, requests by
-it are rate-limited, and so is what one person can add to the log.
-"""
+A link for answering leads through a consent, questions and thanks; a link that shows the ranking asks nothing. The
+token in the path opens one study and nothing else: these routes know no name of a loop and no other person, and those
+that ask show no ranking. A participant gets a random identity when they agree. Their browser keeps it in a signed
+cookie that is valid for the path of the link only; the log has a name derived from it, from which the cookie cannot be
+computed. The token is neither logged nor sent to anyone. As a program may use a link, too, requests by it are
+rate-limited, and so is what one person can add to the log."""
 
 from __future__ import annotations
 
@@ -37,27 +36,27 @@ P = ParamSpec("P")
 T = TypeVar("T")
 COOKIE = "heedful-participant"
 SHOWN = ("", "/pictures/{number}")
-"""The paths below a link that shows the ranking."""
+"""The paths below a link that shows the ranking; it has no others."""
 FORM = 2**12
 """The most bytes that a form may have."""
 OVER = "This link has ended. The answers given with it are kept: thank you."
 ENDED = "This link does not work, or no longer: ask the sender for another."
 FULL = "This link was made for {} people, and that many have begun: ask the sender for another."
 PERSON_RATE, LINK_RATE, BEGIN_RATE, LOOK_RATE = (20.0, 100.0), (100.0, 500.0), (1.0, 50.0), (200.0, 5000.0)
-"""Rate limits, (requests per second, requests at once): of one participant; of a link's visitors who have not begun;
-of those of them who begin; of visitors of a ranking, with its pictures."""
+"""Rate limits, (requests per second, requests at once): of one participant; of a link's visitors who have not begun; of
+those who begin; of visitors of a ranking, with its pictures."""
 OWN_RATE, UNDO_RATE = (0.1, 10.0), (1.0, 20.0)
-"""Rate limits for taking answers back: of one participant, and of all participants of a link. Undoing is dear, so one
-participant alone cannot use up the limit of the link."""
+"""Rate limits for taking answers back, (per second, at once): of one participant, and of all participants of a link.
+Undoing is expensive, so one participant alone cannot use up the limit of the link."""
 SINCE = 400
-"""An answer cannot be taken back after this many later events: the older it is, the more has to be computed again."""
+"""An answer cannot be taken back after this many later events: the older it is, the more has to be folded again."""
 ANSWERS, TAKEN_BACK = 1000, 100
-"""The most answers of a participant (or as many as the study has questions, if that is more), and how often the answer
-to one question may be taken back."""
+"""The most answers of a participant (or as many as the study has questions, if that is more), and how often answers to
+one question may be taken back."""
 
 
 class Rates(NamedTuple):
-    """The rate limiters of participants and links."""
+    """The rate limiters for participants and links, one for each of the limits above."""
 
     people: Buckets
     links: Buckets
@@ -68,7 +67,7 @@ class Rates(NamedTuple):
 
 
 class ParticipantVisit(NamedTuple):
-    """A request of a participant by a link that is valid."""
+    """A request of a participant, by a link that is valid."""
 
     service: ServerContext
     request: Request
@@ -86,7 +85,8 @@ class ParticipantVisit(NamedTuple):
         return f"/s/{self.token}"
 
     async def read(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `work`, which reads the loop and writes nothing to it, in a thread, and return its result."""
+        """Call `work` with these arguments in another thread and return its result; it reads the loop and writes
+        nothing."""
         return await self.worker.read(partial(work, *args, **kwargs))
 
 
@@ -94,7 +94,7 @@ Work = Callable[[ParticipantVisit], Awaitable[Response]]
 
 
 def routes(service: ServerContext) -> list[Route]:
-    """Return the routes of participants."""
+    """Return the Starlette routes of all pages below a link."""
     works: tuple[tuple[str, str, Work], ...] = (
         ("GET", "", ask),
         ("POST", "/agree", agree),
@@ -109,8 +109,8 @@ def routes(service: ServerContext) -> list[Route]:
 
 
 def _endpoint(service: ServerContext, rates: Rates, path: str, work: Work) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint of a path below a link: it checks the link and the rates, opens the study, and calls the
-    handler `work`."""
+    """Return the endpoint of a path below a link: it checks the link and the rates, opens the study, and calls
+    `work`."""
 
     async def endpoint(request: Request) -> Response:
         began, tenant = time.perf_counter(), ""
@@ -151,20 +151,20 @@ def _endpoint(service: ServerContext, rates: Rates, path: str, work: Work) -> Ca
 
 
 def _person_of(request: Request, link: Link) -> str | None:
-    """Return the name in the log of the participant whose cookie a request has; None if it has none of this link."""
+    """Return the name in the log of the participant whose cookie a request has; None without a cookie of this link."""
     person = link.person(request.cookies.get(COOKIE, ""))
     return None if person is None else f"{link.segment or NOBODY}/{person}"
 
 
 def _study_of(worker: LoopWorker, link: Link) -> Study:
-    """Return the study of a link. Raise Problem (404) if the loop of that name is another one by now."""
+    """Return the study of a link. Raise Problem (404) if the loop was replaced by another one of its name."""
     if created_at(worker) != link.founded or not compares_pairs(worker.loop):
         raise Problem("not-found", ENDED)
     return study_of(worker.loop.path)
 
 
 def created_at(worker: LoopWorker) -> int:
-    """Return when a loop was made, in microseconds since 1970."""
+    """Return when the loop of this worker was created, in microseconds since 1970."""
     first = worker.projection.log.at(1)
     return 0 if first is None else first.time
 
@@ -173,8 +173,8 @@ def created_at(worker: LoopWorker) -> int:
 
 
 async def ask(visit: ParticipantVisit) -> Response:
-    """Render the question that a participant is at; the consent for those who have not begun; or the ranking, by a link
-    that shows it."""
+    """Render the next question to the participant; the consent for those who have not begun; or the ranking, if the
+    link shows it."""
     if visit.link.shows:
         return await show(visit)
     if visit.person is not None:
@@ -185,7 +185,7 @@ async def ask(visit: ParticipantVisit) -> Response:
 
 
 async def show(visit: ParticipantVisit) -> Response:
-    """Render the current ranking. It names nobody who answered."""
+    """Render the present ranking; it names nobody who answered."""
     worker, segment = visit.worker, visit.link.segment
     people = (await visit.read(segments, worker.loop)).get(segment, []) if segment else None
     standing, fresh = await summary(worker, people, segment)
@@ -196,7 +196,7 @@ async def show(visit: ParticipantVisit) -> Response:
 
 
 async def agree(visit: ParticipantVisit) -> Response:
-    """Handle the button of the consent: give the browser an identity, in a cookie, and go to the first question."""
+    """Handle the button of the consent: set a cookie with a new identity, and redirect to the first question."""
     response = back(visit.base)
     if visit.person is None:
         if not await in_thread(visit.service.signing, visit.service.links.begin, visit.token):
@@ -211,7 +211,7 @@ async def agree(visit: ParticipantVisit) -> Response:
 
 
 async def answer(visit: ParticipantVisit) -> Response:
-    """Handle the form with an answer to a question, then show the next question."""
+    """Handle the form with an answer to a question; show the next question."""
     form = await form_of(visit.request, visit.service, FORM)
     person = _require_person(visit)
     status = await question_flow.answer(visit.worker, person, form)
@@ -220,7 +220,7 @@ async def answer(visit: ParticipantVisit) -> Response:
 
 
 async def undo(visit: ParticipantVisit) -> Response:
-    """Handle "undo": take the participant's last answer back, then show its question again."""
+    """Handle "undo": take the participant's last answer back and show its question again."""
     form = await form_of(visit.request, visit.service, FORM)
     person, event = _require_person(visit), form.get("event", "")
     place = await visit.read(question_flow.place_of, visit.worker.loop, person)
@@ -239,7 +239,7 @@ async def undo(visit: ParticipantVisit) -> Response:
 
 
 async def picture(visit: ParticipantVisit) -> Response:
-    """Send a picture of the study."""
+    """Send the picture of an item, by the `number` in the path."""
     if not visit.link.shows:
         _require_person(visit)
     return await image_response(visit.worker, visit.request.path_params["number"])
@@ -252,14 +252,14 @@ def _events_since(worker: LoopWorker, id: str) -> int:
 
 
 def _require_person(visit: ParticipantVisit) -> str:
-    """Return the participant's name in the log. Raise Problem if they have not agreed."""
+    """Return the participant's name in the log. Raise Problem if they have not agreed yet."""
     if visit.person is None:
         raise Problem("rejected", "this browser has not begun here, or keeps no cookies: load the page again")
     return visit.person
 
 
 async def _respond(visit: ParticipantVisit, person: str, form: Mapping[str, str], told: str) -> Response:
-    """Render the next question for a script; redirect a browser without one to the page."""
+    """Render the next question if a script sent the request; otherwise redirect to the page. `told` is a message."""
     more = bool(form.get("more"))
     if "hx-request" not in visit.request.headers:
         return back(visit.base, **({"more": "1"} if more else {}))
@@ -267,15 +267,17 @@ async def _respond(visit: ParticipantVisit, person: str, form: Mapping[str, str]
 
 
 def _questions(visit: ParticipantVisit) -> int:
-    """Return how many questions a participant is asked: as the study says, at most one for each pair of items."""
+    """Return how many questions a participant is asked: as many as the study says, at most one for each pair of
+    items."""
     return min(visit.study.questions, comb(len(visit.worker.projection.catalogue.current), 2))
 
 
 async def _render_question(
     visit: ParticipantVisit, person: str, template: str, more: bool = False, told: str = ""
 ) -> Response:
-    """Render the question that a participant is at, or thanks after the last one. With `more` they go on answering
-    after it; `told` says what became of their last request."""
+    """Render the participant's next question with this template, or thanks after the last one.
+
+    With `more` they go on answering after that; `told` is a message on their last request."""
     place = await visit.read(question_flow.place_of, visit.worker.loop, person)
     of = _questions(visit)
     question = None

@@ -1,8 +1,7 @@
-"""The sizes of pictures that are compared: each has the same area, on a plate (a frame) of the same shape.
+"""The sizes at which pictures are compared: all with the same area, each on a frame ("plate") of the same shape.
 
-The style sheet makes the plates as large as the window allows. This module computes how large each picture is, in
-percent of its plate. So a page needs no inline styles and no script for that.
-"""
+The style sheet makes the plates as large as the window allows. This module computes the size of each picture in percent
+of its plate, so that a page needs no inline styles and no script for that."""
 
 from __future__ import annotations
 
@@ -11,33 +10,34 @@ from math import log, sqrt
 from typing import NamedTuple
 
 SHAPES = {"1-2": 0.5, "2-3": 2 / 3, "1-1": 1.0, "3-2": 1.5, "2-1": 2.0, "3-1": 3.0}
-"""The shapes of plates that the style sheet has, by name: width over height."""
+"""The shapes of plates that the style sheet has: name -> width over height."""
 WIDE = 1.5
 """Plates at least this wide (width over height) lie one above the other in a narrow window."""
 MARGIN = 0.94
-"""The largest share of a plate's width, and of its height, that a picture takes up."""
+"""The largest share of a plate's width, and of its height, that a picture may take up."""
 
 
 class PlateSize(NamedTuple):
-    """The size of a picture in percent of its plate: "94.00%"."""
+    """The width and height of a picture in percent of its plate: "94.00%"."""
 
     width: str
     height: str
 
 
 class Plates(NamedTuple):
-    """The plates of pictures that are shown side by side, and the pictures' sizes on them."""
+    """The plates of pictures shown side by side, and the sizes of the pictures on them."""
 
     shape: str
     """a key of SHAPES"""
     wide: bool
-    """whether the plates lie one above the other in a narrow window"""
+    """whether the plates are put one above the other in a narrow window"""
     pictures: tuple[PlateSize, ...]
 
 
 def plates(ratios: Sequence[float]) -> Plates:
-    """Return the plates for pictures of these `ratios` (width over height): all pictures get one area, the largest for
-    which each fits on its plate."""
+    """Return the plates for pictures of these `ratios` (width over height).
+
+    All pictures get the same area, the largest for which each fits on its plate."""
     middle = sqrt(min(ratios) * max(ratios))
     shape = min(SHAPES, key=lambda name: abs(log(SHAPES[name] / middle)))
     across = SHAPES[shape]

@@ -1,4 +1,4 @@
-"""The highest predictions for items on offer, and why a person was shown the first item of their last list."""
+"""The items with the highest predictions, and why a person was shown the first item of their last list."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ ROWS = 5
 
 
 class Best(NamedTuple):
-    """An item with a high prediction."""
+    """An item with a high prediction, and its mark on a drawn scale."""
 
     title: str
     value: str
+    """the prediction, as text"""
     spread: str
-    """the prediction's standard deviation; "" if the learner has none"""
+    """its standard deviation, as text; "" if the learner has none"""
     own: str
-    """what the person said about it: "said 4", "looked at"; "" if nothing"""
+    """what the person said about the item: "said 4", "looked at"; "" if nothing"""
     at: float
     """the position of the prediction on the scale, in percent of its length"""
     left: float
-    """the position of the prediction less one standard deviation, cut at the end of the scale"""
+    """the position of the prediction minus one standard deviation, in percent, at least 0"""
     width: float
-    """the length from there to the prediction plus one standard deviation"""
+    """the length from there to the prediction plus one standard deviation, in percent"""
 
 
 class Why(NamedTuple):
-    """The reason why an item was first in a list for a person."""
+    """The explanation of why an item was first in a list for a person."""
 
     title: str
     at: Moment
@@ -50,10 +51,10 @@ class Why(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The predictions on the page."""
+    """The highest predictions as the page shows them."""
 
     low: str
-    """the ends of the scale"""
+    """the lower end of the scale, as text"""
     high: str
     best: tuple[Best, ...]
     unpredicted: str
@@ -61,21 +62,24 @@ class Summary(NamedTuple):
     last: str
     """the title of the first item of the person's last list; "" if there is none"""
     why: Why | None
-    """why that item was first; None if the visitor did not ask"""
+    """why that item was first; None if the visitor did not ask for it"""
 
 
 def predictions(loop: Loop, names: Sequence[str], person: str | None) -> dict[str, ItemPrediction]:
-    """Return the predictions for items on offer, highest first; {} if there are none."""
+    """Return the predictions for the items called `names`, by name, highest first; {} if there are none.
+
+    They are for `person`, or for a new person if it is None."""
     if not names or loop.projection.interaction.why_not_predicted(loop.projection.reading(None)[0].shared):
         return {}
     return loop.predict(names, person=person)
 
 
 def summary(loop: Loop, low: float, high: float, person: str | None, asked: bool = False) -> Summary:
-    """Return the highest predictions on the scale from `low` to `high`, for a person, or for a new one (None).
+    """Return the highest predictions on the scale from `low` to `high`, for `person`, or for a new person if it is
+    None.
 
-    If it is `asked` why an item was shown, a part of the log is folded again, which takes a while.
-    """
+    With `asked`, it includes why the first item of the person's last list was shown; a part of the log is folded again
+    for that, which takes a while."""
     found = list(predictions(loop, list(loop.projection.catalogue.current), person).items())[:BEST]
     titles = {card.name: card.title for card in cards(loop, [name for name, _ in found])}
     state, person_state = loop.projection.reading(person)
@@ -105,7 +109,7 @@ def summary(loop: Loop, low: float, high: float, person: str | None, asked: bool
 
 
 def format_number(value: float, span: float) -> str:
-    """Format a number so that a scale of length `span` has at least 40 steps; with a typographic minus."""
+    """Return a number as text, with so many decimals that a scale of the length `span` has at least 40 steps."""
     if span > 1e6 or span < 1e-6:
         return f"{value:.3g}".replace("-", "−")
     places = min(max(math.ceil(math.log10(40.0 / span)), 0), 8)
@@ -114,7 +118,7 @@ def format_number(value: float, span: float) -> str:
 
 
 def _share(value: float, low: float, high: float) -> float:
-    """Return the position of a value on the scale, in percent of its length."""
+    """Return the position of a value on the scale from `low` to `high`, in percent of its length."""
     return round(100 * (value - low) / (high - low), 2)
 
 
@@ -122,14 +126,14 @@ def _share(value: float, low: float, high: float) -> float:
 
 
 def _last(loop: Loop, person: str | None) -> LoggedDecision | None:
-    """Return the last decision for a person; None if there is none."""
+    """Return the last decision for `person`; None if there is none."""
     log = loop.projection.log
     event = log.at(seq) if person is not None and (seq := log.newest("decision", person)) > 0 else None
     return None if event is None else loop.projection.find_decision(event.id)
 
 
 def _why(loop: Loop, last: LoggedDecision) -> Why | None:
-    """Return why the first item of a list was shown; None if the person was forgotten meanwhile."""
+    """Return why the first item of the list `last` was shown; None if the person was forgotten meanwhile."""
     try:
         found = loop.explain(last.id)
     except LookupError:
@@ -146,6 +150,6 @@ def _why(loop: Loop, last: LoggedDecision) -> Why | None:
 
 
 def _lesson(loop: Loop, seq: int) -> str:
-    """Return what was said in the feedback at the place `seq` of the log, and by whom, in words."""
+    """Return what was said in the feedback with the sequence number `seq`, and by whom, in words."""
     found = with_titles(loop, loop.lessons(limit=1, before=seq + 1))
     return f"{found[0].person or 'Somebody'}: {describe_lesson(loop, found[0])}" if found else ""

@@ -1,11 +1,10 @@
-"""The questions of a study: where a person is, what they are asked next, their answer, and taking it back.
+"""The questions of a study for one person: which one is next, their answer to it, and taking an answer back.
 
 The questions of a person are numbered, and the ids of their decisions, answers and undos are made of the number and the
-person's name. So after a reload, in another window or after a restart of the server everybody is where they were, and
-an answer that is sent twice counts once. A person is at their first question without an answer (answers that were taken
-back do not count). A question about an item that is no longer on offer is skipped: in place of an answer the log has
-feedback of the form `none`, which is not counted as an answer.
-"""
+person's name. So a reload, another window or a restart of the server shows the same question, and an answer that is
+sent twice counts once. A person is at their first question without an answer (answers that were taken back do not
+count). A question about an item that is no longer on offer is skipped: in place of an answer the log has feedback of
+the form `none`, which is not counted as an answer."""
 
 from __future__ import annotations
 
@@ -31,20 +30,20 @@ from heedful.studies.answers import decision_id, event_id
 from heedful.studies.study import Study, picture_ratio
 
 REMEMBERED = 10_000
-"""The most people of a study whose places are cached."""
+"""The most people of a study whose answers are cached."""
 LONGEST = 150
 """The most characters of a person's name, which ids are made of."""
 HIGHEST = 999_999
-"""The highest number of a question, and of an attempt, that a form may send."""
+"""The highest number of a question, or of an attempt at it, that a form may send."""
 
 
 class Place(NamedTuple):
-    """The progress of a person in a study."""
+    """How far a person is in a study."""
 
     number: int
-    """of the question they are at, from 0; all before it were answered or skipped"""
+    """the number of the question they are at, from 0; all before it were answered or skipped"""
     attempt: int
-    """how many answers to that question were taken back"""
+    """how many answers to that question they took back"""
     last: str
     """the id of their last answer, which they can take back; "" if there is none"""
     answered: int
@@ -57,22 +56,24 @@ class Thing(NamedTuple):
     name: str
     title: str
     text: str
+    """its text, if the study compares texts"""
     picture: str
-    """the number of its picture; "" if it is no picture"""
+    """the number of its picture; "" if it has none"""
     facts: tuple[Fact, ...]
+    """its attributes"""
 
 
 class Question(NamedTuple):
-    """A question: which of two items is better."""
+    """A question to one person: which of two items is better."""
 
     place: Place
     things: tuple[Thing, ...]
-    """the left item, the right item"""
+    """the item on the left, the item on the right"""
     shown: str
-    """a mark of the decision that the answer sends along, so that an answer from the page of another question is
-    refused; it does not reveal what is shown"""
+    """a mark of the question that the answer sends along, so that an answer from an outdated page is refused; it does
+    not reveal which items are shown"""
     plates: Plates | None
-    """how pictures are laid out; None if the items are no pictures"""
+    """how pictures are laid out; None if the items have none"""
 
 
 # ---------------------------------------------------------------------------- where a person is
@@ -92,7 +93,7 @@ _cache_lock = Lock()
 
 
 def place_of(loop: Loop, person: str) -> Place:
-    """Return where a person is, read from the log. Answers that were read before are cached."""
+    """Return how far `person` is, read from the log; answers that were read before are cached."""
     loop.projection.look()  # another process may have taken an answer back
     log = loop.projection.log
     undone = log.retractions()
@@ -119,8 +120,9 @@ def place_of(loop: Loop, person: str) -> Place:
 
 
 async def question(worker: LoopWorker, study: Study, person: str) -> Question:
-    """Return the question that a person is at. It stays the same until it is answered; one about an item that is no
-    longer on offer is skipped. Raise Problem (404) if the person was forgotten."""
+    """Return the next question to `person`, which stays the same until it is answered.
+
+    One about an item that is no longer on offer is skipped. Raise Problem (404) if the person was forgotten."""
     while True:
         place = await worker.read(partial(place_of, worker.loop, person))
         id = decision_id(person, place.number)
@@ -140,12 +142,11 @@ async def question(worker: LoopWorker, study: Study, person: str) -> Question:
 
 
 async def answer(worker: LoopWorker, person: str, form: Mapping[str, str]) -> str:
-    """Take an answer to the question `number` at the attempt `attempt` of the form. Return "applied", "duplicate" if it
-    was there before, or "other" if the question had another answer.
+    """Log the answer in `form` to question `number` at attempt `attempt`; return what became of it.
 
-    Raise ValueError, naming the field, if one is invalid. Raise Problem if the question was not asked yet, or if
-    `shown` says that the answer comes from the page of another question.
-    """
+    That is "applied", "duplicate" if it was there before, or "other" if the question has another answer already. Raise
+    ValueError, naming the field, if one is invalid. Raise Problem if the question was not asked yet, or if `shown` says
+    that the answer comes from the page of another question."""
     number, attempt = (whole({name: form.get(name, "")}, name, 0, 0, HIGHEST) for name in ("number", "attempt"))
     choice = form.get("choice", "")
     if choice not in CHOICES:
@@ -170,16 +171,17 @@ async def answer(worker: LoopWorker, person: str, form: Mapping[str, str]) -> st
 
 
 def _mark(worker: LoopWorker, id: str) -> str:
-    """Return the mark of the decision `id`, which no other decision of any study has; "" if there is no such decision.
+    """Return the mark of the question that the decision `id` asks, unlike that of any other; "" if there is no such
+    decision.
 
-    No name of an item goes into it: names may be hidden, and with the mark a guess could be checked."""
+    No name of an item goes into it: names may be hidden, and a guess could be checked against the mark."""
     decision = worker.projection.log.find("decision", id)
     return "" if decision is None else sha256(f"{id} {decision.time}".encode()).hexdigest()[:16]
 
 
 def _status_of(worker: LoopWorker, event: str, choice: str) -> str:
-    """Return "duplicate" if the log has the answer `event` with this `choice`, "other" if it has another choice, and ""
-    if the log has no such answer."""
+    """Return "duplicate" if the log has the answer `event` with this `choice`, "other" if with another, "" if it has
+    none."""
     found = worker.projection.log.find("feedback", event)
     if found is None:
         return ""
@@ -199,12 +201,12 @@ async def take_back(worker: LoopWorker, person: str, event: str) -> bool:
 
 
 def things(loop: Loop, study: Study, names: Sequence[str]) -> list[Thing]:
-    """Return these items as people see them, without those that are no longer on offer."""
+    """Return the items called `names` as people see them, without those that are no longer on offer."""
     return [_thing(loop, study, name, row) for name, row in rows_of(loop, names).items()]
 
 
 def _thing(loop: Loop, study: Study, name: str, row: Mapping[str, object]) -> Thing:
-    """Return an item, whose row of the table is `row`, as people see it."""
+    """Return the item `name`, with the attributes `row`, as people see it in this study."""
     if study.kind == "pictures":
         return Thing(name, "", "", str(row.get("picture", "")), ())
     if study.kind == "texts":
@@ -220,12 +222,12 @@ def _thing(loop: Loop, study: Study, name: str, row: Mapping[str, object]) -> Th
 
 
 def _plates(worker: LoopWorker, shown: Sequence[Thing]) -> Plates | None:
-    """Return how the pictures of these items are laid out side by side; None if they are no pictures."""
+    """Return how the pictures of these items are laid out side by side; None if one has no picture."""
     if not all(thing.picture for thing in shown):
         return None
     return plates([picture_ratio(worker.loop.path, thing.picture) for thing in shown])
 
 
 def _text_of(key: str, given: object) -> str | None:
-    """Return the value of an attribute as a text, however long; None if it has none."""
+    """Return the value `given` of the attribute `key` as a text of any length; None if it has none."""
     return given if isinstance(given, str) and given.strip() else value(key, given)

@@ -1,4 +1,4 @@
-"""The ranking of a study as files: a table for spreadsheets (CSV), and a picture for slides (SVG)."""
+"""The ranking of a study as files: a table (CSV), and a picture (SVG)."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ TYPES = {"csv": "text/csv; charset=utf-8", "svg": "image/svg+xml"}
 """ending of the file -> its media type"""
 COLUMNS = ("place", "item", "utility", "sd", "best", "low", "high", "asked", "level")
 DRAWN = 200
-"""The most places of the ranking that the picture shows."""
+"""The most items of the ranking that the picture shows."""
 QUESTION = 62
-"""The most characters in a line of the question."""
+"""The most characters in a line of the question above the picture."""
 LEFT, RIGHT, ROW = 330.0, 770.0, 30.0
-"""Where the scale of utilities begins and ends, and how high a place is, in the picture's own units."""
+"""The left and right end of the scale of utilities, and the height of a row, in the picture's own units."""
 
 
 class Mark(NamedTuple):
-    """A rank in the picture: a bar from `low` of this `width`, and a mark `at` the utility."""
+    """One item in the picture: a bar from `low` of this `width`, and a mark `at` the utility."""
 
     y: float
     place: int
+    """its position in the ranking, from 1"""
     name: str
     low: float
     width: float
-    """of the utility plus and minus one standard deviation"""
+    """the length of the bar: utility plus and minus one standard deviation"""
     at: float
 
 
 def table(summary: Summary) -> bytes:
-    """Return the ranking as CSV.
+    """Return the ranking as CSV, one row for each item.
 
-    `utility` and `sd` are in units of the noise of one choice; `best` is the probability that the item is the best;
-    with 90 % probability its place is `low` to `high`; `asked` is the number of pairs that it was in; `level` says
-    whether it cannot be told apart from the next item.
-    """
+    `utility` and `sd` (standard deviation) are in units of the noise of one choice; `best` is the probability that the
+    item is the best; with 90 % probability its position is `low` to `high`; `asked` is the number of pairs it was in;
+    `level` says whether it cannot be told from the next item."""
     rows = []
     for place, each in enumerate(summary.ranking, 1):
         numbers = [Decimal(f"{value:.4f}") for value in (each.utility, each.sd, each.best)]  # with all four decimals
@@ -53,7 +53,7 @@ def table(summary: Summary) -> bytes:
 
 
 def picture(summary: Summary, ask: str) -> bytes:
-    """Return the ranking as SVG on white, under the question `ask`."""
+    """Return the ranking as an SVG on white, under the study's question `ask`."""
     shown = summary.ranking[:DRAWN]
     question = wrap(_printable(ask), QUESTION) or [""]
     top = 40.0 + 28.0 * len(question)
@@ -73,7 +73,7 @@ def picture(summary: Summary, ask: str) -> bytes:
 
 
 def _marks(shown: tuple[Standing, ...], top: float) -> list[Mark]:
-    """Return the marks of these places, the first one `top` below the upper edge."""
+    """Return the marks of these items, the first one `top` units below the upper edge."""
     low = min(each.utility - each.sd for each in shown)
     scale = (RIGHT - LEFT) / max(max(each.utility + each.sd for each in shown) - low, 1e-9)
 
@@ -90,5 +90,5 @@ def _marks(shown: tuple[Standing, ...], top: float) -> list[Mark]:
 
 
 def _printable(text: str) -> str:
-    """Return a text that XML can hold: with blanks for characters that do not print."""
+    """Return a text that XML can hold: blanks in place of characters that do not print."""
     return "".join(mark if mark.isprintable() else " " for mark in text)

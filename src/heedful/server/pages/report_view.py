@@ -1,4 +1,5 @@
-"""The report of a loop on its page: whether learning helps, answers that teach little, regret of a simulation."""
+"""The report of a loop as its page shows it: whether learning helps, feedback that taught little, regret in a
+simulation."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from heedful.server.pages.formatting import share
 
 
 class Share(NamedTuple):
-    """A kind of answers, its share of all answers, and what it means."""
+    """One kind of feedback that teaches little: its number, its share of all feedback, and what it means."""
 
     name: str
     share: str
@@ -23,14 +24,15 @@ class Share(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """The regret, which only a simulation knows: in words, and over time."""
+    """The regret of a loop that a simulated person teaches, in words and as a chart over time."""
 
     told: str
     picture: Picture | None
 
 
 def report_context(loop: Loop) -> dict[str, object]:
-    """Return the names of the template that come from the report of a loop. This reads much of the log."""
+    """Return the names that the template needs for the report of a loop, with their values. This reads much of the
+    log."""
     report, interaction = loop.report(), loop.projection.interaction
     found, card = interaction.findings(report), interaction.describe()
     return {
@@ -47,7 +49,10 @@ def report_context(loop: Loop) -> dict[str, object]:
 
 
 def wasted_answers(report: Report, late_after: float, contradiction: str) -> list[Share]:
-    """Return the answers that teach little, by the reason; [] if there are no answers."""
+    """Return how much feedback taught little, for each reason; [] without any feedback.
+
+    `late_after` is the seconds after which feedback counts as late, `contradiction` says in words what a contradicted
+    model would do."""
     given, empty, against, late, undone = report.feedback
     kinds = (
         ("Empty", empty, "They held nothing to learn from, such as none of these."),
@@ -66,7 +71,7 @@ def wasted_answers(report: Report, late_after: float, contradiction: str) -> lis
 
 
 def _duration(seconds: float) -> str:
-    """Format a span of time, such as "3 hours"."""
+    """Return a number of seconds as text: "3 hours"."""
     for unit, name in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute")):
         if seconds >= unit:
             return f"{seconds / unit:.3g} {name}{'' if seconds == unit else 's'}"
@@ -77,7 +82,7 @@ def _duration(seconds: float) -> str:
 
 
 def truth(found: Measured) -> Truth:
-    """Return the mean regret, with its bound if there is one."""
+    """Return the mean regret of a simulation, with the bound of a theorem if one holds."""
     if found.regret is None:
         return Truth("No learned list was answered so far.", None)
     after = count(found.lists, "answered list")

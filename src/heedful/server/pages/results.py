@@ -1,4 +1,4 @@
-"""The page with the results of a study: the ranking, links for participants, answers and ranking as files."""
+"""The page with the results of a study: the ranking, links for participants, and answers and ranking as files."""
 
 from __future__ import annotations
 
@@ -30,45 +30,47 @@ from heedful.studies.study import Study
 
 NO_ANSWER = "answers: expected at least one, got none yet"
 DAYS = {"1": "a day", "7": "a week", "30": "a month", "365": "a year"}
-"""days -> how long a link may last, in words"""
+"""number of days -> how long a link is valid, in words"""
 TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "toi": "text/plain; charset=utf-8"}
-"""ending of the file with the answers -> its media type"""
+"""ending of a file of answers -> its media type"""
 
 
 class Row(NamedTuple):
     """A row of the list of links."""
 
     handle: str
+    """the name by which the page refers to the link"""
     shows: bool
-    """whether it shows the ranking, and asks nothing"""
+    """whether the link shows the ranking, and asks nothing"""
     segment: str
+    """the group of people who answer by it, or whose ranking it shows; "" for none"""
     ends: Moment
     begun: str
-    """how many people have begun by it, of how many it admits: "3 of 100\""""
+    """how many people began by it, of how many it admits: "3 of 100\""""
     state: str
-    """good, full, ended or revoked"""
+    """"good", "full", "ended" or "revoked\""""
 
 
 class NewLink(NamedTuple):
-    """A link that was made just now. It is shown only this once."""
+    """A link that was made just now; its URL is shown only this once."""
 
     url: str
     code: str
     """its QR code, as a data: URI; "" if there is none"""
     segment: str
     near: bool
-    """whether only this machine can open it"""
+    """whether its URL works on this machine only"""
     shows: bool
-    """whether it shows the ranking, and asks nothing"""
+    """whether the link shows the ranking, and asks nothing"""
 
 
 async def results(visit: Visit) -> Response:
-    """Render the page of results, of everybody or of the `segment` in the query."""
+    """Render the page of results, of everybody or of the `segment` (a group of participants) in the query."""
     return await _render(visit)
 
 
 async def make(visit: Visit) -> Response:
-    """Handle the form that makes a link: render the results with the link, which is shown only this once."""
+    """Handle the form that makes a link: render the page with the link, whose URL is shown only this once."""
     await study_in(visit)
     shows, days = visit.form.get("shows", "0"), visit.form.get("days", "7")
     if shows not in ("0", "1"):
@@ -95,7 +97,7 @@ async def make(visit: Visit) -> Response:
 
 
 async def revoke(visit: Visit) -> Response:
-    """Handle the button that ends a link at once."""
+    """Handle the button that ends a link at once, and redirect to the page of results."""
     await study_in(visit)
     handle = visit.form.get("handle", "")
     await in_thread(visit.service.pool, visit.service.links.revoke, visit.caller.tenant, visit.name, handle)
@@ -112,7 +114,7 @@ def qr_code(url: str) -> str:
 
 
 def _show_once(visit: Visit, link: Link, token: str) -> NewLink:
-    """Return what the page shows of a new link, at the address where participants reach the server."""
+    """Return what the page shows of a new link, with the URL by which participants reach the server."""
     origin = visit.request.headers.get("origin") or f"http://{visit.request.headers.get('host', 'localhost')}"
     base = visit.service.options.shared or origin
     near = any(name in base for name in ("//127.0.0.1", "//localhost", "//[::1]"))
@@ -121,7 +123,7 @@ def _show_once(visit: Visit, link: Link, token: str) -> NewLink:
 
 
 async def _render(visit: Visit, made: NewLink | None = None) -> Response:
-    """Render the page of results; `made` is the link that was made just now."""
+    """Render the page of results; `made` is a link that was made just now."""
     study, loop = await study_in(visit), visit.loop
     whose = await visit.read(segments, loop)
     segment = made.segment if made is not None and made.shows else visit.query.get("segment", "")
@@ -137,8 +139,9 @@ async def _render(visit: Visit, made: NewLink | None = None) -> Response:
 
 
 def _people(segments: Mapping[str, list[str]], segment: str) -> list[str] | None:
-    """Return the people of a `segment`; None, which stands for everybody, if it is "". Raise Problem (404) if nobody of
-    such a segment answered."""
+    """Return the people of a segment (a group of participants), by `segments`; None, for everybody, if `segment` is "".
+
+    Raise Problem (404) if nobody of such a segment answered."""
     if segment and segment not in segments:
         raise Problem("not-found", f"nobody of the segment {describe(segment)} answered")
     return segments[segment] if segment else None
@@ -155,15 +158,16 @@ def _row(link: Link) -> Row:
 
 
 async def export(visit: Visit) -> Response:
-    """Send all answers that were not taken back as a file: CSV, which `heedful rank` reads; JSON; or PrefLib, as
-    incomplete orders with ties (toi)."""
+    """Send all answers that were not taken back as a file: CSV, which `heedful rank` reads; JSON; or PrefLib (.toi)."""
     study, form, segment, people = await _export_of(visit, "answers are", TYPES)
     content = await visit.read(write_answers, visit.loop, study, visit.name, form, people)
     return _file(visit, content, "answers", segment, form, TYPES[form])
 
 
 async def export_ranking(visit: Visit) -> Response:
-    """Send the ranking, of everybody or of one segment, as a file: CSV, or a picture (SVG)."""
+    """Send the ranking, of everybody or of one segment, as a file: CSV, or a picture (SVG).
+
+    Raise Problem (503) while it is being computed."""
     study, form, segment, people = await _export_of(visit, "the ranking is", ranking.TYPES)
     standing, fresh = await summary(visit.worker, people, segment)
     if standing is None and not fresh:
@@ -176,8 +180,11 @@ async def export_ranking(visit: Visit) -> Response:
 
 
 async def _export_of(visit: Visit, what: str, types: Mapping[str, str]) -> tuple[Study, str, str, Sequence[str] | None]:
-    """Return (the study, the form of the file, the segment, its people) that a request for a file asks for. Raise
-    Problem (404) if the form is none of `types`, or nobody of the segment answered."""
+    """Return (study, ending of the file, segment, its people) for a request for a file; `types` has the possible
+    endings.
+
+    Raise Problem (404) for another ending, in a sentence that begins with `what`, or if nobody of the segment
+    answered."""
     study, form = await study_in(visit), visit.request.path_params["form"]
     if form not in types:
         raise Problem("not-found", f"{what} written as {', '.join(types)}")
@@ -186,15 +193,17 @@ async def _export_of(visit: Visit, what: str, types: Mapping[str, str]) -> tuple
 
 
 def _file(visit: Visit, content: bytes, what: str, segment: str, form: str, media: str) -> Response:
-    """Return the response that downloads a file, named after the loop, `what` it holds and the segment."""
+    """Return the response that downloads a file; its name is made of the loop, `what` it holds, the segment and its
+    ending."""
     of = f"-{quote(segment.removeprefix('-'), safe='')}" if segment else ""
     disposition = f'attachment; filename="{visit.name}-{what}{of}.{form}"'
     return Response(content, headers={**SAFE, "content-disposition": disposition}, media_type=media)
 
 
 def write_answers(loop: Loop, study: Study, name: str, form: str, people: Sequence[str] | None = None) -> bytes:
-    """Return the answers of the study `name` as a file of this `form`; with `people`, only theirs. Raise ValueError if
-    there are none, or if a name cannot be written in that form."""
+    """Return the answers of the study `name` as a file with the ending `form`; with `people`, only theirs.
+
+    Raise ValueError if there are none, or if a name cannot be written in that format."""
     of = None if people is None else set(people)
     if form == "json":
         content = {
@@ -218,7 +227,7 @@ def write_answers(loop: Loop, study: Study, name: str, form: str, people: Sequen
 
 
 def _with_date(each: StudyAnswer) -> dict[str, object]:
-    """Return the fields of an answer with its time in ISO 8601."""
+    """Return the fields of an answer, with its time in ISO 8601."""
     when = datetime.fromtimestamp(each.time / 1e6, UTC).isoformat(timespec="milliseconds")
     return each._asdict() | {"time": when}
 

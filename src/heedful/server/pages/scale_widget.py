@@ -1,4 +1,4 @@
-"""The widget for numbers, such as grades and ratings: a prediction on each card, and buttons or an input."""
+"""The input for numbers, such as stars: a prediction on each card, and buttons or a field for the number."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from heedful.server.pages.cards import title_of
 from heedful.server.pages.prediction_summary import format_number, predictions
 
 BUTTONS = 11
-"""A scale of up to this many whole numbers has a button for each; on others people type a number."""
+"""The most whole numbers on a scale that has a button for each; on other scales people type a number."""
 FULL = 1.0 - 1e-9
-"""A card is finished when its answers count for as much as one number, up to rounding errors."""
+"""A card is finished if its answers weigh as much as one number, up to rounding errors."""
 _NUMBER = re.compile(r"[-+]?([0-9]{1,60}(\.[0-9]{0,60})?|\.[0-9]{1,60})([eE][-+]?[0-9]{1,3})?", re.ASCII)
 _WHOLE = re.compile(r"[0-9]{1,4}", re.ASCII)
 
 
 class Mark(NamedTuple):
-    """The controls of a card besides the item."""
+    """The numbers on the card of one item, and the actions reported for it."""
 
     predicted: float | None
     """the current prediction; None if there is none"""
@@ -33,14 +33,15 @@ class Mark(NamedTuple):
     given: float | None
     """the number that the person gave; None if they gave none"""
     done: dict[str, str]
-    """action on the item -> id of the answer that reports it; "" if that answer says something else as well"""
+    """action on the item -> id of the feedback that reports it; "" if that feedback says something else as well"""
 
 
 class Board(NamedTuple):
-    """The cards of a page with their numbers, and the controls for giving them."""
+    """The numbers on all cards of a page, and the controls for giving them."""
 
     scale: Scale
     marks: dict[str, Mark]
+    """for each item, by name"""
     buttons: tuple[int, ...]
     """the numbers that have a button; none if there are too many, or numbers between whole ones"""
     actions: tuple[str, ...]
@@ -55,23 +56,23 @@ class Board(NamedTuple):
 
     @property
     def digits(self) -> bool:
-        """Whether the keys 0 to 9 give the numbers."""
+        """True if the keys 0 to 9 give the numbers."""
         return bool(self.buttons) and self.buttons[0] >= 0 and self.buttons[-1] <= 9
 
     def prediction(self, value: float) -> str:
-        """Format a predicted number, with as many decimals as are meaningful on the scale."""
+        """Return a predicted number as text, with as many decimals as the scale needs."""
         return _prediction(self.scale, value)
 
     def number(self, value: float) -> str:
-        """Format a number that can be given, as the value of a control."""
+        """Return a number that can be given as the value of an HTML control."""
         return _exact(value)
 
     def words(self, value: float) -> str:
-        """Format a number that can be given, for people: with a typographic minus."""
+        """Return a number that can be given as people read it, with a typographic minus."""
         return _exact(value).replace("-", "−")
 
     def nearest(self, mark: Mark) -> int | None:
-        """Return the button nearest to the prediction; None if there are no buttons, or there is no prediction."""
+        """Return the button nearest to the prediction; None without buttons or without a prediction."""
         return None if mark.predicted is None or not self.buttons else math.floor(mark.predicted + 0.5)
 
     def share(self, value: float) -> float:
@@ -80,8 +81,9 @@ class Board(NamedTuple):
 
 
 def board(loop: Loop, scale: Scale, hand: Hand, person: str | None, acting: bool) -> Board:
-    """Return the cards of a hand with their current predictions and the person's answers; `acting`: whether the visitor
-    asked for buttons for actions."""
+    """Return the numbers and controls for the cards of a page, with predictions for `person` and their answers.
+
+    `acting` says whether the visitor asked for buttons for actions."""
     current = loop.projection.catalogue.current
     offered = [name for name in hand.names if name in current]
     predicted = predictions(loop, offered, person)
@@ -119,7 +121,7 @@ def _exact(value: float) -> str:
 
 
 def candidates(loop: Loop, person: str | None, past: Sequence[str]) -> list[str]:
-    """Return the items on offer that the loop may show to a person: without those of `past`, unless there are no
+    """Return the names of the items that the model may show to `person`, without those in `past` if there are
     others."""
     names = list(loop.projection.catalogue.current) if loop.settings.repeats else items_left(loop, person)
     others = [name for name in names if name not in set(past)]
@@ -127,7 +129,7 @@ def candidates(loop: Loop, person: str | None, past: Sequence[str]) -> list[str]
 
 
 def items_left(loop: Loop, person: str | None) -> list[str]:
-    """Return the items on offer that a person has not finished."""
+    """Return the names of the items on offer that `person` has not finished."""
     catalogue = loop.projection.catalogue
     state, own = loop.projection.reading(person)
     used = loop.projection.interaction.used(loop.projection.model, state.shared, own)
@@ -135,7 +137,7 @@ def items_left(loop: Loop, person: str | None) -> list[str]:
 
 
 def is_finished(loop: Loop, scale: Scale, hand: Hand) -> bool:
-    """Return whether every card of a hand has a number, or actions that count for as much as one."""
+    """Return whether every card has a number, or actions that weigh as much as one."""
     weight = dict.fromkeys(hand.names, 0.0)
     for each in answers_to(loop, hand.decision):
         if each.item in weight:
@@ -147,8 +149,9 @@ def is_finished(loop: Loop, scale: Scale, hand: Hand) -> bool:
 
 
 def parse(scale: Scale, given: Mapping[str, str]) -> tuple[str, dict[str, dict[str, float | str]]]:
-    """Return (the item, the fields of the feedback) that a posted form gives: a number or an action for one item. Raise
-    ValueError, naming the field, if one is missing or invalid."""
+    """Return (item, fields of the feedback) from a posted form: a number or an action for one item.
+
+    Raise ValueError, naming the field, if one is missing or invalid."""
     kinds = [scale.form, *(["action"] if scale.actions else [])]
     kind, low, high = given.get("kind", scale.form), scale.low, scale.high
     if kind not in kinds:
@@ -171,7 +174,7 @@ def parse(scale: Scale, given: Mapping[str, str]) -> tuple[str, dict[str, dict[s
 
 
 def prediction_of(loop: Loop, item: str, person: str | None) -> float | None:
-    """Return the current prediction for an item; None if there is none, or the item is no longer on offer."""
+    """Return the present prediction for the item; None if there is none, or the item is no longer on offer."""
     found = predictions(loop, [item] if item in loop.projection.catalogue.current else [], person).get(item)
     return None if found is None else found.value
 
@@ -185,10 +188,9 @@ def reply(
     after: float | None,
     again: bool,
 ) -> str:
-    """Return what an answer to a card changed, as a sentence: its prediction before and after it.
+    """Return what feedback on one item changed, in words: its prediction before and after.
 
-    `fields` is the feedback; if it came `again`, the prediction before it is unknown and left out.
-    """
+    `fields` is the feedback; if it was sent `again` (a duplicate), the prediction before it is left out."""
     [value] = [each[item] for each in fields.values()]
     text = value if isinstance(value, str) else _exact(value).replace("-", "−")
     head = f"{title_of(loop, item)}: {text}."

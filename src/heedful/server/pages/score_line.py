@@ -1,4 +1,4 @@
-"""The line of scores, cut at the thresholds between two predicted grades."""
+"""A drawing of the line of scores, cut at the thresholds between predicted grades."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from itertools import pairwise
 from typing import NamedTuple
 
 LISTED = 10
-"""Up to this many grades are listed one by one below the line."""
+"""The most grades that are listed one by one below the line."""
 
 
 class Part(NamedTuple):
-    """The scores for which one grade is predicted."""
+    """The interval of scores for which one grade is predicted."""
 
     grade: int
     told: str
-    """these scores, in words: "below 0.50\""""
+    """the interval in words: "below 0.50\""""
     left: float
-    """where the part begins on the drawn line, in percent of its length"""
+    """where it begins on the drawn line, in percent of the line's length"""
     width: float
-    """how long the part is, in percent of the line"""
+    """its length, in percent of the line's"""
 
 
 class Line(NamedTuple):
-    """The line of scores, cut into grades."""
+    """The line of scores, cut into intervals of one grade each."""
 
     parts: tuple[Part, ...]
     told: str
@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 def score_line(b: Sequence[float] | None) -> Line | None:
-    """Return the line cut at the thresholds `b` (grades - 1,), ascending; None for None."""
+    """Return the line cut at the k - 1 thresholds `b` between k grades, which rise; None if `b` is None."""
     if b is None:
         return None
     apart = b[-1] - b[0]
@@ -55,7 +55,7 @@ def score_line(b: Sequence[float] | None) -> Line | None:
 
 
 def _between(r: int, b: Sequence[float]) -> str:
-    """Return the scores for which the grade `r` is predicted, in words."""
+    """Return the scores for which grade r is predicted, in words; `b` (k - 1,) are the thresholds."""
     if r == 1:
         return f"below {_number(b[0])}"
     if r == len(b) + 1:

@@ -1,4 +1,4 @@
-"""Signing in with a key, signing out, and the check that a request comes from a page of this server."""
+"""Signing in with a key, signing out, and checking that a request comes from a page of this server."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from heedful.server.pages.page import back, folder_for, form_of, in_thread, page
 from heedful.server.problems import Problem
 
 FORM = 2**12
-"""The most bytes that the form for signing in may have: anyone may send it."""
+"""The most bytes of the form for signing in, which anyone may send."""
 
 
 @lru_cache
 def cookies(folder: Path) -> tuple[str, str]:
-    """Return the names of the session cookie: (over https, over http). They differ between folders, since browsers do
-    not separate the cookies of two servers on different ports of one machine."""
+    """Return the names of the session cookie: (over https, over http).
+
+    They differ between folders of loops, since browsers do not separate the cookies of two servers on different ports
+    of one machine."""
     name = f"heedful-session-{sha256(os.fsencode(folder.resolve())).hexdigest()[:8]}"
     return f"__Host-{name}", name
 
 
 def same_origin(request: Request) -> None:
-    """Raise Problem if a page of another site sent a request that would change something, or loads a page without
-    showing it."""
+    """Raise Problem if a page of another site sent a request that changes something, or loads a page without showing
+    it."""
     headers = request.headers
     if request.method in ("GET", "HEAD"):
         elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
@@ -41,14 +43,14 @@ def same_origin(request: Request) -> None:
 
 
 def _is_ours(host: str | None, origin: str | None, site: str | None) -> bool:
-    """Return whether a page of this server sent a request with these headers: Host, Origin, Sec-Fetch-Site."""
+    """Return whether a page of this server sent a request with these headers Host, Origin and Sec-Fetch-Site."""
     if site is not None:  # set by the browser itself: no page can forge it
         return site == "same-origin"
     return bool(host and origin) and str(origin).partition("://")[2].lower() == str(host).lower()
 
 
 async def prefix_of(service: ServerContext, request: Request) -> str | None:
-    """Return the prefix of the key that the visitor signed in with; None if they are not signed in."""
+    """Return the prefix of the key with which the visitor signed in; None if they are not signed in."""
     token = _token(service, request)
     return None if token is None else await in_thread(service.signing, service.sessions.prefix_of, token)
 
@@ -65,7 +67,7 @@ def _token(service: ServerContext, request: Request) -> str | None:
 
 
 async def sign_in(service: ServerContext, request: Request) -> Response:
-    """Render the form for signing in (GET), or handle it (POST)."""
+    """Render the form for signing in (GET), or handle it (POST): check the key and begin a session."""
     same_origin(request)
     if request.method != "POST":
         return _form(service, request, request.query_params.get("next", "/"))
@@ -88,13 +90,13 @@ async def sign_in(service: ServerContext, request: Request) -> Response:
 
 
 async def sign_out(service: ServerContext, request: Request) -> Response:
-    """Handle the button that ends the session of the browser."""
+    """Handle the button that ends the session of this browser."""
     same_origin(request)
     return await end(service, request)
 
 
 async def begin(service: ServerContext, request: Request, response: Response, prefix: str) -> None:
-    """Sign the browser in with the key of this `prefix`: set the cookie of a new session on `response`."""
+    """Begin a session with the key of this `prefix`, and set its cookie on `response`; an earlier session ends."""
     former = _token(service, request)
     token = await in_thread(service.signing, service.sessions.create, prefix, instead_of=former)
     # Origin is what the browser sees, also behind a proxy that ends TLS.
@@ -104,7 +106,7 @@ async def begin(service: ServerContext, request: Request, response: Response, pr
 
 
 async def end(service: ServerContext, request: Request) -> Response:
-    """Sign the browser out, and redirect it to the page for signing in."""
+    """End the session of this browser, and redirect it to the page for signing in."""
     response = back("/sign-in")
     for name in cookies(service.folder):
         if (token := request.cookies.get(name)) is not None:
@@ -115,7 +117,7 @@ async def end(service: ServerContext, request: Request) -> Response:
 
 
 def _form(service: ServerContext, request: Request, to: str, wrong: str | None = None, status: int = 200) -> Response:
-    """Render the form for signing in, which leads to the path `to`, with the message `wrong`."""
+    """Render the form for signing in, which leads to the path `to`; `wrong` is an error message."""
     folder = folder_for(service, request)
     return page(
         "sign_in.html", status, next=_local(to), wrong=wrong, keyed=service.authenticator.takes_keys, folder=folder
@@ -123,6 +125,6 @@ def _form(service: ServerContext, request: Request, to: str, wrong: str | None =
 
 
 def _local(to: str) -> str:
-    """Return `to` if it is a path of this server, otherwise "/"."""
+    """Return `to` if it is a path on this server, otherwise "/"."""
     fine = to.startswith("/") and not to.startswith("//") and "\\" not in to and to.isprintable()
     return to if fine else "/"

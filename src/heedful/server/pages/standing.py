@@ -1,8 +1,7 @@
-"""The ranking of a study as a page shows it: utilities with their uncertainty, ties, whether to stop.
+"""The ranking of a study as pages show it: utilities with their uncertainty, ties, and whether to stop.
 
-With a thousand items the ranking takes seconds to compute. So it is cached until the next answer. If it takes long, the
-page shows an older ranking for some time, and says how many answers it is made of.
-"""
+With a thousand items the ranking takes seconds to compute, so it is cached until the next answer. If it takes long,
+pages show an older ranking for some time, and say how many answers it is made of."""
 
 from __future__ import annotations
 
@@ -30,62 +29,64 @@ MOST = 200
 MANY = 100
 """With more items than this the page says that computing the ranking takes a while."""
 REST = 4.0
-"""An outdated ranking is shown for this many times as long as it took to compute."""
+"""An outdated ranking is shown for this many times the seconds that it took to compute."""
 PATIENCE = 2.0
 """The most seconds that a page waits for a new ranking."""
 PERCENT = 94
-"""The share of the drawing's width, in percent, that the scale of utilities takes; the rest is for the marks."""
+"""The share of the drawing's width, in percent, that the scale of utilities takes; the rest is for labels."""
 NOT_OWN = "-you"
-"""The name of the segment of everybody but the person at this machine. No other segment can have this name."""
+"""The segment (group of participants) of everybody except the owner of the study; no other segment can have this
+name."""
 
 
 class Row(NamedTuple):
-    """A rank with its texts."""
+    """One item of the ranking, with its texts and its bar in the drawing."""
 
     place: int
+    """its position, 1 for the best"""
     thing: Thing
     best: str
-    """the probability that it is the best"""
+    """the probability that it is the best, as text"""
     places: str
-    """the places that it has with 90 % probability"""
+    """the positions that it has with 90 % probability, as text"""
     low: float
-    """its utility less one standard deviation, in percent of the drawing's width"""
+    """the left end of its bar, the utility minus one standard deviation, in percent of the drawing's width"""
     mid: float
-    """its utility"""
+    """its utility, in percent of the drawing's width"""
     high: float
-    """its utility plus one standard deviation"""
+    """the right end of its bar, the utility plus one standard deviation, in percent of the drawing's width"""
     asked: int
-    """the number of pairs that it was in"""
+    """in how many of the pairs asked it was"""
     level: bool
-    """whether it cannot be told apart from the next"""
+    """whether it cannot be told from the next item"""
 
 
 class Summary(NamedTuple):
-    """The ranking, and the sentences around it."""
+    """The ranking of a study, and the sentences around it."""
 
     answers: int
     people: int
     goal: str
-    """best or ranking"""
+    """what the answers are for: "best" or "ranking\""""
     stop: bool
     """whether enough is known to stop asking"""
     verdict: str
     """the result, in a sentence"""
     left: str
-    """about how many questions are left, in words; "" if enough is known"""
+    """about how many questions are left, in words; "" if it may stop"""
     level: tuple[str, ...]
-    """which items cannot be told apart, in sentences"""
+    """sentences on items that cannot be told apart"""
     rows: tuple[Row, ...]
     ranking: tuple[Standing, ...]
-    """the whole ranking, in numbers"""
+    """the whole ranking, as numbers"""
     more: int
-    """the number of places that the page does not show"""
+    """how many items of the ranking the page leaves out"""
     minds: tuple[str, ...]
-    """people whose answers look odd, in sentences"""
+    """sentences on people whose answers look odd"""
 
 
 class _Cached(NamedTuple):
-    """A ranking that was computed at the time `at`, of the model `version`, in `took` seconds."""
+    """A ranking of the model's `version`, computed at the time `at` in `took` seconds."""
 
     version: int
     at: float
@@ -98,17 +99,17 @@ _tasks: WeakKeyDictionary[Loop, dict[str, asyncio.Task[None]]] = WeakKeyDictiona
 
 
 async def study_in(visit: Visit) -> Study:
-    """Return the study of a visit. Raise Problem (404) if people do not compare pairs in this loop."""
+    """Return the study of the loop that a page is about. Raise Problem (404) if people do not compare pairs in it."""
     if not compares_pairs(visit.loop):
         raise Problem("not-found", "in this loop people do not compare pairs")
     return await visit.read(study_of, visit.loop.path)
 
 
 async def summary(worker: LoopWorker, people: Sequence[str] | None, segment: str = "") -> tuple[Summary | None, bool]:
-    """Return (the ranking by the answers of the `people` of a `segment`, whether it includes all answers).
+    """Return (the ranking by the answers of `people`, whether it includes all their answers).
 
-    None and "" stand for everybody. The ranking is None if nobody answered, or while the first one is being computed.
-    """
+    `people` are those of `segment`, a group of participants; None and "" stand for everybody. The ranking is None if
+    nobody answered, or while the first one is being computed."""
     loop = worker.loop
     if not await worker.read(partial(_is_answered, loop, people)):
         return None, True
@@ -129,7 +130,7 @@ async def summary(worker: LoopWorker, people: Sequence[str] | None, segment: str
 
 
 async def _compute(worker: LoopWorker, people: Sequence[str] | None, segment: str, version: int) -> None:
-    """Compute the ranking of a segment and put it into the cache."""
+    """Compute the ranking by the answers of `people`, and put it into the cache under `segment` and `version`."""
     with worker:
         began = time.monotonic()
         found = await worker.read(partial(summarise, worker.loop, people))
@@ -138,15 +139,16 @@ async def _compute(worker: LoopWorker, people: Sequence[str] | None, segment: st
 
 
 def _is_answered(loop: Loop, people: Sequence[str] | None) -> bool:
-    """Return whether any of these people answered; None is everybody."""
+    """Return whether any of these people (None: of all) has answered."""
     loop.projection.look()
     own = loop.projection.reading(None)[0].people.copy()
     return any(one.lessons for name, one in own.items() if people is None or name in people)
 
 
 def segments(loop: Loop) -> dict[str, list[str]]:
-    """Return the people who answered, by segment. NOT_OWN is everybody but the person at this machine, if both they and
-    others answered."""
+    """Return the people who answered, by segment (group of participants).
+
+    NOT_OWN has everybody except the owner of the study, if both the owner and others answered."""
     loop.projection.look()  # another process may have written
     found: dict[str, list[str]] = {}
     answered = list(loop.projection.reading(None)[0].people.copy())
@@ -158,7 +160,7 @@ def segments(loop: Loop) -> dict[str, list[str]]:
 
 
 def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
-    """Compute the ranking by the answers of these people; None is everybody."""
+    """Return the ranking by the answers of these people (None: of all), with its sentences."""
     found = loop.standing(people=people)
     ranking = found.ranking[:MOST]
     ends = [each.utility + sign * each.sd for each in ranking for sign in (-1.0, 1.0)]
@@ -191,7 +193,7 @@ def summarise(loop: Loop, people: Sequence[str] | None) -> Summary:
 
 
 def _verdict(found: Standings) -> str:
-    """Return the result of a study, in a sentence."""
+    """Return the result of a study in a sentence: the best item, or how certain the order is."""
     sure = percent(found.sure)
     if found.goal == "best" and found.stop:
         return f"Enough: {found.favourite} is the best with {sure} probability."
@@ -202,13 +204,13 @@ def _verdict(found: Standings) -> str:
 
 
 def _level(groups: Sequence[Sequence[str]], most: int = 3) -> list[str]:
-    """Return which groups of neighbours cannot be told apart, in sentences: `most` groups, and how many more."""
+    """Return sentences on groups of neighbours that cannot be told apart: `most` of them, and how many more."""
     told = [f"{join_names(group)} cannot be told apart." for group in groups[:most]]
     return [*told, f"So it is in {count(len(groups) - most, 'more place')}."] if len(groups) > most else told
 
 
 def _odd_habits(loop: Loop, people: Sequence[str] | None) -> Iterator[str]:
-    """Yield sentences about people whose answers look odd, with the command that removes them."""
+    """Yield sentences on people whose answers look odd, with the command that removes them."""
     name = quote(loop.path.name.removesuffix(".heedful"))
     for told, whose in habits(loop, None if people is None else set(people)):
         out = f" heedful forget {name} {quote(whose[0])} takes their answers out." if len(whose) == 1 else ""

@@ -1,4 +1,4 @@
-"""The page where people teach a loop: cards, the controls for answering them, and what an answer changed."""
+"""The page on which people teach a loop: cards with items, the controls for answering, and what an answer changed."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from heedful.server.pages.page import Page, Visit, back, example, render
 from heedful.server.problems import Problem
 
 LESSONS = 6
-"""The number of lessons that the page lists."""
+"""The number of pieces of feedback that the page lists."""
 LONGEST_EVENT = 180
-"""The most characters in the id of an answer: the id of the decision may be made of it."""
+"""The most characters in the id of an answer: the id of its decision may be made from it."""
 
 
 class Reply(NamedTuple):
-    """The page's answer to the visitor's last request."""
+    """The message that the page shows after the visitor's last request."""
 
     text: str = ""
     event: str = ""
-    """the id of the answer that it is about; "" if that cannot be taken back"""
+    """the id of the feedback that it is about, which can be undone; "" if there is nothing to undo"""
 
 
 NOTHING = Reply()
@@ -55,8 +55,9 @@ NOTHING = Reply()
 
 
 async def teach(visit: Visit) -> Response:
-    """Render the page for teaching: with the cards of the `hand` in the query, or new ones. Redirect to the page for
-    comparing if people compare pairs in this loop."""
+    """Render the page, with the cards of the `hand` in the query, or new ones.
+
+    Redirect to the page of a study if people compare pairs in this loop."""
     if compares_pairs(visit.loop):
         return back(f"{visit.base}/{'compare' if visit.may(*TEACH) else 'results'}")
     person = person_of(visit.query)
@@ -64,17 +65,16 @@ async def teach(visit: Visit) -> Response:
 
 
 async def hand(visit: Visit) -> Response:
-    """Handle a script's request for new cards: render only the parts of the teaching page that change.
+    """Render the parts of the page that change, with cards as the script requests them.
 
-    With `hand` in the query, the same items are shown; where cards are put in order, they are ranked again around
-    those that the person has `placed`. Without it (`deal=new`), other items are chosen.
-    """
+    With `hand` in the query, the same items are shown; if people put cards in order, they are ranked again around those
+    that the person has `placed`. Without it, other items are chosen."""
     person = person_of(visit.query)
     return await _render(visit, "teach_parts.html", await hand_of(visit, visit.query, person), person)
 
 
 async def live(visit: Visit) -> Response:
-    """Stream the events of the loop (server-sent events)."""
+    """Stream the events of the loop (server-sent events), from which the page's script updates it."""
     query = {name: text for name, text in visit.query.items() if name in ("after", "kinds")}
     headers: dict[bytes, bytes] = dict(visit.request.scope["headers"])
     holds = partial(session.holds, visit.service, visit.request) if visit.caller.prefix else always
@@ -82,12 +82,12 @@ async def live(visit: Visit) -> Response:
 
 
 async def _render(visit: Visit, template: str, hand: Hand, person: str | None, said: Reply = NOTHING) -> Response:
-    """Render the page, or the parts of it that change, with the cards of a hand."""
+    """Render the page, or the parts of it that change, with these cards; `said` is a message on the last request."""
     return render(visit, template, tab="teach", **await visit.read(_context, visit, hand, person, said))
 
 
 def _context(visit: Visit, hand: Hand, person: str | None, said: Reply) -> dict[str, object]:
-    """Return the names that the templates of this page use."""
+    """Return the names and values that the templates of this page use."""
     loop = visit.loop
     control, kind = loop.settings.control, loop.projection.interaction.describe()
     seq, _ = loop.projection.log.last()  # read first: a script gets the events that come meanwhile
@@ -129,7 +129,7 @@ def _context(visit: Visit, hand: Hand, person: str | None, said: Reply) -> dict[
 
 
 def _board(visit: Visit, kind: Card, hand: Hand, person: str | None) -> scale_widget.Board | fields_widget.Board | None:
-    """Return the controls of the widget; None if people answer by the order of the cards."""
+    """Return the controls on the cards; None if people answer by the order of the cards."""
     if kind.widget.scale is not None:
         return scale_widget.board(visit.loop, kind.widget.scale, hand, person, wants_actions(visit))
     return fields_widget.board(visit.loop) if kind.widget.name == "fields" else None
@@ -139,7 +139,7 @@ def _board(visit: Visit, kind: Card, hand: Hand, person: str | None) -> scale_wi
 
 
 async def take_answer(visit: Visit) -> Response:
-    """Handle the form with an answer, as the widget of this loop posts it."""
+    """Handle the form with an answer, by the kind of input that this loop has."""
     person, event = person_of(visit.form), records.check_id("event", visit.form.get("event", ""))
     if len(event) > LONGEST_EVENT:
         raise ValueError(f"event: expected a text of at most {LONGEST_EVENT} characters, got {len(event)}")
@@ -151,7 +151,10 @@ async def take_answer(visit: Visit) -> Response:
 
 
 async def _take_order(visit: Visit, names: Sequence[str], event: str, person: str | None) -> Response:
-    """Take a correction of the order: the `item` that the person prefers, an `order` of the cards, or none of these."""
+    """Log a correction of the order, and show the cards again: the best `item`, an `order` of the cards, or none of
+    these.
+
+    `names` are the cards, `event` is the id of the feedback."""
     given, kind = visit.form, visit.form.get("kind", "pick")
     dealt = items_on_offer(visit.loop, given["dealt"], "dealt") if given.get("dealt") else names
     better = _parse_order(kind, given)
@@ -171,8 +174,10 @@ async def _take_order(visit: Visit, names: Sequence[str], event: str, person: st
 
 
 async def _take_number(visit: Visit, scale: Scale, names: Sequence[str], event: str, person: str | None) -> Response:
-    """Take a number or an action for one card. A number replaces the one that the card had. If the loop selects the
-    cards, new ones follow when all have a number."""
+    """Log a number or an action for one card, and show the cards again; a number replaces the card's earlier one.
+
+    If the model selects the cards, new ones follow when all are answered. `names` are the cards, `event` is the id of
+    the feedback."""
     loop = visit.loop
     item, fields = scale_widget.parse(scale, visit.form)
     before = await visit.read(scale_widget.prediction_of, loop, item, person)
@@ -192,7 +197,8 @@ async def _take_number(visit: Visit, scale: Scale, names: Sequence[str], event: 
 
 
 async def _take_fields(visit: Visit, names: Sequence[str], event: str, person: str | None) -> Response:
-    """Take the fields of a form of feedback, then deal new cards."""
+    """Log feedback with the fields of a form, and show new cards; `names` are the cards, `event` is the id of the
+    feedback."""
     fields = fields_widget.parse(visit.loop, names, visit.form)
     before = visit.loop.weights_of(person)
     _, answer = await write_answer(visit, fields, names, names, event, person)
@@ -201,13 +207,13 @@ async def _take_fields(visit: Visit, names: Sequence[str], event: str, person: s
 
 
 def _check_cards(items: Sequence[str], names: Sequence[str]) -> None:
-    """Raise Problem if one of these `items` is not among the cards `names`."""
+    """Raise Problem (409) if one of these `items` is not among the cards `names`."""
     if missing := [name for name in items if name not in names]:
         raise Problem("rejected", f"{describe(missing[0])} is not among the cards, or no longer on offer")
 
 
 async def undo(visit: Visit) -> Response:
-    """Handle the button that undoes an answer."""
+    """Handle the button that undoes a piece of feedback; show the cards again."""
     given, person = visit.form, person_of(visit.form)
     event = records.check_id("event", given.get("back") or given.get("event", ""))  # an action's button has `back`
     accepted(await take_back(visit, event))
@@ -217,8 +223,9 @@ async def undo(visit: Visit) -> Response:
 
 
 def _parse_order(kind: str, given: Mapping[str, str]) -> list[str]:
-    """Return the items, best first, that a posted form puts before all others; [] for none of these. Raise ValueError,
-    naming the field, if one is invalid."""
+    """Return the items, best first, that a posted form puts before all others; [] for none of these.
+
+    `kind` is "pick" (one item), "order" or "none". Raise ValueError, naming the field, if one is invalid."""
     if kind == "pick":
         return [records.check_id("item", given.get("item", ""))]
     if kind == "order":
@@ -229,8 +236,9 @@ def _parse_order(kind: str, given: Mapping[str, str]) -> list[str]:
 
 
 async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | None, said: Reply) -> Response:
-    """Show the cards after an answer: render the parts that change for a script; redirect a browser without one to the
-    page. `hand` has the cards, or the fields that `hand_of` takes."""
+    """Show the cards after an answer: the parts that change for a script, a redirect to the page for other browsers.
+
+    `hand` has the cards, or the fields from which `hand_of` chooses them; `said` is the message."""
     if not visit.scripted:
         query: dict[str, str] = {}
         if isinstance(hand, Hand):
@@ -246,7 +254,9 @@ async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | N
 def _rank_after(
     visit: Visit, dealt: Sequence[str], person: str | None, before: Mapping[str, float], answer: Answer, own: Placement
 ) -> tuple[Hand, Reply]:
-    """Return (the cards in their order after a correction, what it changed)."""
+    """Return (the cards in their order after the correction `own`, a message on what it changed).
+
+    `before` are the weights before it, by feature; `answer` is what became of it."""
     version, hand = visit.loop.version, rank_cards(visit, dealt, person)
     first = [name for name in own.order if name in hand.ranked]
     order = (*first, *[name for name in hand.ranked if name not in first])
@@ -259,7 +269,7 @@ def _rank_after(
 
 
 def _describe_effect(visit: Visit, before: Mapping[str, float], answer: Answer, person: str | None) -> str:
-    """Return what an answer changed, as a sentence."""
+    """Return what feedback changed, in words, from the weights `before` it."""
     if answer.status == "applied" and not answer.learned:
         return "Noted, but there was no lesson in it."
     phrases = phrases_of(visit.loop, visit.service.options.words)
@@ -268,7 +278,7 @@ def _describe_effect(visit: Visit, before: Mapping[str, float], answer: Answer, 
 
 
 def _lesson(visit: Visit, event: str) -> str:
-    """Return what was said in the feedback `event`, in words; "" if there is none."""
+    """Return what was said in the feedback with the id `event`, in words; "" if there is none."""
     found = visit.loop.projection.log.find("feedback", event)
     lessons = visit.loop.lessons(limit=1, before=found.seq + 1) if found else ()
     return "".join(describe_lesson(visit.loop, each) for each in with_titles(visit.loop, lessons))
