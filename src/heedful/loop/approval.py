@@ -19,7 +19,7 @@ from heedful.loop.records import FeedbackRecord
 
 
 class Share(NamedTuple):
-    """The thumbs given to the lists of one arm, and the share of thumbs up with its 95 % interval."""
+    """The thumbs given to one sort of lists (learned or control), and the share of thumbs up with its 95 % interval."""
 
     thumbs: int
     """how many thumbs there were"""

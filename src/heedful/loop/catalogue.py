@@ -30,9 +30,9 @@ CATALOGUES = 4
 
 
 class CatalogueVersion(NamedTuple):
-    """The items that were on offer right after one item event (an item put on offer, changed or withdrawn).
+    """The items that were on offer right after one item event: an item put on offer, changed or withdrawn.
 
-    The three sequences have one entry per item, in the order in which items were put on offer; an item that was
+    `names`, `items` and `rows` have one entry per item, in the order in which items were put on offer; an item that was
     withdrawn and put back counts from its return."""
 
     version: int
@@ -71,7 +71,9 @@ class _History:
 
     def on_offer(self, version: int) -> tuple[list[str], list[int]]:
         """Return (names, versions) of the items that were on offer right after the event with sequence number
-        `version`."""
+        `version`.
+
+        The version of an item is the sequence number of the event that put it on offer."""
         seqs = np.array(self.seqs, np.int64)
         end = int(np.searchsorted(seqs, version, "right"))
         ids, there, at = np.array(self.ids, np.int64)[:end], np.array(self.there, np.bool_)[:end], np.arange(end)
@@ -87,13 +89,15 @@ class _History:
 
 
 class Catalogue:
-    """The items of a log by name and by version, read from the log when first needed and kept in memory;
-    thread-safe."""
+    """The items of a log by name and by version, read from the log when first needed and kept in memory; thread-safe.
+
+    The version of an item is the sequence number of the event that put it on offer. Features of all versions are rows
+    of one array; a row is valid as long as the catalogue lives."""
 
     def __init__(self, log: Log, n_features: int, apart: bool = False) -> None:
         """Serve the items of `log`, each encoded as `n_features` numbers.
 
-        With `apart`, an item whose features change gets a new number, as if it were another item (see `number`)."""
+        With `apart`, an item whose features change counts as another item in `number`."""
         self._log = log
         self._apart = apart
         self._n = n_features
@@ -158,10 +162,11 @@ class Catalogue:
             return found
 
     def number(self, name: str, features: bytes = b"") -> int:
-        """Return the number of an item: 0, 1, ... in the order in which names first came.
+        """Return the number by which learners know an item: 0, 1, ... in the order in which item names first came in
+        the log.
 
-        With `apart` (see the constructor) numbers count pairs of `name` and `features` (float32 bytes). A new name or
-        pair gets the next number, so callers have to pass item events in the order of the log."""
+        If the catalogue was made with `apart`, numbers count pairs of `name` and `features` (float32 bytes) instead. A
+        new name or pair gets the next number, so callers have to pass item events in the order of the log."""
         with self._lock:
             if not self._apart:
                 return self._came_and_went().number(name)
@@ -172,8 +177,10 @@ class Catalogue:
             return self._numbering.setdefault((name, features), len(self._numbering))
 
     def _numbers_apart(self, rows: Ints) -> Ints:
-        """Return the numbers (m,) of the items at these `rows` (m,) of the catalogue's array, as `number` counts them
-        with `apart`: an item has one number for each set of features that it has had."""
+        """Return the numbers (m,) by which learners know the items with these `rows` (m,), one for each set of features
+        of an item.
+
+        A row is an index in the catalogue's array of features; `number` counts the numbers."""
         there = self._number_at
         for row in rows.tolist():
             if row not in there:
@@ -181,9 +188,9 @@ class Catalogue:
         return np.array([there[row] for row in rows.tolist()], np.int64)
 
     def items_at(self, rows: Ints) -> Ints:
-        """Return the numbers (m,) of the items at these `rows` (m,) of the catalogue's array.
+        """Return the numbers (m,) by which learners know the items with these `rows` (m,), counted as in `number`.
 
-        The number of an item says as how many items came before it: 0, 1, ..., see `number`."""
+        A row is the index of a version of an item in the catalogue's array of features."""
         if self._apart:
             return self._numbers_apart(rows)
         with self._lock:
@@ -192,8 +199,10 @@ class Catalogue:
             return np.array([numbers[n] if n in numbers else history.number(n) for n in names], np.int64)
 
     def put(self, event: Event) -> None:
-        """Apply an item event that is in the log: a new item, a new version of an item or, if it has no features
-        (`arrays` is None), its withdrawal."""
+        """Take in an item event that was appended to the log: an item put on offer, a new version of one or a
+        withdrawal.
+
+        A withdrawal has no features: `event.arrays` is None."""
         with self._lock:
             if event.subject is None:
                 return
@@ -221,7 +230,7 @@ class Catalogue:
         """Return (versions, rows) of the items on offer called `names`, in that order.
 
         A version is the sequence number of the event that put an item on offer, a row its index in the catalogue's
-        array. Raise KeyError, with the name, for one that is not on offer."""
+        array of features. Raise KeyError, with the name, for one that is not on offer."""
         try:
             rows = tuple(map(self._standing.__getitem__, names))
         except KeyError:
@@ -236,19 +245,22 @@ class Catalogue:
             return rows
 
     def numbers(self, rows: Sequence[int]) -> tuple[int, ...]:
-        """Return the versions (sequence numbers of the events that put them on offer) of the items at these `rows`, in
-        that order."""
+        """Return the versions of the items with these `rows`, in that order.
+
+        A row is an index in the catalogue's array of features, a version the sequence number of the event that put the
+        item on offer."""
         return tuple(map(self._versions.__getitem__, rows))
 
     def called(self, rows: Sequence[int]) -> tuple[str, ...]:
-        """Return the names of the items at these `rows` of the catalogue's array, in that order."""
+        """Return the names of the items with these `rows` (indices in the catalogue's array of features), in that
+        order."""
         return tuple(map(self._names.__getitem__, rows))
 
     def called_at(self, versions: Sequence[int]) -> tuple[tuple[str, ...], Ints]:
         """Return (names, rows) of the items with these `versions`, in that order, whether or not they are on offer now.
 
         A version is the sequence number of the event that put an item on offer, a row its index in the catalogue's
-        array. Raise KeyError for a version that is not in the log."""
+        array of features. Raise KeyError for a version that is not in the log."""
         rows = self._rows(versions)
         return tuple(map(self._names.__getitem__, rows)), np.array(rows, np.int64)
 
@@ -259,22 +271,21 @@ class Catalogue:
         return self.at(self.rows(versions))
 
     def at(self, rows: Ints) -> Array:
-        """Return a copy of the features (m, N) at these `rows` (m,) of the catalogue's array, N features of an item."""
+        """Return a copy of m `rows` (m,) of the catalogue's array of features, as (m, N) with N features of an item."""
         return self.whole(rows)[:, :-1]
 
     def whole(self, rows: Ints) -> Array:
-        """Return a copy of the features at these `rows` (m,) of the catalogue's array, as an array (m, N + 1) with N
-        features of an item.
+        """Return a copy of m `rows` (m,) of the catalogue's array of features, as (m, N + 1) with N features of an
+        item.
 
         The last column is 0; the caller fills it with its own score of each item."""
         return self._features.take(rows, axis=0)
 
     def rows(self, versions: Sequence[int]) -> Ints:
-        """Return the index (m,) in the catalogue's array of the items with these `versions`, whether or not they are on
-        offer now.
+        """Return the rows (m,) of the items with these `versions`: their indices in the catalogue's array of features.
 
-        A version is the sequence number of the event that put an item on offer. It keeps its row as long as the
-        catalogue lives. Raise KeyError for a version that is not in the log."""
+        A version is the sequence number of the event that put an item on offer, now or earlier. It keeps its row as
+        long as the catalogue lives. Raise KeyError for a version that is not in the log."""
         return np.array(self._rows(versions), np.int64)
 
     def _rows(self, versions: Sequence[int]) -> list[int]:
@@ -287,7 +298,8 @@ class Catalogue:
             return [self._place[version] for version in versions]
 
     def _keep(self, event: Event) -> None:
-        """Store the features of the item version that `event` brings, unless they are stored already."""
+        """Store the features that an item `event` brings, as the next row of the array, unless they are there
+        already."""
         with self._lock:
             if event.seq not in self._place:
                 self._add(event)

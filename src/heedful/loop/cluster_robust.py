@@ -29,7 +29,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Difference(NamedTuple):
-    """The difference of two means (learned lists minus control lists), or a mean of differences, with a 95 %
+    """A difference of two means, such as learned minus control lists, or a mean of differences, with its 95 %
     interval."""
 
     by: float
@@ -42,11 +42,11 @@ class Difference(NamedTuple):
 
 
 def difference(scores: Array, learned: Bools, people: Ints) -> Difference | None:
-    """Return the mean score of the learned lists minus that of the control lists, with its interval, for n lists.
+    """Return the mean score of the learned lists minus that of the control lists, with its 95 % interval, for n lists.
 
-    `scores` (n,) lie in [0, 1]; `learned` (n,) is True for a learned list and False for a control list; `people` (n,)
-    numbers the person who answered from 0. Return None if no interval can be computed: an arm is empty, comes from one
-    person, or has no spread.
+    `scores` (n,) lie in [0, 1]; `learned` (n,) is True for a list in the model's order and False for one in the
+    caller's own order (control); `people` (n,) numbers the person who answered, from 0. Return None if no interval can
+    be computed: an arm is empty, comes from one person, or has no spread.
     """
     arms = learned, ~learned
     n = [int(arm.sum()) for arm in arms]
@@ -77,11 +77,12 @@ def difference(scores: Array, learned: Bools, people: Ints) -> Difference | None
 
 
 def paired(differences: Array, people: Ints, most: float = 1.0) -> Difference | None:
-    """Return the mean of paired `differences` (n,), with its interval.
+    """Return the mean of n paired `differences` (n,), with its 95 % interval.
 
-    Each difference lies between -`most` and `most`; `people` (n,) numbers the person whom it is from, from 0. It is the
-    same estimator with one arm: V = sum_g s_g^2, s_g = sum_{i in g} e_i / (n r_g), r_g = sqrt(1 - m_g / n). Return None
-    if no interval can be computed: all come from one person, or there is no spread.
+    Each difference lies between -`most` and `most`; `people` (n,) numbers the person whom it is from, from 0. The
+    variance of the mean is that of `difference` with one arm: V = sum_g s_g^2, s_g = sum_{i in g} e_i / (n r_g), r_g =
+    sqrt(1 - m_g / n), where g is a person, m_g the number of their differences, and e_i a difference minus the mean.
+    Return None if no interval can be computed: all come from one person, or there is no spread.
     """
     n = differences.size
     m = np.bincount(people).astype(np.float64)

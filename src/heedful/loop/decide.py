@@ -54,7 +54,7 @@ class Decider:
 
     @property
     def interaction(self) -> Interaction[Any]:
-        """the kind of feedback of the loop, with the learner that serves now"""
+        """the kind of feedback of the loop and all that depends on it, with the learner that serves now"""
         return self.projection.interaction
 
     # ------------------------------------------------------------------------ what is asked
@@ -73,7 +73,7 @@ class Decider:
         strict: bool | None = None,
         looked: bool = False,
     ) -> DecisionRequest | Decision:
-        """Return a checked request, or the decision that was made earlier under its `id`.
+        """Check a request for a decision and return it, or return the decision that was made earlier under its `id`.
 
         The arguments are those of `Loop.decide`, and `looked`: whether the caller has taken in what other processes
         wrote (`Projection.catch_up`). Raise ValueError, naming the field, on bad input, and LookupError for an item
@@ -100,7 +100,7 @@ class Decider:
     def parse(
         self, candidates: Any, context: Any, prior: Any, show: Any, strict: Any = None, looked: bool = False
     ) -> Request:
-        """Return a checked request: the candidates with their features, and the context.
+        """Check the parts of a request and return them as arrays: the candidates with their features, and the context.
 
         The arguments and errors are those of `read`."""
         if show is not None:
@@ -190,10 +190,12 @@ class Decider:
     def _pairing(
         self, state: PublishedState, own: Person | None, request: Request, person: str | None, id: str
     ) -> tuple[Pairing | None, Ints | None]:
-        """Return (both rankings and the coins of an experiment, the candidate learner's ranking) for one request.
+        """Return what an experiment needs of one request: (both learners' rankings to draft from, the candidate
+        learner's ranking).
 
-        The first is None if the person takes no part, both are None if no experiment runs. Rankings are indices (m,) of
-        the candidates, best first."""
+        An experiment compares a candidate learner with the one that serves. The first is None if the person takes no
+        part in it, both are None if none runs. Rankings are indices (m,) of the m candidates of the request, best
+        first."""
         running = state.running
         if running is None or not self.interaction.interleaves:
             return None, None
@@ -220,7 +222,7 @@ class Decider:
         strict: Any = None,
         looked: bool = False,
     ) -> PendingEvent:
-        """Return the event of a decision that another system made; nothing is written.
+        """Return the event by which the log keeps a decision that another system made; nothing is written.
 
         The arguments are those of `Loop.record`; `looked`, and the errors for items that are not on offer, are those of
         `read`. Raise ValueError, naming the field, on bad input."""

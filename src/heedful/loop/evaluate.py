@@ -37,8 +37,8 @@ BETTER_WORSE: tuple[Verdict, Verdict] = ("better", "worse")
 
 
 class Value(NamedTuple):
-    """The value of one learner by one measure, with its interval, what it rests on, and the difference to the loop's
-    own learner."""
+    """How good one learner is by one measure: an estimate with its interval, and the difference to the loop's own
+    learner."""
 
     measure: str
     """the name of the measure, which `Evaluation.measures` describes"""
@@ -191,7 +191,7 @@ class _Fold:
 
 
 class _Sums:
-    """Sums over the comparisons of all learners' predictions with answers, by one measure; `values` makes estimates of
+    """Sums over the comparisons of all learners' predictions with answers, by one measure; `values` estimates from
     them."""
 
     def __init__(self, measure: Measure, learners: int) -> None:
@@ -316,10 +316,10 @@ def refused(measure: Measure, reason: str, remedy: str) -> Value:
 
 
 def weighted(measure: Measure, found: Estimate | Refusal, comparisons: int, people: int) -> Value:
-    """Return the off-policy estimate `found` of a mean score from 0 to 1 as a `Value`, scaled to the range of
-    `measure`.
+    """Return the off-policy estimate `found` of a mean score between 0 and 1 as a `Value` in the range of `measure`.
 
-    `comparisons` is the number of lists behind it, `people` the number of people. A `Refusal` becomes a refused value.
+    `comparisons` is the number of lists behind it, `people` the number of people. A `Refusal` becomes a value without
+    estimate.
     """
     if isinstance(found, Refusal):
         return refused(measure, found.reason, found.remedy)

@@ -38,7 +38,7 @@ LEAST_PEOPLE = 10
 
 
 class ItemMove(NamedTuple):
-    """How often a candidate learner would show an item, and where, compared with the learner that serves."""
+    """How often a candidate learner would show an item, and how much higher, compared with the learner that serves."""
 
     item: str
     shown: int
@@ -147,7 +147,7 @@ class Experiment(NamedTuple):
 
     @property
     def ready(self) -> bool:
-        """whether the candidate may be promoted"""
+        """whether the candidate may be promoted: True if `against_promotion` is empty"""
         return not self.against_promotion
 
     def _repr_html_(self) -> str:
@@ -186,7 +186,7 @@ class Promotion(NamedTuple):
 
     @property
     def changed(self) -> str:
-        """a sentence saying that the evidence has changed since, "" if it has not"""
+        """a sentence saying how the evidence has changed since the promotion; "" if it has not"""
         then, now = self.evidence, self.now
         if then == now:
             return ""
@@ -206,7 +206,7 @@ def _told(value: Any) -> str:
 
 
 def look(projection: Projection, event: Event, up_to: int = 2**62) -> Experiment:
-    """Return what the experiment that began with `event` says, by the log up to the event `up_to` (a sequence number).
+    """Return what the experiment that began with `event` says, by the log up to the sequence number `up_to`.
 
     `projection` is the loop's log with its model."""
     record = read_experiment(event.payload)
@@ -234,7 +234,7 @@ class _Shown(NamedTuple):
 
 
 class _Sums:
-    """Counts over the events of an experiment, which have to be given in the log's order."""
+    """Counts what an experiment needs of decisions and feedback, which have to be given in the log's order."""
 
     def __init__(self, projection: Projection, event: Event, record: ExperimentRecord) -> None:
         self._projection, self._event, self._record = projection, event, record
@@ -253,7 +253,7 @@ class _Sums:
         self._in, self._would, self._places = Counter[str](), Counter[str](), dict[str, list[int]]()
 
     def decide(self, event: Event) -> None:
-        """Take in the event of a decision."""
+        """Count the decision in `event`, and keep it until it is answered."""
         known = self._projection.decision(event)
         record, person = known.record, known.person
         if record.arm == "imported":
@@ -286,7 +286,7 @@ class _Sums:
             self._overlaps.setdefault(person, []).append(overlap)
 
     def answer(self, event: Event) -> None:
-        """Take in the event of feedback that is in effect; only the first on a list that says something counts."""
+        """Count a piece of feedback that is in effect; on each list, only the first that says anything counts."""
         shown = self._shown.get(event.target or 0)
         if shown is None or event.target is None or event.target in self._decided:
             return
@@ -400,12 +400,12 @@ def evidence_of(found: Experiment) -> dict[str, Any]:
 def evidence_of_log(
     projection: Projection, learner: str, own: str, alpha: float, up_to: int | None = None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return (evidence, reasons against promoting): how well `learner` predicts the answers in the log, compared with
-    `own`.
+    """Compare how well two learners predict the answers in the log; return (evidence, reasons against promoting
+    `learner`).
 
-    Both are learners by name. The evidence is as the event of a promotion keeps it; the reasons are a sentence each,
-    none if the learner may be promoted. The interval of the difference misses with probability `alpha` at most; answers
-    up to event `up_to` count (None: all)."""
+    `learner` and `own`, which it is compared with, are names with parameters. The evidence is as the event of a
+    promotion keeps it; the reasons are a sentence each, none if the learner may be promoted. The interval of the
+    difference misses with probability `alpha` at most; answers up to event `up_to` count (None: all)."""
     evaluation = evaluate(projection, [learner], alpha, own=own, up_to=up_to)
     value = evaluation.learners[-1].values[0]
     evidence = {
@@ -452,7 +452,7 @@ def _today(projection: Projection, event: Event, record: PromotionRecord) -> dic
 
 
 class Promoted(NamedTuple):
-    """The result of `Loop.promote`."""
+    """The result of `Loop.promote`: the learner that serves now, and the evidence that the log keeps."""
 
     answer: Answer
     """what became of the promotion as an event"""

@@ -56,7 +56,7 @@ class Explanation(NamedTuple):
     decision: str
     """the id of the decision"""
     arm: str
-    """how the decision was made: "learned", "control", "sampled" or "imported\""""
+    """how the decision was made: "learned", "control", "sampled", "interleaved" or "imported\""""
     first: str
     """the name of the item shown first"""
     second: str | None

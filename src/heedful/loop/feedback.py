@@ -28,8 +28,9 @@ made."""
 
 
 class UnknownDecision(NamedTuple):
-    """The result of reading feedback on a decision that is not in the log as this process knows it: another process may
-    have made the decision meanwhile, or it was forgotten."""
+    """The result of reading feedback on a decision that this process does not find in the log.
+
+    Another process may have made the decision meanwhile, or it was forgotten."""
 
     event: str
     """the id of the feedback"""
@@ -85,10 +86,11 @@ class FeedbackReader:
     def _resolve(
         self, given: records.Feedback, form: Mapping[str, Any], known: LoggedDecision
     ) -> tuple[FeedbackRecord, Any]:
-        """Return (record of the feedback, features of an object that it brought along or None) for the log.
+        """Look up the names in a piece of feedback in its decision, and return its record for the log and its features.
 
-        `given` is the checked feedback, `form` its fields as they came; names are looked up in the decision `known`.
-        Raise LookupError with the reason if the feedback does not fit what was shown."""
+        `given` is the checked feedback, `form` its fields as they came, `known` the decision that it answers. The
+        features are those of an object that it brought along, such as a corrected item, otherwise None. Raise
+        LookupError with the reason if the feedback does not fit what was shown."""
         requests, record, names, said = self.projection.requests, known.record, known.names, None
         later = [self.projection.find_decision(id) for id in given.chain]
         elsewhere = [n for each in later if each is not None for at, n in each.record.unknown if at >= 0]
@@ -128,11 +130,10 @@ class FeedbackReader:
         return drafts
 
     def reject_unknown(self, event: str, kind: str, id: str) -> Answer:
-        """Return the answer that rejects the event with the id `event`, because the event that it is about (of `kind`
-        "decision" or "feedback", with this `id`) is not in the log.
+        """Return the answer that rejects the event with the id `event`, as what it is about is not in the log.
 
-        What other processes wrote is taken in first. The reason says whether that event was forgotten, lost or never
-        there."""
+        That is an event of `kind` "decision" or "feedback" with this `id`. What other processes wrote is taken in
+        first. The reason says whether it was forgotten, lost or never there."""
         self.projection.catch_up()
         if self.projection.log.is_forgotten(kind, id):
             return self.projection.reject(event, f"{kind} {id} was forgotten")
@@ -149,11 +150,12 @@ class FeedbackReader:
         return None if activated is None else activated.time
 
     def _link(self, known: LoggedDecision) -> Callable[[str], tuple[int, dict[str, int]]]:
-        """Return a function that finds a later decision of a person who searched several times for the same need, from
-        `known` on.
+        """Return a function that looks up a later decision in a chain of clicks, which begins with the decision
+        `known`.
 
-        Given its id, it returns (sequence number, candidate's index by name for each item shown). It raises LookupError
-        for a decision that is not in the log, was shown to another person, is not later, or was not shown."""
+        In a chain a person searched several times for the same need. Given a decision's id, the function returns
+        (sequence number, candidate's index by name for each item shown). It raises LookupError for a decision that is
+        not in the log, was shown to another person, is not later, or was not shown."""
 
         def find(id: str) -> tuple[int, dict[str, int]]:
             later = self.projection.find_decision(id)

@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 class _Waiting(Generic[T, R]):
-    """The items that one caller submitted, until they are answered."""
+    """The items that one caller submitted, with what becomes of them."""
 
     __slots__ = ("after", "answers", "done", "error", "gone", "holds", "items", "turn", "writes")
 

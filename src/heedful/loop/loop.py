@@ -452,8 +452,9 @@ class Loop:
     def _look(
         self, candidates: Any, person: Any, context: Any, prior: Any, strict: bool | None = True
     ) -> tuple[Request, PublishedState, Person | None]:
-        """Return (request, published state, the person's own state or None) for a question that is not logged; the
-        arguments are those of `decide`."""
+        """Return (request, published state, the person's own state or None) to answer a question that is not logged.
+
+        The arguments are those of `decide`."""
         person = None if person is None else records.check_id("person", person)
         request = self._reread(lambda looked: self.decider.parse(candidates, context, prior, None, strict, looked))
         return request, *self.projection.reading_of(request.x, person)

@@ -43,9 +43,9 @@ def describe_unmoved(projection: Projection, least: int = LEAST) -> str:
 
 
 def why_unmoved(projection: Projection) -> tuple[str, str]:
-    """Return (why no feedback changed the model, a sentence on what would), judged by the newest pieces of feedback.
+    """Return (why no feedback changed a prediction, a sentence on what feedback would), judged by the newest feedback.
 
-    `projection` is the loop's log with its model; the first text is meant to follow a colon."""
+    `projection` is the loop's log with its model. The first text is a clause that can follow a colon."""
     alone, said, aside, looked = 0, 0, 0, 0
     for event in islice(projection.log.newest_first(projection.log.last()[0] + 1, "feedback"), LOOKED):
         decided = projection.log.at(event.target or 0)

@@ -125,10 +125,11 @@ def unpack(payload: str, arrays: bytes | None, predicts: bool = True) -> tuple[D
 
 
 def _differences(numbers: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Return each number minus the one before it, in the narrowest unsigned type that fits the numbers (and modulo its
-    size).
+    """Return the difference of each number from the one before, as unsigned integers of the narrowest type that fits
+    `numbers`.
 
-    Neighbouring versions, and an unchanged order, differ by 1, which deflates well."""
+    Negative differences wrap around. Neighbouring versions, and an unchanged order, differ by 1, which deflates well.
+    """
     wide = np.array(numbers, np.int64)
     kind = next(each for each in _TYPES if wide.max(initial=0) < 256 ** int(each[2]))
     return np.diff(wide.astype(kind), prepend=np.zeros(1, kind))

@@ -107,10 +107,10 @@ class Wording(NamedTuple):
 def prediction_report(
     answers: Iterable[Scored], wording: Wording, most: float, details: dict[str, Any]
 ) -> PredictionReport:
-    """Return the report on `answers`, which come in any order.
+    """Return the report on how well `answers` were predicted; they come in any order.
 
-    The two scores of one answer differ by at most `most` in size. `wording` holds the texts of this kind of feedback,
-    `details` what else it reports, by name, as JSON."""
+    The two scores of one answer, of its prediction and of the baseline, differ by at most `most`. `wording` holds the
+    texts for this kind of feedback, `details` what else it reports, by name, as JSON."""
     found = sorted(answers, key=lambda each: (each.seq, each.place))
     named = wording.measure, wording.lower_is_better, wording.compared_with
     if not found:

@@ -267,7 +267,7 @@ class Projection:
         return Running(event.id, record, None if own is None else own.follow(self._head), side)
 
     def note(self, told: str) -> None:
-        """Add a warning to `notes`, for the person who runs the loop; one that is there already is not repeated."""
+        """Add the warning `told` to `notes`, for the person who runs the loop, unless it is there already."""
         if told not in self.notes:
             self.notes.append(told)
 

@@ -22,7 +22,7 @@ class Ranking(NamedTuple):
 
 
 def ranking(projection: Projection, state: PublishedState, own: Person | None, request: Request) -> Ranking:
-    """Return the candidates of `request`, best first by the published `state`, and for one person if `own` is given.
+    """Return the candidates of `request` ranked by the published `state`, best first, for one person if `own` is given.
 
     `projection` is the loop's log with its model; `own` is the person's own state, None for nobody in particular.
     Candidates that are not on offer keep the places that the caller's score gives them, or come last."""

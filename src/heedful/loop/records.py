@@ -172,7 +172,8 @@ class Decision(NamedTuple):
     """the version of the model that made it"""
     arm: str
     """how it was made: "learned" (by the model), "control" (in the caller's order or at random, for comparison),
-    "sampled" (drawn around the model's order) or "imported" (by another system)"""
+    "sampled" (drawn around the model's order), "interleaved" (drafted by the model and a candidate learner) or
+    "imported" (by another system)"""
     seq: int
     """its sequence number in the log"""
     predicted: tuple[float | None, ...] | None = None
@@ -356,8 +357,8 @@ def encode(value: Any) -> str:
 def plain(value: Any) -> Any:
     """Return a result as plain values for JSON.
 
-    Named tuples become objects, at any depth, without fields that are None by default; numbers that are not finite
-    become None."""
+    Named tuples become objects, at any depth; a field that is None is left out if it has a default. Numbers that are
+    not finite become None."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         kept = [(name, part) for name, part in zip(value._fields, value) if part is not None or _says_none(value, name)]
         return {name: plain(part) for name, part in kept}

@@ -77,8 +77,10 @@ class Request(NamedTuple):
         return came + self.around.astype("<f4", copy=False).tobytes() if self.around.size else came
 
     def only(self, kept: list[int]) -> Request:
-        """Return a copy of the request with the candidates at these indices alone, in this order, for the log. `x` is
-        not changed."""
+        """Return a copy of the request with only the candidates at the indices `kept`, in that order, as the log keeps
+        it.
+
+        The array `x` stays as it is, with all candidates."""
         called = tuple([self.called[j] for j in kept])
         return self._replace(
             items=tuple([self.items[j] for j in kept]) if self.items else (),
@@ -115,7 +117,7 @@ class Requests:
     # ------------------------------------------------------------------------ deciding
 
     def parse(self, candidates: Any, context: Any, prior: Any, show: Any) -> Request:
-        """Return a request with its arrays; all candidates have to be on offer or come with features.
+        """Parse a request for a decision into arrays; every candidate has to be on offer or come with features.
 
         The arguments are those of `Loop.decide`, without hits of a search engine. Raise ValueError, naming the field,
         on bad input, and LookupError for an item that is not on offer."""
@@ -387,7 +389,7 @@ class Requests:
         return tuple([0.0 if score is None else (score - mean) / spread for score in given])
 
     def _numbers(self, rows: Ints | None, came: Any, context: Any, prior: Sequence[float]) -> Any:
-        """Return what the learner sees of m candidates: N features (m, N) with the scores `prior` last, or numbers of
+        """Return what the learner sees of m candidates: N features with the scores `prior` last (m, N), or numbers of
         items (m,).
 
         `rows` (m,) are the rows of items in the catalogue, `came` the features that came with the request, `context`
@@ -411,7 +413,7 @@ class Requests:
         return x
 
     def context(self, decision: LoggedDecision) -> Context:
-        """Return a logged decision with the arrays that the learner saw when it was made."""
+        """Return a logged decision with the arrays that the learner saw when it was made, and that it learns from."""
         record, arrays, rows = decision.record, decision.arrays, decision.rows
         if not record.items and not record.names:  # nothing of what was asked for was on offer
             return Context(record, self._none(), decision.person)
@@ -433,10 +435,10 @@ class Requests:
         None).
 
         `given` is the feedback, `decision` the decision that it answers and `names` those of its m candidates.
-        `items()` returns their features (m, n). `find(id)` returns (sequence number, candidate's index by name) of what
-        a later decision showed to the same person. The features are those of a corrected object, (n,) float32. Raise
-        LookupError, with the reason, if the feedback names what was not there, and ValueError, naming the field, if a
-        value makes no sense."""
+        `items()` returns the n features of each (m, n). `find(id)` returns (sequence number, candidate's index by name)
+        of what a later decision showed to the same person. The features returned are those of a corrected object, (n,)
+        float32. Raise LookupError, with the reason, if the feedback names what was not there, and ValueError, naming
+        the field, if a value makes no sense."""
         if given.form == "clicks":
             return self._clicks(given, decision, names, find), None
         place = _places(names, len(given.names))
@@ -487,12 +489,12 @@ class Requests:
         return FeedbackRecord("clicks", chosen, chain=chain)
 
     def _edit(self, given: Feedback, decision: DecisionRecord, base: int, X: Any) -> tuple[FeedbackRecord, Any]:
-        """Return (record, features) of a correction of the candidate with index `base` among candidates with features
-        `X` (m, n).
+        """Return (record, features) of a correction of the candidate with index `base`, out of m candidates with n
+        features `X` (m, n).
 
-        It stands for a new object, the candidate with the columns that the person changed, whose features (n,) are
-        returned; or, if `given` says so, for the candidate whose features are nearest to that, and then the features
-        are None."""
+        A correction stands for a new object, the candidate with the columns that the person changed, whose features
+        (n,) are returned; or, if `given` says so, for the candidate whose features are nearest to that, and then the
+        features are None."""
         encoding = self._candidates
         changed = given.given if given.given is not None else {self._text_column(): given.text}
         try:
@@ -621,7 +623,7 @@ def _is_encoded(encoding: Encoding, row: Mapping[str, Any]) -> bool:
 
 
 def _check_few(candidates: Sequence[Any]) -> None:
-    """Raise ValueError if there are too many candidates, before any of them is looked at."""
+    """Raise ValueError if there are more than `MOST_CANDIDATES` candidates, before any of them is looked at."""
     if len(candidates) > records.MOST_CANDIDATES:
         raise ValueError(
             f"candidates: expected a list of 1 to {records.MOST_CANDIDATES}, got {len(candidates)} of them"

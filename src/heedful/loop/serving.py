@@ -118,9 +118,9 @@ def draft_generator(seed: int, decision: str) -> np.random.Generator:
 
 
 class Side(NamedTuple):
-    """One of the two models of an experiment, as it ranks: nobody writes to `shared` any more.
+    """One of the two models of an experiment, in the state by which it ranks.
 
-    A person's own state in `people` may be that of a lesson later."""
+    Nobody writes to `shared` any more; a state in `people` may be one lesson newer."""
 
     interaction: Interaction[Any]
     """the kind of feedback, with the learner of this side"""

@@ -41,11 +41,12 @@ class Strangers(NamedTuple):
     """the numbers of all candidates in the caller's own order, which control lists show"""
 
     def places(self, m: int, size: int, own: bool, left: Collection[int] | None = None) -> tuple[int, ...]:
-        """Return for each of the first `size` places of a list the index in `names` of the unknown candidate there, or
-        -1 for a known one.
+        """Return for each of the first `size` places of a list the index in `names` of the candidate there, -1 for one
+        on offer.
 
-        `m` is the number of known candidates. `own` says whether the list is in the caller's own order (a control list)
-        or ranked by the model. `left` are the known candidates that may be shown, None for all."""
+        `names` are the candidates that are not on offer, `m` is the number of those that are. `own` says whether the
+        list is in the caller's own order (a control list) or ranked by the model. `left` are the candidates on offer
+        that may be shown, None for all."""
         base = self.own if own else self.learned
         among = [j for j in base if left is None or j >= m or j in left]
         return tuple([j - m if j >= m else -1 for j in among[:size]])
