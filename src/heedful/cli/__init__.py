@@ -184,7 +184,10 @@ class Group(Commands):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Return (name, command, remaining arguments) for `args`, with the real command in place of its entry in the
-        list."""
+        list.
+
+        `ctx` is click's context of the command line.
+        """
         name, listed, rest = super().resolve_command(ctx, args)
         return name, listed and command(f"{self.path}{name}"), rest
 

@@ -17,7 +17,7 @@ REJECTED = 3
 
 
 def print_answers(answers: Sequence[Answer], json: bool, named: Sequence[str] = (), why: str = "") -> None:
-    """Print the answers to events; exit with `REJECTED` if the last one was rejected.
+    """Print the loop's answers to events, as sentences or as JSON; exit with `REJECTED` if the last one is a rejection.
 
     `named` are the items that the user named: one with a comma is pointed out after a rejection. `why` says why
     feedback taught nothing, and is added to "nothing in it to learn".

@@ -137,7 +137,7 @@ def read_text(option: str, given: str) -> str:
 
 
 def pairs(option: str, meaning: str, given: Sequence[str]) -> dict[str, str]:
-    """Return texts LEFT=RIGHT as {left: right}, each split at its last "=".
+    """Return the texts `given`, LEFT=RIGHT each, as {left: right}, split at the last "=".
 
     Raise BadInput, naming the `option`, if one has another form (`meaning` says which is expected) or a LEFT comes
     twice.
@@ -154,7 +154,10 @@ def pairs(option: str, meaning: str, given: Sequence[str]) -> dict[str, str]:
 
 
 def numbers(option: str, meaning: str, given: Sequence[str]) -> dict[str, float]:
-    """Return texts LEFT=NUMBER as {left: number}; whole numbers are int. Raise BadInput as `pairs` does."""
+    """Return the texts `given`, LEFT=NUMBER each, as {left: number}; whole numbers are int.
+
+    Raise BadInput, naming the `option`, as `pairs` does; `meaning` is the expected form, such as ITEM=NUMBER.
+    """
     made: dict[str, float] = {}
     for left, right in pairs(option, meaning, given).items():
         try:
@@ -165,7 +168,7 @@ def numbers(option: str, meaning: str, given: Sequence[str]) -> dict[str, float]
 
 
 def shorten(given: object, most: int = 60) -> str:
-    """Return a value as one line of text of at most `most` characters, with "..." where it was cut."""
+    """Return the value `given` as one line of text of at most `most` characters, with "..." where it was cut."""
     text = " ".join(str(given).split())
     return text if len(text) <= most else f"{text[: most - 3]}..."
 

@@ -163,8 +163,10 @@ def _interrupt(*_: object) -> None:
 
 
 def _seconds(given: str) -> float:
-    """Return a duration such as "90m", "12h" or "7d" in seconds. Raise BadInput unless it is from a minute to 366
-    days."""
+    """Return the duration `given`, such as "90m", "12h" or "7d", in seconds.
+
+    Raise BadInput unless it is from a minute to 366 days.
+    """
     match = re.fullmatch(r"([0-9]{1,6})([mhd])", given)
     if match is None or not 60.0 <= int(match[1]) * SECONDS[match[2]] <= 366 * SECONDS["d"]:
         raise BadInput(f"--lasts: expected a minute to a year, such as 90m, 12h or 7d, got {given!r}")
@@ -179,8 +181,10 @@ def _address(given: str | None) -> str | None:
 
 
 def _segments(given: list[str]) -> list[str]:
-    """Return the names of all segments (groups of participants), checked before any link is made: a link is shown only
-    once."""
+    """Return the names of segments (groups of participants) `given`, all checked before a link is made for the first.
+
+    This comes first because a link can be shown only when it is made. Raise BadInput for a name that is not allowed.
+    """
     from heedful.server.links import check_segment
 
     with reading_input():
@@ -195,7 +199,9 @@ def _open_or_create(
 ) -> tuple[Path, list[str]]:
     """Return (folder of the study, a line for each file that was left out), creating the study if it is not there.
 
-    `told` are the fields of the study that were given as options. Raise BadInput if something does not fit.
+    `source` is what is to be compared, or a study. A new study is created in `folder` under `name` (None: that of the
+    source). `told` are the fields of `Study` that were given as options. Raise BadInput if options contradict each
+    other or the study.
     """
     if (source / "log.db").is_file():
         for option, given in (("--name", name), ("--identifier", identifier)):
@@ -262,9 +268,10 @@ def _add_material(path: Path, material: Material) -> None:
 
 
 def _check_same(path: Path, goal: str | None, told: dict[str, Any]) -> None:
-    """Raise BadInput if options contradict the study that is there, as its answers are to another question.
+    """Raise BadInput if the options contradict the study in the folder `path`, whose answers are to its own question.
 
-    The consent text and the number of questions may change; they are updated.
+    `goal` and `told`, the fields of `Study` that were given, are the options. Those in `FREE` may differ: the study is
+    updated.
     """
     from heedful.loop import Loop
     from heedful.studies.study import study_of, update_study
@@ -338,7 +345,11 @@ def _serve(
 
 
 def _listen(stack: ExitStack, folder: Path, port: int | None, reached: str) -> tuple[App, Any]:
-    """Return the application and the socket of the owner's page: at the usual port, or another if that is taken."""
+    """Return (the application, its socket) for the owner's page, with the studies in `folder`; `stack` closes both.
+
+    It listens on `port`; if that is None, on the usual port, or another if that is taken. Links begin with `reached`.
+    Raise Failure if it cannot listen.
+    """
     from heedful.server.context import Options
     from heedful.server.main import listening
     from heedful.storage import Damaged
@@ -356,7 +367,7 @@ def _listen(stack: ExitStack, folder: Path, port: int | None, reached: str) -> t
 
 
 def _links(app: App, path: Path) -> int:
-    """Return how many links to the study can still be used."""
+    """Return how many links to the study in the folder `path` can still be used."""
     now = int(time.time() * 1e6)
     links = app.service.links.all("main", path.name.removesuffix(".heedful"), _creation_time(path))
     return sum(link.good(now) for link in links)
@@ -383,7 +394,11 @@ def _link(app: App, path: Path, reached: str, share: Sharing, segment: str) -> S
 def _say(
     path: Path, page: str, links: list[ShareLink], left_out: list[str], json: bool, listens: dict[str, str | None]
 ) -> None:
-    """Print the addresses of the study's page and links; called once the server answers."""
+    """Print where the study can be reached; called once the server answers.
+
+    `page` is the address of the study's page, `links` are new ones, `left_out` describes files that are not in the
+    study, and `listens` has HOST:PORT of the page and of the participants' port, for `json`.
+    """
     if json:
         told = [{"segment": each.segment, "url": each.url, "until": each.ends} for each in links]
         print_json({"study": str(path), "page": page, "listens": listens, "links": told, "left_out": left_out})
@@ -402,7 +417,7 @@ def _say(
 
 
 def _tell(path: Path, json: bool) -> None:
-    """Print what the answers say so far, when the command ends."""
+    """Print what the answers to the study in the folder `path` say so far, unless `json` is true; called at the end."""
     from heedful.loop import Loop
     from heedful.server.pages.formatting import count
     from heedful.studies.answers import study_answers

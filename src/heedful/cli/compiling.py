@@ -65,7 +65,8 @@ def _ignore_interrupts() -> None:
 
 
 def _compile(setting: Setting, name: str) -> None:
-    """Compile a learner and store its code on disk; this is called in a process of its own."""
+    """Compile the learner with the spec `name` for `setting`, and store its code on disk; called in a process of its
+    own."""
     from heedful.core.fold import trace
 
     with warnings.catch_warnings():

@@ -98,7 +98,7 @@ def reading_input() -> Iterator[None]:
 
 
 def note(text: str) -> None:
-    """Print a line on stderr, with "heedful: " before it."""
+    """Print `text` as a line on stderr, with "heedful: " before it."""
     print(f"heedful: {text}", file=sys.stderr, flush=True)
 
 
@@ -150,7 +150,7 @@ def print_json(value: object) -> None:
 
 
 def number(value: float) -> float | None:
-    """Return a number as JSON can hold it: None if it is NaN or infinite."""
+    """Return `value` as JSON can hold it: None if it is NaN or infinite."""
     return float(value) if abs(value) < float("inf") else None
 
 

@@ -110,7 +110,10 @@ def _serve(home: Path, port: int | None, browser: bool, kept: bool) -> None:
 
 
 def _say(port: int, browser: bool) -> None:
-    """Print the page's address once the page answers; before that, Ctrl-C would interrupt the start."""
+    """Print the address of the page on `port`, and open it in a `browser` if that is true.
+
+    It is called once the page answers: before that, Ctrl-C would interrupt the start.
+    """
     import webbrowser
 
     address = f"http://{HOST}:{port}/loops/{demo_loops.CARS}"
@@ -125,7 +128,11 @@ def _say(port: int, browser: bool) -> None:
 
 
 def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tuple[App, Any]:
-    """Return the application and the socket that it listens on: the usual port, or another if that is taken."""
+    """Return (the application, its socket) for the loops in the folder `home`; `stack` closes both.
+
+    It listens on `port`; if that is None, on the usual port, or another if that is taken. `kept` says whether the loops
+    stay when the demo ends. Raise Failure if it cannot listen.
+    """
     from heedful.server.context import Options
     from heedful.server.main import listening
     from heedful.storage import Damaged
@@ -146,7 +153,8 @@ def _listening(stack: ExitStack, home: Path, port: int | None, kept: bool) -> tu
 
 
 def _tell(home: Path, kept: Path | None) -> None:
-    """Print what was learned, and whether the loops are kept (in the folder `kept`) or gone."""
+    """Print what was learned by the loop in the folder `home`, and whether it is kept (in the folder `kept`) or
+    gone."""
     from heedful import Loop
     from heedful.server.pages.feature_phrases import Phrases, level
 

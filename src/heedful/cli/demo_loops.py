@@ -172,7 +172,8 @@ class Person(NamedTuple):
     def correct(self, shown: Sequence[str], rng: np.random.Generator) -> list[str]:
         """Return the list `shown` as the person would rather have it: a few of the best cars are moved to the top.
 
-        They are as many as it takes to gain the share `ALPHA` of what could be gained (`StrictAlpha`).
+        They are as many as it takes to gain the share `ALPHA` of what could be gained (`StrictAlpha`, which draws with
+        `rng`).
         """
         import numpy as np
 
@@ -189,7 +190,7 @@ class Person(NamedTuple):
 
 
 def _simulate(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Make a loop in the new folder `path` and have a simulated person teach it.
+    """Make a loop of the cars in `rows` in the new folder `path`, and have a simulated person teach it.
 
     The regret bound holds for lessons on learned lists only. So on a control list the person only rates the best car,
     which teaches nothing.

@@ -163,13 +163,17 @@ def _taste(taught: DemoResult) -> Table:
 
 
 def other_way(taught: DemoResult) -> list[str]:
-    """Return the features whose learned weight has the wrong sign, those with the greatest hidden weight first."""
+    """Return the features whose learned weight has the wrong sign, in the result `taught`; the greatest hidden weight
+    first."""
     wrong = [name for name, hidden in taught.hidden.items() if hidden * taught.learned[name] < 0]
     return sorted(wrong, key=lambda name: -abs(taught.hidden[name]))
 
 
 def _around(taught: DemoResult) -> str:
-    """Return a sentence that names the features learned with the wrong sign, and says how that can happen."""
+    """Return a sentence that names the features learned with the wrong sign, and says how that can happen.
+
+    `taught` is the result of the demo.
+    """
     why = "Weight, horsepower and miles per gallon go together in cars, so one can stand in for another"
     wrong = [phrase(name, taught.hidden[name]) for name in other_way(taught)]
     if not wrong:

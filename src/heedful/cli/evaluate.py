@@ -73,7 +73,10 @@ def evaluate(
 
 
 def _of_loop(name: str, own: Own, learners: Sequence[str], alpha: float, json: bool) -> list[Part]:
-    """Return the lines and tables on what a loop's log says; [] with `json`, as it is printed already."""
+    """Evaluate `learners` on the log of the loop `name`; return lines and tables to print, or print JSON and return [].
+
+    `own` names the loop's learner again if it is one of the user's own; an interval misses with probability `alpha`.
+    """
     with open_loop(name, own) as loop:
         with asking():
             found = loop.evaluate(*learners, alpha=alpha)
@@ -83,7 +86,11 @@ def _of_loop(name: str, own: Own, learners: Sequence[str], alpha: float, json: b
 def _of_table(
     path: Path, learners: Sequence[str], targets: Sequence[str], always: Sequence[str], alpha: float, json: bool
 ) -> list[Part]:
-    """Return the lines and tables on what a table of impressions says; [] with `json`, as it is printed already."""
+    """Evaluate learners and other policies on the table `path`; return lines and tables to print, or print JSON, return
+    [].
+
+    The other arguments are those of `evaluate_table`.
+    """
     from heedful.data.table import read_table
     from heedful.io.bandit_log import evaluate_table
     from heedful.loop.interactions import telling
@@ -94,7 +101,7 @@ def _of_table(
 
 
 def _printed(found: Evaluation) -> list[Part]:
-    """Print an evaluation as JSON, and return [], as nothing is left to print."""
+    """Print the evaluation `found` as JSON, and return [], as nothing is left to print."""
     from heedful.loop.records import plain
 
     print_json(plain(found))

@@ -113,7 +113,8 @@ def _check_objects(file: Path) -> None:
 
 
 def _unused_files(report: Report, files: Mapping[str, Path]) -> list[str]:
-    """Return a warning for each UBI file in `files` ("queries", "events") none of whose rows was used."""
+    """Return a warning for each UBI file in `files` ("queries", "events") of which no row was used, by the import's
+    `report`."""
     named = " and ".join(f"{file.name} the {what}" for what, file in files.items())
     return [
         f"{file.name}: none of its {report.rows[what]:,} rows was used as {what}: is {named}?"
@@ -184,7 +185,10 @@ def _count_lines(file: Path) -> int:
 
 @contextmanager
 def _progress(what: str, total: int | None) -> Iterator[Any]:
-    """Yield a function that passes lines on and counts them in a progress bar on stderr; `total` is None if unknown."""
+    """Yield a function that passes lines on and counts them in a progress bar on stderr.
+
+    `what` stands before the bar; `total` is the number of lines, None if it is not known.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
@@ -213,7 +217,7 @@ def _show(loop: Loop, tally: Tally, put: int | None, report: Report | None, read
 
 
 def _show_moves(loop: Loop, given: int, moved: int) -> None:
-    """Print how many of the `given` pieces of feedback changed the model (`moved`); if none did, say why, and what
+    """Print how many of the `given` pieces of feedback changed the loop's model (`moved`); if none did, why, and what
     would."""
     from heedful.loop.movement import why_unmoved
 

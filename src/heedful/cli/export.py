@@ -80,7 +80,10 @@ def _encode(loop: Loop) -> Iterator[tuple[str, bytes]]:
 @contextmanager
 def _write_whole(path: Path, *, zipped: bool) -> Iterator[IO[bytes]]:
     """Yield a file to write, readable by its owner only, which replaces `path` when the block ends, and not if it
-    raises."""
+    raises.
+
+    If `zipped`, what is written is compressed with gzip.
+    """
     handle, aside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -106,7 +106,12 @@ def figure(
 def _draw(
     one: Figure, sources: Sources, quick: bool, jobs: int, out: Path, csv: bool
 ) -> tuple[Drawing, dict[str, Any]]:
-    """Run and draw the figure `one` behind a progress bar; return (its part of the HTML page, its part of --json)."""
+    """Run the figure `one` behind a progress bar, and write its pictures, and a table with `csv`, into the folder
+    `out`.
+
+    Return (its part of the HTML page, its part of --json). `sources` are the data sets, `jobs` the number of runs at a
+    time; `quick` takes the small sizes.
+    """
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from heedful.papers.drawing import draw
@@ -143,7 +148,10 @@ def _draw(
 
 
 def _describe(done: Drawing, outcome: Outcome, quick: bool) -> dict[str, Any]:
-    """Return a figure with its claims and lines, as --json prints it."""
+    """Return a figure as --json prints it: its claims with verdicts (`done`), and its lines (`outcome`, by panel).
+
+    `quick` says whether it was run in the small size.
+    """
     from heedful.papers.figure import plain
 
     one = done.figure
@@ -166,9 +174,9 @@ def _describe(done: Drawing, outcome: Outcome, quick: bool) -> dict[str, Any]:
 
 
 def _lines(panel: Panel, lines: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the lines of a panel for --json: the average regret at checkpoints, or the values of a distribution.
+    """Return the `lines` of `panel` for --json, by label, each with its average regret at checkpoints.
 
-    In panels about choices all values are given.
+    A distribution has one value instead, the mean over runs; panels about choices have the value of every round.
     """
     import numpy as np
 
@@ -230,7 +238,10 @@ def _list(json: bool) -> None:
 
 
 def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
-    """Print the claims of a figure, each with its verdict and what was found."""
+    """Print the claims of the figure `one`, each with its verdict (`done`) and what was found, and the files written.
+
+    `described` is the figure as --json prints it.
+    """
     from rich.markup import escape
 
     if one.beside:
@@ -251,8 +262,10 @@ def _show(one: Figure, done: Drawing, described: dict[str, Any]) -> None:
 
 
 def _beside(one: Figure, described: dict[str, Any]) -> None:
-    """Print the final value of every line, a row for each and a column for each panel, followed by the paper's number
-    in brackets."""
+    """Print the final value of every line of the figure `one`, a row for each, with a column for each panel.
+
+    The paper's number follows in brackets. `described` is the figure as --json prints it.
+    """
     paper = {(key, label): value for key, label, value in one.beside}
     table = new_table(f"{one.title} (the paper's)")
     for column in ("", *described["panels"]):

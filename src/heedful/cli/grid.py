@@ -121,7 +121,10 @@ def read_grid(path: Path) -> list[Cell]:
 
 
 def _experiment(where: str, data: Mapping[str, Any]) -> GridExperiment:
-    """Return the experiment that the grid's table `data` names. Raise ValueError if it names none, or several."""
+    """Return the experiment that the grid's table `data` names.
+
+    Raise ValueError, beginning with the name of the grid (`where`), if it names none, or several.
+    """
     named = [each for name, each in grid_experiments().items() if name in data]
     if len(named) == 1:
         return named[0]
@@ -133,7 +136,10 @@ def _experiment(where: str, data: Mapping[str, Any]) -> GridExperiment:
 
 
 def _check_data(where: str, grid: Mapping[str, Any], experiment: GridExperiment) -> None:
-    """Raise ValueError, naming the key, if a key of the grid or of its table `data` is not one of the experiment's."""
+    """Raise ValueError if a key of the grid, or of its table `data`, is not one that the experiment takes.
+
+    The message begins with the name of the grid (`where`) and names the key.
+    """
     for key in (*grid["data"], *grid):
         own = key in (*experiment.keys, *experiment.grid_keys)
         others = [each.name for each in grid_experiments().values() if key in (*each.keys, *each.grid_keys)]
@@ -143,8 +149,11 @@ def _check_data(where: str, grid: Mapping[str, Any], experiment: GridExperiment)
 
 
 def _specs(where: str, entry: object) -> list[str]:
-    """Return the specs of an `entry` of `learners`: a text as it is; of a table, all combinations of its lists of
-    values."""
+    """Return the specs of learners in one `entry` of the grid's list `learners`.
+
+    A text is a spec itself; a table gives one spec for each combination of its lists of values. Raise ValueError,
+    beginning with the name of the grid (`where`), for anything else.
+    """
     if isinstance(entry, str):
         return [entry]
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
@@ -185,7 +194,7 @@ def _check_user(where: str, user: str, experiment: GridExperiment) -> None:
 
 
 def load_cell(folder: Path, cell: Cell) -> tuple[dict[str, Any] | None, str]:
-    """Return (result in the cell's file, what is wrong with the file).
+    """Return (result in the cell's file in `folder`, what is wrong with the file).
 
     The result is None if the file is missing ("" is wrong then), damaged, or of another cell.
     """

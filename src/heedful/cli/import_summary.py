@@ -68,7 +68,7 @@ def _without(reason: str, id: str) -> str:
 
 
 def show_counts(tally: Tally, title: str) -> None:
-    """Print the counts as a table with this title, and the reasons as a second one if there are any."""
+    """Print the counts of `tally` as a table with this title, and its reasons as a second one if there are any."""
     from rich.markup import escape
 
     table = new_table(title)
@@ -88,7 +88,7 @@ def show_counts(tally: Tally, title: str) -> None:
 
 
 def report_json(report: Report) -> dict[str, object]:
-    """Return what became of the rows of a UBI log as values for JSON."""
+    """Return the `report` on a UBI log (what became of its rows) as values for JSON."""
     return {
         "rows": dict(report.rows),
         "used": dict(report.used),
@@ -99,7 +99,7 @@ def report_json(report: Report) -> dict[str, object]:
 
 
 def show_report(report: Report) -> None:
-    """Print what became of the rows of a UBI log: how many were used, and why the others were dropped."""
+    """Print the `report` on a UBI log: how many of its rows were used, and why the others were dropped."""
     from rich.markup import escape
 
     screen = console()

@@ -31,8 +31,10 @@ TOO_FEW = "and too few repeat"
 
 
 def _kinds() -> list[type[Interaction[Any]]]:
-    """Return the interactions (kinds of feedback) that have an option of `init`, the first of which makes such a
-    loop."""
+    """Return the interactions (kinds of feedback) that have options of `heedful init` of their own.
+
+    The first of these options makes the new loop one of that kind.
+    """
     return [each for each in interactions().values() if each.options]
 
 
@@ -303,7 +305,11 @@ def _around(file: Path | None, requests: list[dict[str, Any]] | None, keep: Sequ
 def _split_crosses(
     given: Sequence[str], requests: Sequence[Mapping[str, Any]], rows: Sequence[Any]
 ) -> list[tuple[str, str]]:
-    """Return the (context column, item column) pairs that --cross names, of those columns that the two tables have."""
+    """Return the (context column, item column) pairs that the texts `given` name, CONTEXT:ITEM each.
+
+    Left out are pairs whose columns are not in the context's `requests` and in the `rows` of items. If names contain
+    colons, every split that gives known columns is returned.
+    """
     there = set().union(*requests), set().union(*rows)
     cuts = [(each[:i], each[i + 1 :]) for each in given for i, mark in enumerate(each) if mark == ":"]
     return [(a, b) for a, b in cuts if a in there[0] and b in there[1]]
@@ -321,9 +327,10 @@ def _crosses(given: Sequence[str], context: Encoding | None, items: Encoding, sa
 
 
 def _cross(given: str, context: Encoding, places: Mapping[str, range]) -> tuple[str, str]:
-    """Return --cross CONTEXT:ITEM as (context column, item column).
+    """Return the text `given`, CONTEXT:ITEM, as (context column, item column).
 
-    If names contain colons, it is split at the first colon that leaves a known column on both sides.
+    If names contain colons, it is split at the first colon that leaves a column of `context` on the left and one of the
+    items (`places`) on the right. Raise BadInput if there is no colon.
     """
     cuts = [i for i, mark in enumerate(given) if mark == ":"]
     if not cuts:
@@ -417,7 +424,10 @@ def _show(loop: Loop, name: str, n_items: int) -> None:
 
 
 def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Mapping[str, object]]) -> None:
-    """Print the columns of texts that were ignored because few texts recur, and the commands that would use them."""
+    """Print the columns of texts that were ignored because few texts recur, and the commands that would use them.
+
+    `rows` are the items of the new loop; `around` is typer's context, which has the command line.
+    """
     kinds = {}
     for each in loop.manifest.encoding.describe() if loop.manifest.encoding.size else ():
         if each.why.endswith(TOO_FEW) and (kind := _kind_if_asked([row.get(each.column) for row in rows])):
@@ -430,8 +440,10 @@ def _tell_what_could_count(around: typer.Context, loop: Loop, rows: Sequence[Map
 
 
 def _kind_if_asked(cells: Sequence[object]) -> str:
-    """Return which kind a column of few texts could have: "text" if words recur, "category" if whole texts do,
-    otherwise ""."""
+    """Return which kind the `cells` of a column of few texts could have, if the user asked for it.
+
+    It is "text" if words recur, "category" if whole texts do, otherwise "".
+    """
     from heedful.features.texts import words
 
     texts = [str(cell) for cell in cells if cell is not None]
@@ -443,7 +455,7 @@ def _kind_if_asked(cells: Sequence[object]) -> str:
 
 
 def _words(around: typer.Context) -> list[str]:
-    """Return the words of the command line of `heedful init`, without --json."""
+    """Return the words of the command line of `heedful init`, without --json; `around` is typer's context."""
     words = ["heedful", "init"]
     for parameter in around.command.params:
         name = str(parameter.name)

@@ -146,7 +146,7 @@ def _options(fields: Mapping[str, Any]) -> list[str]:
 
 
 def _attributes(loop: Loop, decision: Decision, n: int) -> list[Mapping[str, Any]]:
-    """Return the stored attributes of the first n items that a decision shows; {} for an item without any."""
+    """Return the attributes that the loop stores of the first n items in a decision; {} for an item without any."""
     import msgspec
 
     from heedful.loop.strangers import around
@@ -270,7 +270,10 @@ def _fields(form: str | None) -> dict[str, Any]:
 
 
 def _actions(given: Sequence[str]) -> dict[str, list[str]]:
-    """Return texts ITEM=ACTION as {item: actions}, the form of feedback `actions`. Raise BadInput for another text."""
+    """Return the texts `given`, ITEM=ACTION each, as {item: actions}, the form of feedback `actions`.
+
+    Raise BadInput for a text of another form.
+    """
     found: dict[str, list[str]] = {}
     for each in given:
         item, equals, action = each.rpartition("=")
@@ -287,7 +290,11 @@ def _one_of(option: str, expected: Sequence[str], given: str | None) -> str | No
 
 
 def _read_edit(given: str) -> Any:
-    """Return the changed attributes if --edit has a JSON object, otherwise the corrected text as it is."""
+    """Return the text `given` after --edit: the value of a JSON object (changed attributes), otherwise the text as it
+    is.
+
+    Raise BadInput if it is blank.
+    """
     if not given.strip():
         raise BadInput("--edit: expected the corrected text, got nothing")
     if given.lstrip().startswith("{"):
@@ -299,8 +306,10 @@ def _read_edit(given: str) -> Any:
 
 
 def _why(loop: Loop, decision: str, given: dict[str, Any]) -> str:
-    """Return why feedback `given` on a decision taught nothing, in words that continue a sentence; "" if it is not
-    known."""
+    """Return why the feedback `given` on a decision of the loop taught nothing, in words that continue a sentence.
+
+    It is "" if the reason is not known.
+    """
     known = loop.projection.find_decision(decision)
     arms = {"control": "was a control", "sampled": "was drawn at random", "interleaved": "is of two learners"}
     if known is not None and known.record.arm in arms and given.get("clicks"):

@@ -58,7 +58,7 @@ def plot(path: Path, curves: dict[str, Curve], learners: dict[str, Any], setting
 
     `curves` and `learners` are by name. A band is one standard error to each side; a dashed line is the learner's
     regret bound, if it has one in this `setting`. The vertical axis is logarithmic if values differ by more than ten
-    times.
+    times. `title` stands above the plot.
     """
     import numpy as np
     from matplotlib.figure import Figure

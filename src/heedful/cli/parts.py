@@ -38,9 +38,10 @@ def print_parts(parts: Sequence[Part], title: str = "", beyond: str = "--json ha
 
 
 def _print_table(told: Table, title: str) -> None:
-    """Print a table. Its last column is a small chart over time for each row, as wide as the numbers leave room for.
+    """Print the table `told`; `title`, unless it is "", stands before its own.
 
-    Numbers are never cut; on a narrow screen there is no chart.
+    A table with values over time has a last column with a small chart for each row, as wide as the numbers leave room
+    for. Numbers are never cut; on a narrow screen there is no chart.
     """
     from rich.markup import escape
 

@@ -182,7 +182,8 @@ def _anchor(given: str | None) -> tuple[str, float] | None:
 
 
 def _refuse_same(file: Path, items: Path | None, csv: Path | None, pairs: Path | None) -> None:
-    """Raise ValueError if an output would overwrite a file that is read, or the other output."""
+    """Raise ValueError if an output (`csv` or `pairs`) would overwrite an input (`file` or `items`) or the other
+    output."""
     taken = {path.resolve(): told for path, told in ((file, "the choices"), (items, "--items")) if path is not None}
     for option, path in (("--csv", csv), ("--pairs", pairs)):
         if path is not None:
@@ -194,7 +195,7 @@ def _refuse_same(file: Path, items: Path | None, csv: Path | None, pairs: Path |
 
 
 def _refuse_many(table: ComparisonTable) -> None:
-    """Raise ValueError, which says what to do, if there are more items than can be ranked."""
+    """Raise ValueError, which says what to do, if the comparisons in `table` are of more items than can be ranked."""
     from heedful.inference.estimation import MOST_ITEMS, MOST_ITEMS_OF_MANY
 
     n, told_apart = len(table.items), len(table.people) > 1

@@ -22,7 +22,8 @@ LEAST = (12, 12, 12, 20)
 
 
 def what(found: PreferenceRanking) -> str:
-    """Return in words whose ranking it is: one person's, that of people on average, or that of all answers together."""
+    """Return in words whose ranking `found` is: one person's, that of people on average, or that of all answers
+    together."""
     people = found.estimate.choices.people
     if found.person is not None:
         return f"what {one_line(found.person)} prefers" if found.person else "what people without a name prefer"
@@ -50,8 +51,10 @@ def _median(values: Any) -> float:
 
 
 def show(found: PreferenceRanking, top: int) -> None:
-    """Print the first `top` items of a ranking, with as many columns as the terminal has room for, and what follows
-    from it."""
+    """Print the first `top` items of the ranking `found` as a table, then sentences on what follows from it.
+
+    The table has as many columns as the terminal has room for.
+    """
     screen, standing = console(), found.standing
     shown = standing.order.tolist()[:top]
     detail = next((level for level in (3, 2, 1) if _room(found, shown, level) >= LEAST[level]), 0)
@@ -68,16 +71,19 @@ def show(found: PreferenceRanking, top: int) -> None:
 
 
 def _room(found: PreferenceRanking, shown: list[int], detail: int) -> int:
-    """Return how many columns of the terminal are left for bars, in a table of the items `shown` with this `detail`."""
+    """Return how many columns of the terminal are left for bars next to a table (`_table`) of these items and
+    `detail`."""
     table = _table(found, shown, detail)
     table.min_width = None  # the title may be longer than the table
     return min(COLUMNS, console().width - width(table) - 3)
 
 
 def _table(found: PreferenceRanking, shown: list[int], detail: int, room: int = 0) -> Table:
-    """Return a table with a row for each item in `shown`, the best first, and bars of `room` columns (0 for none).
+    """Return a table of the ranking `found`, with a row for each item number in `shown` and bars `room` characters
+    wide.
 
-    `detail` is an index into `LEAST`: 1 adds scores, 2 votes as well, 3 intervals as numbers as well.
+    `detail` is an index into `LEAST`: 1 adds scores, 2 votes as well, 3 intervals as numbers as well. Without room (0)
+    there are no bars.
     """
     from rich.markup import escape
 
@@ -119,8 +125,11 @@ def _table(found: PreferenceRanking, shown: list[int], detail: int, room: int = 
 
 
 def _bar(standing: Standing, i: int, low: float, high: float, room: int) -> str:
-    """Return a bar of `room` characters for item i: its mean utility and 90 % interval, on an axis from `low` to
-    `high`."""
+    """Return a bar of `room` characters: the mean utility of item i and its 90 % interval, on an axis from `low` to
+    `high`.
+
+    `standing` holds the utilities.
+    """
     step = max(high - low, 1e-12) / (room - 1)
     ends = [round((standing.mean[i] + side * BAR * standing.sd[i] - low) / step) for side in (-1, 0, 1)]
     left, middle, right = (min(max(int(end), 0), room - 1) for end in ends)
@@ -166,7 +175,8 @@ def _verdict(found: PreferenceRanking) -> list[str]:
 
 
 def _how(found: PreferenceRanking) -> list[str]:
-    """Return lines that say what the numbers are, and with which model and settings they were computed."""
+    """Return lines on what the numbers of the ranking `found` are, and with which model and settings they were
+    computed."""
     estimate, belief = found.estimate, found.estimate.belief
     noise = belief.noise
     many = len(estimate.choices.people) > 1

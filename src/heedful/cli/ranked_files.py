@@ -17,7 +17,7 @@ PAIRS = ("first", "second", "first_won", "second_won", "ties", "p_first_beats", 
 
 
 def write_ranking(path: Path, found: PreferenceRanking) -> None:
-    """Write the ranking to a CSV file: a row for each item, the best first.
+    """Write the ranking `found` to the CSV file `path`: a row for each item, the best first.
 
     Its columns are `RANKING`, p_over_next (the probability that it is better than the next), votes, and, if people are
     told apart, p_best_if_new (the probability that it is the best for a person of whom nothing is known).
@@ -37,7 +37,7 @@ def _places(found: PreferenceRanking) -> Iterator[list[object]]:
 
 
 def write_pairs(path: Path, found: PreferenceRanking) -> None:
-    """Write all pairs of items to a CSV file, the item that is ranked higher first.
+    """Write all pairs of items of the ranking `found` to the CSV file `path`, the item that is ranked higher first.
 
     The columns are `PAIRS`: wins of each, ties, the probability that the first wins the next comparison, and the
     probability that its utility is greater.
@@ -57,7 +57,8 @@ def _pairs(found: PreferenceRanking) -> Iterator[list[object]]:
 
 
 def draw(path: Path, found: PreferenceRanking, top: int) -> None:
-    """Draw the first `top` items of a ranking into the file `path`: utilities with 90 % intervals, the best on top.
+    """Draw the first `top` items of the ranking `found` into the file `path`: utilities with 90 % intervals, best on
+    top.
 
     A grey line on the right joins items that cannot be told apart.
     """

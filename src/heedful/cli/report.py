@@ -130,7 +130,7 @@ def _views(found: Report) -> str:
 
 
 def _plot(path: Path, picture: Picture, title: str) -> None:
-    """Draw the lines of `picture` over time into the file `path`; reference lines are dashed."""
+    """Draw the lines of `picture` over time into the file `path`, under `title`; reference lines are dashed."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.2, 4.0), dpi=160, layout="constrained")

@@ -74,7 +74,10 @@ def link_base(listen: str, port: int) -> str:
 
 
 def say_listening(theirs: str, share: Sharing) -> None:
-    """Print on which address participants are listened for (`theirs`, HOST:PORT), and who can reach it."""
+    """Print on which address participants are listened for (`theirs`, HOST:PORT), and who can reach it.
+
+    `share` are the settings of --share.
+    """
     every = ip_address(share.listen).is_unspecified
     told = "every address of this machine" if every else "that address alone"
     note(f"participants' port: {theirs}, {told}; the page itself is for this machine alone")

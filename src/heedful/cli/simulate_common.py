@@ -33,21 +33,26 @@ class SimulateRequest(NamedTuple):
     """The options of `heedful simulate` that are the same for every experiment."""
 
     learners: list[str]
+    """specs of the learners, such as "second-order:gamma=0.1" """
     rounds: int | None
     """None for the setting's own number"""
     jobs: int | None
     """how many runs at a time; None for one on each processor"""
     interpreted: bool
+    """whether to compile nothing"""
     plot: Path | None
     """the file to plot averages into"""
     out: Path | None
     """the file to write every round into"""
     json: bool
+    """whether to print JSON instead of a table"""
 
 
 def check_request(request: SimulateRequest) -> None:
-    """Raise ValueError or Failure, before anything is run, if output could not be written or a learner is named
-    twice."""
+    """Raise ValueError or Failure if an output file of `request` could not be written, or it names a learner twice.
+
+    It is called before anything is run.
+    """
     check_path("--out", request.out, (".csv", ".npz"))
     check_path("--plot", request.plot, (".png", ".pdf", ".svg"))
     if request.plot:
@@ -58,8 +63,10 @@ def check_request(request: SimulateRequest) -> None:
 
 
 def run_and_tell(request: SimulateRequest, prepared: PreparedExperiment) -> None:
-    """Run the learners of a request in an experiment, print the result as a table or JSON, and write the files asked
-    for."""
+    """Run the learners of `request` in the experiment `prepared`, print the result, and write the files asked for.
+
+    The result is a table, or JSON.
+    """
     from heedful.experiments.run import curve, difference
 
     setting = prepared.setting
@@ -96,7 +103,10 @@ def run_and_tell(request: SimulateRequest, prepared: PreparedExperiment) -> None
 
 
 def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any]) -> list[Run]:
-    """Run all learners behind a progress bar, and return the runs by learner, seed and person."""
+    """Run all `learners`, by spec, in `setting` behind a progress bar; return the runs by learner, seed and person.
+
+    `request` says how many rounds and jobs, and whether to compile.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from heedful.cli.compiling import compile_apart, find_uncompiled
@@ -127,9 +137,9 @@ def _watch(request: SimulateRequest, setting: Setting, learners: dict[str, Any])
 
 
 def _never_compiled(setting: Setting, learners: dict[str, Any]) -> list[str]:
-    """Return the names of the learners whose compiled code is not on disk.
+    """Return the specs of the `learners` whose compiled code for `setting` is not on disk.
 
-    `find_uncompiled` returns none if there is only one, so each is passed to it twice.
+    `find_uncompiled` returns none if there is only one learner, so each is passed to it twice.
     """
     from heedful.cli.compiling import find_uncompiled
 
@@ -141,7 +151,10 @@ Against = tuple[str, dict[str, tuple[float, float]]]
 
 
 def _best(prepared: PreparedExperiment, curves: dict[str, Curve]) -> str:
-    """Return the simple learner (one of the `yardsticks`) that is best after the last round; "" if none was run."""
+    """Return the simple learner (of the `yardsticks` of `prepared`) whose curve ends best; "" if none was run.
+
+    `curves` are the learners' averages, by spec.
+    """
     ends = {spec: float(curves[spec].mean[-1]) for spec in prepared.yardsticks if spec in curves}
     return (max if prepared.setting.rising else min)(ends, key=lambda spec: ends[spec]) if ends else ""
 
@@ -158,7 +171,7 @@ def _less(best: str, against: tuple[float, float] | None) -> dict[str, object]:
 
 
 def _key(setting: Setting) -> str:
-    """Return the name of the measure as a JSON key: rank_loss, ndcg_5."""
+    """Return the name of what the setting measures as a JSON key: regret, rank_loss, ndcg_5."""
     return setting.measure.lower().replace(" ", "_").replace("@", "_")
 
 
@@ -193,7 +206,12 @@ def _table(
     curves: dict[str, Curve],
     against: Against,
 ) -> tuple[Table, str]:
-    """Return (the table, the remarks below it), with as many checkpoints as the terminal has room for."""
+    """Return (the table of average regrets, the remarks below it), with as many checkpoints as the terminal has room
+    for.
+
+    `learners` and their averages, `curves`, are by spec; `beside` are the specs of those that were run for comparison,
+    and `against` compares with the best of them.
+    """
     from heedful.experiments.run import bound, checkpoints
 
     setting = prepared.setting

@@ -74,7 +74,7 @@ def _show(found: Standings, title: str) -> None:
 
 
 def _verdict(found: Standings) -> str:
-    """Return a sentence on how sure the ranking is, and whether to stop asking."""
+    """Return a sentence on how sure the ranking `found` is, and whether to stop asking."""
     if found.goal == "best":
         told = f"{found.favourite} is the best with {found.sure:.0%} probability"
     else:

@@ -96,8 +96,10 @@ def sweep(
 def _compute_all(
     out: Path, todo: list[Cell], jobs: int, interpreted: bool
 ) -> tuple[list[tuple[Cell, dict[str, Any]]], list[str]]:
-    """Compute the cells `todo`, `jobs` at a time, behind a progress bar; return (cells with results, errors of the
-    others)."""
+    """Compute the cells `todo`, `jobs` at a time, behind a progress bar, and write their files into the folder `out`.
+
+    Return (cells with results, error messages of the others). `interpreted` compiles nothing.
+    """
     from rich.progress import Progress
 
     done, failures, slow, screen = [], [], set[str](), notes()
@@ -183,10 +185,10 @@ def compute(out: Path, cell: Cell, interpreted: bool) -> tuple[dict[str, Any], s
 
 
 def _summary(cells: list[tuple[Cell, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return a row for every user and learner: the mean over seeds of the regret at the last checkpoint that all seeds
-    have.
+    """Return a row for every user and learner in `cells` (each with its result).
 
-    The standard error is over seeds; with one seed it is over people.
+    Its regret is the mean over seeds, at the last checkpoint that all seeds have. The standard error is over seeds;
+    with one seed it is over people.
     """
     import numpy as np
 

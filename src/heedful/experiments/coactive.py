@@ -75,7 +75,8 @@ def letor_setting(
 def catalogue_setting(
     catalogue: Catalogue, user: ItemUser, *, people: int = 20, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """Return the setting of a table of items: for each of `seeds`, `people` simulated people with random tastes.
+    """Return the setting of the items in `catalogue`: for each of `seeds`, `people` simulated people with random
+    tastes.
 
     Each person has a learner and a pool of items of their own; `user` says how they answer. The taste, and the seed of
     their run, follow from (seed, number of the person), so they are the same for every learner. `dtype` is that of the
@@ -93,10 +94,9 @@ def catalogue_setting(
 
 
 def items_setting(X: Array, user: ItemUser, rounds: int, scenes: Sequence[Scene]) -> Setting:
-    """Return a setting in which one item is shown at a time, made of `scenes`, which share the item features `X` (m,
-    N).
+    """Return a setting in which one item is shown at a time, of m items with N features, `X` (m, N).
 
-    m is the number of items and N that of features. `user` is how people answer, and `rounds` the default number of
+    `scenes` are its worlds, all with these items; `user` is how people answer; `rounds` is the default number of
     rounds.
     """
     R, S = float(np.linalg.norm(X, axis=1).max()), float(np.abs(X).max())

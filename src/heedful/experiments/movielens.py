@@ -141,10 +141,12 @@ def true_utility(house: MovieWorld, person: int) -> tuple[Array, Array]:
 def movie_setting(
     house: MovieWorld, user: ItemUser, *, people: int = 100, seeds: Sequence[int] = (0,), dtype: str = "float64"
 ) -> Setting:
-    """Return the setting of `people` random people of the second half for each of `seeds`; of all of them if it is 0.
+    """Return the setting in which movies are recommended to `people` random people of `house`, drawn anew for each of
+    `seeds`.
 
-    Each person has a learner of their own and a pool of all movies in `house`; `user` says how they answer, and `dtype`
-    is that of the features. Raise ValueError for more people than there are, or a user that cannot pick items.
+    With 0 people it is everybody. Each person has a learner of their own and a pool of all movies; `user` says how they
+    answer, and `dtype` is that of the features. Raise ValueError for more people than there are, or a user that cannot
+    pick items.
     """
     check_count("people", people, least=0, most=house.people.size)
     check_user(user, "pick", "picks items")

@@ -50,7 +50,7 @@ class InterpretedNotice(NamedTuple):
 
 
 class Advance(NamedTuple):
-    """An event of `simulate`, for a progress bar: so many more rounds were played, or dropped as a world ended
+    """An event of `simulate`, for a progress bar: `rounds` more rounds were played, or dropped as a world ended
     early."""
 
     rounds: int

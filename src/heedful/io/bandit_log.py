@@ -133,7 +133,11 @@ def _value(weights: Array, log: BanditLog, measure: Measure, alpha: float) -> Va
 
 
 def _taught(log: BanditLog, measure: Measure, learners: Sequence[str], alpha: float) -> Iterator[LearnerEvaluation]:
-    """Yield the value of each of `learners`, which learn from the rows in order, in a temporary loop."""
+    """Yield the value by `measure` of each of `learners`, which learn from the rows of `log` in order, in a temporary
+    loop.
+
+    An interval misses with probability `alpha`. Raise ValueError if a reward is not 0 or 1.
+    """
     if not learners:
         return
     if (bad := np.flatnonzero(~np.isin(log.reward, (0.0, 1.0)))).size:
@@ -164,8 +168,11 @@ def _taught(log: BanditLog, measure: Measure, learners: Sequence[str], alpha: fl
 
 
 def _lines(log: BanditLog, names: Sequence[str]) -> Iterator[Line]:
-    """Yield three lines for each row: its decision; clicks, by which its reward counts; a thumb up or down, from which
-    a learner can learn about a single item."""
+    """Yield three lines of an import for each row of `log`; `names` are its actions.
+
+    They are the decision; clicks, by which the reward counts; and a thumb up or down, from which a learner can learn
+    about a single item.
+    """
     ids = {name: f"a{j}" for j, name in enumerate(names)}
     for i, (action, probability, reward) in enumerate(zip(log.actions, log.probability, log.reward)):
         shown = ids[action]
@@ -199,7 +206,7 @@ def _numbers(rows: Sequence[Mapping[str, Any]], name: str) -> Array:
 
 
 def _cell(value: Any) -> Any:
-    """Return a cell of a table, as a number if it is a text that is one, as in CSV."""
+    """Return the `value` of a cell, as a number if it is a text that is one, as in CSV."""
     if isinstance(value, str):
         try:
             return float(value)

@@ -183,13 +183,17 @@ class Exporter:
         return line | self._form(event, known, record)
 
     def _form(self, event: Event, known: LoggedDecision, record: FeedbackRecord) -> dict[str, Any]:
-        """Return the fields of a piece of feedback as the caller gave them, as far as the loop stores them."""
+        """Return the fields of a piece of feedback (`event`, with its `record`) on the decision `known`, as they were
+        given.
+
+        Texts that the loop does not store are left out.
+        """
         if record.said is not None:
             return record.said
         return self._forms[record.form].write(record, _AnsweredDecision(self, event, known))
 
     def features(self, known: LoggedDecision) -> Any:
-        """Return the features of a decision's m candidates, (m, N) with N the number of features."""
+        """Return the features of the m candidates of the decision `known`, (m, N) with N the number of features."""
         return self._ledger.requests.items(known.record, known.arrays)
 
 

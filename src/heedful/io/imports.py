@@ -92,7 +92,7 @@ class Importer:
         return (kind, id) in self._needed or (comes_or_goes and self._fed_before)
 
     def add(self, told: EventLine) -> None:
-        """Add a line to the batch; nothing is written before `flush`."""
+        """Add the line `told` to the batch; nothing is written before `flush`."""
         self._waiting.append(told)
         self._needed.update(told.about())
         self._fed_before = self._fed_before or told.kind == "feedback"
@@ -117,7 +117,7 @@ class Importer:
     # ------------------------------------------------------------------------ items and decisions
 
     def _bring_offers(self, told: Sequence[EventLine]) -> Iterator[Outcome]:
-        """Write items, withdrawals and decisions, as many of a kind in one commit as possible.
+        """Write the lines `told` (items, withdrawals, decisions), as many of a kind in one commit as possible.
 
         A decision and a change of one of its candidates keep their order.
         """
@@ -145,7 +145,7 @@ class Importer:
         yield from self._put(items)
 
     def _put(self, told: Sequence[EventLine]) -> Iterator[Outcome]:
-        """Put items on offer and withdraw them, in the order of the lines; a line that was imported before is a
+        """Put items on offer and withdraw them, in the order of the lines `told`; one that was imported before is a
         duplicate."""
         rows: list[Mapping[str, Any]] = []
         for each in told:
@@ -169,8 +169,10 @@ class Importer:
         self._loop.put_items(rows)
 
     def _item(self, told: EventLine) -> tuple[str, _Version, Mapping[str, Any] | None]:
-        """Return (name, version, attributes) of the item in a line; the last two are None if it is withdrawn. Raise
-        ValueError if the id differs from the name in the attributes, or if these do not fit the loop's encoding."""
+        """Return (name, version, attributes) of the item in the line `told`; the last two are None if it is withdrawn.
+
+        Raise ValueError if the id differs from the name in the attributes, or if these do not fit the loop's encoding.
+        """
         if told.kind == "withdraw":
             return told.id, None, None
         manifest, record = self._loop.manifest, told.record
@@ -190,7 +192,7 @@ class Importer:
         return name, _version(written, encoded), row
 
     def _has_been(self, name: str, version: _Version) -> bool:
-        """Return whether this change of an item, to `version` (None: withdrawn), is in the log already; note it if it
+        """Return whether this change of the item `name`, to `version` (None: withdrawn), is in the log; note it if it
         is not.
 
         An item may change and change back, so its lines are matched with its changes in the log one by one, in order:
@@ -225,7 +227,7 @@ class Importer:
                 yield told.outcome(answer)
 
     def _decision(self, told: EventLine) -> PendingEvent:
-        """Return the event of a decision, made from its line. Raise ValueError or LookupError if it does not fit the
+        """Return the event of the decision in the line `told`. Raise ValueError or LookupError if it does not fit the
         loop."""
         record, projection = told.record, self._loop.projection
         again = bool(record.get("standardised"))
@@ -306,9 +308,9 @@ _Version: TypeAlias = "tuple[str, str] | None"
 
 
 def _version(written: str, encoded: bytes) -> _Version:
-    """Return digests of an item's attributes as they are stored, "" if there are none to compare, and of its features.
+    """Return (digest of an item's attributes as they are `written` in the log, digest of its `encoded` features).
 
-    Two versions of an item are the same if these are equal (`_same`).
+    The first is "" if there are no attributes to compare. `_same` compares two versions.
     """
     digests = [
         hashlib.blake2b(part, digest_size=12).hexdigest() if part else "" for part in (written.encode(), encoded)

@@ -59,8 +59,10 @@ def check_line(record: Mapping[str, Any], forms: Mapping[str, Form] = FORMS) -> 
 
 
 def undo_id(record: Mapping[str, Any]) -> str:
-    """Return the id of the undo in a line: its own, otherwise "undo-" and the id of the feedback, cut to the longest
-    id."""
+    """Return the id of the undo in the line `record`: its own, otherwise "undo-" and the id of the feedback.
+
+    The latter is cut to the longest id that is allowed.
+    """
     event = records.check_id("event", record.get("event"))
     return f"undo-{event}"[: records.LONGEST_ID] if record.get("id") is None else records.check_id("id", record["id"])
 
@@ -139,7 +141,8 @@ def within(shown: Sequence[str], names: Sequence[str]) -> None:
 
 
 def standardised_scores(record: Mapping[str, Any], m: int) -> list[float]:
-    """Return the caller's scores of a decision's `m` candidates, from a line that says that a loop standardised them.
+    """Return the caller's scores of the `m` candidates in `record`, the line of a decision whose scores a loop
+    standardised.
 
     They are taken as they are, since to standardise them again would change their last bits. Raise ValueError unless
     `prior` is a list of m numbers.
@@ -151,7 +154,8 @@ def standardised_scores(record: Mapping[str, Any], m: int) -> list[float]:
 
 
 def predicted(record: Mapping[str, Any], n: int) -> tuple[float, ...] | None:
-    """Return what was predicted of each of the n items shown (its grade, rating, ...), or None if the line has none.
+    """Return what the line `record` says was predicted of each of the n items shown (grade, rating, ...); None if
+    nothing.
 
     Older lines have it under other names. Raise ValueError unless it is a list of n numbers, under one of the names.
     """
@@ -183,6 +187,8 @@ def check_time(name: str, value: object) -> int:
 
 
 def time_of(record: Mapping[str, Any]) -> int:
-    """Return a line's time in microseconds since 1970 UTC; the current time if it has none. Raise as `check_time`
-    does."""
+    """Return the time of the line `record` in microseconds since 1970 UTC; the current time if it has none.
+
+    Raise ValueError if it is no time.
+    """
     return now() if record.get("time") is None else check_time("time", record["time"])

@@ -60,7 +60,7 @@ def segment_of(person: str) -> str:
 
 
 def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
-    """Yield the answers of a study in the order of the log, without skipped questions and answers that were undone."""
+    """Yield the answers in a study's `loop` in the order of its log, without skipped questions and undone answers."""
     projection = loop.projection
     for event, decision, feedback in projection.lessons():
         names = decision.names
@@ -80,15 +80,16 @@ def study_answers(loop: Loop) -> Iterator[StudyAnswer]:
 
 
 def choices_of(loop: Loop, people: Collection[str] | None = None) -> ComparisonTable:
-    """Return a study's answers, all or only those of `people`, as comparisons between the items on offer."""
+    """Return the answers in a study's `loop`, all or only those of `people`, as comparisons between the items on
+    offer."""
     answers = (each for each in study_answers(loop) if people is None or each.person in people)
     return tabulate((comparison_of(each.person, each.shown, each.answer) for each in answers), loop.items)
 
 
 def habits(loop: Loop, people: Collection[str] | None = None) -> list[tuple[str, tuple[str, ...]]]:
-    """Return (message, names of people) for each sign that people chose one side, left or right, more often than
+    """Return (message, names of people) for each sign that people chose the left or the right item too often for
     chance.
 
-    Only answers of `people` count, if given.
+    `loop` is that of a study; only answers of `people` count, if given.
     """
     return [(each.message, each.people) for each in sides(choices_of(loop, people))]

@@ -74,7 +74,7 @@ def aspect_ratio(content: bytes) -> float:
 
 
 def _ratio(content: bytes) -> float:
-    """Return width over height as a picture is shown; 1 if it cannot be told."""
+    """Return width over height of the picture `content`, as it is shown; 1 if it cannot be found out."""
     kind = media_type(content)
     if kind == "image/svg+xml":
         return _svg_ratio(content)
@@ -88,14 +88,14 @@ def _ratio(content: bytes) -> float:
 
 
 def _read_head(content: bytes) -> Image:
-    """Open a picture with Pillow, which reads only its header."""
+    """Open the picture `content` with Pillow, which reads only its header for now."""
     from PIL import Image
 
     return Image.open(BytesIO(content), formats=_FORMATS)
 
 
 def _check_whole(content: bytes, kind: str) -> None:
-    """Raise ValueError if a picture of the media type `kind` is cut off, damaged, or has too many pixels.
+    """Raise ValueError if the picture `content`, of the media type `kind`, is cut off, damaged, or has too many pixels.
 
     One with too many pixels is refused by its header, before any pixel is decoded.
     """
@@ -125,7 +125,7 @@ def _check_whole(content: bytes, kind: str) -> None:
 
 
 def _is_turned(image: Image) -> bool:
-    """Return whether the Exif data of a photograph turn it by 90 degrees, so that width and height change places."""
+    """Return whether the Exif data of `image` turn it by 90 degrees, so that width and height change places."""
     try:
         return 5 <= int(image.getexif().get(_ORIENTATION, 1)) <= 8
     except Exception:  # Exif that makes no sense
@@ -133,7 +133,7 @@ def _is_turned(image: Image) -> bool:
 
 
 def _check_svg(content: bytes) -> None:
-    """Raise ValueError unless an SVG is well-formed, declares no entities, and is not too large or too deep.
+    """Raise ValueError unless the SVG `content` is well-formed, declares no entities, and is not too large or too deep.
 
     Ten lines of entities can expand to gigabytes. An element that is used several times (<use>) counts each time.
     """
@@ -194,7 +194,7 @@ def _check_svg(content: bytes) -> None:
 
 
 def _svg_ratio(content: bytes) -> float:
-    """Return width over height of an SVG: from its width and height if both have the same unit, otherwise from its
+    """Return width over height of the SVG `content`: from its width and height if their units agree, else from its
     viewBox.
 
     It is 1 if neither can be read.

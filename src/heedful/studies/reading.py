@@ -109,8 +109,11 @@ def _table(placed: Sequence[tuple[str, dict[str, Any]]], identifier: str | None)
 
 
 def _first_nameless(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -> str:
-    """Return, as an error message, the first row whose name in `column` is missing or that of an earlier row; "" if
-    none is."""
+    """Return an error message for the first row whose name in `column` is missing, or that of an earlier row; "" if
+    none is.
+
+    `placed` are (NAME:LINE, row) pairs.
+    """
     seen = dict[str, str]()
     for where, row in placed:
         name = str(row.get(column) if row.get(column) is not None else "").strip()
@@ -126,7 +129,8 @@ def _first_nameless(placed: Sequence[tuple[str, dict[str, Any]]], column: str) -
 
 
 def _folder(source: Path) -> Material:
-    """Read a folder: as pictures if it has at least as many files with a suffix of pictures as with one of texts."""
+    """Read the folder `source`: as pictures if it has at least as many files with a suffix of pictures as with one of
+    texts."""
     paths = sorted(path for path in source.iterdir() if not path.name.startswith(".") and not path.is_dir())
     if len(paths) > FILES:
         raise ValueError(f"{source.name}: expected at most {FILES:,} files, got {len(paths):,}")
@@ -135,7 +139,7 @@ def _folder(source: Path) -> Material:
 
 
 def _pictures(paths: Sequence[Path]) -> Material:
-    """Read the files of a folder as pictures."""
+    """Read the files at `paths`, all of one folder, as pictures; those that are none are left out."""
     rows, files, left_out = [], dict[str, Path](), []
     names = _names(paths)
     for path in paths:
@@ -154,7 +158,7 @@ def _pictures(paths: Sequence[Path]) -> Material:
 
 
 def _texts(paths: Sequence[Path]) -> Material:
-    """Read the files of a folder as texts."""
+    """Read the files at `paths`, all of one folder, as texts; those that are none are left out."""
     rows, left_out = [], []
     names = _names(paths)
     for path in paths:
@@ -176,7 +180,7 @@ def _texts(paths: Sequence[Path]) -> Material:
 
 
 def _read(path: Path, most: int, told: str) -> bytes:
-    """Return the content of a file of the folder.
+    """Return the content of the file `path` of a folder.
 
     The folder may come from somebody else, and participants see what is read, so raise ValueError if the file is a link
     that leads out of the folder, no plain file, or has more than `most` bytes; `told` says what was expected instead.
@@ -195,10 +199,10 @@ def _read(path: Path, most: int, told: str) -> bytes:
 
 
 def _names(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return the name of the item in each file: the file's name, without the suffix unless two files differ only in
-    that.
+    """Return the name of the item in each of the files at `paths`: the file's name, as a rule without its suffix.
 
-    Characters that cannot be printed become question marks. A name has at most 190 characters, and no two are the same.
+    The suffix stays if two files differ only in that. Characters that cannot be printed become question marks. A name
+    has at most 190 characters, and no two are the same.
     """
     times = Counter(path.stem for path in paths)
     found, taken = dict[Path, str](), set[str]()

@@ -111,7 +111,8 @@ def add_material(loop: Loop, material: Material) -> tuple[int, list[str]]:
 
 
 def _as_before(loop: Loop, material: Material) -> list[dict[str, Any]]:
-    """Return the rows of `material`, where each picture or text that the study has already has its name in the study.
+    """Return the rows of `material`, where each picture or text that the study in `loop` has already keeps its name
+    there.
 
     The name of a file depends on the other files, and an item with two names would be compared with itself.
     """
@@ -171,13 +172,14 @@ def picture_ratio(path: Path, number: str) -> float:
 
 
 def _clear(path: Path) -> None:
-    """Remove temporary folders that were left when the creation of this study was interrupted."""
+    """Remove temporary folders that were left when the creation of the study `path` was interrupted."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.{'[a-z0-9_]' * 8}.part"):
         shutil.rmtree(left, ignore_errors=True)
 
 
 def _keep_pictures(path: Path, material: Material) -> None:
-    """Copy the pictures of `material` into the study's folder, each under its number, so that the originals may go."""
+    """Copy the pictures of `material` into the study's folder `path`, each under its number, so that the originals may
+    go."""
     if not material.files:
         return
     folder = path / PICTURES
@@ -188,7 +190,8 @@ def _keep_pictures(path: Path, material: Material) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, completely or not at all."""
+    """Write `content` to the file `path` in one step, readable by its owner only: after an error it is as it was
+    before."""
     part = path.with_name(f".{path.name}.part")
     with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(content)

@@ -147,8 +147,11 @@ def _missing(given: str) -> Literal["refuse", "mean"]:
 
 
 def _notes(file: Path, data: OrdinalData, target: str) -> tuple[str, ...]:
-    """Return sentences for the user: which ranks the grades of the file became, and which columns were left out or
-    filled."""
+    """Return sentences for the user: the ranks that the grades of `file` became, and columns that were left out or
+    filled.
+
+    `data` is what was read, and `target` the column of grades ("" in SVMlight files).
+    """
     from heedful.data.ordinal import MOST_GRADES
 
     grades, k = data.grades, len(data.grades)
