@@ -13,15 +13,12 @@ import pytest
 
 from heedful import Loop, Settings, infer
 from loops import choice_loop, rating_loop, rows, small_loop, specs
-from reference import (
-    FIFTH,
-    BestWorstReference,
-    CoactiveReference,
-    ComparisonReference,
-    OrdinalReference,
-    RatingReference,
-    Reference,
-)
+from references import Reference
+from references.best_worst import FIFTH, BestWorstReference
+from references.coactive import CoactiveReference
+from references.comparison import ComparisonReference
+from references.ordinal import OrdinalReference
+from references.rating import RatingReference
 
 
 class Kind(NamedTuple):

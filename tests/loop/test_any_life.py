@@ -1,4 +1,4 @@
-"""Any life of a loop, of every kind of feedback, is what its reference says (`reference.py`): what is on offer, what is
+"""Any life of a loop, of every kind of feedback, is what its reference says (`references`): what is on offer, what is
 shown, what counts, what is learned."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from heedful import Loop
 from heedful.loop.interactions.comparison import Comparison
 from kinds import Kind, each_kind
 from loops import bits
-from reference import PERSON, SOME, Fold, Given, Reference, Shown
+from references import PERSON, SOME, Fold, Given, Reference, Shown
 
 
 def life_of(kind: type[Reference]) -> type[RuleBasedStateMachine]:
