@@ -185,7 +185,7 @@ class Loop:
         self.decider, self.feedback_reader = Decider(projection), FeedbackReader(projection)
 
     def close(self) -> None:
-        """Write a snapshot, if there were lessons since the last one, and close the log."""
+        """Write a snapshot, if the model has learned anything since the last one, and close the log."""
         self.projection.close()
 
     def _repr_html_(self) -> str:

@@ -93,7 +93,8 @@ class PendingEvent(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A copy of the model after one event, kept in memory: undoing a recent lesson folds the log from there on."""
+    """A copy of the model after one event, kept in memory: after an undo of recent feedback, learning starts again from
+    here."""
 
     position: int
     """the sequence number of that event"""
@@ -129,11 +130,12 @@ class Projection:
     every commit."""
 
     def __init__(self, path: Path, named: str | None) -> None:
-        """Open the loop in the folder `path`, and fold its log from the newest snapshot that still holds.
+        """Open the loop in the folder `path`: its model is the newest snapshot that can be used, and learns the
+        feedback after that.
 
         `named` names the learner again if it is one of the user's own ("FILE.py:Class"), otherwise None. Raise
         FileNotFoundError if there is no loop, LookupError if such a learner is not named, and ValueError if the log is
-        damaged or no loop's."""
+        damaged or not that of a loop."""
         self.path = path
         self.notes: list[str] = []
         """warnings for the person who runs the loop, each once"""
@@ -181,7 +183,8 @@ class Projection:
     # ------------------------------------------------------------------------ who serves, who is tried
 
     def _use(self, said: Orders, founder: Any = None) -> None:
-        """Let the learner serve that the log names, as `said` tells.
+        """Take the learner into use that serves by the log's last promotion, `said`, or by the loop's manifest if there
+        is none.
 
         `founder` is the learner of the loop's manifest, if it is made already. Raise LookupError if it is a learner of
         the user's own that was not named when the loop was opened."""
@@ -210,11 +213,10 @@ class Projection:
         return candidate_manifest(self._founding, spec, self._named)
 
     def candidate(self, spec: str) -> Interaction[Any]:
-        """Return the interaction of this loop with the learner `spec`, a name with parameters, in place of the one that
-        serves.
+        """Return the interaction (the loop's kind of feedback) with another learner in place of the one that serves.
 
-        Raise ValueError if there is no such learner, if it does not fit the loop, or if it is one of the user's own
-        whose file was not named when the loop was opened."""
+        `spec` is its name with parameters. Raise ValueError if there is no such learner, if it does not fit the loop,
+        or if it is one of the user's own whose file was not named when the loop was opened."""
         self.interaction.candidate(spec)
         try:
             found: Interaction[Any] = interaction_of(*self._candidate(spec))
@@ -224,18 +226,20 @@ class Projection:
 
     @property
     def promoted(self) -> Event | None:
-        """the promotion that names the learner that serves; None if the loop was made with it"""
+        """the event of the promotion that names the learner that serves; None if the loop was made with it"""
         return self._orders.promoted
 
     @property
     def experiment(self) -> tuple[Event, ExperimentRecord] | None:
-        """the experiment that runs, by the log; None if there is none"""
+        """the experiment that runs, as (its event, its settings); None if there is none"""
         event = self._orders.running
         return None if event is None else (event, read_experiment(event.payload))
 
     def _direct(self, retractions: Retractions) -> None:
-        """Read from the log which learner serves and which is tried; if another serves than before, take it into
-        use."""
+        """Read from the log which learner serves and which is tried in an experiment; if another one serves than
+        before, use it.
+
+        `retractions` says which events are not in effect."""
         before, self._orders = self._orders, orders(self.log, retractions)
         if before.promoted != self._orders.promoted:
             self._use(self._orders)
@@ -272,7 +276,7 @@ class Projection:
             self.notes.append(told)
 
     def close(self) -> None:
-        """Write a snapshot, if there were lessons since the last one, and close the log."""
+        """Write a snapshot, if the model has learned anything since the last one, and close the log."""
         with self.turn:
             try:
                 if self._since_snapshot > 0:
@@ -284,7 +288,7 @@ class Projection:
 
     @property
     def published(self) -> PublishedState:
-        """the state to decide from: the model after the last group of events"""
+        """the state of the model to decide from: that after the last group of events"""
         return self._published
 
     def reading(self, person: str | None) -> tuple[PublishedState, Person | None]:
@@ -523,7 +527,8 @@ class Projection:
             answers[i] = Answer("applied", event.id, event.seq, version, late=late, learned=learned, reason=reason)
 
     def _says(self, event: Event, decision: LoggedDecision, feedback: FeedbackRecord) -> bool:
-        """Return whether there is anything in a piece of feedback that the model would learn."""
+        """Return whether there is anything in a piece of feedback that the loop's model would learn; it is not
+        changed."""
         step = self.step(event, decision, feedback)
         lesson = self._model.lesson(step.context, feedback, step.extra)
         return lesson is not None and self.interaction.teaches(self._model, lesson)
@@ -563,7 +568,7 @@ class Projection:
             self._model.people = dict(self._model.people)
 
     def _take_in(self, event: Event) -> None:
-        """Learn from one event that another process wrote."""
+        """Let the model learn from one event that another process wrote, an item or feedback."""
         if event.kind == "item":
             self._put(event)
         elif event.kind == "feedback":
@@ -590,7 +595,7 @@ class Projection:
             self._catch_up()
 
     def is_behind(self) -> bool:
-        """Return whether another process has written events that this process has not learned from yet."""
+        """Return whether another process has written events that this process has not taken in yet."""
         return self.log.last()[0] != self._head
 
     def look(self) -> None:
@@ -635,7 +640,7 @@ class Projection:
         it.
 
         If the learner fails, that is noted and False is returned. The feedback is then in `failed`, and the model,
-        which may have changed half-way, has to be folded again."""
+        which may have changed half-way, has to be made again from the log."""
         if event.seq in self.failed:
             return False
         before = self.interaction.predictor(model, decision.person)
@@ -684,8 +689,11 @@ class Projection:
                 return model
 
     def _start(self, model: LoopModel, head: int) -> int:
-        """Put the newest stored state up to `head` that still holds into a fresh `model`; return its position in the
-        log, 0 for none."""
+        """Put the newest stored state up to event `head` that no undo has outdated into a fresh `model`; return its
+        position.
+
+        The position is a sequence number: the model has learned nothing of the events after it. It is 0 if there is no
+        such state."""
         if self._marks:
             mark = self._marks[-1]
             model.shared, model.people, self.moves = copy_arrays(mark.shared), dict(mark.people), mark.moves
@@ -698,7 +706,8 @@ class Projection:
         return position
 
     def _like(self, model: LoopModel) -> Any:
-        """Return a state of the type that is kept for each person, for reading such states from a file."""
+        """Return a state of the type that `model` keeps for each person, as a pattern for reading such states from a
+        file."""
         return self.interaction.personal(model)
 
     def _mark(self) -> None:
@@ -713,7 +722,8 @@ class Projection:
         """Put the newest stored state that is at most as new as `version` into a fresh `model`; return its position in
         the log.
 
-        The position is a sequence number: the fold goes on with the events after it. It is 0 if there is no such state.
+        The position is a sequence number: the model has learned nothing of the events after it. It is 0 if there is no
+        such state.
         """
         with self.turn:  # what is kept comes and goes
             there = [mark for mark in self._marks if mark.position <= version]
@@ -788,7 +798,7 @@ class Projection:
         """Return what a snapshot depends on besides the log, by name: learner, its version, Python, numpy, scipy,
         machine.
 
-        A snapshot with another stamp is not used, and the log is folded again.
+        A snapshot with another stamp is not used, and the model is made again from the log.
         """
         return snapshots.stamp(self.manifest, self.learner, self.learner_version)
 

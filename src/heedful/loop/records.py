@@ -83,10 +83,10 @@ class DecisionRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Packed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """The description of an event's bytes beside the JSON of a decision.
+    """The description of the bytes that the log keeps next to the JSON of a decision.
 
-    They are the deflated rest of the record, then features of the candidates (m, N) and of the context, as float32 or
-    deflated."""
+    They are the rest of the record, deflated, and then features of the m candidates, N each, and of the context, as
+    float32 or deflated."""
 
     record: int = 0
     """how many bytes the deflated rest of the record takes"""
@@ -350,7 +350,7 @@ def check_time(name: str, value: Any) -> int:
 
 
 def encode(value: Any) -> str:
-    """Return a record as JSON text."""
+    """Return `value`, one of the structs here, as JSON text."""
     return msgspec.json.encode(value).decode()
 
 

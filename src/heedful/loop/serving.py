@@ -85,7 +85,8 @@ class Orders(NamedTuple):
 
 
 def orders(log: Log, retractions: Retractions, up_to: int = 2**62) -> Orders:
-    """Return which learner serves and which experiment runs after event `up_to`.
+    """Return which learner serves a loop and which experiment runs, by the events up to sequence number `up_to` of its
+    `log`.
 
     Only events that `retractions` leaves in effect count."""
     places = sorted(seq for kind in KINDS for seq in log.places(kind) if seq <= up_to and seq not in retractions)

@@ -174,8 +174,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return manifest
 
     def crossed(self) -> FeatureCross | None:
-        """Return the map from context and item features to the features with their products; None if there are no
-        products."""
+        """Return the map from the features of context and item to those of a candidate with their products; None
+        without products."""
         if self.context is None or not self.crosses:
             return None
         return FeatureCross(self.context, self.candidates, self.crosses)

@@ -122,8 +122,8 @@ class _Round(NamedTuple):
 
 
 class Truth:
-    """Measures the regret of a loop's decisions, which have to be given to `take` newest first, by the utility of its
-    simulation."""
+    """Measures the regret of a loop by the true utility of its simulation; give it decisions with `take`, newest
+    first."""
 
     def __init__(self, projection: Projection, simulation: Simulation) -> None:
         """Measure the regret of the loop whose log and model are `projection`, by the utility in `simulation`.
@@ -140,7 +140,7 @@ class Truth:
         self._disturbed = "a lesson failed in the learner" if projection.failed else ""
 
     def disturb(self, why: str) -> None:
-        """Note in words why the theorems do not apply to this log; the first reason is kept."""
+        """Keep `why` as the reason why the theorems do not apply to this log, unless there is a reason already."""
         self._disturbed = self._disturbed or why
 
     def take(self, decision: LoggedDecision, x: Floats, given: Sequence[Said], reader: Model | None) -> None:
@@ -171,8 +171,9 @@ class Truth:
         self._rounds.append(_Round(decision.version, seqs, regret, gain, R, S, bool(record.prior)))
 
     def measured(self, whole: bool) -> Measured:
-        """Return the regret over the decisions taken in; `whole` says whether they go back to the beginning of the
-        log."""
+        """Return the regret over the decisions taken in, and its bound.
+
+        `whole` says whether they go back to the beginning of the log; otherwise there is no bound."""
         rounds = self._rounds[::-1]
         if not rounds:
             return Measured(0, None, None, "no learned list was answered so far", ())

@@ -147,10 +147,11 @@ def save(path: Path, model: LoopModel, position: int, log: Log, stamped: dict[st
 
 
 def spare(positions: Sequence[int]) -> list[int]:
-    """Return which of the snapshots at these `positions`, the newest first, are to be removed.
+    """Return which snapshots to remove, out of those at these `positions` (sequence numbers of events), the newest
+    first.
 
-    The newest `KEPT` stay. Of older ones, one stays for every doubling of the distance from the newest, so that undoing
-    an old lesson folds at most twice as much as it has to."""
+    The newest `KEPT` stay. Of older ones, one stays for every doubling of the distance from the newest, so that after
+    an undo of old feedback at most twice as much has to be learned again as without removing any."""
     kept: set[int] = set()
     found = []
     for position in positions[KEPT:]:

@@ -30,7 +30,8 @@ _HIT |= {"_explanation", "_node", "_shard", "_nested", "fields", "highlight", "i
 class Strangers(NamedTuple):
     """The candidates of a request that are not on offer (unknown), next to the m candidates that are (known).
 
-    In the two orders candidates are numbered: the known ones from 0 to m - 1, the unknown ones from m on."""
+    `learned` and `own` are orders of all candidates by number: the known ones are 0 to m - 1, the unknown ones m, m +
+    1, ..."""
 
     names: tuple[str, ...]
     """the names of the unknown candidates; number m + j is names[j]"""
@@ -123,8 +124,9 @@ def split_unknown(
 
 
 def _heights(scores: Sequence[Any]) -> list[float]:
-    """Return scores divided by the largest in size, with their mean in place of None. Raise ValueError for what is no
-    number."""
+    """Return the caller's scores divided by the largest in size, with their mean in place of None.
+
+    Raise ValueError for what is no number."""
     numbers = [None if score is None else records.check_number("prior", score) for score in scores]
     there = [each for each in numbers if each is not None]
     largest = max(map(abs, there), default=0.0) or 1.0

@@ -129,7 +129,7 @@ class _Scores(NamedTuple):
 
 
 class _Inquiry:
-    """The question why one candidate of a decision, at index `place`, had its score."""
+    """The question why one candidate of a decision had its score: that with index `place` among its candidates."""
 
     def __init__(self, projection: Projection, decision: LoggedDecision, place: int) -> None:
         self._projection, self._interaction, self._decision = projection, projection.interaction, decision
@@ -139,7 +139,7 @@ class _Inquiry:
         self._other = self._compared_with()
 
     def answer(self, top: int, seconds: float) -> Why:
-        """Return the answer; see `why`."""
+        """Return why the candidate had its score; the arguments are those of the function `why`."""
         decision, interaction = self._decision, self._interaction
         shown = decision.record.shown
         now = self._scores(self._model)
@@ -233,7 +233,10 @@ class _Inquiry:
         return steps
 
     def _count(self, steps: Sequence[Step | Event] | None) -> tuple[int, int]:
-        """Return how many pieces of feedback the model was made of that are in effect now, and how many are not."""
+        """Return how many pieces of feedback the model was made of that are in effect now, and how many were retracted
+        since.
+
+        `steps` is what `_in_memory` returned."""
         if steps is None:
             seqs = [event.seq for event, _, _ in self._projection.lessons(up_to=self._decision.version)]
             seqs = [seq for seq in seqs if seq not in self._projection.failed]
@@ -250,7 +253,7 @@ class _Inquiry:
             self._projection.offer(model, step)
 
     def _copy(self, model: Any) -> Any:
-        """Return a new model with a copy of the state of `model`."""
+        """Return a new model with a copy of the state of `model`, which can learn without changing it."""
         other: Any = self._projection.fresh()
         other.shared, other.people = copy_arrays(model.shared), dict(model.people)
         return other
@@ -297,8 +300,9 @@ class _Inquiry:
                 return folded
 
     def _moves(self) -> tuple[list[Influence], bool]:
-        """Return (by how much each piece of feedback moved the score when it was learned, whether leaving it out would
-        take away just that)."""
+        """Return (how much each piece of feedback moved the score when it was learned, whether the moves add up).
+
+        If they add up, leaving a piece of feedback out takes away just what it moved."""
         found, adds_up, model = list[Influence](), True, self._projection.fresh()
         before = self._scores(model)
         for step in self._steps():
@@ -344,7 +348,7 @@ ADDITIVE = (
 
 
 def _exactly(given: int) -> str:
-    """Return what leave-one-out means, in words."""
+    """Return a sentence on the leave-one-out method, for `given` pieces of feedback."""
     if not given:
         return "nothing was learned before this decision that is in effect now"
     told = "the one piece of feedback" if given == 1 else f"each of {given:,} pieces of feedback"
@@ -352,7 +356,8 @@ def _exactly(given: int) -> str:
 
 
 def _to_first_order(given: int, seconds: float) -> str:
-    """Return why feedback was not left out, and what is said instead, in words."""
+    """Return a sentence on why feedback was not left out one by one, `given` pieces in `seconds`, and what is measured
+    instead."""
     return (
         "first order: by how much the score moved when each piece of feedback was learned, and not what leaving it out "
         f"would change, as {given:,} folds exceed the budget of {EVENTS:,} folds and {seconds:g} s"

@@ -15,7 +15,8 @@ class Event(NamedTuple):
     seq: int
     """its sequence number, the place in the order of the log: 1, 2, ...; 0 before it is appended"""
     kind: str
-    """"loop", "item", "decision", "activate", "feedback", "undo", "rollback", "forget", "erased" or "export\""""
+    """what sort of event it is: "loop", "item", "decision", "activate", "feedback", "undo", "rollback", "experiment",
+    "stop", "promote", "forget", "erased" or "export\""""
     id: str
     """the caller's event id; no two events of a kind have the same"""
     time: int

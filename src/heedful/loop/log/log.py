@@ -22,7 +22,8 @@ _ROW = f"({', '.join('?' * WIDTH)})"
 class Log(LogReader):
     """A log in one file, open for reading and appending.
 
-    Each process appends in a transaction (`writing`), in which it first looks at what the others appended (`head`).
+    Each process appends in a transaction (`writing`), in which it first looks at what other processes appended
+    (`head`).
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, wait: float = WAIT) -> None:
@@ -37,7 +38,8 @@ class Log(LogReader):
     # ------------------------------------------------------------------------ appending
 
     def append(self, events: Iterable[Event]) -> None:
-        """Append `events`, whose sequence numbers have to follow on `head`. Only inside `writing`."""
+        """Append `events`, whose sequence numbers have to follow on from `head`. To be called in a transaction
+        (`writing`)."""
         rows = [(*event, checksum(event)) for event in events]
         self.unmoved += COMMITTED + sum([1000 + len(row[7]) + len(row[8] or b"") for row in rows])
         # Many rows in a statement: between statements other threads take the interpreter, and this one waits.
@@ -48,13 +50,15 @@ class Log(LogReader):
                 at += size
 
     def head(self) -> int:
-        """Return the sequence number of the last event that any process appended; 0 if there is none. Only inside
-        `writing`."""
+        """Return the sequence number of the last event that any process appended; 0 if there is none.
+
+        To be called in a transaction (`writing`)."""
         [seq] = self._writer.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
         return int(seq)
 
     def known(self, kind: str, ids: Sequence[str]) -> dict[str, Event]:
-        """Return the events of `kind` that have one of these `ids`, by id. Only inside `writing`."""
+        """Return the events of `kind` that have one of these `ids`, by id. To be called in a transaction
+        (`writing`)."""
         query = f"SELECT {COLUMNS} FROM event WHERE kind = ? AND id IN (SELECT value FROM json_each(?))"
         rows = self._writer.execute(query, (kind, json.dumps(ids))).fetchall()
         return {event.id: event for event in map(self._event, rows)}

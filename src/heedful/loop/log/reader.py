@@ -65,7 +65,8 @@ class LogReader(LogFile):
         """Return (sequence number of the last event, that of the last event that changes the model), 0 where there is
         none.
 
-        Feedback, undos, rollbacks and forgetting change a model; `items` says whether items being put on offer do, too.
+        Feedback, undos, rollbacks, promotions and forgetting change a model; `items` says whether items being put on
+        offer do, too.
         """
         # The plus keeps SQLite on the table: from its end, the first that is met.
         kinds = "'feedback', 'undo', 'forget', 'rollback', 'promote'" + (", 'item'" if items else "")
@@ -150,8 +151,11 @@ class LogReader(LogFile):
             yield self._event(row[:WIDTH]), self._event(row[WIDTH:])
 
     def _pages(self, query: str, parameters: list[Any], after: int, page: int = 5000) -> Iterator[Any]:
-        """Yield the rows of `query`, which returns at most `page` rows after a sequence number, its first parameter and
-        column."""
+        """Yield the rows of a `query` page after page, in the order of their first column, a sequence number above
+        `after`.
+
+        The first parameter of the query is the sequence number after which it begins; it returns at most `page` rows.
+        """
         with self._scanner() as scanner:
             while True:
                 with self._scanning, self._errors():
