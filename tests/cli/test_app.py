@@ -23,6 +23,7 @@ COMMANDS = [
     "undo",
     "forget",
     "explain",
+    "why",
     "standing",
     "report",
     "evaluate",

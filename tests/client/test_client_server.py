@@ -353,6 +353,9 @@ def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:
     why = lamps.explain("alone")
     assert [moved.event for moved in why.lessons] == [a.event]
     assert sum(part.counts for part in why.features) == pytest.approx(why.margin)
+    item = lamps.why("alone", "i3", top=1)
+    assert (item.item, item.events_by, [each.event for each in item.events]) == ("i3", "leave-one-out", [a.event])
+    assert sum(part.counts for part in item.features) == pytest.approx(item.score)
     report = lamps.report()
     assert (report.decisions, report.whole, report.learned, report.simulation) == (2, True, Arm(2, 1, 0.5), None)
     assert (report.series[0].learned, report.feedback) == (Arm(2, 1, 0.5), Counts(1, 0, 0, 0, 0))
@@ -387,6 +390,8 @@ def test_all_of_it(connect: Connected, server: Faulty, folder: Path) -> None:
         heedful.loop("boats").about()
     with pytest.raises(LookupError):
         lamps.explain("never")
+    with pytest.raises(LookupError, match="not among the candidates"):
+        lamps.why("alone", "never")
     with pytest.raises(ValueError, match="candidates"):
         lamps.decide(["never"], strict=True)
     answers = lamps.feedback_many([{"decision": "r1", "clicks": ["i1"]}, {"decision": "r1"}, "x"])

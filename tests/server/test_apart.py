@@ -61,6 +61,7 @@ ROUTES = [
     Route("GET", f"{LOOP}/report", "read"),
     Route("GET", f"{LOOP}/standing", "read", status=422),  # of loops of choices alone
     Route("GET", f"{LOOP}/decisions/d/explanation", "read"),
+    Route("GET", f"{LOOP}/decisions/d/why?item=i0", "read"),
     Route("GET", f"{LOOP}/events?follow=false", "read"),
     Route("DELETE", f"{LOOP}/people/p", "admin"),
     Route("GET", "/metrics", "read"),
@@ -153,7 +154,8 @@ def test_the_routes_are_all_of_them(site: Site) -> None:
             found.add((method.upper(), path, scope[1] if scope else None))
     wanted = {
         (route.method, re.sub(r"/new$", "/{item}", route.path).replace("/d/", "/{id}/").replace("/p", "/{person}")
-         if route.path.endswith(("/p", "/new", "/explanation")) else route.path.partition("?")[0], route.scope)
+         if route.path.endswith(("/p", "/new", "/explanation")) else
+         f"{LOOP}/decisions/{{id}}/why" if "/why" in route.path else route.path.partition("?")[0], route.scope)
         for route in ROUTES
     }  # fmt: skip
     assert {(m, p.replace("/{person}eople", "/people"), s) for m, p, s in wanted} == found

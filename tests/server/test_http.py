@@ -613,6 +613,12 @@ BAD_QUERIES = [
     ("DELETE", "people/x%00y", "person"),
     ("DELETE", "people/" + "x" * 201, "person"),
     ("GET", "decisions/x%00y/explanation", "decision"),
+    ("GET", "decisions/x%00y/why?item=i0", "decision"),
+    ("GET", "decisions/d/why", "item"),
+    ("GET", "decisions/d/why?item=", "item"),
+    ("GET", "decisions/d/why?item=i0&top=-1", "top"),
+    ("GET", "decisions/d/why?item=i0&top=1001", "top"),
+    ("GET", "decisions/d/why?item=i0&seconds=1", "query"),
 ]
 
 
@@ -643,6 +649,7 @@ def test_what_fits_no_longer_what_happened_is_rejected(ask: Caller, cars: str) -
 
 def test_an_explanation_of_nothing_is_not_found(ask: Caller, cars: str) -> None:
     is_problem(ask.get(f"{cars}/decisions/nobody/explanation"), "not-found")
+    is_problem(ask.get(f"{cars}/decisions/nobody/why?item=i0"), "not-found")
 
 
 # ---------------------------------------------------------------------------- the same again
@@ -738,6 +745,7 @@ PATHS = {
     "/v1/loops/{loop}/report": {"GET", "HEAD"},
     "/v1/loops/{loop}/standing": {"GET", "HEAD"},
     "/v1/loops/{loop}/decisions/D/explanation": {"GET", "HEAD"},
+    "/v1/loops/{loop}/decisions/D/why": {"GET", "HEAD"},
     "/v1/loops/{loop}/events": {"GET", "HEAD"},
     "/v1/loops/{loop}/people/x": {"DELETE"},
     "/metrics": {"GET", "HEAD"},

@@ -121,11 +121,18 @@ def test_what_is_no_number_any_more_is_null_and_described_so(ask: Caller, folder
     path = f"/v1/loops/{name}"
     assert ok(ask.get(path))["caveats"] == [caveat]
     explained = ok(ask.get(f"{path}/decisions/d29/explanation"))
+    why = ok(ask.get(f"{path}/decisions/d29/why?item={explained['first']}"))
     evaluated = ok(ask.post(f"{path}/evaluations", {"learners": ["widrow-hoff:eta=1e20"]}))
     weights = ok(ask.get(f"{path}/weights"))
     assert explained["margin"] is None
+    assert (why["score"], why["features_by"], why["item"]) == (None, "exact", explained["first"])
     assert None in [part["counts"] for part in explained["features"]]
-    for value, struct in ((explained, schema.Explanation), (evaluated, schema.Evaluation), (weights, schema.Weights)):
+    for value, struct in (
+        (explained, schema.Explanation),
+        (why, schema.Why),
+        (evaluated, schema.Evaluation),
+        (weights, schema.Weights),
+    ):
         assert msgspec.to_builtins(msgspec.convert(value, struct)) == value
     for value in (evaluated["learners"][1], weights):
         assert None in value["weights"].values()

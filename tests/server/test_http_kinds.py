@@ -53,6 +53,12 @@ def without_times(value: Any) -> Any:
     return [without_times(each) for each in value] if isinstance(value, list) else value
 
 
+def names_in(loop: Loop, decision: str) -> tuple[str, ...]:
+    known = loop.projection.find_decision(decision)
+    assert known is not None
+    return known.names
+
+
 @each_kind
 def test_a_loop_over_http_is_the_loop(ask: Caller, kind: Kind, folder: Path, tmp_path: Path) -> None:
     """The same story told to a loop here and to one over HTTP: every answer and every bit is the same."""
@@ -92,6 +98,13 @@ def test_a_loop_over_http_is_the_loop(ask: Caller, kind: Kind, folder: Path, tmp
         assert answers == [each._asdict() for each in loop.feedback_many(batch)]
         for what in ("d0", "d22", "d23"):
             assert ok(ask.get(f"{path}/decisions/{what}/explanation")) == as_json(loop.explain(what))
+            for item in ("i0", "i5"):
+                asked_why = ask.get(f"{path}/decisions/{what}/why?item={item}&top=3")
+                if item in names_in(loop, what):
+                    assert ok(asked_why) == as_json(loop.why(what, item, 3))
+                else:
+                    told = f"item {item} is not among the candidates of decision {what}"
+                    assert (asked_why.status, asked_why.value["detail"]) == (404, told)
         again = ask.post(f"{path}/evaluations", {"learners": [kind.other]})
         if kind.own:
             assert again.status == 422  # nobody names code over the network

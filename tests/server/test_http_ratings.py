@@ -58,6 +58,7 @@ def test_every_field_of_a_loop_of_ratings_is_described(url: str, folder: Path) -
             (ok(ask.get(path)), schema.Loop),
             (decision, schema.Decision),
             (explanation, schema.Explanation),
+            (ok(ask.get(f"{path}/decisions/d/why?item=i1")), schema.Why),
             (ok(ask.post(f"{path}/evaluations", {"learners": ["bmf"]})), schema.Evaluation),
             (report, schema.Report),
             (report["prediction"], schema.PredictionReport),

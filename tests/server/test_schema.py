@@ -136,6 +136,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("PUT", "/v1/loops/{loop}/items", [{"id": "fresh", "f0": 1.0}]),
     ("DELETE", "/v1/loops/{loop}/items/{item}", None),
     ("GET", "/v1/loops/{loop}/decisions/{id}/explanation", None),
+    ("GET", "/v1/loops/{loop}/decisions/{id}/why", None),
     ("GET", "/v1/loops/{loop}/weights", None),
     ("GET", "/v1/loops/{loop}/report", None),
     ("GET", "/v1/loops/{loop}/items", None),
@@ -153,7 +154,8 @@ def test_good_answers_are_as_described(tmp_path: Path) -> None:
         described = schemathesis.openapi.from_url(f"{url}/openapi.json", config=bare())
         for method, path, body in GOOD:
             here = {name: names[name] for name in re.findall(r"{(\w+)}", path)}
-            kinds = {} if body is None else {"body": body, "media_type": "application/json"}
+            kinds: dict[str, Any] = {} if body is None else {"body": body, "media_type": "application/json"}
+            kinds |= {"query": {"item": "i0", "top": 3}} if path.endswith("/why") else {}
             case = described[path][method].Case(path_parameters=here, **kinds)
             answer = case.call(timeout=20)
             assert answer.status_code in (200, 201), (method, path, body, answer.text)

@@ -76,6 +76,11 @@ COMMANDS = {
         "Explain why the first item was shown first: what put it there, and which feedback moved it.",
         "heedful explain cars d3",
     ),
+    "why": CommandEntry(
+        "why:why",
+        "Say why an item had its score: what its features contribute, and which feedback moved it.",
+        "heedful why cars d3 beetle",
+    ),
     "standing": CommandEntry(
         "standing:standing",
         "Show the ranking by what people chose, how sure it is, and about how many questions are left.",

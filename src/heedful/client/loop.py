@@ -25,6 +25,7 @@ from heedful.loop.interactions.comparison.standing import Standings
 from heedful.loop.loop import Forgotten, RolledBack
 from heedful.loop.records import Answer, new_id
 from heedful.loop.report import Report
+from heedful.loop.why import Why
 
 
 class FeedbackOperations(DecisionOperations):
@@ -205,6 +206,13 @@ class LoopOperations(FeedbackOperations):
         `decision` is a decision or its id. Raise LookupError if the log has none of that id."""
         call = Call("GET", self._path("decisions", id_of(decision), "explanation"))
         return messages.read_as((yield from self._ask(call, long=True)), Explanation)
+
+    @either
+    def why(self, decision: str | Decision, item: str, top: int = 10) -> Steps[Why]:
+        """Return why an item of a decision had its score: what each of its features contributes, and the `top` pieces
+        of feedback that moved the score most."""
+        call = Call("GET", self._path("decisions", id_of(decision), "why", item=item, top=top))
+        return messages.read_as((yield from self._ask(call, long=True)), Why)
 
     @either
     def standing(self, person: str | None = None) -> Steps[Standings]:

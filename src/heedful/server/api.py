@@ -160,6 +160,14 @@ async def explanation(request: ApiRequest) -> Any:
     return plain(await request.worker.run(partial(request.loop.explain, request.path["id"])))
 
 
+async def why(request: ApiRequest) -> Any:
+    """Answer why an item of a decision had its score."""
+    item, top = request.query.get("item"), whole(request.query, "top", 10, 0, 1_000)
+    if item is None:
+        raise ValueError("item: expected, got none")
+    return plain(await request.worker.read(partial(request.loop.why, request.path["id"], item, top)))
+
+
 async def report(request: ApiRequest) -> Any:
     last = whole(request.query, "last", 10_000, 1, 1_000_000)
     return plain(await request.worker.read(partial(request.loop.report, last)))

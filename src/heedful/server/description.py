@@ -53,10 +53,14 @@ _PATH: dict[str, dict[str, Any]] = {
     "person": _NAMED,
 }
 _KINDS = "|".join(KINDS)
+_REQUIRED = {"item"}
+"""Parameters of a query that a request must have."""
 _QUERY: dict[str, dict[str, Any]] = {
     "start": {"type": "integer", "minimum": 0},
     "limit": {"type": "integer", "minimum": 1, "maximum": 10_000},
     "person": _NAMED,
+    "item": _NAMED,
+    "top": {"type": "integer", "minimum": 0, "maximum": 1_000},
     "after": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
     "kinds": {"type": "string", "pattern": f"^({_KINDS})(,({_KINDS}))*$", "description": "with commas"},
     "follow": {"type": "boolean"},
@@ -135,7 +139,7 @@ def _name(route: Route) -> str:
 
 
 def _query_parameter(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "query", "required": False, "schema": _QUERY[name]}
+    return {"name": name, "in": "query", "required": name in _REQUIRED, "schema": _QUERY[name]}
 
 
 def _beside_numbers(name: str) -> dict[str, Any]:

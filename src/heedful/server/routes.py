@@ -138,6 +138,8 @@ ROUTES = (
           gives=schema.Report, query=("last",)),
     Route("GET", f"{_ONE}/decisions/{{id:path}}/explanation", "read", "Why the first stood first", api.explanation,
           gives=schema.Explanation, missing="not-found"),
+    Route("GET", f"{_ONE}/decisions/{{id:path}}/why", "read", "Why an item of a decision had its score", api.why,
+          gives=schema.Why, query=("item", "top"), missing="not-found"),
     Route("GET", f"{_ONE}/events", "read", "The events as they come", api.events,
           gives=EVENTS, query=("after", "kinds", "follow"), headers=("Last-Event-ID",)),
     Route("DELETE", f"{_ONE}/people/{{person:path}}", "admin", "Forget a person", api.forget, gives=schema.Forgotten),

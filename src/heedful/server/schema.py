@@ -336,6 +336,48 @@ class Explanation(msgspec.Struct, kw_only=True):
     ] = UNSET
 
 
+class Contribution(msgspec.Struct):
+    """What one feature of an item contributes to its score."""
+
+    name: str
+    value: float
+    weight: Annotated[Learned, Meta(description="null where the feature was removed instead, and of parts of a mean")]
+    counts: Learned
+
+
+class Influence(msgspec.Struct):
+    """By how much one piece of feedback moved the score of an item, and its lead over the next."""
+
+    event: str
+    seq: int
+    form: str
+    decision: Annotated[str, Meta(description="that it answers")]
+    by: Learned
+    lead: Annotated[float | None, Meta(description="null where there is no other item")]
+
+
+class Why(msgspec.Struct, kw_only=True):
+    """Why an item of a decision had its score, by the model of that time."""
+
+    decision: str
+    item: str
+    arm: str
+    place: Annotated[int | None, Meta(description="in what was shown, 1 the first; null if it was not shown")]
+    version: Annotated[int, Meta(description="of the model that made the decision")]
+    score: Annotated[float | None, Meta(description="null where the learner gives items no score")]
+    score_is: Annotated[str, Meta(description="what the score is, in words")]
+    next: Annotated[str | None, Meta(description="what the item is compared with")]
+    lead: Annotated[float | None, Meta(description="the score less that of `next`")]
+    features_by: Literal["exact", "gradient", "removed", "none"]
+    features_about: Annotated[str, Meta(description="the method in words, or why there are no contributions")]
+    features: list[Contribution]
+    events_by: Literal["leave-one-out", "additive", "movement", "none"]
+    events_about: Annotated[str, Meta(description="the method in words, with its budget, or why there are none")]
+    events: list[Influence]
+    considered: Annotated[int, Meta(description="the pieces of feedback that the model was made of and still count")]
+    undone_since: Annotated[int, Meta(description="those of them that were undone since, which are not listed")]
+
+
 class Measure(msgspec.Struct, kw_only=True):
     """A measure by which learners are compared on the log."""
 

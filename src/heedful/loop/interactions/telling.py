@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from heedful.loop.explain import Explanation
     from heedful.loop.interactions.card import Card
     from heedful.loop.interactions.findings import Findings, Picture
+    from heedful.loop.why import Why
 
 WEIGHTS = 5
 """How many weights of a learner are shown, those of the greatest size."""
@@ -78,6 +79,46 @@ def explanation(told: Explanation) -> list[Part]:
     other = "" if told.second is None else f" before {told.second}"
     head = Line(f"{told.first}{other}, by {signed(told.margin)}")
     return there([head, sentence(told.because), features_table(told), lessons_table(told)])
+
+
+# ---------------------------------------------------------------------------- why an item had its score
+
+
+def why(told: Why, top: int = 0) -> list[Part]:
+    """Return why an item of a decision had its score, as text: its place and score, what its features contribute, and
+    the feedback that moved the score, with the methods by which either was computed. `top` cuts the table of features
+    to so many; 0 leaves all."""
+    stood = "was not shown" if told.place is None else f"was shown in place {told.place:,}"
+    how = {"control": "by the control", "imported": "by somebody else's order"}.get(told.arm, "")
+    head = f"{told.item} {stood}{f' {how}' if how and told.place is not None else ''}"
+    if told.score is not None:
+        head += f"; its {told.score_is} was {brief(told.score)}"
+        if told.next is not None and told.lead is not None:
+            head += f", {brief(abs(told.lead))} {'above' if told.lead >= 0.0 else 'below'} that of {told.next}"
+    parts = told.features[:top] if top else told.features
+    features = Table(
+        f"What its features contribute to the {told.score_is}",
+        ("feature", "value", "weight", "counts"),
+        tuple([(p.name, brief(p.value), "" if p.weight is None else brief(p.weight), signed(p.counts)) for p in parts]),
+    )
+    rows = [
+        (each.event, each.form, each.decision, f"{each.seq:,}", signed(each.by), _lead(each.lead))
+        for each in told.events
+    ]
+    columns = ("feedback", "form", "decision", "event", f"moved the {told.score_is} by", "its lead by")
+    events = Table("Which feedback moved it", columns, tuple(rows), (0, 1, 2))
+    undone = []
+    if told.undone_since:
+        many = f"{told.undone_since:,} pieces" if told.undone_since > 1 else "1 piece"
+        undone = [Line(f"Not listed: {many} of feedback that the model had learned and that were undone since.")]
+    return there([
+        sentence(head), features, sentence(f"contributions: {told.features_about}"),
+        events, sentence(f"feedback: {told.events_about}"), *undone,
+    ])  # fmt: skip
+
+
+def _lead(lead: float | None) -> str:
+    return "" if lead is None else signed(lead)
 
 
 # ---------------------------------------------------------------------------- an evaluation

@@ -1,0 +1,40 @@
+"""`heedful why`: why an item of a decision had its score."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from heedful.cli.common import Json, Name, Own, asking, open_loop
+from heedful.cli.console import print_json
+from heedful.cli.parts import print_parts
+
+
+def why(
+    name: Name,
+    decision: Annotated[str, typer.Argument(metavar="DECISION", help="The id that `heedful decide` gave.")],
+    item: Annotated[str, typer.Argument(metavar="ITEM", help="Any candidate of the decision, by its name.")],
+    top: Annotated[
+        int, typer.Option("--top", metavar="N", help="How many pieces of feedback are listed.", show_default=True)
+    ] = 10,
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Say why an item had its score: what its features contribute, and which feedback moved it.
+
+    Feedback is left out of the fold one by one where that takes two seconds at most; otherwise the answer is by how
+    much the score moved when it was learned. It names its methods.
+
+    Exit codes: 0 explained; 1 the loop cannot be read; 2 bad input, such as an item that was not a candidate.
+    """
+    with open_loop(name, own) as loop, asking():
+        told = loop.why(decision, item, top)
+        if json:
+            from heedful.loop.records import plain
+
+            print_json(plain(told))
+        else:
+            from heedful.loop.interactions.telling import why as tell_why
+
+            print_parts(tell_why(told), beyond="which count less: --json has all")
