@@ -116,8 +116,8 @@ class Client(_Client, Blocking):
         `timeout` is the seconds after which `decide` returns the caller's own order, `patience` the seconds for which
         all other requests are repeated. What may have to read a whole log (`create`, `put_items`, `forget`, `explain`,
         `why`, `standing`, `report`, `evaluate`) may take ten minutes once connected. After `failures` decisions in a
-        row without an answer the server is not asked for `pause` seconds. `insecure` allows to send a key over plain http
-        to another machine. `transport` is one of httpx, for certificates or a proxy of your own. Raise ValueError,
+        row without an answer the server is not asked for `pause` seconds. `insecure` allows to send a key over plain
+        http to another machine. `transport` is one of httpx, for certificates or a proxy of your own. Raise ValueError,
         naming the argument, if one makes no sense."""
         self._set(timeout, patience, failures, pause)
         self._carrier = Transport(url, key, insecure, transport)
