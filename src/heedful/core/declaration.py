@@ -18,7 +18,7 @@ def declare(**facts: object) -> Callable[[C], C]:
     - `partial` (True): feedback may be a part of an order, such as the clicked candidates
     - `must_interpret` (True): numba cannot compile it, for example because it calls a solver
     - `simulation_only` (str): why the learner is for simulations only, in words
-    - `additive` (True): a lesson adds the same to the weights, whatever they are
+    - `additive` (True): feedback on a round adds the same vector to the weights, whatever they are
 
     Of a learner's state: `grows` (True), its arrays become longer as users and items arrive. Of a space: `approximate`
     (True), its argmax may return an object of less than the greatest utility; `has_fixed_rows` (True), the rows of a

@@ -40,16 +40,16 @@ class PersonalState(NamedTuple):
     """the state of the shared learner"""
     own: Offset
     lessons: int
-    """number of lessons of this person"""
+    """the number of instances whose true rank this person has given"""
 
 
 class Personal(NamedTuple):
     """A learner of ordinal grades with an offset for one person, which has half of its full weight after `shrink`
     lessons.
 
-    `learner` is what all people share: a learner with one direction, `weights(state)`, and `thresholds(state)`. Every
-    lesson is learned twice: by the offset, on top of the shared score, and by `learner`. A `Personal` is made from a
-    learner in Python, not by name.
+    `learner` is what all people share: a learner with one direction, `weights(state)`, and `thresholds(state)`. A
+    lesson is an instance with its true rank, given by this person; it is learned twice: by the offset, on top of the
+    shared score, and by `learner`. A `Personal` is made from a learner in Python, not by name.
     """
 
     learner: Any
@@ -62,7 +62,7 @@ class Personal(NamedTuple):
 
     @property
     def must_interpret(self) -> bool:
-        """True: numba cannot compile it, because an offset is a new array after every lesson."""
+        """True: numba cannot compile it, because the offset is a new array after every update."""
         return True
 
     @property
@@ -77,8 +77,8 @@ class Personal(NamedTuple):
         return space
 
     def init(self, rng: np.random.Generator) -> PersonalState:
-        """Return the state before any lesson; `rng` is for the shared learner. Raise ValueError unless `shrink` is
-        above 0."""
+        """Return the state before the first instance; `rng` is for the shared learner. Raise ValueError unless `shrink`
+        is above 0."""
         check_positive("shrink", self.shrink)
         return PersonalState(self.learner.init(rng), self.nobody(), 0)
 
@@ -98,11 +98,13 @@ class Personal(NamedTuple):
         return PersonalState(self.learner.update(state.shared, x, y, feedback), own, n)
 
     def nobody(self) -> Offset:
-        """Return the offset of a person without lessons, which is 0."""
+        """Return the offset of a person who has not given any rank yet: zeros, so that their scores are the shared
+        ones."""
         return Offset(np.zeros(self.learner.n_features), 0.0)
 
     def share(self, lessons: int) -> float:
-        """Return c, the weight of a person's offset, from 0 to 1, after `lessons` lessons of this person."""
+        """Return c = lessons / (lessons + shrink), the weight of a person's offset in their scores, after they have
+        given the true rank of `lessons` instances."""
         return lessons / (lessons + self.shrink)
 
     def _score(self, shared: Any, own: Offset, c: float, x: Floats) -> float:

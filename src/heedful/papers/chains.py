@@ -34,17 +34,17 @@ def chains_panel() -> Panel:
 
 
 def _signs(outcome: Outcome, label: str) -> Array:
-    """Return 1 where the feedback is better than the ranking shown, -1 where it is worse, else 0, for the line `label`,
+    """Return for the curve `label` 1 where the feedback is better than the ranking shown, -1 where it is worse, else 0,
     as an array (chains x rankings shown)."""
     differences = outcome[CHAINS][label].regrets
     return np.where(np.abs(differences) < 1e-9, 0.0, np.sign(differences))  # a sum in another order
 
 
 def mostly_better(labels: tuple[str, ...]) -> Check:
-    """Return a check of a figure's results: in each of the conditions `labels` significantly more chains are better
-    than worse, by the sign test.
+    """Return a check of a figure's results: in each of the conditions `labels` significantly more query chains are
+    better than worse, by the sign test.
 
-    Several rankings of a chain are one cluster: the sign of the chain is that of better less worse ones.
+    Several rankings of a chain count as one observation: the sign of the number of better less that of worse ones.
     """
 
     def check(outcome: Outcome) -> Verdict:
@@ -76,8 +76,8 @@ def _more(better: int, worse: int, p: float, tests: int) -> Conclusion:
 
 
 def about_as_often(label: str, better: float, worse: float, room: float = ROOM) -> Check:
-    """Return a check of a figure's results: the shares of better and of worse rankings on the line `label` equal the
-    paper's shares `better` and `worse`, within `room` either way. Chains are clusters."""
+    """Return a check of a figure's results: the shares of better and of worse rankings on the curve `label` equal the
+    paper's shares `better` and `worse`, within `room` either way. For the test, each query chain is one observation."""
 
     def check(outcome: Outcome) -> Verdict:
         signs = _signs(outcome, label)
@@ -94,10 +94,10 @@ def about_as_often(label: str, better: float, worse: float, room: float = ROOM) 
 
 
 def as_often_unchanged(label: str, share: float, room: float = ROOM) -> Check:
-    """Return a check of a figure's results: of the rankings on the line `label` that are neither better nor worse,
+    """Return a check of a figure's results: of the rankings on the curve `label` that are neither better nor worse,
     clicks left the share `share` unchanged, as in the paper, within `room` either way.
 
-    Chains are clusters, so the share is a ratio of means.
+    For the test, each query chain is one observation, so the share is a ratio of means.
     """
 
     def check(outcome: Outcome) -> Verdict:

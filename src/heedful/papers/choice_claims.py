@@ -2,7 +2,7 @@
 error.
 
 Each function returns a check, which turns the results of a figure into a verdict. `panel` is a panel's key; `label`,
-`a`, `b`, `ours` and `others` are labels of its lines. The values of a line are errors unless said otherwise.
+`a`, `b`, `ours` and `others` are labels of its curves. The values of a curve are errors unless said otherwise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ most this."""
 
 
 def ends(ran: LineResult) -> Array:
-    """Return the final value of each run of a line (runs,)."""
+    """Return the final value of each run in the results of a line (runs,)."""
     return ran.regrets[:, -1]
 
 
@@ -48,7 +48,7 @@ def with_error(values: Array) -> str:
 
 
 def near(panel: str, label: str, paper: float) -> Check:
-    """Return a check of a figure's results: the final mean of the line `label` of the panel `panel` differs from the
+    """Return a check of a figure's results: the final mean of the curve `label` of the panel `panel` differs from the
     paper's number `paper` by at most .02 (NEAR)."""
 
     def check(outcome: Outcome) -> Verdict:
@@ -61,8 +61,8 @@ def near(panel: str, label: str, paper: float) -> Check:
 
 
 def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, each of the lines `ours` ends lower than each of the
-    lines `others`."""
+    """Return a check of a figure's results: in the panel `panel`, each of the curves `ours` ends lower than each of the
+    curves `others`."""
 
     def check(outcome: Outcome) -> Verdict:
         parts = {(a, b): below(ends(outcome[panel][a]), ends(outcome[panel][b])) for a in ours for b in others}
@@ -76,8 +76,8 @@ def lower_than_all(panel: str, ours: Sequence[str], others: Sequence[str]) -> Ch
 
 
 def even(panel: str, a: str, b: str) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the final means of the lines `a` and `b` differ by at
-    most .01 (EVEN)."""
+    """Return a check of a figure's results: in the panel `panel`, the final means of the curves `a` and `b` differ by
+    at most .01 (EVEN)."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (ends(outcome[panel][label]) for label in (a, b))
@@ -89,8 +89,8 @@ def even(panel: str, a: str, b: str) -> Check:
 
 
 def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, at least one of the lines `some` ends at most .01
-    (EVEN) higher than the line `b`."""
+    """Return a check of a figure's results: in the panel `panel`, at least one of the curves `some` ends at most .01
+    (EVEN) higher than the curve `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         other = ends(outcome[panel][b])
@@ -104,8 +104,8 @@ def one_as_good(panel: str, some: Sequence[str], b: str) -> Check:
 
 
 def all_faster(panel: str, ours: Sequence[str], others: Sequence[str]) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, each of the lines `ours` takes less time than each of
-    the lines `others`; the values of these lines are seconds."""
+    """Return a check of a figure's results: in the panel `panel`, each of the curves `ours` takes less time than each
+    of the curves `others`; the values of these curves are seconds."""
 
     def check(outcome: Outcome) -> Verdict:
         took = {label: ends(outcome[panel][label]) for label in (*ours, *others)}
@@ -148,13 +148,13 @@ def wins(panels: Sequence[str], models: Sequence[str], a: str, b: str, most: int
 
 
 def _swap(part: Part) -> Part:
-    """Return the opposite of the part that a difference is below 0: that it is above 0."""
+    """Return a part of a claim that a difference is above 0, from a part that it is below 0."""
     return Part(part.found, low=0.0)
 
 
 def throughout(panel: str, a: str, b: str) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the line `a` is lower than the line `b` at the start
-    and after every question."""
+    """Return a check of a figure's results: in the panel `panel`, the curve `a` is lower than the curve `b` at the
+    start and after every question."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (outcome[panel][label].regrets for label in (a, b))
@@ -168,7 +168,7 @@ def throughout(panel: str, a: str, b: str) -> Check:
 
 
 def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Check:
-    """Return a check of a figure's results: the line `error` is, at the length-scale where the line `guide` has its
+    """Return a check of a figure's results: the curve `error` is, at the length-scale where the curve `guide` has its
     highest mean, at most .01 (EVEN) higher than at the length-scale `others`.
 
     Length-scales are relative to that of the tables, which is 1.
@@ -189,8 +189,8 @@ def near_the_best(panel: str, guide: str, error: str, others: float = 1.0) -> Ch
 
 
 def asks_apart(panel: str, a: str, b: str, spread: str) -> Check:
-    """Return a check of a figure's results: the line `spread`, a standard deviation over inputs, is higher where the
-    line `a` is highest than where the line `b` is highest."""
+    """Return a check of a figure's results: the curve `spread`, a standard deviation over inputs, is higher where the
+    curve `a` is highest than where the curve `b` is highest."""
 
     def check(outcome: Outcome) -> Verdict:
         lines = outcome[panel]

@@ -71,7 +71,7 @@ at first) to the fitted model."""
 
 
 class HierarchicalModel(NamedTuple):
-    """A fitted hierarchical model, `fitted`, with the methods that the models of [H12] have."""
+    """A fitted hierarchical model, `fitted`, with the methods that the other models of comparisons have."""
 
     fitted: HierarchicalFit
 
@@ -117,7 +117,8 @@ def _cp(
 def _cpu(
     problem: Problem, rows: PairRows, earlier: Any, D: float = 20, rho: float = -1.0, pseudo: float = PSEUDO
 ) -> PreferenceModel:
-    """Fit CPU, CP with features of people, with the sparse approximation FITC over people as published.
+    """Fit CPU, the collaborative Gaussian process (CP) with features of people, with the sparse approximation FITC over
+    people as published.
 
     `D`: the number of shared functions; `rho`: the share of the features' covariance, in place of a nugget if 0 or
     more; `pseudo`: the number of pseudo-people.
@@ -140,7 +141,7 @@ def _single(problem: Problem, rows: PairRows, earlier: Any, times: float = 1.0) 
 
 
 def _birlutiu(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
-    """Fit BI, the model of Birlutiu et al., with length-scale 1 as in the released code."""
+    """Fit BI, the hierarchical model of Birlutiu et al., with length-scale 1 as in the released code."""
     return fit_birlutiu(kernel_for(problem.features, 1.0).over(problem.features), len(problem.people), rows)
 
 
@@ -179,7 +180,8 @@ def _tuned_hierarchical(problem: Problem, rows: PairRows, earlier: Any) -> Prefe
 
 
 def _tune(problem: Problem, rows: PairRows, earlier: Any) -> PreferenceModel:
-    """Fit CP, or CPU with a mix, at the length-scale, amplitude and rho that predicted other people's answers best."""
+    """Fit the collaborative Gaussian process (CP) at the length-scale, amplitude and share rho of people's features
+    that predicted other people's answers best; rho = 0 ignores features of people."""
     choice = problem.apart["tuned"]
     K = kernel_for(problem.features, choice.lengthscale, choice.amplitude).over(problem.features)
     people = user_covariance(problem.people, rho=choice.rho, pseudo=PSEUDO) if choice.rho > 0.0 else None
@@ -190,8 +192,9 @@ def tune_on_others(name: str, features: Array, people: Array, rows: PairRows, fe
     """Return the hyperparameters that the model `name` learns from other people before it is fitted, or None for most
     models.
 
-    `features` (n x d) are those of n items, `people` (U x q) those of the other people, `rows` their answers. BO uses
-    25 people, as published. With `few`, models that tune for long use fewer people and candidates.
+    `features` (n x d) are those of n items, `people` (U x q) those of the other people, `rows` their answers. BO, the
+    joint Gaussian process, uses 25 people, as published. With `few`, models that tune for long use fewer people and
+    candidates.
     """
     if name == "bo":
         return tune_joint(features, people, rows, people=8 if few else 25, steps=8 if few else 30)

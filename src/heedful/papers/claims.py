@@ -2,7 +2,7 @@
 beforehand.
 
 Each function returns a check: a function from the results of a figure to a verdict. `panel` is a panel's key; `a`, `b`
-and `labels` are labels of its lines. Run i of two lines met the same arrivals, so their difference is tested by a
+and `labels` are labels of its curves. Run i of two curves met the same arrivals, so their difference is tested by a
 paired t-test over runs (permutations of the queries, or people). A claim holds, does not hold, or cannot be told;
 `statistics` has the rule. The papers' words have no numbers; here they have, the same everywhere:
 
@@ -59,8 +59,8 @@ def _end(ran: LineResult, measure: Measure | None) -> Array:
 
 
 def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the line `a` ends lower than the line `b`, in average
-    regret or in `measure`."""
+    """Return a check of a figure's results: in the panel `panel`, the curve `a` ends lower than the curve `b`, in
+    average regret or in `measure`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
@@ -72,8 +72,8 @@ def lower(panel: str, a: str, b: str, measure: Measure | None = None) -> Check:
 
 
 def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, each of the lines `labels` ends lower, in average
-    regret, than the line before it."""
+    """Return a check of a figure's results: in the panel `panel`, each of the curves `labels` ends lower, in average
+    regret, than the curve before it."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = [regret_at(outcome[panel][label]) for label in labels]
@@ -86,9 +86,9 @@ def falls_in_order(panel: str, labels: Sequence[str]) -> Check:
 
 
 def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the line `a` is significantly lower than the line `b`
-    at more than half of the rounds compared, which are evenly spaced on a logarithmic scale from `least` to `most` (0:
-    the last)."""
+    """Return a check of a figure's results: in the panel `panel`, the curve `a` is significantly lower than the curve
+    `b` at more than half of the rounds compared, which are evenly spaced on a logarithmic scale from `least` to `most`
+    (0: the last)."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (average_regret(outcome[panel][label].regrets) for label in (a, b))
@@ -108,7 +108,7 @@ def lower_mostly(panel: str, a: str, b: str, least: int = 1, most: int = 0) -> C
 
 
 def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the final average regrets of the lines `a` and `b`
+    """Return a check of a figure's results: in the panel `panel`, the final average regrets of the curves `a` and `b`
     differ by at most the share `tolerance` of that of `b`."""
 
     def check(outcome: Outcome) -> Verdict:
@@ -122,8 +122,8 @@ def alike(panel: str, a: str, b: str, tolerance: float) -> Check:
 
 
 def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | None = None) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the line `a` ends below `factor` times the line `b`,
-    in average regret or in `measure`."""
+    """Return a check of a figure's results: in the panel `panel`, the curve `a` ends below `factor` times the curve
+    `b`, in average regret or in `measure`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_end(outcome[panel][label], measure) for label in (a, b))
@@ -135,8 +135,8 @@ def within_factor(panel: str, a: str, b: str, factor: float, measure: Measure | 
 
 
 def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: int | None = None) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the line `fast` reaches the final average regret of
-    the line `slow` after the share `share` of the rounds, or after `most` rounds if these are fewer."""
+    """Return a check of a figure's results: in the panel `panel`, the curve `fast` reaches the final average regret of
+    the curve `slow` after the share `share` of the rounds, or after `most` rounds if these are fewer."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = (average_regret(outcome[panel][label].regrets) for label in (fast, slow))
@@ -155,8 +155,8 @@ def matched_early(panel: str, fast: str, slow: str, share: float = 0.01, most: i
 
 
 def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, a run of the line `a` takes less than the share
-    `share` of the processor time of a run of the line `b`."""
+    """Return a check of a figure's results: in the panel `panel`, a run of the curve `a` takes less than the share
+    `share` of the processor time of a run of the curve `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         one, other = outcome[panel][a].seconds, outcome[panel][b].seconds
@@ -173,7 +173,7 @@ def cheaper(panel: str, a: str, b: str, share: float = 0.1) -> Check:
 
 
 def closer(near: str, far: str, a: str, b: str) -> Check:
-    """Return a check of a figure's results: the average regret of the line `a`, the higher one, over that of the line
+    """Return a check of a figure's results: the average regret of the curve `a`, the higher one, over that of the curve
     `b` is a smaller ratio in the panel `near` than in the panel `far`.
 
     It compares logarithms, whose scatter follows from that of a and b relative to their means (delta method).

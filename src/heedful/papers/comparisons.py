@@ -1,7 +1,7 @@
 """Checks of claims about rating learners: NDCG, cells of a grid of hyperparameters, ranks of the factorisation, times.
 
 Each function returns a check, which turns the results of a figure into a verdict. `panel` is a panel's key; `a`, `b`,
-`label`, `labels` and `others` are labels of its lines.
+`label`, `labels` and `others` are labels of its curves.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ NDCG = Measure("average NDCG@5 of rounds 1 to t", lambda regrets, M: 1.0 - avera
 
 
 def higher(panel: str, a: str, b: str) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the line `a` ends with a higher average NDCG than the
-    line `b`."""
+    """Return a check of a figure's results: in the panel `panel`, the curve `a` ends with a higher average NDCG than
+    the curve `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (_ndcg(outcome[panel][label])[:, -1] for label in (a, b))
@@ -46,7 +46,7 @@ def higher(panel: str, a: str, b: str) -> Check:
 
 def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
     """Return a check of a figure's results: in the panel `panel`, from a tenth of the rounds on, the average NDCG of
-    the line `a` exceeds that of each of the lines `others` by more than `least`."""
+    the curve `a` exceeds that of each of the curves `others` by more than `least`."""
 
     def check(outcome: Outcome) -> Verdict:
         one = _ndcg(outcome[panel][a])
@@ -65,7 +65,7 @@ def ahead(panel: str, a: str, others: Sequence[str], least: float) -> Check:
 
 
 def smaller_gaps(panel: str, wide: Sequence[str], labels: Sequence[str]) -> Check:
-    """Return a check of a figure's results: the range of the final NDCG over the lines `labels`, highest less lowest,
+    """Return a check of a figure's results: the range of the final NDCG over the curves `labels`, highest less lowest,
     is smaller in the panel `panel` than in each of the panels `wide`."""
 
     def check(outcome: Outcome) -> Verdict:
@@ -98,8 +98,8 @@ def best_cell(panel: str, cell: str) -> Check:
 
 
 def lowest_cell(panel: str, cell: str, runs: int) -> Check:
-    """Return a check of a figure's results: in the grid of the panel `panel`, the learner `cell` has the lowest mean,
-    with at least `runs` runs, by which it was chosen; with fewer runs it cannot be told."""
+    """Return a check of a figure's results: in the grid of the panel `panel`, the learner `cell` has the lowest mean
+    cumulative regret. With fewer than `runs` runs, by which it was chosen, it cannot be told."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = _cells(outcome, panel)
@@ -129,8 +129,8 @@ def parameters(spec: str) -> str:
 
 
 def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Check:
-    """Return a check of a figure's results: the mean regrets of the lines of the first of `panels` vary less, relative
-    to their mean, than those of each other panel. `labels` has the labels of the lines of each panel."""
+    """Return a check of a figure's results: the mean regrets of the curves of the first of `panels` vary less, relative
+    to their mean, than those of each other panel. `labels` has the labels of the curves of each panel."""
 
     def check(outcome: Outcome) -> Verdict:
         spreads = []
@@ -151,9 +151,10 @@ def steadier_over(panels: Sequence[str], labels: Sequence[Sequence[str]]) -> Che
 
 
 def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Check:
-    """Return a check of a figure's results: every line of one panel has a lower mean regret than every line of another.
+    """Return a check of a figure's results: every curve of one panel has a lower mean regret than every curve of
+    another.
 
-    `a` and `b` are (panel, labels of its lines). Means are over rounds, and runs are paired in the tests. The verdict
+    `a` and `b` are (panel, labels of its curves). Means are over rounds, and runs are paired in the tests. The verdict
     reports the weakest of the comparisons.
     """
 
@@ -173,8 +174,8 @@ def below_all(a: tuple[str, Sequence[str]], b: tuple[str, Sequence[str]]) -> Che
 
 
 def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, none of the lines `labels` has a mean regret that is
-    lower than that of the line `label` by more than the share `share` of it."""
+    """Return a check of a figure's results: in the panel `panel`, none of the curves `labels` has a mean regret that is
+    lower than that of the curve `label` by more than the share `share` of it."""
 
     def check(outcome: Outcome) -> Verdict:
         ends = {each: outcome[panel][each].regrets.mean(axis=1) for each in labels}
@@ -190,8 +191,8 @@ def little_gained(panel: str, labels: Sequence[str], label: str, share: float) -
 
 
 def quicker(panel: str, a: str, b: str, share: float) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, whose values are seconds, the line `a` takes less
-    than the share `share` of the time of the line `b`."""
+    """Return a check of a figure's results: in the panel `panel`, whose values are seconds, the curve `a` takes less
+    than the share `share` of the time of the curve `b`."""
 
     def check(outcome: Outcome) -> Verdict:
         u, v = (outcome[panel][label].regrets[:, -1] for label in (a, b))

@@ -1,6 +1,6 @@
 """Find the files of the data sets that the papers' figures need, and load those of comparisons.
 
-A world is a key such as `panels.WEB`: a data set with the simulated people of its experiments.
+A data set is named by a key of `panels.WORLDS`, such as `panels.WEB`, its `world`.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ FOLDERS = {
     ELECTION: ("uk-election-2010",),
     JURA: ("jura",),
 }
-"""For each world the folders, under the data folder, in which its files are searched, first the one that `heedful data`
-names; the data folder itself is searched last."""
+"""For each data set, by key, the folders under the data folder in which its files are searched, first the one that
+`heedful data` names; the data folder itself is searched last."""
 FILES = {
     WEB: ("S1.txt", "S2.txt", "S3.txt", "S4.txt", "S5.txt"),
     MOVIES: ("ratings.dat",),
@@ -55,15 +55,15 @@ FILES = {
     ELECTION: ("all_polling_data.dat",),
     JURA: ("jura.dat",),
 }
-"""for each world the files of its data set, in the order that its loader expects"""
+"""for each data set, by key, its files, in the order that its loader expects"""
 EDITIONS = {CHAINS: (FILES[CHAINS], ("sessiontrack2013.xml", "qrels.2013.txt"))}
 """The files of each year of a data set that has several years: one year is enough, and all that are present are
 used."""
 
 
 def files_of(world: str, data: Path) -> list[Path]:
-    """Return the files of the data set of a `world`, in its folder under `data` or in `data` itself, plain or gzip; []
-    if one is missing.
+    """Return the files of the data set with the key `world`, in its folder under `data` or in `data` itself, plain or
+    gzip; [] if one is missing.
 
     If a data set has editions of several years, the files of each year that is present are returned, in order.
     """
@@ -82,7 +82,8 @@ def _complete(names: Sequence[str], places: Sequence[Path]) -> list[Path]:
 
 
 def missing_files(world: str, data: Path) -> str:
-    """Return in words which folders under `data` and which files `files_of` looked for, of this `world`."""
+    """Return in words which folders under `data` and which files `files_of` looked for, for the data set with the key
+    `world`."""
     folders = _join((*FOLDERS[world], "the folder itself"))
     files = ", or ".join(map(_join, EDITIONS.get(world, (FILES[world],))))
     return f"no {FOLDERS[world][0]} in {data}: looked in {folders} for {files}, plain or .gz"
@@ -94,8 +95,8 @@ def _join(names: Sequence[str]) -> str:
 
 
 def load_choices(world: str, folder: Path, labels: str, ratings: Ratings | None = None) -> PairwiseDataset:
-    """Load from `folder` the preference of each person on each pair of items of a `world`, with `labels` "right" or
-    "published".
+    """Load from `folder` the preference of each person on each pair of items of the data set with the key `world`, with
+    `labels` "right" or "published".
 
     `ratings`: the ratings of the folder, if already read; they are used for movies.
     """

@@ -82,7 +82,8 @@ def _curves(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: S
 
 
 def _growth(axes: Axes, panel: Panel, lines: Mapping[str, LineResult], styles: Styles) -> None:
-    """Draw lines as `_curves` does, with a linear axis of rounds, and without the first fiftieth of the rounds."""
+    """Draw the measure of each line by round, with a band of one standard error, on a linear axis and without the first
+    fiftieth of the rounds."""
     for label, ran in lines.items():
         T = ran.regrets.shape[1]
         t = np.unique(np.linspace(min(T, max(1, T // 50)), T, 200).round().astype(int))

@@ -75,7 +75,7 @@ Kind = Literal[
     "scales",  # evidence, likelihood and error by length-scale
     "toy",  # a function of one variable, with its labels and two acquisition functions
 ]
-"""what a panel draws"""
+"""what a panel draws, and how; the comments at the values explain them"""
 
 Option = Literal[
     "unit",  # graded instances: each is divided by its length
@@ -86,16 +86,17 @@ Option = Literal[
     "seconds",  # a line holds the processor time of each run in place of its regret or error
     "published",  # comparisons: the labels are those that were published, not the right ones
 ]
-"""what differs from the usual run of a panel's world"""
+"""what differs from the usual run of a panel's data set; the comments at the values explain them"""
 
 
 class Panel(NamedTuple):
-    """A plot: its `key` and `title`, the world (one of `panels.WORLDS`), the lines, the size in full and with --quick,
-    the measure that is drawn and how (`kind`).
+    """A plot: its `key` and `title`, the world (one of `panels.WORLDS`), the lines, the size of runs in full and with
+    the option --quick, the measure that is drawn and how (`kind`).
 
     `values` and `at` belong to a sweep: the value of the hyperparameter for each line but the last, and the rounds
     after which regret is drawn (0: the last round). With `slack`, where feedback is not alpha-informative, the bound of
-    Theorem 1 is drawn with the slack that was measured. `options` say what differs from the usual run of the world.
+    Theorem 1 of [J15] is drawn with the slack that was measured. `options` say what differs from the usual run of the
+    world.
     """
 
     key: str

@@ -1,7 +1,7 @@
 """Checks of claims about how a line develops: it falls, vanishes, settles, grows, or stays below its bound.
 
 Each function returns a check, which turns the results of a figure into a verdict; `panel` is a panel's key, `label` and
-`labels` those of its lines. The words of the papers have no numbers; here they have, the same everywhere:
+`labels` those of its curves. The words of the papers have no numbers; here they have, the same everywhere:
 
 - substantially reduced: the average regret is less than half of that of the first round;
 - approaches zero: in the last quarter less than a tenth of the first ten rounds', and still falling;
@@ -37,7 +37,7 @@ def _quarters(ran: LineResult) -> tuple[Array, Array, Array]:
 
 def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
     """Return a check of a figure's results: in the panel `panel`, after `t` rounds the average regret of each of the
-    lines `labels` is less than half that of the first round."""
+    curves `labels` is less than half that of the first round."""
 
     def check(outcome: Outcome) -> Verdict:
         ran = [outcome[panel][label] for label in labels]
@@ -52,7 +52,7 @@ def regret_halves(panel: str, labels: Sequence[str], t: int) -> Check:
 
 
 def vanishing(panel: str, labels: Sequence[str]) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the regret of each of the lines `labels` approaches
+    """Return a check of a figure's results: in the panel `panel`, the regret of each of the curves `labels` approaches
     zero. In the last quarter it is less than a tenth of the first ten rounds' and less than 0.8 of the second
     quarter's."""
 
@@ -71,7 +71,7 @@ def vanishing(panel: str, labels: Sequence[str]) -> Check:
 
 
 def stuck(panel: str, labels: Sequence[str]) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, none of the lines `labels` approaches zero; the last
+    """Return a check of a figure's results: in the panel `panel`, none of the curves `labels` approaches zero; the last
     quarter has more than 0.8 of the regret of the second quarter."""
 
     def check(outcome: Outcome) -> Verdict:
@@ -94,7 +94,7 @@ def _falling(labels: Sequence[str], quarters: Sequence[tuple[Array, Array, Array
 
 def steadier(panel: str, labels: Sequence[str]) -> Check:
     """Return a check of a figure's results: in the panel `panel`, the standard error of the average regret of each of
-    the lines `labels` is lower at the end than after ten rounds.
+    the curves `labels` is lower at the end than after ten rounds.
 
     The Pitman-Morgan test: of paired values, one has the lower variance if their difference and sum are correlated.
     """
@@ -127,8 +127,8 @@ def _steadier(values: Array) -> Part:
 
 
 def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the cumulative `measure` of the line `label` grows as
-    log t. The last decade of rounds adds less than 1.8 times what the one before added."""
+    """Return a check of a figure's results: in the panel `panel`, the cumulative `measure` of the curve `label` grows
+    as log t. The last decade of rounds adds less than 1.8 times what the one before added."""
 
     def check(outcome: Outcome) -> Verdict:
         last, before = decades(outcome[panel][label], measure)
@@ -138,7 +138,7 @@ def logarithmic(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
 
 
 def faster_than_log(panel: str, label: str, measure: Measure = QUADRATIC) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the cumulative `measure` of the line `label` grows
+    """Return a check of a figure's results: in the panel `panel`, the cumulative `measure` of the curve `label` grows
     faster than log t. The last decade of rounds adds more than 1.8 times what the one before added."""
 
     def check(outcome: Outcome) -> Verdict:
@@ -163,7 +163,7 @@ def decades(ran: LineResult, measure: Measure) -> tuple[Array, Array]:
 
 
 def within_bound(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) -> Check:
-    """Return a check of a figure's results: in the panel `panel`, the mean over runs of each of the lines `labels`, in
+    """Return a check of a figure's results: in the panel `panel`, the mean over runs of each of the curves `labels`, in
     `measure`, is at most its theoretical bound, itself a mean, at every round for which there is one.
 
     With one run, or if all runs are equal, the values are compared without a test.
@@ -187,7 +187,7 @@ def within_bound(panel: str, labels: Sequence[str], measure: Measure = AVERAGE) 
 
 
 def lower_bound_met(panel: str, labels: Sequence[str]) -> Check:
-    """Return a check of a figure's results ([J15] Lemma 3): in the panel `panel`, every run of T rounds of the lines
+    """Return a check of a figure's results ([J15] Lemma 3): in the panel `panel`, every run of T rounds of the curves
     `labels` has the average regret 2 / sqrt T, to rounding, for each T that was run."""
 
     def check(outcome: Outcome) -> Verdict:

@@ -50,7 +50,8 @@ TABLE_1 = {
     "Election": (0.199, 0.123, 0.077, 0.401, 0.300),
     "Jura": (0.159, 0.153, 0.153, 0.254, 0.181),
 }
-"""the paper's test errors of CPU, CP, BI, BO, SU, by data set"""
+"""The paper's test errors, by data set, of CPU and CP (collaborative Gaussian processes with and without features of
+people), BI (Birlutiu et al.), BO (Bonilla et al.) and SU (a Gaussian process for each single user)."""
 TABLE_2 = {
     "Synthetic": (7.793, 9.498, 22.524, 311.574, 0.927),
     "Sushi": (5.694, 4.307, 20.028, 215.136, 0.817),
@@ -58,7 +59,7 @@ TABLE_2 = {
     "Election": (13.134, 12.408, 20.880, 120.011, 0.888),
     "Jura": (3.762, 2.404, 15.234, 88.502, 0.628),
 }
-"""training times of CPU, CP, BI, BO, SU in seconds, on the authors' machine, by data set"""
+"""training times of the models of TABLE_1 in seconds, on the authors' machine, by data set"""
 ASKING = tuple(f"{model}-{rule}" for model in (CPU, CP, SU) for rule in "BER")
 """Labels of lines: a model with the rule that chooses its questions, B for BALD, E for maximum entropy sampling (MES),
 R for random."""
@@ -106,7 +107,8 @@ def _beside(table: Mapping[str, tuple[float, ...]], labels: tuple[str, ...]) -> 
 
 
 def _cells(beside: tuple[tuple[str, str, float], ...]) -> list[Claim]:
-    """Return the claims that each number of a table of the paper, (panel, line, number), is reproduced within .02."""
+    """Return the claims that numbers of a table of the paper, each as (panel, line, number), are reproduced within
+    .02."""
     return [Claim(f"{key}, {label}: {value:.3f}.", (key,), near(key, label, value)) for key, label, value in beside]
 
 

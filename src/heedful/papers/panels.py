@@ -50,13 +50,14 @@ WORLDS = {
     TOY: "labels of points on a line, which need no data",
 }
 RATERS = {RATERS_100: 100, RATERS_200: 200}
-"""the least number of movies that each person of a world has rated"""
+"""for data sets of people who rated movies, by key, the least number of movies that each person has rated"""
 GRADED = (SYNTHETIC, RATERS_100, RATERS_200, STREAMS, SEPARABLE)
-"""The worlds where grades are predicted: no simulated person corrects, so a line names none."""
+"""keys of the data sets where grades are predicted: no simulated person corrects, so a line names none"""
 RATED = (GAUSSIAN, UNIFORM, BERNOULLI, BOOKS, MOVIES_100K, JESTER)
-"""The worlds where items are rated: a line names no simulated person."""
+"""keys of the data sets where items are rated: a line names no simulated person"""
 CHOICES = (SYNTHETIC_CHOICES, SUSHI, MOVIE_CHOICES, ELECTION, JURA, TOY)
-"""The worlds where comparisons are predicted: a line names a model of `choice_models`, and no simulated person."""
+"""Keys of the data sets where comparisons are predicted: a line names a model of `choice_models`, and no simulated
+person."""
 
 WEB_FULL, WEB_QUICK = Size(28_224, 20), Size(784, 5)
 """Sizes of runs on web search, in full and with --quick. [J15] went once through 28,000 queries, in twenty orders;

@@ -99,8 +99,8 @@ def _where(panel: Panel) -> str:
 
 
 def thresholds_in_order(panel: str, labels: Sequence[str]) -> Callable[[Outcome], Verdict]:
-    """Return a check of a figure's results: in the panel `panel`, the thresholds of the lines `labels` are in order
-    after every round; the values of these lines are the least gap between neighbouring thresholds."""
+    """Return a check of a figure's results: in the panel `panel`, the thresholds of the curves `labels` are in order
+    after every round; the values of these curves are the least gap between neighbouring thresholds."""
 
     def check(outcome: Outcome) -> Verdict:
         told, holds = [], True

@@ -31,7 +31,7 @@ Sets = Callable[[str, str], PairwiseDataset]
 "right" or "published"."""
 
 TRAINING = {SYNTHETIC_CHOICES: 30, SUSHI: 20, MOVIE_CHOICES: 20, ELECTION: 20, JURA: 15}
-"""the number of training pairs of each person, by world; all other pairs are for testing ([H12] section 6.1)"""
+"""the number of training pairs of each person, by data set; all other pairs are for testing ([H12] section 6.1)"""
 QUESTION_PAIRS = {
     SYNTHETIC_CHOICES: (5, 35, 5),
     SUSHI: (5, 35, 5),
@@ -39,10 +39,10 @@ QUESTION_PAIRS = {
     ELECTION: (3, 22, 3),
     JURA: (3, 15, 3),
 }
-"""the numbers of pairs of each person to train on at first, to ask about, and to test on, by world ([H12] section
-6.2)"""
+"""The numbers of pairs of each person to train on at first, to ask about, and to test on, by data set ([H12] section
+6.2)."""
 FEW_SPLITS = 5
-"""With at most so many splits, models are also tuned with less effort."""
+"""With at most this many runs, each a random split of people's answers, models are also tuned with less effort."""
 QUERIES = 10
 """the number of questions that each person is asked"""
 OTHERS = 100
@@ -129,7 +129,7 @@ def run_panel(
 ) -> dict[str, LineResult]:
     """Run a panel of [H12], and return the results of its lines by label.
 
-    `size`: the greatest number of people, and the number of splits; `sets`: returns the data of a world; `kept`: a
+    `size`: the greatest number of people, and the number of splits; `sets`: loads the data set of a key; `kept`: a
     cache of runs, which is read and added to; `jobs`: the number of runs at a time, one if processor time is measured;
     `tell`: reports progress.
     """
@@ -196,7 +196,9 @@ def _line_result(panel: Panel, line: Line, runs: LearnerRuns) -> LineResult:
 
 
 def _test(data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]) -> Trial:
-    """Fit the model `name` to the training answers of the split of `seed`; return its test error (1,) and time."""
+    """Fit the model `name` to the training answers of `people` people of `data`, in the split of `seed`; return its
+    test error (1,) and the time of the fit. `world` is the key of the data set, `apart` what was tuned on other
+    people."""
     parts = split(data, people, seed, TRAINING[world], apart=apart)
     fitted, seconds = _fit(model(name), parts, parts.train, None)
     return Trial(np.array([parts.error(fitted)]), seconds)
@@ -211,9 +213,10 @@ def _ask(
     first: tuple[PreferenceModel, float] | None = None,
 ) -> Trial:
     """Return the test error after the first fit and after each of ten questions to each person (11,), and the time of
-    all fits.
+    all fits, for `people` people of `data`, in the split of `seed`.
 
-    `name`: `MODEL by RULE`, where RULE is bald, mes or random; `first`: the first fit and its seconds, if already done.
+    `world` is the key of the data set; `name`: `MODEL by RULE`, where RULE is bald, mes or random; `first`: the first
+    fit and its seconds, if already done.
     """
     fit, rule = model(name.partition(" by ")[0]), name.partition(" by ")[2]
     parts = split(data, people, seed, *QUESTION_PAIRS[world])
@@ -240,7 +243,8 @@ def _ask(
 
 
 def _ask_by_rules(data: PairwiseDataset, world: str, people: int, seed: int, names: Sequence[str]) -> dict[str, Trial]:
-    """Return the trials of `_ask` for one model and several rules, the `names`, which share the first fit."""
+    """Return the trials of `_ask` (same arguments) for one model and several acquisition functions, the `names`, which
+    share the first fit."""
     parts = split(data, people, seed, *QUESTION_PAIRS[world])
     first = _fit(model(names[0].partition(" by ")[0]), parts, parts.train, None)
     return {name: _ask(data, world, people, seed, name, first) for name in names}
@@ -259,7 +263,7 @@ def _test_scales(
     data: PairwiseDataset, world: str, people: int, seed: int, name: str, apart: Mapping[str, Any]
 ) -> Trial:
     """Return for each of the s length-scales SCALES (s x 3) the log evidence and the test log-likelihood per answer, in
-    nats, and the test error of the model `name`; and the time."""
+    nats, and the test error of the model `name`; and the time. The other arguments are those of `_test`."""
     parts = split(data, people, seed, TRAINING[world])
     rows = parts.rows(parts.train)
     values, began = [], time.thread_time()

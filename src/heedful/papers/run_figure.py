@@ -93,8 +93,8 @@ class Sources:
         return missing_files(world, self._data)
 
     def setting(self, world: str, user: Any, runs: int) -> Setting:
-        """Return the setting of the queries or movies of `world`, with `runs` runs, in which the simulated person
-        `user` teaches learners."""
+        """Return the experiment on the data set with the key `world`, queries or movies, with `runs` runs, in which the
+        simulated person `user` teaches learners."""
         if world == MOVIES:
             from heedful.experiments.movielens import make_movie_world, movie_setting
 
@@ -120,8 +120,8 @@ class Sources:
         return self._people[least]
 
     def table(self, world: str) -> RatingTable:
-        """Return the ratings of a `world`: of Jester those of the first 5,000 people, of Book-Crossing those of the
-        2,000 people and 2,000 books with the most ratings."""
+        """Return the ratings of the data set with the key `world`: of Jester those of the first 5,000 people, of
+        Book-Crossing those of the 2,000 people and 2,000 books with the most ratings."""
         if world not in self._tables:
             from heedful.data.ratings import densest, load_book_crossing, load_jester, movielens_ratings
 
@@ -135,8 +135,8 @@ class Sources:
         return self._tables[world]
 
     def choices(self, world: str, labels: str) -> PairwiseDataset:
-        """Return the preference of each person on each pair of items of a `world`, with `labels` "right" or
-        "published"."""
+        """Return the preference of each person on each pair of items of the data set with the key `world`, with
+        `labels` "right" or "published"."""
         if (world, labels) not in self._choices:
             ratings = self.ratings() if world == MOVIE_CHOICES else None
             self._choices[world, labels] = load_choices(world, self._files(world)[0].parent, labels, ratings)
@@ -240,15 +240,16 @@ def _best(line: Line, found: dict[str, LearnerRuns], panel: Panel, size: Size, s
 
 
 def _complete_spec(spec: str, world: str, size: Size, setting: Setting) -> str:
-    """Return the name `spec` of a learner with its placeholders (see `Line`) filled in from the setting."""
+    """Return the name `spec` of a learner with its placeholders, such as {norm} (see `Line`), replaced by numbers of
+    the setting: of the data set `world` and the `size` of runs."""
     norm = float(np.linalg.norm(setting.scenes[0].w_star))
     judged = _judged_rounds(world, size, setting)
     return spec.format(rounds=judged, norm=norm, gamma=1.0 / (3.0 * setting.R * norm))
 
 
 def _judged_rounds(world: str, size: Size, setting: Setting) -> int:
-    """Return the number of rounds on which claims are judged: all, but on web search at most one pass through the
-    queries."""
+    """Return the number of rounds on which claims are judged: all, but on web search (`world`) at most one pass through
+    the queries."""
     return min(size.rounds, setting.rounds) if world == WEB else size.rounds
 
 

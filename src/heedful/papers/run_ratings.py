@@ -40,9 +40,9 @@ RANGES = {
     MOVIES_100K: (1.0, 5.0),
     JESTER: (-10.0, 10.0),
 }
-"""the lowest and the highest rating of a world; those of Gaussian worlds have no limits"""
+"""the lowest and the highest rating, by data set; Gaussian ratings have no limits"""
 LOW = {BOOKS: 0.0, MOVIES_100K: 0.0, JESTER: -10.0}
-"""the rating whose gain in NDCG is 0, by world: only Jester's ratings are shifted"""
+"""the rating whose gain in NDCG is 0, by data set: only Jester's ratings are shifted"""
 TUNING = 1000
 """the seed of the first run of a grid, so that nothing is tuned on the runs that are drawn"""
 
@@ -52,7 +52,7 @@ def run_ratings(
 ) -> dict[str, LineResult]:
     """Run a panel of [A18], and return the results of its lines by label.
 
-    `tables`: returns the ratings of a world by its name; `kept`: a cache of runs, which is read and added to; `jobs`:
+    `tables`: loads the ratings of the data set of a key; `kept`: a cache of runs, which is read and added to; `jobs`:
     the number of runs at a time, one if processor time is measured; `tell`: reports progress.
     """
     timed = "seconds" in panel.options
@@ -75,8 +75,8 @@ def run_ratings(
 
 def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
     """Return the scenes of a panel, one for each run: a simulated world with its seed. Those of a grid have other
-    seeds, from 1000 on, so that nothing is tuned on the runs that are drawn. `tables` returns the ratings of a world by
-    its name."""
+    seeds, from 1000 on, so that nothing is tuned on the runs that are drawn. `tables` loads the ratings of the data set
+    of a key."""
     first = TUNING if panel.kind == "cells" else 0
     seeds = range(first, first + size.runs)
     if panel.world in SYNTHETIC:
@@ -93,8 +93,8 @@ def scenes(panel: Panel, size: Size, tables: Tables) -> tuple[Scene, ...]:
 
 
 def learner(spec: str, panel: Panel) -> Any:
-    """Return the learner named `spec` for the world of `panel`: one that shows one item or, for NDCG, a ranking of five
-    items."""
+    """Return the learner named `spec` for the ratings of the panel's data set: one that shows one item or, for NDCG, a
+    ranking of five items."""
     low, high = RANGES.get(panel.world, (-1e50, 1e50))
     one, best = (
         Setting(0, Slate(n, low, high), math.nan, math.nan, math.nan, 0, (), RATING).learner(spec) for n in (1, DEPTH)

@@ -129,7 +129,7 @@ def weakest(parts: Sequence[Part]) -> Part:
 
 
 def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) -> Verdict:
-    """Return the verdict on the claim that the line `best` ends lower than each other line.
+    """Return the verdict on the claim that the curve `best` ends lower than each other line.
 
     `ends` has the final values of each line (runs,) by key, `names` their names in words; `form` is the format of the
     final values in the text.

@@ -80,7 +80,8 @@ class OnlineConvex(NamedTuple):
     Shows the argmax y of w . phi(x, .) over `space`, and gives D = phi(x, ybar) - phi(x, y), the gradient of w . D for
     the feedback object ybar, to `rule`. Where the rule's regret on the losses -w . D_t against every fixed w* of a
     class is at most B_T after T rounds, the average regret is REG_T <= mean xi / alpha + B_T / (alpha T) for w* of that
-    class, since w_t . D_t <= 0; the feedback is alpha-informative with slacks xi.
+    class, since w_t . D_t <= 0. Here the feedback is alpha-informative with slacks xi: ybar gains at least alpha times
+    the regret, less xi.
     """
 
     n_features: int

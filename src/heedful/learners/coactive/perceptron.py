@@ -44,8 +44,9 @@ class PreferencePerceptron(NamedTuple):
     round (summed from s+1; from s, as Algorithm 2 prints it, a round would count twice), and those of an unfinished
     batch not at all.
 
-    Theorem 1, Lemma 4: after T rounds of alpha-informative feedback with slacks xi the average regret is REG_T <= mean
-    xi / alpha + 2 R |w*| sqrt(k/T) / alpha, for true weights w* and |phi| <= R.
+    Theorem 1, Lemma 4: after T rounds the average regret is REG_T <= mean xi / alpha + 2 R |w*| sqrt(k/T) / alpha, for
+    true weights w*, |phi| <= R, and alpha-informative feedback with slacks xi: ybar gains at least alpha times the
+    regret, less xi.
     """
 
     n_features: int
@@ -54,8 +55,8 @@ class PreferencePerceptron(NamedTuple):
 
     @property
     def additive(self) -> bool:
-        """True if a lesson adds the same vector to the weights whatever they are, so that the order of lessons does not
-        matter; False with batches."""
+        """True if feedback on a round adds the same vector to the weights whatever they are, so that the order of
+        rounds does not matter; False with batches."""
         return self.batch == 1
 
     def init(self, rng: np.random.Generator) -> PerceptronState:
@@ -93,8 +94,8 @@ class PreferencePerceptron(NamedTuple):
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
         """Return the bound of Theorem 1 and Lemma 4 on the average regret after `t` rounds (n,), as an array (n,).
 
-        It holds for strictly alpha-informative feedback under true weights `w_star` (N,) and |phi(x, y)| <= `R`; `S`,
-        the bound on the largest entry of phi, is not used.
+        It holds for strictly `alpha`-informative feedback (each answer gains at least alpha times the regret) under
+        true weights `w_star` (N,) and |phi(x, y)| <= `R`; `S`, the bound on the largest entry of phi, is not used.
         """
         return 2.0 * R * float(np.linalg.norm(w_star)) * np.sqrt(self.batch / t) / alpha
 
@@ -229,10 +230,11 @@ class ExponentiatedPerceptron(NamedTuple):
     def regret_bound(self, t: Array, alpha: float, w_star: Array, R: float, S: float) -> Array:
         """Return the bound of Theorem 5 on the average regret after `t` rounds (n,), as an array (n,).
 
-        It holds for strictly alpha-informative feedback under true weights `w_star` (N,) and |phi|_inf <= `S`; `R` is
-        not used. The proof gives |w*|_1 (2 S sqrt(T) ln N + S t / sqrt(T)) / (alpha t) at every t for a horizon T, with
-        the learner's `bound` as S. NaN if it does not hold: without a horizon, where `bound` is less than `S`, or where
-        w* has a negative weight and the learner's weights are not signed.
+        It holds for strictly `alpha`-informative feedback (each answer gains at least alpha times the regret) under
+        true weights `w_star` (N,) and |phi|_inf <= `S`; `R` is not used. For a horizon T the proof gives, at every t,
+        the bound (2 S sqrt(T) ln N + S t / sqrt(T)) |w*|_1 / (alpha t), with the learner's `bound` as S. NaN if it does
+        not hold: without a horizon, where `bound` is less than `S`, or where w* has a negative weight and the learner's
+        weights are not signed.
         """
         if self.horizon == 0 or self.bound < S or not (self.signed or bool((w_star >= 0.0).all())):
             return np.full(t.shape, np.nan)
@@ -259,7 +261,8 @@ class ConvexPerceptron(NamedTuple):
     contradicts its own bound; [J15] has none.)
 
     Theorem 6 for the linear loss, G = 1: REG_T <= 2 mean xi+ / alpha + (D2/(2 sqrt T) + D2/T + 4 R^2/sqrt T) / alpha,
-    D2 = (2 radius)^2, for true weights |w*| <= radius, |phi| <= R, and alpha-informative feedback with slacks xi.
+    D2 = (2 radius)^2, for the average regret REG_T, true weights |w*| <= radius, |phi| <= R, and alpha-informative
+    feedback with slacks xi: ybar gains at least alpha times the regret, less xi.
     """
 
     n_features: int
@@ -300,8 +303,9 @@ class ConvexPerceptron(NamedTuple):
         """Return the bound of Theorem 6, for the linear loss, on the average regret after `t` rounds (n,), as an array
         (n,).
 
-        It holds for strictly alpha-informative feedback under true weights `w_star` (N,) and |phi(x, y)| <= `R`; `S`,
-        the bound on the largest entry of phi, is not used. NaN if w* lies outside the ball.
+        It holds for strictly `alpha`-informative feedback (each answer gains at least alpha times the regret) under
+        true weights `w_star` (N,) and |phi(x, y)| <= `R`; `S`, the bound on the largest entry of phi, is not used. NaN
+        if w* lies outside the ball.
         """
         if np.linalg.norm(w_star) > self.radius:
             return np.full(t.shape, np.nan)

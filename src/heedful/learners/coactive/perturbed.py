@@ -51,7 +51,8 @@ class PerturbedPerceptron(NamedTuple):
 
     @property
     def additive(self) -> bool:
-        """True: a lesson adds the same vector to the weights whatever they are."""
+        """True: feedback on a round adds the same vector to the weights whatever they are, so that the order of rounds
+        does not matter."""
         return True
 
     def init(self, rng: np.random.Generator) -> PerturbedState:

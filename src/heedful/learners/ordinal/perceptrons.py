@@ -113,9 +113,9 @@ class AveragedState(NamedTuple):
     follow."""
 
     w: Array
-    """PRank's direction (N,)"""
+    """PRank's own direction (N,), not averaged"""
     b: Array
-    """PRank's thresholds (k-1,)"""
+    """PRank's own thresholds (k-1,), not averaged"""
     drift: Array
     """the sum over rounds t of (t - 1) times the change of w (N,)"""
     summed: Array

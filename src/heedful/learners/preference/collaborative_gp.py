@@ -87,7 +87,8 @@ class CollaborativeGP(NamedTuple):
     amplitude: float = 1.0
     """the prior standard deviation of a function, in units of the noise of one choice"""
     width: float = 0.25
-    """two items are "equally good" where their perceived utilities differ by less than this"""
+    """two items are "equally good" where their perceived utilities differ by less than this, in units of the noise of a
+    choice"""
     lapse: float = 0.0
     """the probability that an answer is random"""
     rule: str = "bald"

@@ -45,7 +45,8 @@ from heedful.spaces.comparison import MOST_ITEMS, Answer, Choice, ComparisonPool
 Array = npt.NDArray[np.float64]
 
 SETTLED = 1e-6
-"""EP has converged when every site changes by less than this share"""
+"""expectation propagation (EP) has converged when the Gaussian factor (site) of every answer changes by less than this
+share"""
 
 NARROW = 1e-6
 """The least width, in units of the noise of a choice, and also as a share of the amplitude.
@@ -92,7 +93,8 @@ class GPHyperparameters(Hyperparameters, Protocol):
 @declare(grows=True)
 class PreferenceGPState(NamedTuple):
     """The state of `PreferenceGP` and `HierarchicalGP` for n items with d features: the prior of each person's
-    utilities, and all answers with their EP sites."""
+    utilities, and all answers with their sites, the Gaussian factors that stand for them in expectation propagation
+    (EP)."""
 
     mean: Array
     """the prior mean of a person's utilities (n,)"""
@@ -101,7 +103,7 @@ class PreferenceGPState(NamedTuple):
     X: Array
     """the features of the items, n x d"""
     said: AnswerBuffer
-    """the answers so far, as comparisons of two items each, with their EP sites"""
+    """the answers so far, as comparisons of two items each, with their sites of expectation propagation (EP)"""
     learned: int
     """number of comparisons when `mean` and `cov` were last learned (0: they are the prior's)"""
     t: int
@@ -160,8 +162,8 @@ def answer_noise(learner: GPHyperparameters, said: AnswerBuffer, user: int) -> t
 def with_answer(
     learner: GPHyperparameters, state: PreferenceGPState, x: ComparisonPool, y: Ints, feedback: Answer
 ) -> PreferenceGPState:
-    """Return the state with one more answer, `feedback` on the items `y` shown from the pool `x`; its EP sites are
-    still 0. It may overwrite the arrays of `state`."""
+    """Return the state with one more answer, `feedback` on the items `y` shown from the pool `x`; its sites of
+    expectation propagation (EP) are still 0. It may overwrite the arrays of `state`."""
     said = state.said
     width, lapse = answer_noise(learner, said, x.user)
     order = order_of(feedback, y.size)
@@ -179,7 +181,8 @@ def refine_sites(
     rounds: int = ROUNDS,
     moves: float = 1e-2,
 ) -> None:
-    """Update the EP sites of all answers of the person `user` in place, starting from their present values.
+    """Update the sites of all answers of the person `user` by expectation propagation (EP), in place, starting from
+    their present values.
 
     With `learn_noise`, the person's tie width and lapse rate are updated too, in turn with the sites: `rounds` times,
     or until they move by less than `moves`. At the end EP makes at most `sweeps` sweeps over the answers.
@@ -211,8 +214,9 @@ def update_state(
     every: int,
     learn_noise: bool,
 ) -> PreferenceGPState:
-    """Return the state after one answer, `feedback` on the items `y` shown from the pool `x`, with the person's EP
-    sites updated: until they converge after every `every` comparisons of the person, in one sweep otherwise.
+    """Return the state after one answer, `feedback` on the items `y` shown from the pool `x`, with the sites of the
+    person's answers updated by expectation propagation (EP): until they converge after every `every` comparisons of the
+    person, in one sweep otherwise.
 
     With `learn_noise`, the person's tie width and lapse rate are learned whenever EP runs until it converges. It may
     overwrite the arrays of `state`.
@@ -296,7 +300,8 @@ def answers_of(learner: GPHyperparameters, state: PreferenceGPState, user: int) 
 
 
 def trust_in(learner: GPHyperparameters, state: PreferenceGPState, user: int) -> EPDiagnostics:
-    """Return diagnostics of how accurate the EP posterior of the person `user` is."""
+    """Return diagnostics of how accurate the posterior of the person `user` is, which expectation propagation (EP)
+    approximates."""
     told = answers_of(learner, state, user)
     items = np.unique(told.rows.pairs)
     told = told._replace(rows=told.rows._replace(pairs=np.searchsorted(items, told.rows.pairs)))

@@ -64,15 +64,16 @@ class PreferenceGP(NamedTuple):
     amplitude: float = 1.0
     """the prior standard deviation of utilities, in units of the noise of one choice"""
     width: float = 0.25
-    """two items are "equally good" where their perceived utilities differ by less than this"""
+    """two items are "equally good" where their perceived utilities differ by less than this, in units of the noise of a
+    choice"""
     lapse: float = 0.0
     """the probability that an answer is random, for choices between two items and "equally good"; orders, and the best
     of several, are never random"""
     rule: str = "bald"
     """the acquisition function that chooses what to ask, one of `inference.gp.acquisition.RULES`"""
     every: int = 1
-    """EP runs until it converges after every so many comparisons of a person, and makes one sweep in between; an order
-    of k items, or the best of k, counts as k - 1 comparisons"""
+    """Expectation propagation (EP) runs until it converges after every so many comparisons of a person, and makes one
+    sweep in between; an order of k items, or the best of k, counts as k - 1 comparisons."""
     learn_noise: bool = False
     """True to learn each person's width and lapse rate (maximum a posteriori), starting from `width` and `lapse`"""
 
@@ -133,16 +134,15 @@ class PreferenceGP(NamedTuple):
         return noise_of(self, state, user)
 
     def trust(self, state: PreferenceGPState, user: int = 0) -> EPDiagnostics:
-        """Return diagnostics of how accurate the EP posterior of the person `user` is; with lapses, the true posterior
-        may have several modes, of which EP finds one."""
+        """Return diagnostics of how accurate the posterior of the person `user` is, which expectation propagation (EP)
+        approximates; with lapses, the true posterior may have several modes, of which EP finds one."""
         return trust_in(self, state, user)
 
     def with_items(self, state: PreferenceGPState, features: npt.ArrayLike) -> PreferenceGPState:
         """Return the state with q more items, given by their `features` (q x d); d = 0 where items have none.
 
-        After n items their indices are n, n + 1, ... The kernel matrix is computed for all items; a person's EP sites
-        stay unchanged until that person's next answer. Raise ValueError, naming what is wrong, if the features do not
-        fit.
+        After n items their indices are n, n + 1, ... The kernel matrix is computed for all items; a person's posterior
+        adapts to it with that person's next answer. Raise ValueError, naming what is wrong, if the features do not fit.
         """
         K, X = with_new_items(self, state.X, features)
         return state._replace(mean=np.zeros(len(K)), cov=K, X=X)
@@ -276,8 +276,8 @@ class HierarchicalGP(NamedTuple):
         return noise_of(self, state, user)
 
     def trust(self, state: PreferenceGPState, user: int = 0) -> EPDiagnostics:
-        """Return diagnostics of how accurate the EP posterior of the person `user` is; with lapses, the true posterior
-        may have several modes, of which EP finds one."""
+        """Return diagnostics of how accurate the posterior of the person `user` is, which expectation propagation (EP)
+        approximates; with lapses, the true posterior may have several modes, of which EP finds one."""
         return trust_in(self, state, user)
 
     def with_items(self, state: PreferenceGPState, features: npt.ArrayLike) -> PreferenceGPState:

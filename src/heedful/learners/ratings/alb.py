@@ -65,7 +65,7 @@ class ALBState(NamedTuple):
     computed; infinite if these must be computed at the next rating. (0,) if factors are computed at every rating
     (`ALB.switching` = 0)."""
     seed: int
-    """the seed of the first item factors"""
+    """the seed of the initial item factors"""
     t: int
     """number of rounds learned from"""
 
@@ -103,14 +103,14 @@ class ALB(NamedTuple):
     s: float = 1.0
     """an upper bound of the length of a user's true factors"""
     spread: float = 1.0
-    """sigma_2, the standard deviation of the first item factors"""
+    """sigma_2, the standard deviation of the initial item factors"""
     switching: float = 0.0
     """C: the determinant of a user's matrix V must grow by a factor of more than 1 + C before the user's factors are
     computed again; 0: at every rating"""
     n_users: int = 64
-    """the number of users that the first arrays have room for; the arrays grow"""
+    """the number of users that the initial arrays have room for; the arrays grow"""
     n_items: int = 64
-    """the number of items that the first arrays have room for; the arrays grow"""
+    """the number of items that the initial arrays have room for; the arrays grow"""
 
     def init(self, rng: np.random.Generator) -> ALBState:
         check_slate(self.space)
@@ -168,7 +168,7 @@ class ALB(NamedTuple):
         return _refit(self, state, [item])
 
     def without_item(self, state: ALBState, item: int) -> ALBState:
-        """Return the state without the ratings of the item with index `item`, whose factors are as they were at first.
+        """Return the state without the ratings of the item with index `item`, whose factors are the initial ones again.
         It may overwrite `state`."""
         _mark_due(state, users_of(state.pairs, item).tolist())
         remove_item(state.pairs, item)
@@ -215,7 +215,7 @@ def is_due(learner: ALB, state: ALBState, user: int) -> bool:
 
 @kernel
 def catalogue(learner: ALB, state: ALBState, x: SlateContext) -> Array:
-    """Return the factors of all items as columns, k x m, with first factors for items of the context `x` that were
+    """Return the factors of all items as columns, k x m, with initial factors for items of the context `x` that were
     never rated."""
     return with_items(state.columns, state.seed, learner.spread, learner.n_factors, x.items[-1] + 1)
 
@@ -223,8 +223,8 @@ def catalogue(learner: ALB, state: ALBState, x: SlateContext) -> Array:
 @noinline
 @kernel
 def best_slate(learner: ALB, state: ALBState, x: SlateContext) -> Ints:
-    """Return the indices of the items of the context `x` with the highest upper confidence bounds, best first (at most
-    `space.size` of them)."""
+    """Return the indices of the items of the context `x` with the highest upper confidence bounds, best first: as many
+    as the learner's slate has, or all if there are fewer."""
     columns = catalogue(learner, state, x)
     if not is_due(learner, state, x.user):
         scores = column_scores(columns, x.items, state.A[x.user])
@@ -312,8 +312,8 @@ def _mark_due(state: ALBState, users: list[int]) -> None:
 
 
 def _refit(learner: ALB, state: ALBState, items: list[int]) -> ALBState:
-    """Return the state with the factors of the items with indices `items` fitted to their remaining ratings; the first
-    factors if none are left."""
+    """Return the state with the factors of the items with indices `items` fitted to their remaining ratings; the
+    initial factors if none are left."""
     for item in items:
         if users_of(state.pairs, item).size:
             fit_item(learner, state.pairs, state.A, state.B, state.columns, item)

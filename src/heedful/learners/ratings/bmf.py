@@ -79,13 +79,13 @@ class BMFState(NamedTuple):
     """Three numbers for each of P pairs of user and item, one after the other (3 P,): the sum of squares about its
     mean, the number of repeated ratings in that sum, and the number of its ratings."""
     facts: Array
-    """statistics of all ratings (FACTS,), in the order that `bmf_model` lists"""
+    """statistics of all ratings, such as their mean (9,), in the order in which `bmf_model` lists them"""
     plain: FactorModel
     """the posterior of the model with biases, but without factors"""
     factored: FactorModel
     """the posterior of the model with biases and factors"""
     seed: int
-    """the seed of the first item factors"""
+    """the seed of the initial item factors"""
     t: int
     """number of rounds learned from"""
 
@@ -140,8 +140,8 @@ class BMF(NamedTuple):
         return BMFState(empty_matrix(64, 64), np.zeros(192), facts, plain, factored, seed, 0)
 
     def scores(self, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Array:
-        """Return the upper bound, or the draw from `rng`, by which `propose` ranks the items of the context `x`: (c,)
-        for c items."""
+        """Return the number by which `propose` ranks the items of the context `x`, (c,) for c items: the upper bound of
+        the rating or, if `sampled`, a draw of it from `rng`."""
         return scores_of(self, state, x, rng)
 
     def propose(self, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Ints:
@@ -269,10 +269,10 @@ def with_room(learner: BMF, state: BMFState, x: SlateContext) -> BMFState:
 def record_rating(
     state: BMFState, user: int, item: int, rating: float, weight: float
 ) -> tuple[InteractionMatrix, Array]:
-    """Record one `rating` of `item` by `user`, which counts `weight` times, in the ratings and statistics of `state`,
-    and return its (pairs, told). The models stay as they are.
+    """Record one `rating` of `item` by `user`, which counts `weight` times, and return the state's new fields `pairs`
+    (the matrix of ratings) and `told` (sums of squares). The models stay as they are.
 
-    Arrays with room are written in place; those that are full are replaced.
+    Arrays with room, and the statistics `state.facts`, are written in place; arrays that are full are replaced.
     """
     facts, pairs, told = state.facts, state.pairs, state.told
     if facts[RATINGS] == 0.0:
@@ -301,10 +301,10 @@ def record_rating(
 
 
 def remove_from_facts(facts: Array, count: float, total: float, squares: float, told: Array) -> None:
-    """Remove `count` ratings of one pair from `facts`, the statistics of all ratings, in place.
+    """Remove `count` ratings of one pair of user and item from `facts`, the statistics of all ratings, in place.
 
     `total` is the sum of these ratings, `squares` the sum of squares about their mean, `told` (3,) what they contribute
-    to `BMFState.told`.
+    to the pair's entries in `BMFState.told`.
     """
     n = facts[WEIGHT] - count
     for fact, less in zip((WITHIN, AGAIN, RATINGS), told):
@@ -354,8 +354,9 @@ def predict(learner: BMF, state: BMFState, x: SlateContext, w: Array, S: Array, 
     """Return (mean, variance) of the posterior of a user's ratings of the items of the context `x`, (c,) each for c
     items.
 
-    The mean is less the first rating of all, the variance without noise. `w` (K,) and `S` (K x K) are the mean and the
-    covariance of the user's bias and factors. If `uncertain` is 0, the variance is not computed and is (0,).
+    The mean is relative to the first rating that was ever learned, the variance without noise. `w` (K,) and `S` (K x K)
+    are the mean and the covariance of the user's bias and factors. If `uncertain` is 0, the variance is not computed
+    and is (0,).
     """
     model = active_model(learner, state)
     items = with_rows(model.items, x.items[-1] + 1, state.seed)
@@ -375,8 +376,8 @@ def exploration_width(learner: BMF, facts: Array, count: float) -> float:
 @noinline
 @kernel
 def scores_of(learner: BMF, state: BMFState, x: SlateContext, rng: np.random.Generator) -> Array:
-    """Return the upper bound, or the draw from `rng`, of the rating of each item of the context `x`: (c,) for c
-    items."""
+    """Return the upper bound of the rating of each item of the context `x` or, if the learner is `sampled`, a draw of
+    it from `rng`: (c,) for c items."""
     width = exploration_width(learner, state.facts, total_count(state.pairs, x.user) * state.facts[SCALE])
     w, S = user_gaussian(active_model(learner, state), x.user)
     z = np.ones(1)
@@ -409,8 +410,8 @@ def _upper_bounds_loop(mean: Array, var: Array, width: float, z: Array, origin: 
 def upper_bounds(mean: Array, var: Array, width: float, z: Array, origin: float, highest: float) -> Array:
     """Return mean + origin + width z sd for each item (c,), at most about `highest`; `mean` may be overwritten.
 
-    sd is the root of `var` (c,), `z` is 1 (1,) or standard normal draws (c,), and `origin` the first rating of all,
-    which `mean` (c,) is less.
+    sd is the root of `var` (c,), `z` is 1 (1,) or standard normal draws (c,), and `origin` is the first rating that was
+    ever learned, to which `mean` (c,) is relative.
     """
     mean += origin
     if width > 0.0:

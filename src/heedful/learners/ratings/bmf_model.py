@@ -1,8 +1,8 @@
 """The Bayesian factor model inside `BMF`: mean-field inference of rows, empirical Bayes for variances, predictions.
 
 Every user and every item has a row of numbers (a bias and factors) with a Gaussian posterior. All of it is computed
-from the number and the sum of the ratings of each pair of a user and an item. Ratings are held less the first rating of
-all (ORIGIN).
+from the number and the sum of the ratings of each pair of a user and an item. Ratings are relative to the first rating
+that was ever learned (ORIGIN).
 """
 
 from __future__ import annotations
@@ -50,14 +50,15 @@ class FactorModel(NamedTuple):
     users: GaussianRows
     items: GaussianRows
     hyper: Array
-    """hyperparameters (4 + K,): NOISE, PAIR, ITEM, MIDDLE, then the prior variances of a user's bias and factors"""
+    """Hyperparameters (4 + K,): the variances of the noise, of the term of a single pair and of item biases; the mean
+    of item biases; the prior variances of a user's bias and factors."""
     score: float
     """the discounted log likelihood of the model's predictions so far"""
 
 
 def empty_model(K: int, facts: Array) -> FactorModel:
-    """Return a model with `K` numbers a row (a bias and K - 1 factors) before the first rating; `facts` (FACTS,) are
-    the statistics of all ratings."""
+    """Return a model with `K` numbers a row (a bias and K - 1 factors) before the first rating; `facts` (9,) are the
+    statistics of all ratings."""
     sides = [
         GaussianRows(np.empty((0, K)), np.empty((0, K, K)), np.empty((0, K + 4)), np.zeros(K + 4)) for _ in range(2)
     ]
@@ -69,7 +70,7 @@ def empty_model(K: int, facts: Array) -> FactorModel:
 @noinline
 @kernel
 def with_capacity(model: FactorModel, users: int, items: int, nobody: int, seed: int) -> FactorModel:
-    """Return the model with room for at least `users` users and `items` items. The first factors of items are drawn
+    """Return the model with room for at least `users` users and `items` items. The initial factors of items are drawn
     from `seed`, those of users from `nobody`; -1 lets them start at 0."""
     return FactorModel(
         with_rows(model.users, users, nobody), with_rows(model.items, items, seed), model.hyper, model.score
@@ -134,9 +135,10 @@ def item_row(pairs: InteractionMatrix, model: FactorModel, item: int, facts: Arr
 @noinline
 @kernel
 def learn_variances(model: FactorModel, facts: Array) -> None:
-    """Estimate the hyperparameters of `model` by empirical Bayes, in place; `facts` are the statistics of all ratings.
+    """Estimate the hyperparameters of `model` by empirical Bayes, in place; `facts` (9,) are the statistics of all
+    ratings.
 
-    Every variance becomes the mean of its expected squares, with TRUST observations of the prior guess added.
+    Every variance becomes the mean of its expected squares, with five observations of the prior guess added.
     """
     hyper, K = model.hyper, model.users.mean.shape[1]
     whole = facts[SQUARES] / facts[WEIGHT] if facts[WEIGHT] > 0.0 and facts[SQUARES] > 0.0 else 1.0
@@ -203,7 +205,7 @@ def log_predictive(
     pairs: InteractionMatrix, model: FactorModel, user: int, item: int, facts: Array, y: float, weight: float
 ) -> float:
     """Return the log predictive density of a next rating of `item` by `user`, which counts `weight` times; `y` is this
-    rating less the first rating of all."""
+    rating relative to the first rating that was ever learned."""
     w, S = user_gaussian(model, user)
     one, mean, var = np.full(1, item), np.empty(1), np.empty(1)
     predictive_moments(model.items.mean, model.items.cov, model.items.adds, one, w, S, model.hyper, mean, var)
@@ -224,7 +226,10 @@ def add_own_ratings(
     pairs: InteractionMatrix, hyper: Array, facts: Array, x: SlateContext, mean: Array, var: Array
 ) -> None:
     """Condition the predictive `mean` (c,) and `var` (c,) of the c items of the context `x` on the user's own ratings
-    of these items, in place; `var` may be (0,)."""
+    of these items in `pairs`, in place; `var` may be (0,).
+
+    `hyper` are the hyperparameters of the model, `facts` (9,) the statistics of all ratings.
+    """
     # Knowing a single pair better is worth something only where pairs are rated repeatedly.
     again = facts[AGAIN] / max(facts[RATINGS], 1.0)
     var += again * hyper[PAIR]

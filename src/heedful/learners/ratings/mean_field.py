@@ -109,7 +109,8 @@ def row_sums(
 
     The pairs are those at the positions `places` of `pairs`; `other` has the row of the other side of each pair, whose
     posterior mean is in `Z` (m x K) and covariance in `C` (m x K x K). For each pair, x = (1, factors of that row), b
-    is its bias, y is the mean rating of the pair less `origin`, and 1 / w = pair + noise / count is the variance of y.
+    is its bias, y is the mean rating of the pair less `origin`, and 1 / w = pair + noise / count is the variance of y:
+    `pair` is that of the term of a single pair, `noise` that of a rating.
     """
     places = places[pairs.count[places] > 0.0]
     if places.size == 0:
@@ -209,8 +210,8 @@ def _with_rows_loop(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
 @noinline
 @primitive(_with_rows_loop)
 def with_rows(rows: GaussianRows, n: int, seed: int) -> GaussianRows:
-    """Return the rows if there are at least `n`, else a longer copy; new rows have first factors drawn from `seed`, or
-    are all 0 with seed -1 (for users)."""
+    """Return the rows if there are at least `n`, else a longer copy; new rows have initial factors drawn from `seed`,
+    or are all 0 with seed -1 (for users)."""
     had, K = rows.mean.shape
     if had >= n:
         return rows

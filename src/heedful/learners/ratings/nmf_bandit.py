@@ -46,7 +46,7 @@ class NMFState(NamedTuple):
     users: int
     """the number of users with ratings"""
     seed: int
-    """the seed of the first factors and of the exploration sets"""
+    """the seed of the initial factors and of the exploration sets"""
     t: int
     """number of rounds learned from"""
 
@@ -217,7 +217,7 @@ class NMFBandit(NamedTuple):
             scale_factors(V, ratios(count, total, low, item, user, V, U))
 
     def without_item(self, state: NMFState, item: int) -> NMFState:
-        """Return the state without the ratings of the item with index `item`, whose factors are as they were at first.
+        """Return the state without the ratings of the item with index `item`, whose factors are the initial ones again.
         It may overwrite `state`."""
         remove_item(state.pairs, item)
         if item < state.V.shape[0]:

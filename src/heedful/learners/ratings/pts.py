@@ -297,7 +297,7 @@ class PTS(NamedTuple):
                 copy_into(G[d], h[d], G[place], h[place])
 
     def without_item(self, state: PTSState, item: int) -> PTSState:
-        """Return the state without the ratings of the item with index `item`, whose factors are as they were at first.
+        """Return the state without the ratings of the item with index `item`, whose factors are the initial ones again.
         It may overwrite `state`."""
         remove_item(state.pairs, item)
         if item < state.V.shape[1]:

@@ -1,4 +1,4 @@
-"""Shared parts of the rating learners: ridge regression on ratings, small linear algebra, scores of items, first
+"""Shared parts of the rating learners: ridge regression on ratings, small linear algebra, scores of items, initial
 factors.
 
 Matrices are k x k for a handful of factors k, so they are handled by plain loops, each compiled as a function of its
@@ -319,7 +319,7 @@ def _normals_of_loop(seed: int, item: int, out: Array) -> None:
 def normals_of(seed: int, item: int, out: Array) -> None:
     """Fill `out` (k,) with standard normal numbers that depend only on `seed` and `item`, by SplitMix64 and Box-Muller.
 
-    So an item's first factors do not depend on when it arrives.
+    So an item's initial factors do not depend on when it arrives.
     """
     state = (seed * 0x9E3779B97F4A7C15 + item * 0xD1B54A32D192ED03) & _MASK
     for a in range(out.size):

@@ -20,8 +20,8 @@ PUBLISHED = {
     MOVIES_100K: (1.0, 0.4),
     JESTER: (1.0, 0.9),
 }
-"""The ridge penalty lambda and the standard deviation sigma of the noise that the paper chose for ALB, by world; it
-does not give the hyperparameters of the other methods."""
+"""For each data set the ridge penalty lambda and the standard deviation sigma of the noise that the paper chose for
+ALB; it does not give the hyperparameters of the other methods."""
 GRIDS = {
     ALB: tuple(
         f"alb:penalty={penalty:g},sigma={sigma:g}"
@@ -98,12 +98,12 @@ TUNED = {
 """The best cells of the grids for ALB, PTS, PTS with fewer resamplings and NMF-Bandit, as `heedful figure
 alternating2018/grid` finds them: by world, and by whether an item is shown at most once to a person."""
 SPECS = {ALB: "alb", PTS: "pts", HALF: "pts", NMF: "nmf-bandit"}
-"""the name of the learner of each tuned method"""
+"""the name of the learner of each method"""
 
 
 def tuned_spec(world: str, method: str, once: bool = False) -> str:
-    """Return the specification of the learner for a `method`, with the hyperparameters that the grid search chose for a
-    `world`.
+    """Return the specification of the learner for a `method`, such as "ALB", with the hyperparameters that the grid
+    search chose for the data set with the key `world`.
 
     `once`: for the figures that show an item at most once to a person.
     """
