@@ -1,8 +1,9 @@
-"""Is the feedback of a loop sound, and does the model still predict it? One pass over the log, for all kinds.
+"""Is the feedback of a loop sound, and does the model still predict it? One pass over the log, for all kinds of
+feedback.
 
 What an answer says, how far off its prediction was and what it gained, the loop's interaction says (`claims`, `error`,
-`outcomes`, `gains`, `position`). A model that has learned nothing at first is folded on the way, so that every answer
-is predicted before it is learned. Alarms come from evidence that may be looked at at any time
+`outcomes`, `gains`, `position`). A model that has learned nothing at first learns on the way, so that every answer is
+predicted before it is learned. Alarms come from evidence that holds however often it is looked at
 (`heedful.evaluation.change`), not from limits on shares that vary by chance.
 """
 
@@ -29,9 +30,9 @@ from heedful.loop.windows import windows
 Array = npt.NDArray[np.float64]
 
 WINDOWS = 10
-"""The most windows."""
+"""The most windows of time."""
 BINS = 5
-"""Intervals of equal length into which predictions are sorted."""
+"""How many intervals of equal length predictions are sorted into."""
 SECOND = 1e6
 FLOODS = "The log does not say which key sent an event, so a flood is seen by person alone."
 NO_GAINS = "answers of this kind of feedback correct no list"
@@ -41,17 +42,19 @@ NO_OUTCOMES = "no answer says how a prediction came out"
 
 
 class Window(NamedTuple):
-    """Consecutive decisions, with the feedback on them."""
+    """The feedback on some consecutive decisions: one point of each series over time."""
 
     since: int
     """when the first was shown, in microseconds since 1970"""
     until: int
-    """when the last was shown"""
+    """when the last was shown, in microseconds since 1970"""
     decisions: int
+    """how many decisions these are"""
     answered: int
     """how many have any feedback so far"""
     settled: int
-    """how many were shown long enough ago: twice the setting `late_after` before the last event"""
+    """how many were shown long enough ago to judge whether they are answered: twice the setting `late_after` before the
+    last event"""
     unanswered: int
     """of those settled, how many had no feedback in that time"""
     late: int
@@ -59,53 +62,64 @@ class Window(NamedTuple):
     delay: float | None
     """median time from a decision to its first feedback, in seconds; None without feedback"""
     feedback: int
+    """how many pieces of feedback there are on all of them"""
     empty: int
     """how many pieces of feedback hold nothing to learn: nothing was clicked, corrected or chosen"""
     repeated: int
-    """questions that a person answered who had answered them before"""
+    """how many questions were answered by a person who had answered the same ones before"""
     contradictory: int
-    """of those, how many were answered otherwise than the last time"""
+    """how many of those were answered otherwise than the last time"""
     error: float | None
-    """mean error of predictions, each made before the answer was learned, from 0 to 1; None without any"""
+    """the mean error of predictions, from 0 to 1, each made before the answer was learned; None if nothing was
+    predicted"""
     alpha: float | None
-    """what corrections gained, as a share of what the best list would have gained; None without corrections"""
+    """the utility that corrections gained, as a share of what the best list would have gained; None without
+    corrections"""
     slack: float | None
-    """the mean of what corrections gained too little for the alpha of the whole log, in units of utility"""
+    """the mean of the utility by which corrections gained less than `Corrections.alpha` says, 0 where they gained more;
+    None without corrections"""
 
 
 class Corrections(NamedTuple):
-    """How much corrected lists gain, by the utility of the present model, which is an estimate itself.
+    """How much utility corrected lists gain, by the utility of the present model, which is an estimate itself.
 
-    Feedback is alpha-informative with slack xi if U(x, ybar) - U(x, y) = alpha (U(x, y*) - U(x, y)) - xi (Shivaswamy
-    and Joachims 2012)."""
+    Feedback is alpha-informative with slack xi if U(x, ybar) - U(x, y) = alpha (U(x, y*) - U(x, y)) - xi, where U is
+    the utility, x the candidates, y the list shown, ybar the corrected and y* the best one (Shivaswamy & Joachims
+    2012)."""
 
     answers: int
+    """how many answers corrected a list that the model could improve"""
     alpha: float
     """the sum of gains over the sum of the greatest gains: the alpha at which slacks add up to zero"""
     slack: float
     """the mean of max(0, xi) at this alpha, in units of utility"""
     worse: float
-    """the share of answers that the present model likes less than what was shown"""
+    """the share of corrections after which the list has a lower utility than what was shown"""
 
 
 class Bin(NamedTuple):
-    """Predictions that lie close together, and what came."""
+    """Predictions in one interval, with the outcomes that were observed: one point of a calibration curve."""
 
     low: float
-    """the ends of the interval that the predictions are in"""
+    """the lower end of the interval that the predictions are in"""
     high: float
+    """its upper end"""
     answers: int
+    """how many answers have predictions in it"""
     predicted: float
-    """their mean"""
+    """the mean of the predictions"""
     came: float
-    """the mean of what came"""
+    """the mean of the outcomes"""
     came_low: float
-    """the ends of an interval of that mean that may be looked at at any time"""
+    """the lower end of an interval of that mean, which holds however often it is looked at"""
     came_high: float
+    """its upper end"""
 
 
 class Largest(NamedTuple):
-    """The people who count the most. Feedback of nobody in particular counts in the whole alone."""
+    """The person who gives the most feedback, and the person who moves the model most.
+
+    Feedback on decisions for nobody in particular counts in the totals only."""
 
     people: int
     """how many people gave feedback"""
@@ -116,47 +130,52 @@ class Largest(NamedTuple):
     mover: str | None
     """whose feedback moved the model the most"""
     movement: float
-    """the share of the model's movement that is theirs: the sum over lessons of |change| of weights, or of predictions
-    of what was shown for a model without weights"""
+    """the share of the model's movement that is theirs: the sum over their lessons of |change| of the weights or, for a
+    model without weights, of the predictions of what was shown, over the same sum for all lessons"""
 
 
 class Health(NamedTuple):
-    """The health of the feedback of a loop: shares over time, alarms with their evidence, quality of corrections,
-    calibration of predictions, and who counts the most."""
+    """How sound the feedback of a loop is: shares over time, alarms with their evidence, quality of corrections,
+    calibration of predictions, and who gives the most."""
 
     decisions: int
+    """how many decisions were shown"""
     feedback: int
-    """pieces of feedback that count: without what was undone or rolled back"""
+    """how many pieces of feedback are in effect: without what was undone or rolled back"""
     since: int | None
-    """when the first decision was shown, in microseconds since 1970"""
+    """when the first decision was shown, in microseconds since 1970; None if there is none"""
     until: int | None
-    """when the last event was"""
+    """when the last event was, in microseconds since 1970; None if there is none"""
     alpha: float
     """the probability, at most, that a sound log ever raises any of the alarms"""
     late_after: float
-    """seconds after which feedback is late, a setting of the loop"""
+    """how many seconds after its decision feedback counts as late, a setting of the loop"""
     delay: float | None
-    """the delay in seconds that 95 % of first answers stay below; None without feedback"""
+    """the delay in seconds that 95 % of first answers stay below (the 0.95 quantile); None without feedback"""
     windows: tuple[Window, ...]
+    """the shares over time, oldest first"""
     signals: tuple[Signal, ...]
+    """what may be wrong, each with its evidence, alarm or not"""
     corrections: Corrections | None
+    """how much corrected lists gain; None if there are none"""
     uncorrected: str
     """why there are no corrections, in words; "" if there are"""
     calibration: tuple[Bin, ...]
-    """bins of predictions; () without any"""
+    """predictions by interval, lowest first, with what was observed; () without predictions"""
     uncalibrated: str
-    """why there are no bins, in words; "" if there are"""
+    """why there is no calibration, in words; "" if there is"""
     largest: Largest
+    """who gives the most feedback, and who moves the model most"""
     floods: str = FLOODS
-    """what can be seen of a flood, as a sentence"""
+    """a sentence on how far a flood of feedback from one source can be seen"""
 
     @property
     def alarms(self) -> tuple[Signal, ...]:
-        """the signals that are alarms"""
+        """the signals whose evidence suffices for an alarm"""
         return tuple([each for each in self.signals if each.alarm])
 
     def to_frame(self, package: str = "pandas") -> Any:
-        """Return a row for each window, as a data frame of `package` (pandas, polars, or pyarrow for a table).
+        """Return the windows, a row each, as a data frame of `package` ("pandas", "polars" or "pyarrow").
 
         Raise ModuleNotFoundError if the package is not installed."""
         return frame_of({name: [getattr(each, name) for each in self.windows] for name in Window._fields}, package)
@@ -169,9 +188,10 @@ class Health(NamedTuple):
 
 
 def health(projection: Projection, alpha: float = 0.05) -> Health:
-    """Return the health of the feedback of a loop.
+    """Return the health of the feedback of the loop whose log and model are `projection`.
 
-    Raise ValueError unless alpha is from 1e-6 to 0.5, or if the learner fails on the log."""
+    A sound log ever raises an alarm with probability `alpha` at most. Raise ValueError unless `alpha` is from 1e-6 to
+    0.5, or if the learner fails on the log."""
     check_between("alpha", alpha, 1e-6, 0.5)
     reading = _Reading(projection)
     reading.read()
@@ -182,7 +202,7 @@ def health(projection: Projection, alpha: float = 0.05) -> Health:
 
 
 class _Shown:
-    """A decision that was shown."""
+    """A decision that was shown: when, to whom, and when its first feedback came."""
 
     __slots__ = ("first", "person", "when")
 
@@ -192,7 +212,7 @@ class _Shown:
 
 
 class _Given(NamedTuple):
-    """A piece of feedback."""
+    """A piece of feedback in effect, with what is counted of it."""
 
     row: int  # of its decision
     time: int
@@ -207,16 +227,16 @@ class _Given(NamedTuple):
 
 
 class _Reading:
-    """Reads a log in order, folding a model on the way."""
+    """Reads a log in order, while a new model learns from it."""
 
     def __init__(self, projection: Projection) -> None:
         self._projection, self._interaction = projection, projection.interaction
         self._present, self._published = projection.model, projection.published
         self._model: LoopModel = projection.fresh()
         self._said: dict[str, dict[Hashable, float]] = {}
-        """what each person said last of each question"""
+        """person -> question -> what the person answered to it last"""
         self._rows: dict[int, int] = {}
-        """the row of each decision, by its sequence number"""
+        """sequence number of a decision -> its index in `shown`"""
         self.shown: list[_Shown] = []
         self.given: list[_Given] = []
 
@@ -277,7 +297,10 @@ class _Reading:
         )  # fmt: skip
 
     def _compare(self, person: str | None, claims: dict[Any, float]) -> tuple[int, int]:
-        """Return how many of these questions the person had answered before, and how many of them otherwise."""
+        """Return (how many of the questions in `claims` the person had answered before, how many of those otherwise
+        than now).
+
+        `claims` are the answers to questions that a piece of feedback holds."""
         if person is None:
             return 0, 0
         said = self._said.setdefault(person, {})
@@ -418,8 +441,10 @@ def _delay(shown: _Shown) -> float | None:
 
 
 def _status(shown: _Shown, until: int, limit: float) -> str | None:
-    """Return whether the first feedback came in time, late, or not at all ("none") within twice the limit, in seconds;
-    None if that time is not over."""
+    """Return "in time", "late" or "none", by when the first feedback on a decision came.
+
+    It is late after more than `limit` seconds, and none if it did not come within twice that. Return None if twice
+    `limit` is not over yet at `until`, in microseconds since 1970."""
     if until - shown.when < 2.0 * limit * SECOND:
         return None
     delay = _delay(shown)
@@ -427,7 +452,9 @@ def _status(shown: _Shown, until: int, limit: float) -> str | None:
 
 
 def _corrections(gains: Sequence[tuple[float, float]]) -> Corrections | None:
-    """Return the quality of corrections, from (gain, greatest gain) of each; None if nothing could be gained."""
+    """Return the quality of corrections, each given as (utility gained, the most that could be gained).
+
+    Return None if nothing could be gained in any."""
     known = [each for each in gains if each[1] > 0.0]
     if not known:
         return None

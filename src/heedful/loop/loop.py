@@ -859,12 +859,12 @@ class Loop:
         return report(self.projection, last)
 
     def health(self, alpha: float = 0.05) -> Health:
-        """Return whether feedback is sound and the model still predicts it: shares of feedback that is missing, empty,
-        contradictory or late over time, quality of corrections, calibration of predictions, who counts the most, and
-        alarms with their evidence.
+        """Return whether the feedback of this loop is sound, and whether the model still predicts it.
 
-        A sound log ever raises an alarm with probability `alpha` at most, whenever one looks. The whole log is folded
-        again. Raise ValueError unless alpha is from 1e-6 to 0.5, or if the learner fails on the log."""
+        That is shares of feedback that is missing, late, empty or contradictory over time, quality of corrections,
+        calibration of predictions, who gives the most, and alarms with their evidence. A sound log ever raises an alarm
+        with probability `alpha` at most, however often one looks. The model is made again from the whole log. Raise
+        ValueError unless `alpha` is from 1e-6 to 0.5, or if the learner fails on the log."""
         from heedful.loop.health import health
 
         self.projection.look()

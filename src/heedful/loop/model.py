@@ -36,7 +36,7 @@ class Context(NamedTuple):
     record: DecisionRecord
     """the decision as the log keeps it"""
     x: Floats
-    """the m candidates as the learner sees them: features (m, N) with the caller's score in the last column or, in
-    kinds that know items by number, the numbers of the items (m,)"""
+    """the m candidates as the learner sees them: their N features (m, N) with the caller's score in the last column or,
+    in kinds that know items by number, the numbers of the items (m,)"""
     person: str | None
     """whom the decision was for; None for nobody in particular"""

@@ -44,14 +44,14 @@ class LoggedDecision(NamedTuple):
     record: DecisionRecord
     """what was shown, and how that came about"""
     arrays: bytes
-    """float32 bytes: the features of the candidates that came with the request (m, N) or their query features (m, Q),
-    then those of the context"""
+    """float32 bytes: of the m candidates their n features (m, n) if they came with the request, or the Q query features
+    that the request gave each item (m, Q); then the features of the context"""
     names: tuple[str, ...]
     """the names of the m candidates, to which indices in `record` refer"""
     version: int
     """the version of the model that made it"""
     rows: Ints | None = None
-    """the rows (m,) of the candidates in the catalogue; None if they came with the request"""
+    """the rows (m,) of the m candidates in the catalogue; None if they came with the request"""
 
 
 class _Left(msgspec.Struct, omit_defaults=True):

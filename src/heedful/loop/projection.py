@@ -313,8 +313,8 @@ class Projection:
     def reading_of(self, x: Any, person: str | None) -> tuple[PublishedState, Person | None]:
         """Return (published state, the person's own state or None) to rank the candidates `x` for `person`.
 
-        `x` are features (m, N) of m candidates, or numbers of items (m,). If the state does not know some of them yet,
-        what other processes wrote is taken in first.
+        `x` are the N features (m, N) of m candidates, or numbers of items (m,). If the state does not know some of them
+        yet, what other processes wrote is taken in first.
         """
         person = self.interaction.person(person)
         state, own = self.reading(person)

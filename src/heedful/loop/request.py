@@ -40,8 +40,8 @@ class Request(NamedTuple):
     `attributes` have one entry per candidate, or are empty where they do not apply."""
 
     x: Any
-    """the candidates as the learner sees them: features (m, N) with the caller's score in the last column or, in kinds
-    that know items by number, the numbers of the items (m,)"""
+    """the m candidates as the learner sees them: their N features (m, N) with the caller's score in the last column or,
+    in kinds that know items by number, the numbers of the items (m,)"""
     items: tuple[int, ...]
     """the versions of the candidates, if they are items of the catalogue"""
     names: tuple[str, ...]
@@ -51,7 +51,7 @@ class Request(NamedTuple):
     called: tuple[str, ...]
     """the names of the candidates, whichever they are"""
     rows: Ints | None
-    """the rows (m,) of the items in the catalogue; None if the candidates came with the request"""
+    """the rows (m,) of the m items in the catalogue; None if the candidates came with the request"""
     prior: tuple[float, ...]
     """the caller's score of each candidate, standardised to mean 0 and variance 1; () if none were given or all are
     equal"""
@@ -60,9 +60,9 @@ class Request(NamedTuple):
     attributes: tuple[dict[str, Any], ...]
     """the attributes of candidates that came with the request, as the log keeps them"""
     features: npt.NDArray[np.float32] | None
-    """of candidates that came with the request, their features without products with the context and without the
-    caller's score (m, n), n features of an item; of items of the catalogue, their Q query features (m, Q), or None if
-    the loop has none"""
+    """of m candidates that came with the request, their n features (m, n), without products with the context and
+    without the caller's score; of m items of the catalogue, their Q query features (m, Q), or None if the loop has
+    none"""
     around: npt.NDArray[np.float32]
     """the features of the context, (0,) if the loop has none"""
     show: int | None
@@ -167,7 +167,7 @@ class Requests:
         return Request(x, items, names, catalogue, called, rows, scores, kept_context, attributes, came, encoded, show)
 
     def nothing(self, context: Any, show: Any) -> Request:
-        """Return a request without known candidates: it names none, or none of those that it names is on offer.
+        """Return a request without candidates, for one that names none, or only such as are not on offer.
 
         `context` and `show` are those of `Loop.decide`. Raise ValueError, naming the field, if one makes no sense."""
         if show is not None:
@@ -268,7 +268,7 @@ class Requests:
             raise LookupError(f"candidates: {describe(error.args[0])} is not on offer; put it there first") from None
 
     def _matrix(self, features: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """Return candidates that are given as an array of features (m, n) as float32, n features of a candidate.
+        """Return candidates that are given as an array of features (m, n), m candidates with n features, as float32.
 
         Raise ValueError for another shape, or a number that is not finite."""
         shape = features.shape
@@ -313,8 +313,8 @@ class Requests:
         return f'items on offer with {each} of each, as {{"{self._candidates.identifier or "id"}": ...}}'
 
     def _query_rows(self, candidates: Sequence[Any], called: Sequence[str] = ()) -> npt.NDArray[np.float32]:
-        """Return the query features of each candidate (m, Q): what the request says of it, such as a search score, Q
-        features.
+        """Return the query features (m, Q) of m candidates: Q features of each that the request gives, such as a search
+        score.
 
         `called` are the names of the candidates, for messages. Raise ValueError, naming the field, for a feature that
         is missing or not declared."""
@@ -649,10 +649,10 @@ def _places(names: Sequence[str], asked: int) -> Callable[[str], int]:
 
 
 def _place(form: str, name: str, place: Callable[[str], int], kept: bool) -> int:
-    """Return the index of `name`, which `place` maps to it, -1 for none.
+    """Return the index of the candidate `name`, which is `place(name)`.
 
-    Raise LookupError if there is none: `kept` says whether the log kept candidates that were not shown, `form` the form
-    of the feedback."""
+    Raise LookupError if that is below 0: there is no such candidate, or, if `kept` is False, the log kept only those
+    that were shown. `form` is the form of the feedback, for the message."""
     j = place(name)
     if j < 0:
         there = "among the candidates" if kept else "shown"

@@ -135,7 +135,8 @@ class Side(NamedTuple):
     def order(self, person: str | None, x: Any) -> Ints:
         """Return the indices (m,) of the candidates `x`, best first for `person`, None for nobody in particular.
 
-        `x` are features (m, N) of m candidates or, in kinds that know items by number, the numbers of the items (m,).
+        `x` are the N features (m, N) of m candidates or, in kinds that know items by number, the numbers of the items
+        (m,).
         """
         own = self.interaction.person(person)
         return self.interaction.order(self.model, self.shared, None if own is None else self.people.get(own), x)

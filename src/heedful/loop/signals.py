@@ -1,4 +1,4 @@
-"""What may be wrong with feedback: each thing with what was compared, the evidence, and what to do next."""
+"""What may be wrong with feedback: what was compared, with what evidence, and what to do next."""
 
 from __future__ import annotations
 
@@ -16,31 +16,34 @@ from heedful.evaluation.change import Change, excess, rise
 Array = npt.NDArray[np.float64]
 
 MOST = 0.5
-"""The share of feedback above which one person has too much of it."""
+"""The share of the feedback above which one person gives too much of it."""
 LARGE, LEAST = 20, 10
-"""How many people are looked at for too much feedback, and how much each gave at least."""
+"""How many people are tested for giving too much feedback, and how much each has to have given."""
 
 
 class Signal(NamedTuple):
-    """One thing that may be wrong: what was compared, the evidence, and what to do next."""
+    """One thing that may be wrong with feedback: what was compared, with what evidence, and what to do next."""
 
     name: str
-    """unanswered, late, empty, contradictory, one person, error"""
+    """what it is: "unanswered", "late", "empty", "contradictory", "one person" or "error\""""
     alarm: bool
+    """whether the evidence suffices for an alarm: `evidence` >= 1 / `error_rate`"""
     about: str
     """what is compared, as a sentence"""
     said: str
     """what was found, as a sentence"""
     evidence: float
-    """an e-value: it ever reaches 1 / error_rate with probability error_rate at most if nothing is wrong"""
+    """an e-value: if nothing is wrong, it ever reaches 1 / `error_rate` with probability `error_rate` at most"""
     error_rate: float
+    """the probability of a false alarm, at most, however often one looks"""
     values: int
-    """how many values were compared: consecutive ones of the same person are one value, their mean"""
+    """how many values were compared; consecutive ones of the same person count as one, their mean"""
     people: int
     """how many people they come from; a decision for nobody in particular counts as one"""
     before: float | None
-    """the mean before the likeliest change; None if there is none"""
+    """the mean before the likeliest time of a change; None if there is no such time"""
     after: float | None
+    """the mean since then, or over all if there is no such time; None without values"""
     since: int | None
     """when the likeliest change was, in microseconds since 1970; None if there is none"""
     remedy: str
@@ -48,24 +51,27 @@ class Signal(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """The loop that is looked at."""
+    """The loop whose feedback is tested, as sentences name it, and the error rate of each test."""
 
     loop: str
     """its name, as a command takes it"""
     learner: str
+    """its learner, by name and parameters"""
     late_after: float
-    """seconds after which feedback is late"""
+    """how many seconds after its decision feedback counts as late"""
     error_rate: float
-    """of each alarm"""
+    """the probability of a false alarm of each test, at most"""
 
 
 Valued = tuple[float, str | None, int]
-"""A value from 0 to 1, whose it is, and when it came."""
+"""A value from 0 to 1, the person whom it is from (None: nobody in particular), and its time in microseconds since
+1970."""
 
 
 def _visits(values: Sequence[Valued]) -> tuple[Array, list[int], int]:
-    """Return (values, when each came, how many people) with consecutive values of the same person as one, their mean:
-    what a person says in one go is alike. If there is one person alone, each value counts."""
+    """Return (values, when each came, how many people), with consecutive values of the same person as one, their mean.
+
+    What a person says in one go is alike. If all values are from one person, each counts."""
     people = {person for _, person, _ in values if person is not None}
     anybody = sum(person is None for _, person, _ in values)
     found: list[list[float]] = []
@@ -81,13 +87,16 @@ def _visits(values: Sequence[Valued]) -> tuple[Array, list[int], int]:
 
 
 class _Words(NamedTuple):
-    """The words of a share or error that may rise."""
+    """The texts on a mean that may have risen."""
 
     about: str
+    """what is compared"""
     of: str
-    """what its values are, in the plural"""
+    """what the values are, in the plural"""
     missing: str
+    """why nothing can be said, if there are no values"""
     remedy: str
+    """what to do next, as sentences"""
 
 
 WORDS = {
@@ -130,7 +139,10 @@ WORDS = {
 
 
 def rise_signal(kind: str, values: Sequence[Valued], watched: Watched) -> Signal:
-    """Return the signal of a mean that may have risen."""
+    """Return whether the mean of `values` has risen, with the evidence.
+
+    `kind` is a key of `WORDS`, which has the texts; `values` are in the order in which they came; `watched` is the
+    loop."""
     words, rate = WORDS[kind], watched.error_rate
     x, times, people = _visits(values)
     change = rise(x)
@@ -163,7 +175,10 @@ def rise_signal(kind: str, values: Sequence[Valued], watched: Watched) -> Signal
 
 
 def one_person(given: Sequence[tuple[str | None, int]], watched: Watched) -> Signal:
-    """Return the signal of one person who gives more than half of the feedback, from the first on or since a moment."""
+    """Return whether one person gives more than half of the feedback, from the first on or since some moment.
+
+    `given` has the person (None: nobody in particular) and the time, in microseconds since 1970, of each piece of
+    feedback, in order; `watched` is the loop."""
     counts, rate = dict[str, int](), watched.error_rate
     for each, _ in given:
         if each is not None:
@@ -214,7 +229,7 @@ def _weighed(change: Change, rate: float) -> str:
 
 
 def _evidence(log_evidence: float) -> float:
-    """Return an e-value, at most 1e300."""
+    """Return the e-value with this logarithm, at most 1e300."""
     return math.exp(min(log_evidence, math.log(1e300)))
 
 
@@ -227,17 +242,17 @@ def _percent(share: float) -> str:
 
 
 def day(micros: int) -> str:
-    """Return a point in time, to the minute, for a sentence."""
+    """Return a time, given in microseconds since 1970, to the minute, as text for a sentence."""
     return f"{datetime.fromtimestamp(micros // 1_000_000, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def iso(micros: int) -> str:
-    """Return a point in time, to the second, as `NAME@DATE..` takes it."""
+    """Return a time, given in microseconds since 1970, to the second, as `NAME@DATE..` takes it."""
     return f"{datetime.fromtimestamp(micros // 1_000_000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def duration(seconds: float) -> str:
-    """Return a span of time for a sentence: "2 hours"."""
+    """Return a number of seconds as text for a sentence: "2 hours"."""
     for unit, name in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute")):
         if seconds >= unit:
             return f"{seconds / unit:.3g} {name}{'' if seconds == unit else 's'}"
