@@ -79,7 +79,8 @@ class DecisionOperations(Operations):
         return decision
 
     def _decision_of(self, question: DecideRequest, outcome: Reply | Failure) -> Decision | str:
-        """Return the decision in the server's answer, or, if the server failed, the reason as text.
+        """Return the decision in the server's answer `outcome` to a request, or, if the server failed, the reason as
+        text.
 
         Raise the error if the request was wrong."""
         if isinstance(outcome, Failure):

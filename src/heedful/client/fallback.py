@@ -103,7 +103,8 @@ class DecisionReply(msgspec.Struct, frozen=True):
 
 
 def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> Decision:
-    """Return the decision with this `id` from a server's reply.
+    """Return the decision with this `id` from a server's reply to `call`; `deferred` says whether it was asked for
+    ahead.
 
     Raise the server's error, or ConnectionError if the reply is something else, or another decision."""
     if not 200 <= reply.status < 300:
@@ -116,8 +117,7 @@ def decision_of(call: Call, reply: Reply, id: str, deferred: bool = False) -> De
 
 
 def caller_order(names: Sequence[str], prior: Prior) -> list[str]:
-    """Return the names of the candidates by the caller's score, highest first, in the same order as the server's
-    control.
+    """Return `names` by the caller's scores `prior`, highest first, in the same order as the server's control.
 
     Candidates without a score count as average, ties keep the given order. It never raises: invalid scores count as
     none."""
@@ -141,10 +141,11 @@ def _item(score: Any) -> Any:
 
 
 def fall_back(path: str, asked: str, record: dict[str, Any], reason: str, deferred: bool) -> Decision:
-    """Return the fallback decision.
+    """Return the fallback decision: the list shown without the server.
 
-    `asked` is the id of the request, `record` its fields with the list `shown`, `path` the path to which the server is
-    told about it, and `reason` why the server's decision is missing."""
+    `asked` is the id of the request, `record` its fields with the list `shown`, `path` the path at which the server
+    is told about it, `reason` why the server's decision is missing, `deferred` whether it was made ahead of being
+    shown."""
     shown = tuple(record["shown"])
     digest = hashlib.blake2b(messages.body([asked, record], messages.MSGPACK), digest_size=8).hexdigest()
     id = f"{asked[:150]}-fallback-{digest}"

@@ -81,9 +81,11 @@ class FeedbackOperations(DecisionOperations):
         return [_because(answer, trouble) for answer, trouble in zip(answers, troubles)]
 
     def _tell_first(self, event: Mapping[str, object]) -> Steps[str]:
-        """Tell the server what fallbacks showed that an event answers; return why that cannot be, "" if it could.
+        """Before an event is sent: if it answers fallbacks, tell the server what these showed. Return why that failed,
+        else "".
 
-        The event is sent in either case: another process may have told the server. Otherwise the server rejects it."""
+        The event is sent in either case, as another process may have told the server; if none has, the server rejects
+        it."""
         chain = event.get("chain")
         for decision in (event.get("decision"), *(chain if isinstance(chain, list | tuple) else ())):
             untold = self._untold.find(self.name, decision)

@@ -218,7 +218,8 @@ def error_of(call: Call, outcome: Reply | Failure) -> Exception:
 
 
 def retry_after(outcome: Reply | Failure) -> float:
-    """Return the seconds that the server asks to wait before another try (header Retry-After); 0 if it does not say."""
+    """Return the seconds that the server's answer asks to wait before another try (header Retry-After), 0 without
+    it."""
     said = outcome.headers.get("retry-after", "") if isinstance(outcome, Reply) else ""
     return float(said) if said.isascii() and said.isdigit() else 0.0
 

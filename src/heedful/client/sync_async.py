@@ -36,8 +36,10 @@ class Awaiting(ABC):
 
 
 class either(Generic[P, T]):
-    """A decorator that makes a generator of steps a plain method of a `Blocking` owner and a coroutine method of an
-    `Awaiting` one."""
+    """A decorator for methods written as generators of steps (calls to send, pauses), so that they work in both
+    clients.
+
+    It makes a plain method in a `Blocking` class, and a coroutine method in an `Awaiting` class."""
 
     def __init__(self, steps: Callable[Concatenate[Any, P], Steps[T]]) -> None:
         self._steps = steps

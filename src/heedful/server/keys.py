@@ -80,10 +80,11 @@ class Keys:
     def create(
         self, name: str, *, tenant: str = "main", scopes: Iterable[str] = SCOPES, rate: float | None = None
     ) -> tuple[Key, str]:
-        """Make a key and return (the key, its text); the text is not stored and cannot be had again.
+        """Make a key called `name` for a `tenant` and return (the key, its text), which is not stored and cannot be had
+        again.
 
-        `rate` limits it, in requests per second; None for the server's own limit. Raise ValueError, naming the field,
-        on bad input."""
+        `scopes` is what it may do (some of `SCOPES`), `rate` its limit in requests per second; None for the server's
+        own limit. Raise ValueError, naming the field, on bad input."""
         row = _name(name), tenant_name("tenant", tenant), " ".join(_scopes(scopes)), check_rate("rate", rate)
         with self._database.writing(create=True) as connection:
             while True:

@@ -139,14 +139,15 @@ class Links:
         return link, token
 
     def begin(self, token: str) -> bool:
-        """Admit one more person; return False if the link has admitted all, has ended or was revoked."""
+        """Admit one more person by the link with this `token`; return False if it is full, has ended or was revoked."""
         good = "digest = ? AND revoked IS NULL AND ends > ? AND begun < most"
         with self._database.writing() as connection:
             made = connection.execute(f"UPDATE links SET begun = begun + 1 WHERE {good}", (_digest(token), self._now()))
             return bool(made.rowcount)
 
     def revoke(self, tenant: str, loop: str, handle: str) -> bool:
-        """End a link at once; return whether there was such a link that had not been revoked."""
+        """End the link called `handle` of the tenant's loop at once; return whether there was one that had not been
+        revoked."""
         if not self._database.exists():
             return False
         here = "tenant = ? AND loop = ? AND handle = ? AND revoked IS NULL"
@@ -157,8 +158,8 @@ class Links:
         return bool(ended)
 
     def all(self, tenant: str, loop: str, founded: int) -> list[Link]:
-        """Return every link of the study that the loop created at `founded` is, in the order in which they were
-        made."""
+        """Return every link to the study that the tenant's `loop`, created at `founded`, is; in the order in which they
+        were made."""
         return self._links("tenant = ? AND loop = ? AND founded = ?", (tenant, loop, founded))
 
     def at(self, token: str) -> Link | None:

@@ -137,7 +137,7 @@ def more_files() -> int | None:
 def most_connections(files: int | None, options: Options) -> int | None:
     """Return the most connections for a process that may have `files` files open; None for no limit.
 
-    It is what the open loops leave, but at least half of `files`."""
+    It is what remains beside the files of the loops that may be open by `options`, but at least half of `files`."""
     return None if files is None else max(files - OWN_FILES - FILES * options.most_open, files // 2)
 
 

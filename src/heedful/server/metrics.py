@@ -58,7 +58,7 @@ class Metrics:
         """events, by (tenant, loop, kind such as "feedback", outcome such as "duplicate")"""
 
     def request(self, tenant: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered after `seconds`."""
+        """Count a request of `tenant` to `route` that was answered with an HTTP `status` after `seconds`."""
         self.requests[tenant, route, status] += 1
         durations = self.durations.get((tenant, route))
         if durations is None:

@@ -1,4 +1,4 @@
-"""The contributions of an item's features to its score, and the method by which they were computed."""
+"""How much each feature of an item contributes to its score, and the method by which that was computed."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ REMOVED = (
 
 
 class Contribution(NamedTuple):
-    """What one feature of an item contributes to its score."""
+    """The contribution of one feature of an item to the item's score."""
 
     name: str
     value: float
     """the value of the feature as the learner sees it; 1 for a part that is no feature, such as a mean"""
     weight: float | None
-    """what the score changes by per unit of the feature; None where the feature was removed instead"""
+    """the change of the score per unit of the feature; None if the feature was removed instead"""
     counts: float
-    """the contribution, in the unit of the score"""
+    """the contribution, in units of the score"""
 
 
 class Contributions(NamedTuple):
-    """The contributions of all features to the score of an item."""
+    """The contributions of all features of an item to its score."""
 
     method: Method
     """exact: the parts sum to the score; gradient: derivative times feature; removed: the score without the feature;
@@ -45,14 +45,15 @@ class Contributions(NamedTuple):
 
 
 def sort_parts(parts: Iterable[Contribution]) -> tuple[Contribution, ...]:
-    """Return the parts that are not 0, by size, the largest first, and nan before all."""
+    """Return the contributions that are not 0, the largest size first, and NaN before all."""
     there = [part for part in parts if part.counts != 0.0]
     return tuple(sorted(there, key=lambda part: -math.inf if math.isnan(part.counts) else -abs(part.counts)))
 
 
 def linear(names: Sequence[str], weights: Any, values: Any, score_is: str) -> Contributions:
-    """Return the contributions to a score that is linear in the features: weight times value, for weights and values
-    (N,) of features with these N names."""
+    """Return the contributions to a score that is linear in N features: weight times value of each.
+
+    `names` are the features' names, `weights` and `values` (N,) each; `score_is` says what the score is: "utility"."""
     parts = [
         Contribution(name, float(value), float(weight), float(weight * value))
         for name, weight, value in zip(names, weights, values)
@@ -61,11 +62,14 @@ def linear(names: Sequence[str], weights: Any, values: Any, score_is: str) -> Co
 
 
 def gradient(names: Sequence[str], slopes: Any, values: Any, score_is: str) -> Contributions:
-    """Return first-order contributions: the derivative of the score by each feature (N,) times its value (N,)."""
+    """Return first-order contributions to a score that is not linear in its N features: derivative times value of each.
+
+    `names` are the features' names, `slopes` the derivatives of the score (N,), `values` those of the features (N,);
+    `score_is` says what the score is: "utility"."""
     found = linear(names, slopes, values, score_is)
     return found._replace(method="gradient", about=GRADIENT)
 
 
 def none(why: str, score_is: str = "score") -> Contributions:
-    """Return that there are no contributions, and why, in words."""
+    """Return empty contributions; `why` says in words why there are none, `score_is` what the score is."""
     return Contributions("none", why, score_is)

@@ -107,8 +107,8 @@ class Form(ABC):
 
     @abstractmethod
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the JSON fields as they were given, from `record`, which the log keeps, and the decision that it
-        answers."""
+        """Return the JSON fields as they were given, made from the logged `record`; `decided` is the decision
+        answered."""
 
     def needs_items(self, given: Feedback) -> bool:
         """Return whether the feedback is about items, so that it cannot answer a decision that showed none."""
@@ -132,13 +132,15 @@ class Form(ABC):
         return given._replace(names=tuple([given.names[i] for i in kept]), values=values, done=done)
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (candidates that feedback chose, candidates that it put below them), as indices, from the indices
-        `shown`."""
+        """Return (candidates that feedback chose, candidates that it put below them), as indices into the decision's
+        candidates.
+
+        `record` is the logged feedback, `shown` are the indices of the candidates shown, best first."""
         return list(record.chosen), []
 
     def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """Return the numbers that feedback gives to the candidates `chosen` (indices), in that order; () if there are
-        none."""
+        """Return the numbers that the logged feedback `record` gives to the candidates `chosen` (indices); () if it
+        gives none."""
         return ()
 
     def say(self, line: Mapping[str, Any]) -> str:
@@ -147,7 +149,7 @@ class Form(ABC):
         return ", ".join(told)
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return the feedback in words, for a history: what was chosen over what."""
+        """Return the feedback `lesson` in words, for a history: what was chosen over what."""
         return f"{self.name.capitalize()}: {_list(lesson.chosen)}{_over(lesson, ', not ')}"
 
 
@@ -168,7 +170,10 @@ class Clicks(Form):
         return bool(given.names)
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the clicks on known items, None if there are none; feedback without any click is returned as it is."""
+        """Return the clicks on items that the loop knew, None if there are none; feedback without any click stays as it
+        is.
+
+        The arguments are those of `Form.known_part`."""
         return super().known_part(given, told, known) if given.names else given
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
@@ -181,7 +186,9 @@ class Clicks(Form):
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
         """Return the names of the items clicked, and in `chain` the ids of the later decisions that showed some of
-        them."""
+        them.
+
+        `record` is the logged feedback, `decided` the decision answered."""
         later: dict[int, tuple[str, Sequence[str]]] = {}
         for seq, _ in record.chain:
             if found := decided.later(seq):
@@ -192,20 +199,21 @@ class Clicks(Form):
         return {"clicks": [name for _, name in clicks]} | ({"chain": chain} if chain else {})
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (the items clicked, the items passed over): those shown above the last click and not clicked.
+        """Return (the items clicked, the items passed over), as indices: those shown above the last click and not
+        clicked.
 
-        If a click was on a later decision, all items shown here count as looked at."""
+        If a click was on a later decision, all items in `shown` count as looked at. `record` is the logged feedback."""
         clicked = set(record.chosen)
         deepest = max((i for i, j in enumerate(shown, 1) if j in clicked), default=0)
         looked = len(shown) if min(record.chosen, default=0) < 0 else deepest
         return list(record.chosen), [j for j in shown[:looked] if j not in clicked]
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return which items were clicked."""
+        """Return in a few words which items were clicked, from the JSON fields `line`."""
         return f"clicked {_list(line['clicks'])}" if line["clicks"] else "clicked nothing"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return which items were clicked, and which were passed over."""
+        """Return in words which items were clicked, and which were passed over, in the feedback `lesson`."""
         return f"Clicked {_list(lesson.chosen)}{_over(lesson, ', not ')}" if lesson.chosen else "Clicked nothing"
 
 
@@ -234,19 +242,22 @@ class Better(Form):
         return Feedback("better", distinct("better", [value] if isinstance(value, str) else value))
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the field with the names of the items, best first."""
+        """Return the field with the names of the items, best first, from the logged `record`; `decided` is the decision
+        answered."""
         return {"better": [decided.names[j] for j in record.chosen]}
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (the items that rose in the better order, the items that fell behind them)."""
+        """Return (items that rose in the better order, items that fell behind them), as indices.
+
+        `shown` is the order shown, `record` the logged feedback with the better order."""
         return risen(shown, record.chosen)
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return which items were put first."""
+        """Return in a few words which items were put first, from the JSON fields `line`."""
         return f"{'would rather have ' if len(line['better']) == 1 else 'put first '}{_list(line['better'])}"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return which items rose past which."""
+        """Return in words which items rose past which in the feedback `lesson`."""
         if not lesson.over:
             return f"Agreed that {lesson.chosen[0]} is first"
         return f"Put {_list(lesson.chosen)}{_over(lesson, ' before ')}"
@@ -288,11 +299,13 @@ class Edit(Form):
     names_unshown = True
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the correction if the corrected item is known; otherwise None."""
+        """Return the correction if the loop knew the corrected item; otherwise None. Arguments are those of
+        `Form.known_part`."""
         return given if known((given.names or told)[0]) else None
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Return the correction: a text or an object of attributes, with the optional fields `nearest` and `item`.
+        """Return the correction: `value` is a text or an object of attributes; `given` may have the fields `nearest`
+        and `item`.
 
         Raise ValueError, naming the field, if one of them makes no sense."""
         nearest = given.get("nearest")
@@ -311,7 +324,10 @@ class Edit(Form):
         )
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the correction; in a loop that stores no texts, the features of the corrected object."""
+        """Return the correction, from the logged `record`; in a loop that stores no texts, the features of the
+        corrected object.
+
+        `decided` is the decision answered."""
         line: dict[str, Any] = {"edit": record.text if record.text is not None else record.given}
         if line["edit"] is None:
             line["edit"] = {"features": decided.features(record.chosen[0])}
@@ -322,17 +338,18 @@ class Edit(Form):
         return line
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (the candidate that stands for the correction, the item corrected); no candidate if the correction is
-        new."""
+        """Return (the candidate that stands for the correction, the item corrected), as lists of indices.
+
+        The first list is empty if the corrected object is none of the candidates. `record` is the logged feedback."""
         chosen = record.chosen
         return [j for j in chosen if j >= 0 and j != record.base], [record.base] * (chosen[0] != record.base)
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return that something was corrected."""
+        """Return in words that something was corrected."""
         return "corrected what was shown"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return what the item became, or how the corrected text begins."""
+        """Return in words what the item became in the feedback `lesson`, or how the corrected text begins."""
         if lesson.chosen:
             return f"Corrected {_list(lesson.over)} to {_list(lesson.chosen)}"
         return "Corrected what was shown" + (f" to “{_beginning(lesson.text)}”" if lesson.text else "")
@@ -354,20 +371,21 @@ class Thumb(Form):
         return Feedback("thumb", () if item is None else (check_id("item", item),), (1.0 if value == "up" else -1.0,))
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the thumb, and its item if there is one."""
+        """Return the thumb, and its item if there is one, from the logged `record`; `decided` is the decision
+        answered."""
         item = {"item": decided.names[record.chosen[0]]} if record.chosen else {}
         return {"thumb": "up" if record.values[0] > 0.0 else "down"} | item
 
     def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """Return (1.0,) for a thumb up, (-1.0,) for a thumb down."""
+        """Return (1.0,) if the logged feedback `record` is a thumb up, (-1.0,) for a thumb down."""
         return tuple(record.values)
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return whether the thumb is up or down, and for which item."""
+        """Return in a few words whether the thumb is up or down, and for which item, from the JSON fields `line`."""
         return f"thumb {line['thumb']}" + (f" for {line['item']}" if "item" in line else "")
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return whether the thumb is up or down, and for which item."""
+        """Return in words whether the thumb of the feedback `lesson` is up or down, and for which item."""
         return f"Thumb {'up' if lesson.values[0] > 0.0 else 'down'} for {_list(lesson.chosen) or 'the list'}"
 
 
@@ -380,28 +398,31 @@ class Action(Form):
     beside: ClassVar[Mapping[str, Json]] = {"item": ITEM}
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Return the name of the action, and the item in the field `item`. Raise ValueError if one is missing or no
-        name."""
+        """Return the action called `value`, on the item in the field `item` of `given`.
+
+        Raise ValueError, naming the field, if one is missing or no valid name."""
         return Feedback("action", (check_id("item", given.get("item")),), text=check_id("action", value))
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the name of the action, and its item."""
+        """Return the name of the action, and its item, from the logged `record`; `decided` is the decision answered."""
         return {"action": record.text} | ({"item": decided.names[record.chosen[0]]} if record.chosen else {})
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (the item, the items that it rose past); only the item if the action speaks against it."""
+        """Return (the item, the items that it rose past), as indices; only the item if the action speaks against it.
+
+        `shown` is the order shown, `record` the logged feedback."""
         return risen(shown, record.chosen) if record.values[0] > 0.0 else (list(record.chosen), [])
 
     def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """Return the weight of the action, from -1 to 1."""
+        """Return the weight of the action in the logged feedback `record`, from -1 to 1, as a tuple of one."""
         return tuple(record.values)
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return the action and its item."""
+        """Return the action and its item in a few words, from the JSON fields `line`."""
         return f"{line['action'] or 'did something'}: {line.get('item', '')}"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return the action, its item and what it rose past."""
+        """Return in words the action of the feedback `lesson`, its item and what it rose past."""
         return f"{(lesson.text or 'an action').capitalize()}: {_list(lesson.chosen)}{_over(lesson, ', shown below ')}"
 
 
@@ -415,7 +436,8 @@ class Actions(Form):
     schema: ClassVar[Json] = _of_items(_ACTIONS)
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Return the actions, given as {item: action} or {item: [action, ...]}. Raise ValueError for anything else."""
+        """Return the actions in `value`, {item: action} or {item: [action, ...]}. Raise ValueError for anything
+        else."""
         if not isinstance(value, Mapping) or not value:
             expected = "expected what was done with each item, as {item: action}"
             raise ValueError(f"actions: {expected}, got {describe(value)}")
@@ -426,17 +448,18 @@ class Actions(Form):
         return Feedback("actions", distinct("actions", list(value)), done=tuple(done))
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return for each item its action as a name, several actions as a list."""
+        """Return for each item its action, a list of several, from the logged `record`; `decided` is the decision
+        answered."""
         done = [each[0] if len(each) == 1 else each for each in record.done]
         return {"actions": {decided.names[j]: each for j, each in zip(record.chosen, done)}}
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return each action with its item."""
+        """Return each action with its item in a few words, from the JSON fields `line`."""
         done = line["actions"].items()
         return _list([f"{what if isinstance(what, str) else ', '.join(what)}: {name}" for name, what in done])
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return each action with its item."""
+        """Return in words each action of the feedback `lesson` with its item."""
         done = (lesson.text or "an action").split("; ")
         if len(done) != len(lesson.chosen):  # a name of an action may have a semicolon
             return f"{(lesson.text or 'an action').capitalize()}: {_list(lesson.chosen)}"
@@ -456,7 +479,8 @@ class Numbers(Form):
         self.name, self.hint, self.example, self._verb, self._whole = name, hint, example, verb, whole
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
-        """Return the number given to each item, from {item: number}. Raise ValueError unless all numbers are finite."""
+        """Return the number for each item in `value`, {item: number}. Raise ValueError unless all numbers are
+        finite."""
         if not isinstance(value, Mapping) or not value:
             raise ValueError(
                 f"{self.name}: expected a number for each item, as {{item: number}}, got {describe(value)}"
@@ -465,25 +489,27 @@ class Numbers(Form):
         return Feedback(self.name, distinct(self.name, list(value)), numbers)
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the number given to each item."""
+        """Return the number given to each item, from the logged `record`; `decided` is the decision answered."""
         values: Sequence[float] = list(map(int, record.values)) if self._whole else record.values
         return {self.name: {decided.names[j]: value for j, value in zip(record.chosen, values)}}
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return (the items, the highest number first, []): numbers put no item below the others."""
+        """Return (items, the highest number first; []), as indices: numbers put no item below the others.
+
+        `record` is the logged feedback."""
         return [j for j, _ in sorted(zip(record.chosen, record.values), key=lambda each: -each[1])], []
 
     def values(self, record: FeedbackRecord, chosen: Sequence[int]) -> tuple[float, ...]:
-        """Return the number given to each item."""
+        """Return the number that the logged feedback `record` gives to each of the candidates `chosen` (indices)."""
         given = dict(zip(record.chosen, record.values))
         return tuple([given[j] for j in chosen])
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return the number given to each item."""
+        """Return the number given to each item in a few words, from the JSON fields `line`."""
         return f"{self.name} {_list([f'{name}: {value:g}' for name, value in line[self.name].items()])}"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return the number given to each item."""
+        """Return in words the number that the feedback `lesson` gives to each item."""
         numbers = [f"{name}: {value:g}" for name, value in zip(lesson.chosen, lesson.values)]
         return f"{self._verb} {_list(numbers)}"
 
@@ -504,7 +530,7 @@ class Choice(Form):
     }
 
     def known_part(self, given: Feedback, told: Sequence[str], known: Callable[[str], bool]) -> Feedback | None:
-        """Return the choice if the loop knows the first two items that were shown; otherwise None."""
+        """Return the choice if the loop knew the first two items shown, `told`; otherwise None."""
         return given if all(map(known, told[:2])) else None
 
     def parse(self, value: Any, given: Mapping[str, Any]) -> Feedback:
@@ -516,20 +542,23 @@ class Choice(Form):
         return Feedback("choice", values=(float(CHOICES[value]),), text=value)
 
     def write(self, record: FeedbackRecord, decided: AnsweredDecision) -> dict[str, Any]:
-        """Return the choice as it was given."""
+        """Return the choice as it was given, from the logged `record`; `decided` is the decision answered."""
         return {"choice": record.text}
 
     def compared(self, shown: Sequence[int], record: FeedbackRecord) -> tuple[list[int], list[int]]:
-        """Return ([the better item], [the other]), as indices of candidates; two empty lists if neither is better."""
+        """Return ([the better item], [the other]), as indices into the decision's candidates; ([], []) if neither is
+        better.
+
+        `shown` are the indices of the two items, `record` is the logged feedback."""
         winner = int(record.values[0])
         return ([shown[winner]], [shown[1 - winner]]) if winner >= 0 else ([], [])
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return which one was chosen."""
+        """Return in a few words which item was chosen, from the JSON fields `line`."""
         return self._words[line["choice"]]
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return which one was chosen over which."""
+        """Return in words which item was chosen over which in the feedback `lesson`."""
         if not lesson.chosen:
             return "Could not choose between the two"
         return f"Chose {_list(lesson.chosen)}{_over(lesson, ', not ')}"
@@ -560,11 +589,11 @@ class Nothing(Form):
         return {"none": True}
 
     def say(self, line: Mapping[str, Any]) -> str:
-        """Return the answer in words."""
+        """Return "none of these"."""
         return "none of these"
 
     def tell(self, lesson: LessonTold) -> str:
-        """Return the answer in words, for a history."""
+        """Return the answer in words, for a history: that none of the items was wanted."""
         return "Wanted none of these"
 
 
@@ -577,7 +606,7 @@ def _list(names: Sequence[str], most: int = 4) -> str:
 
 
 def _over(lesson: LessonTold, before: str) -> str:
-    """Return the names of the items that feedback put below its choice, after the text `before`; "" if there are
+    """Return the items that the feedback `lesson` put below its choice, as text after `before`; "" if there are
     none."""
     return f"{before}{_list(lesson.over)}" if lesson.over else ""
 

@@ -120,7 +120,10 @@ def propose_list(
 
 
 def _sampled(ranking: Ints, size: int, temperature: float, rng: Any) -> tuple[Ints, dict[str, Any]]:
-    """Return a list of `size` drawn around a ranking (m,), and what the log keeps of the draw."""
+    """Return (a list of `size` drawn at random around a ranking, what the log keeps of the draw).
+
+    `ranking` are the indices of m candidates, best first (m,). The draw is Plackett-Luce over ranks at this
+    `temperature`: near 0 it is the ranking itself, at infinity any list."""
     ranks = draw(ranking.size, size, temperature, rng)
     return ranking[ranks], {"ranks": ranks.tolist(), "candidates": ranking.size, "temperature": temperature}
 
@@ -233,10 +236,10 @@ def reciprocal_rank(
 
 
 def _preferred_unknown(shown: Sequence[int | str], feedback: FeedbackRecord, names: Sequence[str]) -> list[Any] | None:
-    """Return what `find_preferred` returns, for feedback that mentions items that were not on offer.
+    """Return what `find_preferred` returns, for feedback on a list with items that were not on offer.
 
     Such feedback is kept as it was given (`feedback.said`). Known items are returned as indices into `names`, others as
-    names."""
+    names. `shown` is the list."""
     said, number = feedback.said or {}, {name: j for j, name in enumerate(names)}
     expected = said.get("clicks") or said.get("better")
     rated = said.get("rating") or said.get("grade")
@@ -274,11 +277,11 @@ def find_preferred(shown: Sequence[Any], feedback: FeedbackRecord) -> list[Any] 
 def credit_list(
     decision: LoggedDecision, feedback: FeedbackRecord, middle: float | None = None
 ) -> dict[int, float] | None:
-    """Return by how much an answer speaks for each item of a list, by its place among the candidates; {} if it speaks
-    for none, None if it does not say.
+    """Return by how much feedback speaks for each item of a list, by the item's index; {} for none, None if it does not
+    say.
 
-    A click is 1 for its item, an order 1 for its first, an action its weight. Numbers (ratings, grades) count as they
-    are above `middle` or below it; without one, above or below their own mean."""
+    A click is 1 for its item, a better order 1 for its first item, an action its weight. Ratings and grades count by
+    how far they are above or below `middle`, or, if it is None, their own mean."""
     form, chosen, values = feedback.form, feedback.chosen, feedback.values
     shown = set(decision.record.shown)
     if form in ("rating", "grade"):

@@ -54,7 +54,7 @@ class Numbered(Generic[S]):
 
 
 def own_copy(learned: Any) -> Any:
-    """Return a copy of a learner's state that `update` may overwrite.
+    """Return a copy of a learner's state `learned` that `update` may overwrite.
 
     A state with a method `own` copies itself, and may share arrays that are never written to."""
     return learned.own() if hasattr(learned, "own") else copy_arrays(learned)

@@ -93,25 +93,28 @@ M_co = TypeVar("M_co", bound=LoopModel, covariant=True)
 
 
 class Pairing(NamedTuple):
-    """Two rankings that draft the list of a decision together (`heedful.evaluation.interleaving`)."""
+    """Two rankings from which the list of a decision is drafted: the sides pick in turns (team-draft interleaving).
+
+    See `heedful.evaluation.interleaving`."""
 
     experiment: str
-    """the id of the experiment"""
+    """the id of the experiment in which two learners are compared"""
     a: Ints
-    """the ranking of the side that serves: places of all candidates, best first (m,)"""
+    """the ranking of the learner that serves: indices of all m candidates, best first (m,)"""
     b: Ints
-    """that of the candidate learner (m,)"""
+    """the ranking of the other learner (m,)"""
     rng: np.random.Generator
-    """for the coins of the draft"""
+    """the generator of the coins that decide which side picks first"""
 
     def among(self, eligible: Ints) -> Pairing:
-        """Return both rankings without what is not `eligible`."""
+        """Return both rankings without the candidates that are not in `eligible` (indices)."""
         return self._replace(a=self.a[np.isin(self.a, eligible)], b=self.b[np.isin(self.b, eligible)])
 
     def draft(self, size: int) -> tuple[Ints, dict[str, Any]]:
-        """Return a list of `size` candidates that both sides drafted, and what the log keeps of it: the side that
-        picked each, the coin of each round, the rank that each side gave to each, and the probability that a draft
-        shows each in its place."""
+        """Return (a list of `size` candidates drafted by both sides, what the log keeps of the draft).
+
+        The log keeps the side that picked each item, the coin of each round, the rank that each side gave to each item,
+        and the probability that a draft shows the item in its position."""
         a, b = self.a.tolist(), self.b.tolist()
         made = interleave(a, b, size, self.rng)
         cells = slot_probabilities(a, b, size)
@@ -125,7 +128,7 @@ class Pairing(NamedTuple):
         return np.array(made.items, np.int64), kept
 
     def probability(self, shown: Ints) -> float:
-        """Return the probability that a draft shows just this list."""
+        """Return the probability that a draft shows exactly the list `shown` (indices of candidates, best first)."""
         return draft_probability(self.a.tolist(), self.b.tolist(), shown.tolist())
 
 
@@ -140,9 +143,9 @@ class Question(NamedTuple):
     """whether items that this person has already rated, or pairs already answered, may be shown again"""
     arm: DecisionArm
     """the policy that decides: "learned", the model; "control", the caller's order (or a random one), for comparison;
-    "sampled", an order drawn at random around the model's; "interleaved", a draft of two rankings"""
+    "sampled", an order drawn at random around the model's; "interleaved", a draft of two learners' rankings"""
     match: Pairing | None = None
-    """for people whose lists are interleaved, the two rankings; otherwise None"""
+    """the two rankings, for a person whose lists are interleaved; otherwise None"""
 
     @property
     def control(self) -> bool:
@@ -288,11 +291,11 @@ class Interaction(Protocol[M]):
     samples_lists: bool = False
     """whether a share of lists may be drawn at random around the model's ranking (setting `sampled`)"""
     interleaves: bool = False
-    """whether lists are rankings, which two learners can draft together"""
+    """whether lists are rankings, so that two learners can draft a list together"""
     compares_arms: bool = True
     """whether a report can compare the model's lists with those of the control"""
     corrects_lists: bool = False
-    """whether answers correct a list, so that `gains` says what they are worth"""
+    """whether feedback corrects a list, so that `gains` says how much better the corrected list is"""
     mark_every: int = 0
     """pieces of feedback learned between two states that are kept in memory for undo; 0 to choose by their cost"""
     snapshot_most: int = 2**62
@@ -514,11 +517,15 @@ class Interaction(Protocol[M]):
         return "Nothing is predicted."
 
     def used(self, model: M, shared: Any, own: Person | None) -> set[int]:
-        """Return the numbers of the items that are not shown to a person again unless the request asks for repeats."""
+        """Return the numbers of the items that are not shown to a person again unless the request asks for repeats.
+
+        `shared` is the state that all people share, `own` the person's own state, None without one."""
         return set()
 
     def own_answers(self, shared: Any, own: Person | None) -> dict[int, str]:
-        """Return what the person with the state `own` answered, in a word or two for each item, by item number."""
+        """Return what a person answered, in a word or two for each item, by item number.
+
+        `shared` is the state that all people share, `own` the person's own state, None without one."""
         return {}
 
     def counts(self, shared: Any, items: int) -> str:
@@ -543,9 +550,10 @@ class Interaction(Protocol[M]):
         return
 
     def eligible(self, model: M, shared: Any, own: Person | None, asked: Question) -> Ints | None:
-        """Return the indices of the candidates that may be shown to this person; None for all.
+        """Return the indices of the candidates that may be shown to the person of the request `asked`; None for all.
 
-        Raise ValueError if they are too few."""
+        `shared` is the state that all people share, `own` the person's own state, None without one. Raise ValueError if
+        they are too few."""
         return None
 
     def propose(
@@ -597,24 +605,29 @@ class Interaction(Protocol[M]):
         was nothing to decide."""
 
     def item_scores(self, model: M, person: str | None, x: Any, places: Sequence[int]) -> Floats | None:
-        """Return the score that `model` gives to each candidate in `places` (k,) for a person; None if it gives none.
+        """Return the scores that `model` gives to the candidates at the k indices `places` for a person (k,); None if
+        it has none.
 
-        `x` are the candidates of a decision (m, N), or their numbers (m,). Without a method of its own, a kind has the
-        product of the weights of the features with the features."""
+        `x` are the candidates of a decision, as features (m, N) or item numbers (m,). If a kind does not override this,
+        a score is the inner product of weights and features."""
         w, rows = model.effective(model.shared, own_state(model.people, self.person(person))), x[list(places)]
         return scores(rows, w) if rows.ndim == 2 and w.shape == rows.shape[1:] else None
 
     def contributions(self, model: M, person: str | None, x: Any, place: int) -> Contributions:
-        """Return what each feature of the candidate `place` contributes to its score in `item_scores`, and by which
-        method; if there is no such thing, why."""
+        """Return what each feature of the candidate at the index `place` contributes to its score (`item_scores`).
+
+        `x` are the candidates of a decision, as features (m, N) or item numbers (m,). If there are no contributions,
+        the result says why."""
         if self.item_scores(model, person, x, [place]) is None:
             return parts_of.none(f"{type(self.learner).__name__} has no weights of features: there are no parts")
         w = model.effective(model.shared, own_state(model.people, self.person(person)))
         return parts_of.linear(self.names, w, x[place], "score")
 
     def adds_up(self, model: M, person: str | None, feedback: FeedbackRecord) -> bool:
-        """Return whether `feedback` changes the scores that `model` has for a person by the same amount whatever else
-        was learned: then what each piece of feedback added to a score is what leaving it out would take away."""
+        """Return whether `feedback` changes this person's scores by the same amount, whatever else the model has
+        learned.
+
+        Then what each piece of feedback added to a score is also what leaving it out would take away."""
         return False
 
     def candidate(self, spec: str) -> M:
@@ -639,8 +652,9 @@ class Interaction(Protocol[M]):
         return None
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return by how much an answer speaks for each item shown, by its place among the candidates; {} if it speaks
-        for none, None if it does not say."""
+        """Return by how much feedback speaks for each item shown, by the item's index among the candidates.
+
+        Return {} if it speaks for none, None if it does not say."""
         return None
 
     # ------------------------------------------------------------------------ reporting
@@ -649,8 +663,9 @@ class Interaction(Protocol[M]):
         """Return a counter for a report, which judges feedback by the present state: `shared` and each of `people`."""
 
     def score(self, decision: LoggedDecision, answers: Sequence[FeedbackRecord]) -> float | None:
-        """Return how good the list of a decision was by the feedback on it, within `span()`; None if it does not
-        say."""
+        """Return how good the list of a decision was, by the feedback on it (`answers`); None if that does not say.
+
+        The score is within `span()`."""
 
     def span(self) -> tuple[float, float]:
         """Return the (least, greatest) value of `score`."""
@@ -664,11 +679,10 @@ class Interaction(Protocol[M]):
     # ------------------------------------------------------------------------ the health of feedback
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return what an answer says, a number for each question. Two answers of a person to the same question
-        contradict each other if the numbers lie 1 or more apart.
+        """Return what the feedback in `step` says, as a number for each question that it answers.
 
-        A question is which of two items is better, as they were described in the request; a kind of another sort has
-        questions of its own."""
+        Two answers of a person to the same question contradict each other if the numbers differ by 1 or more. A
+        question is usually which of two items, as described in the request, is better: 1 if the first is, 0 if not."""
         form, told = self.forms.get(step.feedback.form), dict[Any, float]()
         if form is None:
             return told
@@ -682,8 +696,9 @@ class Interaction(Protocol[M]):
         return told
 
     def error(self, model: M, step: Step) -> float | None:
-        """Return how far off the prediction of an answer is, from 0 to 1, by a model that has not learned it yet; None
-        if nothing of it is predicted. The first of the `measures` says it."""
+        """Return the error of a prediction for the feedback in `step`, from 0 to 1; None if nothing of it is predicted.
+
+        `model` has not learned from it yet. The error is by the first of `measures()`."""
         measure, compared = self.measures()[0], self.compare([model], step)[0]
         if compared is None or not compared.weights.sum() > 0.0:
             return None
@@ -692,9 +707,10 @@ class Interaction(Protocol[M]):
         return None if math.isnan(good) else min(max(1.0 - good if measure.more_is_better else good, 0.0), 1.0)
 
     def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
-        """Return (what was predicted with the decision, what came) for each item shown of which an answer says it.
+        """Return (what the decision predicted, what came) for each item shown that the feedback says it of.
 
-        Numbers come as they are given. Where one item is put before all others, 1 came for it, and 0 for each other."""
+        For ratings and grades the second number is the one given. If one item is put before all others, it is 1 for
+        that item and 0 for the others; what was predicted is then a probability."""
         record, form = decision.record, self.forms.get(feedback.form)
         if not record.predicted or form is None:
             return []
@@ -705,13 +721,18 @@ class Interaction(Protocol[M]):
         return first_of(predicted, chosen[0]) if len(chosen) == 1 and len(over) == len(record.shown) - 1 else []
 
     def gains(self, model: M, shared: Any, own: Person | None, step: Step) -> tuple[float, float] | None:
-        """Return how much better a corrected list is than the one shown, and how much better the best list is, in
-        utility by a state of the model; None if an answer corrects no list."""
+        """Return (utility of the corrected list minus that of the list shown, utility of the best list minus that of
+        the list shown).
+
+        Utilities are those of the state `shared`, with the person's own state `own` if there is one. Return None if the
+        feedback in `step` corrects no list."""
         return None
 
     def position(self, model: M, step: Step) -> Floats:
-        """Return numbers whose change says how far a lesson moved the model: the weights of all people, or, for a model
-        without weights, the predictions of what was shown; empty if there are none."""
+        """Return an array of numbers whose change tells how far one piece of feedback (`step`) moved the model.
+
+        They are the weights for all people or, in a model without weights, the predictions for the items shown; empty
+        if there are none."""
         weights = np.array(model.effective(model.shared, None), np.float64)
         if weights.size:
             return weights
@@ -728,14 +749,16 @@ class Interaction(Protocol[M]):
 
 
 def item_key(step: Step, candidate: int) -> int:
-    """Return a number that stands for a candidate as it was described to the learner, without the caller's score: by
-    its name, and its features or its number."""
+    """Return a hash of a candidate (an index) as it was described to the learner: its name, and its features or number.
+
+    The caller's score is left out, so the same item described in the same way has one key."""
     x = step.context.x
     row = x[candidate : candidate + 1] if x.ndim == 1 else x[candidate, :-1]
     return hash((step.decision.names[candidate], np.ascontiguousarray(row).tobytes()))
 
 
 def first_of(predicted: Mapping[int, float], best: int) -> list[tuple[float, float]]:
-    """Return (probability that was predicted of an item shown, 1 if it was put first and otherwise 0) for each of
-    them."""
+    """Return (predicted probability, 1 for the item `best` and 0 for the others) for each item shown.
+
+    `predicted` has the probability of each item to be put first, by its index."""
     return [(chance, float(j == best)) for j, chance in predicted.items()]

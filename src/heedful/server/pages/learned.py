@@ -186,7 +186,7 @@ def _so_far(loop: Loop) -> str:
 
 
 def _lesson(loop: Loop, told: LessonTold) -> Lesson:
-    """Return the row of the table for one piece of feedback."""
+    """Return the row of the table for the piece of feedback `told`."""
     marks = {"undone": told.undone, "late": told.late, "taught nothing": not told.learned and not told.undone}
     return Lesson(
         told.event,

@@ -56,7 +56,10 @@ one question may be taken back."""
 
 
 class Rates(NamedTuple):
-    """The rate limiters for participants and links, one for each of the limits above."""
+    """The rate limiters for participants and links; each is a bucket of tokens for every participant, or every link.
+
+    `people`: requests of a participant; `links`: requests of visitors who have not begun; `begin`: visitors who begin;
+    `look`: requests for a ranking; `own` and `undo`: taking answers back, by one participant and by all of a link."""
 
     people: Buckets
     links: Buckets

@@ -114,7 +114,8 @@ def qr_code(url: str) -> str:
 
 
 def _show_once(visit: Visit, link: Link, token: str) -> NewLink:
-    """Return what the page shows of a new link, with the URL by which participants reach the server."""
+    """Return what the page shows of a new link with this `token`, with the URL by which participants reach the
+    server."""
     origin = visit.request.headers.get("origin") or f"http://{visit.request.headers.get('host', 'localhost')}"
     base = visit.service.options.shared or origin
     near = any(name in base for name in ("//127.0.0.1", "//localhost", "//[::1]"))
@@ -193,8 +194,9 @@ async def _export_of(visit: Visit, what: str, types: Mapping[str, str]) -> tuple
 
 
 def _file(visit: Visit, content: bytes, what: str, segment: str, form: str, media: str) -> Response:
-    """Return the response that downloads a file; its name is made of the loop, `what` it holds, the segment and its
-    ending."""
+    """Return the response that downloads `content` as a file of the media type `media`.
+
+    The file's name is made of the loop, `what` it holds, the segment and its ending `form`."""
     of = f"-{quote(segment.removeprefix('-'), safe='')}" if segment else ""
     disposition = f'attachment; filename="{visit.name}-{what}{of}.{form}"'
     return Response(content, headers={**SAFE, "content-disposition": disposition}, media_type=media)

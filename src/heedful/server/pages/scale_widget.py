@@ -72,7 +72,8 @@ class Board(NamedTuple):
         return _exact(value).replace("-", "−")
 
     def nearest(self, mark: Mark) -> int | None:
-        """Return the button nearest to the prediction; None without buttons or without a prediction."""
+        """Return the button nearest to the prediction on a card (`mark`); None without buttons or without a
+        prediction."""
         return None if mark.predicted is None or not self.buttons else math.floor(mark.predicted + 0.5)
 
     def share(self, value: float) -> float:
@@ -81,9 +82,10 @@ class Board(NamedTuple):
 
 
 def board(loop: Loop, scale: Scale, hand: Hand, person: str | None, acting: bool) -> Board:
-    """Return the numbers and controls for the cards of a page, with predictions for `person` and their answers.
+    """Return the numbers and controls for the cards of a page (`hand`), with predictions for `person` and their
+    answers.
 
-    `acting` says whether the visitor asked for buttons for actions."""
+    `scale` is that of the numbers. `acting` says whether the visitor asked for buttons for actions."""
     current = loop.projection.catalogue.current
     offered = [name for name in hand.names if name in current]
     predicted = predictions(loop, offered, person)
@@ -149,7 +151,8 @@ def is_finished(loop: Loop, scale: Scale, hand: Hand) -> bool:
 
 
 def parse(scale: Scale, given: Mapping[str, str]) -> tuple[str, dict[str, dict[str, float | str]]]:
-    """Return (item, fields of the feedback) from a posted form: a number or an action for one item.
+    """Return (item, fields of the feedback) from a posted form (`given`): a number on `scale`, or an action, for one
+    item.
 
     Raise ValueError, naming the field, if one is missing or invalid."""
     kinds = [scale.form, *(["action"] if scale.actions else [])]
@@ -188,9 +191,10 @@ def reply(
     after: float | None,
     again: bool,
 ) -> str:
-    """Return what feedback on one item changed, in words: its prediction before and after.
+    """Return what feedback on one item changed, in words: the predictions `before` and `after` it, None if unknown.
 
-    `fields` is the feedback; if it was sent `again` (a duplicate), the prediction before it is left out."""
+    `fields` is the feedback, with a number or an action; if it was sent `again` (a duplicate), `before` is left out.
+    `scale` is that of the numbers."""
     [value] = [each[item] for each in fields.values()]
     text = value if isinstance(value, str) else _exact(value).replace("-", "−")
     head = f"{title_of(loop, item)}: {text}."

@@ -129,7 +129,10 @@ def _context(visit: Visit, hand: Hand, person: str | None, said: Reply) -> dict[
 
 
 def _board(visit: Visit, kind: Card, hand: Hand, person: str | None) -> scale_widget.Board | fields_widget.Board | None:
-    """Return the controls on the cards; None if people answer by the order of the cards."""
+    """Return the controls on the cards of `hand`, with answers of `person`; None if people answer by ordering the
+    cards.
+
+    `kind` describes the loop's kind of feedback."""
     if kind.widget.scale is not None:
         return scale_widget.board(visit.loop, kind.widget.scale, hand, person, wants_actions(visit))
     return fields_widget.board(visit.loop) if kind.widget.name == "fields" else None
@@ -254,7 +257,7 @@ async def _respond(visit: Visit, hand: Hand | Mapping[str, str], person: str | N
 def _rank_after(
     visit: Visit, dealt: Sequence[str], person: str | None, before: Mapping[str, float], answer: Answer, own: Placement
 ) -> tuple[Hand, Reply]:
-    """Return (the cards in their order after the correction `own`, a message on what it changed).
+    """Return (the cards `dealt` in their order after the correction `own`, a message on what it changed).
 
     `before` are the weights before it, by feature; `answer` is what became of it."""
     version, hand = visit.loop.version, rank_cards(visit, dealt, person)
@@ -269,7 +272,9 @@ def _rank_after(
 
 
 def _describe_effect(visit: Visit, before: Mapping[str, float], answer: Answer, person: str | None) -> str:
-    """Return what feedback changed, in words, from the weights `before` it."""
+    """Return what feedback changed, in words: the features whose weights for `person` changed most.
+
+    `before` are the weights before it, by feature; `answer` is what became of it."""
     if answer.status == "applied" and not answer.learned:
         return "Noted, but there was no lesson in it."
     phrases = phrases_of(visit.loop, visit.service.options.words)

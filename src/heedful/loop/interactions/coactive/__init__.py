@@ -209,8 +209,9 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ taking feedback
 
     def refusal(self, model: Model, form: str) -> str | None:
-        """Return why feedback of the form `form` is refused, None if it is taken; `actions` does not say which item is
-        better."""
+        """Return why feedback of the form `form` is refused, None if it is taken.
+
+        The form `actions`, several actions at once, does not say which item is better."""
         if refusal := model.refusal(form):
             return refusal
         return "actions: expected action and item, but in a loop of ratings" if form == "actions" else None
@@ -250,8 +251,10 @@ class Coactive(Interaction[Model]):
         )
 
     def adds_up(self, model: Model, person: str | None, feedback: FeedbackRecord) -> bool:
-        """Return whether the learner adds the same to its weights whatever they are, as perceptrons do. A thumb is a
-        logistic step for all learners, and what a person's own weights count depends on how many lessons there are."""
+        """Return whether the update by `feedback` is the same whatever the weights are, as a perceptron's is.
+
+        It is not for thumbs, which are a logistic step, nor for a person with an offset, as its weight depends on how
+        much feedback they gave."""
         additive = bool(getattr(model.learner, "additive", False))
         return additive and feedback.form != "thumb" and own_state(model.people, person) is None
 
@@ -296,7 +299,10 @@ class Coactive(Interaction[Model]):
         return (Compared((np.sign(ahead) + 1.0) / 2.0, weights),)
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return 1 for each item clicked and for the first of a better order, and the weight of an action."""
+        """Return 1 for each item clicked and for the first of a better order, and for an action its weight; by the
+        item's index.
+
+        Return {} if the feedback speaks for no item shown, None if it does not say."""
         return credit_list(decision, feedback)
 
     # ------------------------------------------------------------------------ reporting
@@ -325,17 +331,21 @@ class Coactive(Interaction[Model]):
     # ------------------------------------------------------------------------ the health of feedback
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return which of two items is better, and whether an item is liked: thumbs up and down are 1 apart."""
+        """Return what the feedback in `step` says about pairs of items, and about single items that got a thumb.
+
+        For a pair (smaller key, larger key) it is 1 if the first is better, 0 if not; for an item 1/2 for a thumb up,
+        -1/2 for a thumb down. Answers contradict each other if the numbers differ by 1."""
         feedback = step.feedback
         if feedback.form == "thumb" and feedback.chosen and feedback.chosen[0] >= 0:
             return {item_key(step, feedback.chosen[0]): feedback.values[0] / 2.0}
         return super().claims(step)
 
     def error(self, model: Model, step: Step) -> float | None:
-        """Return the share of items shown and not picked that the model ranks above those that were picked, ties half;
-        None if everything was picked, or nothing.
+        """Return how often `model` ranks an item that was shown and not picked above one that was picked in `step`;
+        ties half.
 
-        People pick more at the top, so this is no value of a learner; a change of it says that something changed."""
+        Return None if everything was picked, or nothing. As people pick more at the top, this does not measure how good
+        a learner is; a change of it over time says that something has changed."""
         if step.feedback.form not in ("clicks", "better"):
             return None
         picked = {j for j in step.feedback.chosen if j >= 0}
@@ -347,7 +357,11 @@ class Coactive(Interaction[Model]):
         return float(((np.sign(gaps) + 1.0) / 2.0).mean())
 
     def gains(self, model: Model, shared: Any, own: Person | None, step: Step) -> tuple[float, float] | None:
-        """Return U(ybar) - U(y) and U(y*) - U(y) of an order or of clicks, by the weights w of this state."""
+        """Return (U(ybar) - U(y), U(y*) - U(y)): how much better the corrected list ybar and the best list y* are than
+        y, shown.
+
+        Utilities U are by the weights of `shared` and the person's offset `own` (None without one). Return None unless
+        the feedback in `step` is an order or clicks."""
         (record, x, _), feedback = step.context, step.feedback
         if feedback.form not in ("clicks", "better") or feedback.chain or not record.shown:
             return None

@@ -251,7 +251,7 @@ class Comparison(Interaction[ChoiceModel]):
     # ------------------------------------------------------------------------ deciding
 
     def eligible(self, model: ChoiceModel, shared: Any, own: Person | None, asked: Question) -> None:
-        """Return None: all candidates may be shown. Raise ValueError if they are fewer than two."""
+        """Return None: all candidates may be shown. Raise ValueError if the request `asked` has fewer than two."""
         check_two(asked)
 
     def propose(
@@ -266,8 +266,8 @@ class Comparison(Interaction[ChoiceModel]):
         """Return the items to ask about, in random order: those that the learner's rule selects, or in the control
         random ones.
 
-        `shared` is the state of all people, `own` the person's number, None for a new person; `eligible` is not used;
-        `rng` is the generator of this decision."""
+        `asked` is the request, `shared` the state of all people, `own` the person's number, None for a new person;
+        `eligible` is not used; `rng` is the generator of this decision."""
         return propose_question(model, shared, own, asked, self.manifest.settings.control, rng)
 
     # ------------------------------------------------------------------------ taking feedback
@@ -331,15 +331,19 @@ class Comparison(Interaction[ChoiceModel]):
         )
 
     def item_scores(self, model: ChoiceModel, person: str | None, x: Ints, places: Sequence[int]) -> Floats:
-        """Return the posterior means of a person's utilities of these items (k,); 0 if one of them had not come yet."""
+        """Return the posterior mean utility, for this person, of each candidate at the k indices `places` (k,).
+
+        `x` are the item numbers of the candidates (m,). All are 0 if the model does not know one of the items yet."""
         items: Ints = np.array(x[list(places)], np.int64)
         if items.max() >= model.shared.n:
             return np.zeros(items.size)
         return np.asarray(_of(model, person, items).mean, np.float64)
 
     def contributions(self, model: ChoiceModel, person: str | None, x: Ints, place: int) -> Contributions:
-        """Return, to first order, what each feature contributes to the posterior mean of an item's utility: the
-        derivative of what the learner would expect of a new item, at the features of this one, times the feature."""
+        """Return, to first order, what each feature contributes to a person's posterior mean utility of one item.
+
+        It is the derivative by the feature, at this item's features, of the utility expected of a new item, times the
+        feature. `x` are the item numbers of the candidates (m,), `place` is the item's index in it."""
         if not self.names:
             return none("items are known by their names alone: they have no features", SCORE)
         if not hasattr(self.learner, "utility_gradient"):
@@ -399,13 +403,14 @@ class Comparison(Interaction[ChoiceModel]):
         return None
 
     def why_not_compared(self, learned: Arm, control: Arm, level: bool, forms: set[str]) -> str:
-        """Return why questions chosen by the rule and random questions are not compared, in words."""
+        """Return why questions chosen by the rule and random questions are not compared, in words; the arguments are
+        not used."""
         return "the rule asks what is least certain, so that fewer of its questions are predicted says nothing"
 
     # ------------------------------------------------------------------------ the health of feedback
 
     def outcomes(self, decision: LoggedDecision, feedback: FeedbackRecord) -> list[tuple[float, float]]:
-        """Return, for each item shown, how likely it was to be chosen, and whether it was."""
+        """Return (predicted probability of being chosen, 1 if it was chosen and 0 if not) for each item shown."""
         from heedful.loop.interactions.comparison.prediction_report import best_of
 
         record = decision.record
@@ -413,7 +418,9 @@ class Comparison(Interaction[ChoiceModel]):
         return first_of(predicted, best) if best is not None and best in predicted else []
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return which of two items is better: what was chosen is better than all else that was shown."""
+        """Return that the item chosen in `step` is better than each other item shown: 1 or 0 for each pair of items.
+
+        A pair is (smaller key, larger key) of two items; 1 says that the first is better."""
         from heedful.loop.interactions.comparison.prediction_report import best_of
 
         shown = step.context.record.shown

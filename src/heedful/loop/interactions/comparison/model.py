@@ -288,10 +288,10 @@ def _all_asked(y: Ints, skip: Ints) -> bool:
 
 
 def _of_pool(learner: Any, state: Any, user: int, numbers: Ints, size: int, skip: Ints, rng: Any) -> Ints:
-    """Return the `size` items that a learner without a method `question` asks about.
+    """Return the `size` items that a learner without a method `question` asks the person with the number `user` about.
 
     They are its best pair of `numbers` that is not in `skip` (q, 2), then the other items with the highest posterior
-    means."""
+    means. `state` is the learner's state."""
     a, b = np.triu_indices(numbers.size, 1)
     pairs = np.column_stack([numbers[a], numbers[b]])
     if len(skip):

@@ -36,7 +36,8 @@ def check_two(asked: Question) -> None:
 def propose_question(
     model: ChoiceModel, shared: Any, own: Person | None, asked: Question, share: float, rng: Any
 ) -> Proposal:
-    """Return the items to ask about, with the probability of showing exactly these in this order.
+    """Return the items to ask about for the request `asked`, with the probability of showing exactly these in this
+    order.
 
     They are those that the learner selects or, in the control, random ones; `share` is the share of the control.
     `shared` is the state of all people, `own` the person's number, None for a new person; `rng` is the generator of

@@ -291,15 +291,20 @@ class Ordinal(Interaction[GradingModel]):
         return [Counts(n, w, v, 0.0, w * v) for n, w, v in zip(names, weights, values) if w * v != 0.0]
 
     def item_scores(self, model: GradingModel, person: str | None, x: Floats, places: Sequence[int]) -> Floats:
-        """Return the score of each of these candidates (k,); of a learner without weights, its predicted grade."""
+        """Return the score of each candidate at the k indices `places` for a person (k,); without weights its predicted
+        grade.
+
+        `x` are the features of the candidates (m, N)."""
         own, rows = own_state(model.people, person), x[list(places)]
         if hasattr(model.learner, "weights"):
             return model.scores(model.shared, own, rows)
         return model.grades(model.shared, own, rows).astype(np.float64)
 
     def contributions(self, model: GradingModel, person: str | None, x: Floats, place: int) -> Contributions:
-        """Return the parts of a score; for a learner without weights, the predicted grade less that without each
-        feature."""
+        """Return what each feature of the candidate at the index `place` contributes to its score for a person.
+
+        `x` are the features of the candidates (m, N). For a learner without weights it is the predicted grade minus the
+        grade predicted with that feature at 0."""
         row = x[place : place + 1]
         if hasattr(model.learner, "weights"):
             parts = [Contribution(p.name, p.first, p.weight, p.counts) for p in self._parts(model, person, row)]
@@ -352,7 +357,9 @@ class Ordinal(Interaction[GradingModel]):
         return (Compared(np.abs(np.array(predicted) - given).astype(np.float64), np.ones(given.size)),)
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return by how much each item shown was graded above the middle grade."""
+        """Return by how much the grade of each item shown is above the middle grade, by the item's index.
+
+        Return {} if no item shown was graded, None if the feedback does not say."""
         return credit_list(decision, feedback, (1.0 + self._k) / 2.0)
 
     # ------------------------------------------------------------------------ reporting
@@ -379,7 +386,9 @@ class Ordinal(Interaction[GradingModel]):
     # ------------------------------------------------------------------------ the health of feedback
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return the grade of each item: two grades apart is a contradiction, one is not."""
+        """Return the grade of each item graded in `step`, scaled so that two grades apart (one, if there are two) is 1.
+
+        Two answers of a person about an item contradict each other if these numbers differ by 1 or more."""
         apart = float(min(2, self._k - 1))
         given = zip(step.feedback.chosen, step.feedback.values) if step.feedback.form == "grade" else ()
         return {item_key(step, j): grade / apart for j, grade in given}

@@ -267,12 +267,16 @@ class Rating(Interaction[RatingModel]):
         """Return the numbers of the items that the person has rated, which are not shown again unless the request asks
         for it.
 
-        Actions count as a rating once their weights sum to 1."""
+        Actions count as a rating once their weights sum to 1. `shared` is the state of all people, `own` the person's
+        number."""
         return set(model.consumed(shared, own).tolist())
 
     def own_answers(self, shared: Any, own: Person | None) -> dict[int, str]:
-        """Return the person's mean rating of each item, in words by item number; "looked at" if actions weigh less than
-        one."""
+        """Return in words what the person said of each item, by item number: "said 4", a mean of their ratings, or
+        "looked at".
+
+        "looked at" stands for actions that weigh less than a rating. `shared` is the state of all people, `own` the
+        person's number."""
         said, found = shared.said, dict[int, str]()
         p = int(said.of_user[own.state.user]) if own is not None and own.state.user < said.of_user.size else -1
         while p >= 0:
@@ -300,9 +304,9 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ deciding
 
     def eligible(self, model: RatingModel, shared: Any, own: Person | None, asked: Question) -> Ints | None:
-        """Return the indices of the candidates that the person has not rated yet, None for all.
+        """Return the indices of the candidates that the person of the request `asked` has not rated yet, None for all.
 
-        Raise ValueError if there is none."""
+        `shared` is the state of all people, `own` the person's number. Raise ValueError if there is none."""
         return left(model, shared, own, asked)
 
     def propose(
@@ -341,13 +345,16 @@ class Rating(Interaction[RatingModel]):
         return explain_rating(type(self.learner).__name__, decision, context, past)
 
     def item_scores(self, model: RatingModel, person: str | None, x: Ints, places: Sequence[int]) -> Floats | None:
-        """Return the rating that is expected of each of these candidates (k,); None for a learner that does not
-        tell."""
+        """Return the rating expected of a person for each candidate at the k indices `places` (k,).
+
+        `x` are the item numbers of the candidates (m,). Return None for a learner that predicts no ratings."""
         return model.ratings(model.shared, own_state(model.people, person), np.asarray(x[list(places)], np.int64))
 
     def contributions(self, model: RatingModel, person: str | None, x: Ints, place: int) -> Contributions:
-        """Return the parts that an expected rating is the sum of; items are known by number, so they have no
-        features."""
+        """Return the terms whose sum is the rating expected of a person for one item (mean, offset of the person, ...).
+
+        Items are known by number, so no term is a feature. `x` are the item numbers of the candidates (m,), `place` is
+        the item's index in it."""
         return rating_contributions(model, own_state(model.people, person), int(x[place]))
 
     def candidate(self, spec: str) -> RatingModel:
@@ -387,8 +394,10 @@ class Rating(Interaction[RatingModel]):
         return Compared(errors, np.ones(given.size)), Compared((signs + 1.0) / 2.0, np.ones(first.size))
 
     def credit(self, decision: LoggedDecision, feedback: FeedbackRecord) -> dict[int, float] | None:
-        """Return by how much each item shown was rated above the middle of the scale; an action stands for its rating,
-        as many times as it counts."""
+        """Return by how much the rating of each item shown is above the middle of the scale, by the item's index.
+
+        An action counts as its rating, times its weight. Return {} if no item shown was rated, None if the feedback
+        does not say."""
         middle = sum(self.span()) / 2.0
         if feedback.form != "actions":
             return credit_list(decision, feedback, middle)
@@ -433,7 +442,9 @@ class Rating(Interaction[RatingModel]):
     # ------------------------------------------------------------------------ the health of feedback
 
     def claims(self, step: Step) -> dict[Any, float]:
-        """Return the rating of each item: half of the range apart is a contradiction."""
+        """Return the rating of each item rated in `step`, scaled so that half of the range is 1.
+
+        Two answers of a person about an item contradict each other if these numbers differ by 1 or more."""
         low, high = self.span()
         given = zip(step.feedback.chosen, step.feedback.values) if step.feedback.form == "rating" else ()
         return {item_key(step, j): 2.0 * value / (high - low) for j, value in given}

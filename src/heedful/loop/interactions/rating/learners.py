@@ -57,10 +57,10 @@ def check_range(given: Any) -> tuple[float, float]:
 
 
 def check_table(given: Mapping[str, Any], unsaid: Mapping[str, Any], low: float, high: float) -> dict[str, Any]:
-    """Return what actions stand for, (value, weight) by name, as `given`, with ratings from `low` to `high`.
+    """Return what actions stand for, (value, weight) by name: a rating of `value` that counts as `weight` ratings.
 
-    If `given` equals `unsaid`, the default of the settings, return heedful's default actions scaled to that range.
-    Raise ValueError, naming the action, if one makes no sense."""
+    That is `given`, checked against ratings from `low` to `high`. If it equals `unsaid`, the default of the settings,
+    it is heedful's default table, scaled to that range. Raise ValueError, naming the action, if one makes no sense."""
     if given == unsaid:
         return {name: (low + share * (high - low), weight) for name, (share, weight) in _ACTIONS.items()}
     named = {records.check_id("actions", name): told for name, told in given.items()}

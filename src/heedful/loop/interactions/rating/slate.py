@@ -127,7 +127,10 @@ def _chance(size: int, there: int) -> float:
 
 
 def _by_control(shown: Ints, by_score: Ints | None, there: int) -> float:
-    """Return the probability that the control shows just this list: by score, or at random."""
+    """Return the probability that the control shows exactly the list `shown`.
+
+    Its list is `by_score`, the best by the caller's score, or, if that is None, a random one out of `there`
+    candidates."""
     return _chance(shown.size, there) if by_score is None else float(np.array_equal(shown, by_score))
 
 
