@@ -18,14 +18,14 @@ _DEFINED = re.compile(r"^(?:class|def) (\w+)", re.MULTILINE)
 
 
 def families() -> Iterator[ModuleType]:
-    """Import every module in the folders of learners, one after the other, and yield it. Raise OSError if a folder
-    cannot be read."""
+    """Import every module that defines learners, one after the other, and yield it. Raise OSError if a folder cannot be
+    read."""
     for name in _module_names():
         yield importlib.import_module(name)
 
 
 def _module_names() -> Iterator[str]:
-    """Iterate over the full names of the modules in the folders of learners."""
+    """Iterate over the full names of the modules that define learners."""
     for folder in __path__:
         os.listdir(folder)  # OSError where the folder cannot be read: pkgutil would treat it as empty
     for package in pkgutil.iter_modules(__path__):
@@ -35,8 +35,8 @@ def _module_names() -> Iterator[str]:
 
 @cache
 def modules_by_name() -> dict[str, str]:
-    """Return for every class and function in the folders of learners, by its name, the full name of its module. Sources
-    are read, not imported."""
+    """Return a mapping from the name of every class and function that modules of learners define to the full name of
+    its module. Sources are read, not imported."""
     found: dict[str, str] = {}
     for name in _module_names():
         spec = find_spec(name)

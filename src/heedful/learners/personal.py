@@ -4,7 +4,7 @@
     rank  = the least r with s < b_r, b_k infinite
 
 w (N,) and the thresholds b_1 <= ... <= b_{k-1} are those of a learner that all people share; v (N,) and the number a
-are this person's own, with the weight c = n / (n + shrink) after n lessons of this person.
+are this person's own, with the weight c = n / (n + shrink) after n instances with their true rank from this person.
 
 v and a take PRank's own step ([P01] Figure 2), with tau_r = 1 or -1 where s is on the wrong side of b_r, else 0: v +=
 (sum tau) x, a -= sum tau. The thresholds stay with the shared learner, and with them their order.

@@ -2,7 +2,7 @@
 beforehand.
 
 Each function returns a check: a function from the results of a figure to a verdict. `panel` is a panel's key; `a`, `b`
-and `labels` are labels of its curves. Run i of two curves met the same arrivals, so their difference is tested by a
+and `labels` are labels of its curves. Run i of two curves met the same data, so their difference is tested by a
 paired t-test over runs (permutations of the queries, or people). A claim holds, does not hold, or cannot be told;
 `statistics` has the rule. The papers' words have no numbers; here they have, the same everywhere:
 

@@ -95,8 +95,8 @@ def _join(names: Sequence[str]) -> str:
 
 
 def load_choices(world: str, folder: Path, labels: str, ratings: Ratings | None = None) -> PairwiseDataset:
-    """Load from `folder` the preference of each person on each pair of items of the data set with the key `world`, with
-    `labels` "right" or "published".
+    """Load from `folder` the preference of each person on each pair of items of the data set with the key `world`: with
+    `labels` "right", the correct preferences, or "published", those that were published, some of which are inverted.
 
     `ratings`: the ratings of the folder, if already read; they are used for movies.
     """

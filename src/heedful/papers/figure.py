@@ -27,8 +27,8 @@ class Size(NamedTuple):
     """The size of an experiment: `rounds` of each run, and `runs` of each line (0: one for each person).
 
     A run on web search is a permutation of the queries, a run on movies a person; their scatter gives the standard
-    error. Run i of every line of a panel meets the same arrivals, so that differences are paired. In the figures of
-    [H12], `rounds` is the greatest number of people, and a run is a random split of their answers.
+    error. Run i of every line of a panel meets the same queries or people, so that differences are paired. In the
+    figures of [H12], `rounds` is the greatest number of people, and a run is a random split of their answers.
     """
 
     rounds: int

@@ -1,4 +1,4 @@
-"""Checks of claims about how a line develops: it falls, vanishes, settles, grows, or stays below its bound.
+"""Checks of claims about how a curve develops: it falls, vanishes, settles, grows, or stays below its bound.
 
 Each function returns a check, which turns the results of a figure into a verdict; `panel` is a panel's key, `label` and
 `labels` those of its curves. The words of the papers have no numbers; here they have, the same everywhere:

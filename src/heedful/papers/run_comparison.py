@@ -28,7 +28,7 @@ from heedful.papers.runner import LearnerRuns, Tell, Trial, Trials, part_of, run
 Array = npt.NDArray[np.float64]
 Sets = Callable[[str, str], PairwiseDataset]
 """A function that loads the comparisons of a data set, from its key, such as "choices-sushi", and which labels to use,
-"right" or "published"."""
+"right" or "published" (some of the published ones are inverted)."""
 
 TRAINING = {SYNTHETIC_CHOICES: 30, SUSHI: 20, MOVIE_CHOICES: 20, ELECTION: 20, JURA: 15}
 """the number of training pairs of each person, by data set; all other pairs are for testing ([H12] section 6.1)"""

@@ -135,8 +135,9 @@ class Sources:
         return self._tables[world]
 
     def choices(self, world: str, labels: str) -> PairwiseDataset:
-        """Return the preference of each person on each pair of items of the data set with the key `world`, with
-        `labels` "right" or "published"."""
+        """Return the preference of each person on each pair of items of the data set with the key `world`: with
+        `labels` "right", the correct preferences, or "published", those that were published, some of which are
+        inverted."""
         if (world, labels) not in self._choices:
             ratings = self.ratings() if world == MOVIE_CHOICES else None
             self._choices[world, labels] = load_choices(world, self._files(world)[0].parent, labels, ratings)

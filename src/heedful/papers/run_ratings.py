@@ -1,6 +1,6 @@
 """Run the panels of [A18]: rating learners without prior data, in synthetic worlds and those of a file.
 
-Run s of each line of a panel has seed s: the same arrivals, and the same synthetic world.
+Run s of each line of a panel has seed s: the same sequence of users, and the same synthetic world.
 
 [A18]: Dadkhahi & Negahban, *Alternating Linear Bandits for Online Matrix-Factorization Recommendation*, 2018.
 """

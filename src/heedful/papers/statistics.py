@@ -117,8 +117,8 @@ def _contrary(part: Part) -> Part:
 
 
 def weakest(parts: Sequence[Part]) -> Part:
-    """Return the part nearest to failing: with the least distance, in standard errors, from its difference to an end of
-    its interval."""
+    """Return the part of a claim nearest to failing: that whose difference has the least distance, in standard errors,
+    to an end of the interval that the claim gives."""
 
     def within(part: Part) -> tuple[float, float]:
         room = min(part.high - part.found.difference, part.found.difference - part.low)
@@ -159,8 +159,8 @@ def describe(found: PairedTest) -> str:
 
 
 def describe_interval(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
-    """Return the 95 % interval of a part's difference, in units of `unit` and the number format `form`, and the p-value
-    of its equivalence test, as text."""
+    """Return the 95 % interval of the difference that a part of a claim is about, in units of `unit` and the number
+    format `form`, and the p-value of its equivalence test, as text."""
     found, wide = part.found, reach(part.found)
     pairs = f"{found.pairs} pair{'s' * (found.pairs != 1)}"
     if math.isinf(wide):
@@ -172,8 +172,8 @@ def describe_interval(part: Part, unit: float = 1.0, form: str = "+.3g") -> str:
 
 
 def equivalence(part: Part) -> float:
-    """Return the p-value of the equivalence test that a part's difference lies in (low, high): the lowest level at
-    which its interval lies within; 1 if the difference itself does not, NaN with one run."""
+    """Return the p-value of the equivalence test that the difference of a part of a claim lies in its (low, high): the
+    lowest level at which the confidence interval lies within; 1 if the difference itself does not, NaN with one run."""
     found = part.found
     room = min(part.high - found.difference, found.difference - part.low)
     if math.isnan(found.stderr):

@@ -110,7 +110,8 @@ class OnlineConvex(NamedTuple):
         return self.rule.step(state, difference(self.space, self.n_features, x, feedback, y))
 
     def step(self, state: RuleState, D: Array) -> RuleState:
-        """Return the state after the rule's update in direction `D` (N,). It may overwrite the arrays of `state`."""
+        """Return the state after the rule's update in direction `D` (N,), a difference of features. It may overwrite
+        the arrays of `state`."""
         return self.rule.step(state, D)
 
     def weights(self, state: RuleState) -> Array:

@@ -105,7 +105,7 @@ class PreferenceGPState(NamedTuple):
     said: AnswerBuffer
     """the answers so far, as comparisons of two items each, with their sites of expectation propagation (EP)"""
     learned: int
-    """number of comparisons when `mean` and `cov` were last learned (0: they are the prior's)"""
+    """number of comparisons when `mean` and `cov` were last learned; 0 if never, when they are the prior's"""
     t: int
     """number of rounds learned from"""
 

@@ -35,9 +35,9 @@ class GaussianRows(NamedTuple):
     cov: Array
     """the posterior covariances, n x K x K"""
     adds: Array
-    """the statistics of each row, n x (K + 4)"""
+    """the statistics of each row that the variances are learned from, n x (K + 4)"""
     sums: Array
-    """the sums of `adds` over the rows (K + 4,)"""
+    """the sums over the rows of the statistics in `adds` (K + 4,)"""
 
 
 # ---------------------------------------------------------------------------- a row from its pairs

@@ -181,8 +181,8 @@ class NMFBandit(NamedTuple):
         return best_items(self.scores(state, x), x.items, self.space.size)
 
     def scores(self, state: NMFState, x: SlateContext) -> Array:
-        """Return the predicted rating of each item of `x.items`, less the lowest rating, for the user of the context
-        `x`: (c,) for c items."""
+        """Return the predicted rating of each item of `x.items` by the user of the context `x`, relative to the lowest
+        rating that is possible, or was given: (c,) for c items."""
         U = with_positive(state.U, x.user + 1, state.seed, 0)
         V = with_positive(state.V, x.items[-1] + 1, state.seed, 1)
         return row_scores(V, x.items, U[x.user])
