@@ -16,11 +16,17 @@ feedback      from feedback to its event
 projection    the model as the log grows: one writer, immutable states for readers
 snapshots     files that hold a model
 interactions  what differs from one kind of feedback to another, its model too: one instance a loop
-explain       why a decision was made: fold the log again, look, change nothing
-evaluate      what the log says about other learners, and how sure that is
+ranking       the order in which the model ranks candidates now, without a decision
+explain       why a decision was made: its first item against its second
+why           why any candidate had its score: its features, and the feedback that moved it
+evaluate      how well other learners would have predicted the answers in the log, and how sure that is
+serving       which learner serves, and which candidate learner is tried next to it
+experiment    what people prefer, the learner that serves or the candidate, and promotions of candidates
 history       the feedback in words and by name, the newest first
+movement      how much feedback changed what the model predicts
+health        whether the feedback is sound, with alarms (signals)
 report        how well the loop does: learned lists against the caller's order (cluster_robust), predictions against
-              answers (prediction_report), and what feedback was worth
+              answers (prediction_report), and the quality of the feedback
 simulation    the utility that only a simulation knows: regret and its bound
 """
 

@@ -312,7 +312,7 @@ class _Sums:
         self._credits.setdefault(shown.person, []).append(gained)
 
     def found(self, running: bool) -> Experiment:
-        """Return what was counted; `running` says whether the experiment goes on."""
+        """Return what the experiment says by the counts so far; `running` says whether it goes on."""
         record, verdict = self._record, self._match.verdict(self._sessions)
         inside = sum(self._people.values())
         coins = _split(self._coins[0], self._coins[1], 0.5)
