@@ -28,9 +28,10 @@ class Share(NamedTuple):
     share: float | None
     """thumbs up / all thumbs; None if there are no thumbs"""
     low: float | None
-    """the ends of the 95 % interval; None if it cannot be computed: all thumbs come from one person, or all are
+    """the lower end of the 95 % interval; None if it cannot be computed: all thumbs come from one person, or are
     alike"""
     high: float | None
+    """its upper end"""
 
 
 class Approval(NamedTuple):

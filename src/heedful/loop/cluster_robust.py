@@ -35,8 +35,9 @@ class Difference(NamedTuple):
     by: float
     """the difference, in units of the scores"""
     low: float
-    """the ends of the interval"""
+    """the lower end of the interval"""
     high: float
+    """its upper end"""
     people: int
     """the number of people who answered; a list without a person counts as one"""
 

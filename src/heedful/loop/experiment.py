@@ -41,6 +41,7 @@ class ItemMove(NamedTuple):
     """How often a candidate learner would show an item, and how much higher, compared with the learner that serves."""
 
     item: str
+    """its name"""
     shown: int
     """how many of the lists that were shown it was in"""
     proposed: int
@@ -54,6 +55,7 @@ class PersonAgreement(NamedTuple):
     """How many of the items that a person was shown a candidate learner would have shown them, too."""
 
     person: str
+    """their name"""
     decisions: int
     """how many of the person's lists are compared"""
     overlap: float

@@ -1,7 +1,7 @@
 """Why a decision was made: what put its first item there, and which feedback moved that. One procedure for all kinds.
 
 What an explanation is made of, the loop's interaction knows (`Interaction.explain`); it reads the log through
-`LoggedPast`. Everything here folds the log again up to the decision, and changes nothing.
+`LoggedPast`. The model of the decision is made again from the log; nothing is changed.
 """
 
 from __future__ import annotations

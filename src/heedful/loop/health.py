@@ -216,18 +216,27 @@ class _Given(NamedTuple):
 
     row: int  # of its decision
     time: int
+    """when it was given, in microseconds since 1970"""
     person: str | None
+    """whom the decision was for; None for nobody in particular"""
     empty: bool
+    """whether there is nothing to learn in it"""
     repeated: int
+    """how many questions it answers that the person had answered before"""
     contradictory: int
+    """how many of those it answers otherwise than the last time"""
     error: float | None
+    """the error of the prediction, from 0 to 1; None if nothing was predicted"""
     gains: tuple[float, float] | None
+    """(utility gained by the correction, the most that could be gained); None if it corrects no list"""
     moved: float
+    """by how much learning from it moved the model: the sum of |change| of the weights, or of predictions"""
     outcomes: tuple[tuple[float, float], ...]
+    """(prediction, outcome) for each item that the answer says something about"""
 
 
 class _Reading:
-    """Reads a log in order, while a new model learns from it."""
+    """Reads a log in order, while a new model learns from it, and collects what is counted."""
 
     def __init__(self, projection: Projection) -> None:
         self._projection, self._interaction = projection, projection.interaction

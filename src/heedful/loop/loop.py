@@ -1,4 +1,4 @@
-"""A loop: a learner that is taught in production, its log, and the model that the log folds to.
+"""A loop: a learner that is taught in production, its log, and the model that it makes of the log.
 
     decide -> show -> feedback -> decide better; undo, roll back, forget, evaluate, explain
 
@@ -805,11 +805,11 @@ class Loop:
     # ------------------------------------------------------------------------ looking back
 
     def explain(self, decision: str) -> Explanation:
-        """Return why the first item of a decision stood first: the part of each feature in its lead, its prediction,
-        and which feedback moved that.
+        """Return why the first item of a decision stood first: what each feature adds to its lead, its prediction, and
+        which feedback moved that.
 
-        `decision` is the id. The explanation is of the model that made the decision, so the log is folded again up to
-        there. Raise LookupError if there is no such decision, or if it showed nothing that was on offer.
+        `decision` is the id. The explanation is of the model that made the decision, which is made again from the log.
+        Raise LookupError if there is no such decision, or if it showed nothing that was on offer.
         """
         from heedful.loop.explain import explain
 
@@ -895,11 +895,11 @@ class Loop:
         return self.weights_of(None)
 
     def weights_of(self, person: str | None) -> dict[str, float]:
-        """Return the weight of each feature by name for one person, including what was learned of that person alone;
-        None for the weights that all share.
+        """Return the weight of each feature by name, for one person: of the shared state and of that person's own
+        together.
 
-        The caller's score, where it is a feature, comes last. Return {} if the learner has no weights, one for each
-        feature."""
+        If `person` is None, it is that of the shared state alone. The caller's score, where it is a feature, comes
+        last. Return {} if the learner does not have one weight for each feature."""
         state, own = self.projection.reading(None if person is None else records.check_id("person", person))
         return dict(zip(self.feature_names, self.projection.model.effective(state.shared, own).tolist()))
 

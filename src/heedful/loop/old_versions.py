@@ -1,4 +1,4 @@
-"""Digests of source code that identified a fold in logs and snapshots before versions were declared.
+"""Digests of source code that identified the code behind a model in logs and snapshots before versions were declared.
 
 Each is of code that makes of the golden streams (tests/goldens), and of a log of its kind of feedback, the same model
 to the last bit as the version it stands for. Code that did otherwise is not listed, so a loop of it reports that its

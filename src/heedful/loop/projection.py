@@ -1,4 +1,4 @@
-"""The log of a loop together with the model that is folded from it: the writing side of a loop.
+"""The log of a loop together with the model that is made from it: the writing side of a loop.
 
 A group of events goes into the log in one transaction and then into the model, in order, without what was undone.
 Readers decide from a state that is published afterwards and never written to again. The file is long because one lock
@@ -76,6 +76,7 @@ class CachedDecision(msgspec.Struct, frozen=True, eq=False, gc=False):
     payload: str
     arrays: bytes | None
     size: int
+    """about how many bytes it takes in memory"""
 
 
 class PendingEvent(NamedTuple):
@@ -159,7 +160,7 @@ class Projection:
         self.requests = Requests(self.manifest, self.catalogue, self.interaction)
         self._followers: tuple[str, Follower | None, Follower] | None = None
         self.turn = threading.RLock()
-        """the lock of the thread that writes: a commit, an act of forgetting, a new fold of the log"""
+        """the lock of the thread that writes: a commit, an act of forgetting, a model made again from the log"""
         self._group: GroupCommit[PendingEvent, Answer] = GroupCommit(self._commit)
         # An ordinary dict forgets its first entries slowly: each time it looks past all that were forgotten before.
         self._decisions = OrderedDict[str, CachedDecision]()

@@ -183,7 +183,7 @@ def report(projection: Projection, last: int) -> Report:
 class _Look:
     """Collects the numbers of a report from the events of a log, which have to be given to `at` newest first.
 
-    Feedback on a decision thereby comes before the decision, and is kept until that comes."""
+    So feedback comes before its decision, and is kept until that comes."""
 
     def __init__(self, projection: Projection) -> None:
         self._ledger = projection

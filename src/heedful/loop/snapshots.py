@@ -1,6 +1,6 @@
 """Snapshots: files in a loop's folder that hold the model as it was after one event of the log.
 
-A snapshot only saves time. If one is missing or cannot be used, the log is folded again.
+A snapshot only saves time. If one is missing or cannot be used, the model is made again from the log.
 """
 
 from __future__ import annotations

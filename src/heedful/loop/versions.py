@@ -1,4 +1,5 @@
-"""Versions of a fold, which the code that learns from a log declares, so that renaming something changes no version.
+"""Versions of the code that makes a model from a log, declared by that code, so that renaming something changes no
+version.
 
 A version is `MODEL.LEARNER`, such as 1.1: first what the interaction's model declares (for how feedback becomes
 lessons, and for the spaces and kernels below it), then what the learner declares in `version`. A change of what is

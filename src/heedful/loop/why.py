@@ -125,7 +125,9 @@ class _Scores(NamedTuple):
     """The score of an item, and its lead over another; nan where the model gives none."""
 
     own: float
+    """the score of the item"""
     lead: float
+    """that minus the score of the other"""
 
 
 class _Inquiry:
