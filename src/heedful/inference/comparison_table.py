@@ -127,10 +127,9 @@ def connected_parts(compared: npt.NDArray[np.bool_]) -> Ints:
 
 
 def shortest_cycle(beats: npt.NDArray[np.bool_]) -> list[int]:
-    """Return item numbers of a shortest cycle, in which each beats the next and the last beats the first; [] if there
-    is none.
+    """Return numbers of items that form a shortest cycle, in which each beats the next and the last beats the first.
 
-    `beats` (n, n): whether the item of the row beats the item of the column.
+    `beats` (n, n): whether, of n items, that of the row beats that of the column. Return [] if there is no cycle.
     """
     from scipy.sparse.csgraph import connected_components
 

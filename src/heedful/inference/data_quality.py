@@ -52,7 +52,7 @@ class Remark(NamedTuple):
 def remarks(found: Estimate, X: Array | None = None, person: int | None = None) -> list[Remark]:
     """Return all warnings about the answers and items of an estimate `found`.
 
-    `X` (n, d): features of the n items, to find items that have the same. With `person` (a number), warnings about
+    `X` (n, d): d features of the n items, to find items that have the same. With `person` (a number), warnings about
     people are restricted to this person, and the check for cycles of majorities is left out.
     """
     choices = found.choices
@@ -116,7 +116,7 @@ def _similar_items(choices: ComparisonTable, X: Array | None) -> list[Remark]:
 def _majority_cycle(choices: ComparisonTable, of_all: Array) -> list[Remark]:
     """Return a warning if majorities form a cycle (a over b over c over a) and each is significant at level MAJORITY.
 
-    `of_all` (n, n): how often the item of the row was placed above that of the column.
+    `of_all` (n, n): how often, of n items, that of the row was placed above that of the column.
     """
     from scipy.special import bdtrc
 

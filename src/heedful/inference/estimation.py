@@ -71,15 +71,17 @@ class Belief(NamedTuple):
         return self.nodes[0].sites
 
     def average(self, people: Ints | None = None) -> Posterior | Mixture:
-        """Return the posterior over the mean utilities (n,) of the people with these numbers, distinct; None: of all
-        people.
+        """Return the posterior over the utilities (n,) of n items, averaged over the people with these numbers,
+        distinct.
+
+        With None, it is averaged over all people.
         """
         few = None if people is None or people.size == self.users else np.sort(people)
         count = self.users if few is None else few.size
         return self._mixture([self._average(node, few) for node in self.nodes], 1.0 / count)
 
     def of(self, person: int) -> Posterior | Mixture:
-        """Return the posterior over the utilities (n,) of the person with this number.
+        """Return the posterior over the utilities (n,) of n items for the person with this number.
 
         For a person without answers it is that of a new person.
         """
@@ -88,7 +90,7 @@ class Belief(NamedTuple):
         return self._mixture([self._person(node, person) for node in self.nodes], 1.0)
 
     def new(self) -> Posterior | Mixture:
-        """Return the posterior over the utilities (n,) of a person who has not answered.
+        """Return the posterior over the utilities (n,) of n items for a person who has not answered.
 
         With only one person in the table, people cannot be told apart, and it is that of this person.
         """
@@ -167,7 +169,7 @@ class Estimate(NamedTuple):
 def infer_utilities(X: Array, users: int, rows: PairRows) -> Belief:
     """Infer the utilities of n items from the comparisons `rows` of `users` people, at least one.
 
-    X (n x d): features of the items, d = 0 without. Spread and share of the utilities (`Hyperparameters`) are
+    `X` (n x d): d features of the items, d = 0 without. Spread and share of the utilities (`Hyperparameters`) are
     integrated out; lapse rates, the tie width and the kernel are maximum a posteriori.
     """
     rows = merge_equal(rows)
@@ -188,7 +190,7 @@ def infer_utilities(X: Array, users: int, rows: PairRows) -> Belief:
 def estimate(choices: ComparisonTable, X: npt.ArrayLike | None = None) -> Estimate:
     """Estimate the utilities of the n items of a comparison table `choices`, for its person or people.
 
-    `X` (n x d): features of the items; None: items are independent. Raise ValueError with fewer than two items, with
+    `X` (n x d): d features of the items; None: items are independent. Raise ValueError with fewer than two items, with
     too many (MOST_ITEMS, MOST_ITEMS_OF_MANY), without a judged answer, or if X has another shape.
     """
     n, U = len(choices.items), len(choices.people)

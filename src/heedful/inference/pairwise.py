@@ -45,7 +45,7 @@ class PairRows(NamedTuple):
 def pair_rows(
     pairs: npt.ArrayLike, times: npt.ArrayLike | None = None, equal: npt.ArrayLike = False, user: npt.ArrayLike = 0
 ) -> PairRows:
-    """Return a table of independent comparisons (group -1) from `pairs` (p, 2) of item numbers, winner first.
+    """Return a table of p independent comparisons (group -1) from `pairs` (p, 2) of item numbers, winner first.
 
     `times` (how often each answer was given, by default once), `equal` (whether it is a tie) and `user` (the number of
     the person) are (p,), or one value for all rows. The columns are copies. Raise ValueError if an item is compared
@@ -67,9 +67,9 @@ def pair_rows(
 def one_answer(pairs: npt.ArrayLike, times: float = 1.0, user: int = 0, equal: npt.ArrayLike = False) -> PairRows:
     """Return the rows of a single answer that compares several items, such as a ranking: they form group 0.
 
-    `pairs` (p, 2): winner first; `equal`: (p,) or one value, whether a pair ties; `times`: how often the answer was
-    given; `user`: the number of the person. Rows of a group share their noise (`PairRows`). A single pair is a plain
-    choice and stays in group -1.
+    `pairs`: p comparisons (p, 2) of item numbers, winner first; `equal`: (p,) or one value, whether a pair ties;
+    `times`: how often the answer was given; `user`: the number of the person. Rows of a group share their noise
+    (`PairRows`). A single pair is a plain choice and stays in group -1.
     """
     alone = pair_rows(pairs, times, equal, user)
     return alone if alone.size < 2 else alone._replace(group=np.zeros(alone.size, np.int64))

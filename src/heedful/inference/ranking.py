@@ -390,8 +390,9 @@ def _whose(choices: ComparisonTable, pool: bool | None, without: Sequence[str], 
 
 
 def _with_features(choices: ComparisonTable, items: Any, identifier: str | None) -> tuple[ComparisonTable, Any]:
-    """Return the comparison table extended by the items of the table `items`, and their features (n, d); None without
-    `items`.
+    """Return the comparison table extended by the items of the table `items`, and their features.
+
+    The features are (n, d), d for each of n items; None without `items`.
     """
     if items is None:
         if identifier is not None:

@@ -117,8 +117,8 @@ def stop_at(posterior: Posterior | Mixture, goal: str, found: Standing, *, at: f
 def alike(posterior: Posterior | Mixture, order: Ints, at: float = 0.9) -> tuple[tuple[int, int], ...]:
     """Return the runs of places (first, last), from 0, in `order` in which no two items can be told apart.
 
-    `order` (n,): item numbers, best first. Within a run no item is better than a later one with probability `at` under
-    `posterior`. Runs have at least two places; they may overlap, but none contains another.
+    `order` (n,): the numbers of n items, best first. Within a run no item is better than a later one with probability
+    `at` under `posterior`. Runs have at least two places; they may overlap, but none contains another.
     """
     runs, start = [], 0
     for place in range(order.size):

@@ -32,20 +32,24 @@ class IndividualFit(NamedTuple):
     moved: float
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of the difference of utilities f_u(a) - f_u(b) of person u = `user`.
+        """Return mean and variance of the difference of utilities f_u(a) - f_u(b) of person u = `user` for items a and
+        b.
 
-        `user`, `a`, `b`: numbers of a person and two items, or arrays of one shape, which the results have.
+        `user`, `a`, `b`: numbers, or arrays of one shape, which the results have.
         """
         return user_gap(self.people.mean, self.people.cov, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """Return P(`user` prefers item `a` to `b`), including the noise of the answer; numbers, or
-        arrays of one shape.
+        """Return P(`user` prefers item `a` to `b`), including the noise of the answer.
+
+        `user`, `a`, `b`: numbers, or arrays of one shape, which the result has.
         """
         return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
-        """Return the posterior over the utilities (n,) of the person with number `user`, with its covariance."""
+        """Return the posterior over the utilities (n,) of n items of the person with number `user`, with its
+        covariance.
+        """
         return self.people.of(user)
 
     @property
@@ -65,8 +69,8 @@ def fit_single(
 ) -> IndividualFit:
     """Fit the baseline SU ([H12] section 6.1): each of `users` people alone, with the prior f_u ~ N(0, K).
 
-    K (n x n): covariance of the items; `rows`: the answers. `width`, `lapse` and errors are as in `infer_users`.
-    `sites`: where an earlier fit ended, on the first of these rows; None starts at 0.
+    `K` (n x n): covariance of the utilities of n items; `rows`: the answers. `width`, `lapse` and errors are as in
+    `infer_users`. `sites`: where an earlier fit ended, on the first of these rows; None starts at 0.
     """
     none = np.zeros(len(K))
     people = infer_users(K, none, users, rows, sites, width=width, lapse=lapse, tolerance=1e-6)
@@ -87,10 +91,10 @@ def fit_birlutiu(
     """Fit the baseline BI ([H12] section 6.1) to the answers `rows` of `users` people: f_u ~ N(m, S), m and S by
     maximum likelihood.
 
-    EM starts from m = 0, S = K (n x n), and runs EP to convergence in each step, as published. It ends after `steps`,
-    or once no mean or covariance of differences of two items moves by `tolerance`; the posteriors are those of the last
-    E step. `width`, `lapse`, `sites` as in `fit_single`. `heedful.inference.gp.hierarchical.fit` puts a prior on S,
-    predicts better and is faster.
+    EM starts from m = 0, S = K (n x n), a covariance of n items, and runs EP to convergence in each step, as published.
+    It ends after `steps`, or once no mean or covariance of differences of two items moves by `tolerance`; the
+    posteriors are those of the last E step. `width`, `lapse`, `sites` as in `fit_single`.
+    `heedful.inference.gp.hierarchical.fit` puts a prior on S, predicts better and is faster.
     """
     n = len(K)
     mean, cov = np.zeros(n), K
@@ -107,15 +111,15 @@ def fit_birlutiu(
 
 
 def _span(m: Array) -> float:
-    """Return the largest minus the smallest entry of the change m (n,) of means: the largest change of a difference of
-    two.
+    """Return the largest minus the smallest entry of m (n,), the change of the means of n items: the largest change of
+    a difference of two.
     """
     return float(m.max() - m.min())
 
 
 def _widest(S: Array) -> float:
-    """Return max |S_ac - S_ad - S_bc + S_bd| of the change S (n x n) of a covariance: the largest change of a
-    covariance of two differences.
+    """Return max |S_ac - S_ad - S_bc + S_bd| of S (n x n), the change of the covariances of n items: the largest change
+    of a covariance of two differences.
 
     With more than 60 items, only variances of differences are considered (c = a, d = b).
     """

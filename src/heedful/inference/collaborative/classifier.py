@@ -21,7 +21,10 @@ RULES = ("bald", "mes", "random")
 
 
 class LabelPosterior(NamedTuple):
-    """Posterior of f ~ GP(0, K) given labels y at n inputs, with the likelihood P(y) = Phi(y f)."""
+    """Posterior of f ~ GP(0, K) given labels y = -1 or 1 at n inputs, with the likelihood P(y) = Phi(y f).
+
+    `K` (n x n): prior covariance at the inputs; `sites`: EP's factors for the labels; `log_evidence`: log P(labels).
+    """
 
     posterior: Posterior
     """over f at the n inputs"""
@@ -34,19 +37,19 @@ class LabelPosterior(NamedTuple):
     def predict(self, across: Array, variance: Array) -> tuple[Array, Array]:
         """Return mean and variance of f, (m,) each, at m new inputs.
 
-        `across` (m x n): their prior covariances with the labelled inputs; `variance` (m,): their prior variances.
+        `across` (m x n): their prior covariances with the n labelled inputs; `variance` (m,): their prior variances.
         """
         T, r = np.diag(self.sites.tau), self.signs * self.sites.nu
         hold = np.linalg.solve(np.eye(len(T)) + T @ self.K, np.column_stack([T, r]))
         return across @ hold[:, -1], np.maximum(variance - np.einsum("mi,ij,mj->m", across, hold[:, :-1], across), 0.0)
 
     def predict_proba(self, across: Array, variance: Array) -> Array:
-        """Return P(y = 1) (m,) at m new inputs; arguments as in `predict`."""
+        """Return P(y = 1) (m,) at m new inputs; `across` and `variance` are as in `predict`."""
         return choice_probability(*self.predict(across, variance))
 
 
 def fit_labels(K: Array, y: npt.ArrayLike, times: npt.ArrayLike | None = None) -> LabelPosterior:
-    """Fit f ~ N(0, K), K (n x n), to labels `y` (n,) of -1 or 1 by EP.
+    """Fit f ~ N(0, K) to labels `y` (n,) of -1 or 1 at n inputs by EP; `K` (n x n) is the prior covariance.
 
     `times` (n,): how often each label was given; None: once. Raise ValueError if `y` is not n labels.
     """

@@ -135,11 +135,10 @@ def _cycle(
 
 
 def _damp(t: Array, n: Array, to_t: Array, to_n: Array, share: float) -> tuple[Array, Array]:
-    """Return the message (t, n) moved by the fraction `share` towards the message (to_t, to_n): precision, and
-    precision times mean.
+    """Return the message (t, n) moved by the fraction `share` towards the message (to_t, to_n).
 
-    It stays where the new precision is not positive: a lapse can make a surprising answer widen the posterior, and so
-    can the coupling of h.
+    t is the precision of a message, n precision times mean. It stays where the new precision is not positive: a lapse
+    can make a surprising answer widen the posterior, and so can the coupling of h.
     """
     step = np.where(to_t > 0.0, share, 0.0)
     return t + step * (to_t - t), n + step * (to_n - n)

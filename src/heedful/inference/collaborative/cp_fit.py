@@ -34,8 +34,10 @@ class Functions(NamedTuple):
     kernel: PairKernel | None
 
     def at(self, a: Ints, b: Ints) -> tuple[Array, Array]:
-        """Return mean and variance, (k x D) each, of the differences h_d(a, b) = f_d(a) - f_d(b); `a`, `b` (k,): item
-        numbers.
+        """Return mean and variance, (k x D) each, of h_d(a, b) = f_d(a) - f_d(b) for k pairs of items and all D
+        functions.
+
+        `a`, `b` (k,): numbers of the items of each pair.
         """
         if self.kernel is not None:
             prior = self.kernel.over(a, b)
@@ -49,8 +51,8 @@ class Functions(NamedTuple):
 class Messages(NamedTuple):
     """Messages from the factors f1 to f4 of the model to its variables, as pairs (precision, precision times mean).
 
-    Messages to g are (R,), one for each answer; to W (U x D), for U people and D functions; to H (D x P), for P pairs
-    of items. `to_w2` is the message to W from f2, and so on.
+    There are R answers by U people, D functions and P pairs of items. Messages to the preferences g are (R,), to the
+    weights W (U x D), and to the values H (D x P). `to_w2` is the message to W from f2, and so on.
     """
 
     to_g1: tuple[Array, Array]
@@ -74,21 +76,23 @@ class CollaborativeFit:
     vw: Array
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of g_u(a, b), by how much person u = `user` prefers item a to b, Eq. 7.
+        """Return mean and variance of g_u(a, b), by how much person u = `user` prefers item a to item b, Eq. 7.
 
         `user`, `a`, `b`: numbers, or arrays of one shape, which the results have.
         """
         return gap(self.functions, self.mw, self.vw, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """Return P(`user` prefers item `a` to `b`), including the noise of the answer; numbers, or
-        arrays of one shape.
+        """Return P(`user` prefers item `a` to `b`), including the noise of the answer.
+
+        `user`, `a`, `b`: numbers, or arrays of one shape, which the result has.
         """
         return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
-        """Return the posterior over the utilities sum_d w_ud f_d (n,) of person u = `user`. Raise ValueError for a fit
-        with FITC.
+        """Return the posterior over the utilities sum_d w_ud f_d (n,) of n items for person u = `user`.
+
+        w_ud are the person's weights of the shared functions f_d. Raise ValueError for a fit with pseudo-inputs (FITC).
         """
         return utilities(self.functions, self.mw[user], self.vw[user])
 
@@ -117,10 +121,10 @@ class CPFit(CollaborativeFit):
 
 
 def gap(of: Functions, mw: Array, vw: Array, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-    """Return mean and variance of sum_d w_ud h_d(a, b), by how much person u = `user` prefers item a to b.
+    """Return mean and variance of sum_d w_ud h_d(a, b), by how much person u = `user` prefers item a to item b.
 
-    `of`: posterior of the functions; `mw`, `vw` (U x D): means and variances of the weights. `user`, `a`, `b`: numbers,
-    or arrays of one shape, which the results have.
+    `of`: posterior of D functions, h_d(a, b) = f_d(a) - f_d(b); `mw`, `vw` (U x D): means and variances of the weights
+    of U people. `user`, `a`, `b`: numbers, or arrays of one shape, which the results have.
     """
     user, a, b = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in (user, a, b)))
     shape, (user, a, b) = user.shape, (x.ravel() for x in (user, a, b))
@@ -135,11 +139,10 @@ def gap(of: Functions, mw: Array, vw: Array, user: Index, a: Index, b: Index) ->
 
 
 def utilities(of: Functions, mw: Array, vw: Array) -> Posterior:
-    """Return the posterior over the utilities sum_d w_d f_d (n,) of one person, from posteriors of functions and
-    weights.
+    """Return the posterior over the utilities sum_d w_d f_d (n,) of n items for one person.
 
-    `mw`, `vw` (D,): means and variances of the person's weights. Raise ValueError if the functions are from FITC, whose
-    values are of pairs.
+    `of`: posterior of the D functions f_d; `mw`, `vw` (D,): means and variances of the person's weights w_d. Raise
+    ValueError if the functions were fitted with pseudo-inputs (FITC), whose values are of pairs.
     """
     if of.kernel is not None:
         raise ValueError("pseudo_pairs: expected None for utilities of items, got FITC over pairs, which has none")
@@ -148,18 +151,20 @@ def utilities(of: Functions, mw: Array, vw: Array) -> Posterior:
 
 
 def functions_of_items(items: ItemPrior, to_h: tuple[Array, Array]) -> Functions:
-    """Return the posterior of the D shared functions at the n items, from the messages `to_h` (D x P) to the P pairs.
+    """Return the posterior of D shared functions at n items, from the messages `to_h` about their values at P pairs of
+    items.
 
-    `to_h`: precisions, and precisions times means; `items`: the prior.
+    `to_h`: precisions, and precisions times means, (D x P) each; `items`: the prior.
     """
     mean, cov, _ = items.utilities(*to_h)
     return Functions(mean, cov, None)
 
 
 def functions_of_pairs(prior: FactorPrior, to_h: tuple[Array, Array], kernel: PairKernel | None) -> Functions:
-    """Return the posterior of the D shared functions at the pseudo-inputs of FITC, from the messages `to_h` (D x P).
+    """Return the posterior of D shared functions at the pseudo-inputs of the FITC approximation.
 
-    `to_h`: precisions, and precisions times means; `prior`, `kernel`: the FITC prior and its pseudo-inputs.
+    `to_h`: messages about their values at P pairs of items: precisions, and precisions times means, (D x P) each;
+    `prior`: of these values; `kernel`: the pseudo-inputs, which are pairs of items.
     """
     mean, cov, _ = prior.inner(*to_h)
     return Functions(mean, cov, kernel)

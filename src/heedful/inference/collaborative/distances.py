@@ -9,8 +9,9 @@ Array = npt.NDArray[np.float64]
 
 
 def standardise(X: npt.ArrayLike) -> Array:
-    """Return the columns of X (n x d) less their means, divided by their standard deviations; constant columns become
-    0.
+    """Return n rows of d features X (n x d) less the mean of each feature, divided by its standard deviation.
+
+    Constant features become 0.
     """
     X = np.asarray(X, np.float64)
     spread = X.std(axis=0)
@@ -19,11 +20,10 @@ def standardise(X: npt.ArrayLike) -> Array:
 
 
 def half_median(X: npt.ArrayLike) -> float:
-    """Return the length-scale l with l^2 = median(d^2) / 2, where d are the distances of two rows of X (n x d),
-    standardised.
+    """Return the length-scale l with l^2 = median(e^2) / 2, where e are the distances of any two of n rows X (n x d).
 
-    It is 1 if all rows are the same; of many rows a fixed sample is used. [H12] writes median(d), but its tables agree
-    with this length-scale.
+    The d features are standardised first. It is 1 if all rows are the same; of many rows a fixed sample is used. [H12]
+    writes l = median(e), but its tables agree with this length-scale.
     """
     from scipy.spatial.distance import pdist
 

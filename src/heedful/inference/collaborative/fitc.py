@@ -19,14 +19,16 @@ Array = npt.NDArray[np.float64]
 
 
 class PairKernel(NamedTuple):
-    """The covariance K (n x n) of the items, and the pseudo-inputs: m pairs of items, `first` and `second` (m,)."""
+    """Covariance K (n x n) of n items, and the pseudo-inputs of the FITC approximation: m pairs, `first` and `second`
+    (m,).
+    """
 
     K: Array
     first: Ints
     second: Ints
 
     def over(self, a: Ints, b: Ints) -> FactorPrior:
-        """Return the FITC prior of h(a, b) = f(a) - f(b) at P pairs; `a`, `b` (P,): item numbers."""
+        """Return the FITC prior of h(a, b) = f(a) - f(b) at P pairs of items; `a`, `b` (P,): their numbers."""
         gap = self.K[a] - self.K[b]
         own = self.K[self.first] - self.K[self.second]
         among = own[:, self.first] - own[:, self.second]
@@ -37,7 +39,7 @@ class PairKernel(NamedTuple):
 def pseudo_pairs_of(K: Array, first: Ints, second: Ints, count: int, seed: int) -> PairKernel:
     """Make a pair kernel with `count` of P pairs as pseudo-inputs, drawn with `seed`; with all if there are no more.
 
-    K (n x n): covariance of the items; `first`, `second` (P,): the item numbers of the pairs.
+    `K` (n x n): covariance of n items; `first`, `second` (P,): the item numbers of the pairs.
     """
     check_count("pseudo_pairs", count)
     P = first.size

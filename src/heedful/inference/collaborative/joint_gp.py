@@ -37,9 +37,10 @@ the way to large sites the changes grow at first, and stronger damping would pro
 
 
 class JointGPFit(NamedTuple):
-    """Posterior of utilities f(u, i) of U people for n items, with the prior GP(0, K_users (x) K_items).
+    """Posterior of the utilities f(u, i) of n items i for U people u, with the prior GP(0, K_users (x) K_items).
 
-    `mean` (U x n); `cov` (U x n x n): the covariance of each person's utilities.
+    `mean` (U x n); `cov` (U x n x n): the covariance of each person's utilities; `sites`: EP's; `log_evidence`: log
+    P(answers).
     """
 
     mean: Array
@@ -48,17 +49,23 @@ class JointGPFit(NamedTuple):
     log_evidence: float
 
     def gap(self, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of f(u, a) - f(u, b) for person u = `user`; numbers, or arrays of one shape."""
+        """Return mean and variance of f(u, a) - f(u, b), by how much person u = `user` prefers item a to item b.
+
+        `user`, `a`, `b`: numbers, or arrays of one shape, which the results have.
+        """
         return user_gap(self.mean, self.cov, user, a, b)
 
     def predict_proba(self, user: Index, a: Index, b: Index) -> Array:
-        """Return P(`user` prefers item `a` to `b`), including the noise of the answer; numbers, or
-        arrays of one shape.
+        """Return P(`user` prefers item `a` to `b`), including the noise of the answer.
+
+        `user`, `a`, `b`: numbers, or arrays of one shape, which the result has.
         """
         return choice_probability(*self.gap(user, a, b))
 
     def posterior(self, user: int) -> Posterior:
-        """Return the posterior over the utilities (n,) of the person with number `user`, with its covariance."""
+        """Return the posterior over the utilities (n,) of n items of the person with number `user`, with its
+        covariance.
+        """
         return Posterior(self.mean[user], self.cov[user])
 
     @property
@@ -77,7 +84,7 @@ class JointGPFit(NamedTuple):
 def fit_joint(
     K_items: Array, K_users: Array, rows: PairRows, *, sites: Sites | None = None, tolerance: float = 1e-4
 ) -> JointGPFit:
-    """Fit the baseline BO by EP to the answers `rows` of U people about n items, all jointly.
+    """Fit the joint Gaussian process over U people and n items (BO in [H12]) by EP to all answers `rows`.
 
     `K_items` (n x n), `K_users` (U x U): covariances of items and of people; people with the same features have the
     same utilities, but for the diagonal of K_users. `sites`: where an earlier fit ended, on the first of these rows.
@@ -114,19 +121,21 @@ def fit_joint(
 
 
 class _Product(NamedTuple):
-    """The prior f = A Z B' (U x n) with independent standard normal Z (k x m).
+    """The prior f = A Z B' of the utilities (U x n) of U people for n items, with independent standard normal Z (k x
+    m).
 
-    A (U x k) and B (n x m) are roots of the covariances: A A' = K_users, B B' = K_items.
+    A (U x k) and B (n x m) are roots, of ranks k and m, of the covariances: A A' = K_users, B B' = K_items.
     """
 
     A: Array
     B: Array
 
     def under(self, T: Array, h: Array) -> tuple[Array, Array, float]:
-        """Return the posterior of f given the sites exp(-f_u' T_u f_u / 2 + h_u' f_u) of each person u: means (U x n)
-        and covariances (U x n x n); and the log determinant of the precision of Z.
+        """Return the posterior of f given the sites exp(-f_u' T_u f_u / 2 + h_u' f_u) of each of U people u, over n
+        items.
 
-        T (U x n x n), h (U x n).
+        It is means (U x n), covariances (U x n x n), and the log determinant of the precision of Z. T (U x n x n), h (U
+        x n).
         """
         from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
@@ -153,10 +162,10 @@ class _Product(NamedTuple):
 
 
 class Scales(NamedTuple):
-    """Hyperparameters of BO.
+    """Hyperparameters of the joint Gaussian process over people and items.
 
-    `items` (d,), `users` (q,): length-scales of the standardised features of items and of people; `amplitude`: standard
-    deviation of utilities; `nugget`: what is added to the diagonal of K_users.
+    `items` (d,), `users` (q,): length-scales of the d standardised features of items and the q of people; `amplitude`:
+    standard deviation of utilities; `nugget`: what is added to the diagonal of the covariance of people.
     """
 
     items: Array
@@ -165,20 +174,21 @@ class Scales(NamedTuple):
     nugget: float
 
     def kernels(self, X: Array, Z: Array) -> tuple[Array, Array]:
-        """Return K_items (n x n) and K_users (U x U) from standardised features X (n x d) of items and Z (U x q) of
-        people.
+        """Return the covariances of n items (n x n) and of U people (U x U), from their standardised features.
+
+        X (n x d), Z (U x q): d features of items, q of people.
         """
         K_items = self.amplitude**2 * np.exp(-0.5 * _squares(X / self.items))
         return K_items, np.exp(-0.5 * _squares(Z / self.users)) + self.nugget * np.eye(len(Z))
 
 
 def tune_joint(X: npt.ArrayLike, Z: npt.ArrayLike, rows: PairRows, *, people: int = 25, steps: int = 30) -> Scales:
-    """Return the hyperparameters of BO that maximise the evidence of those of the answers `rows` that people 0 to
-    `people` - 1 gave.
+    """Return the hyperparameters of the joint Gaussian process that maximise the evidence of the answers in `rows` by
+    people 0 to `people` - 1.
 
-    X (n x d), Z (U x q): features of items and of all people, which are standardised here; standardise them for
-    `Scales.kernels`, too. Each feature has a length-scale of its own (automatic relevance determination). L-BFGS on the
-    logarithms, with the exact gradient of EP's evidence, takes at most `steps` steps from median length-scales.
+    X (n x d), Z (U x q): d features of the n items and q of all U people, which are standardised here; standardise them
+    for `Scales.kernels`, too. Each feature has a length-scale of its own (automatic relevance determination). L-BFGS on
+    the logarithms, with the exact gradient of EP's evidence, takes at most `steps` steps from median length-scales.
     """
     from scipy.optimize import minimize
 
@@ -204,10 +214,11 @@ def tune_joint(X: npt.ArrayLike, Z: npt.ArrayLike, rows: PairRows, *, people: in
 def evidence(
     scales: Scales, X: Array, Z: Array, rows: PairRows, sites: Sites | None = None
 ) -> tuple[float, Array, Sites]:
-    """Return the log evidence of BO with the hyperparameters `scales`, its gradient by their logarithms (d + q + 2,),
-    and the EP sites.
+    """Return the log evidence of the joint Gaussian process, its gradient by the logarithms of `scales`, and the EP
+    sites.
 
-    X (n x d), Z (U x q): standardised features of items and people; `rows`: the answers; `sites`: where EP starts.
+    X (n x d), Z (U x q): d standardised features of n items, q of U people; the gradient is (d + q + 2,), in the order
+    of the fields of `Scales`. `rows`: the answers; `sites`: where EP starts.
     """
     K_items, K_users = scales.kernels(X, Z)
     fit = fit_joint(K_items, K_users, rows, sites=sites, tolerance=1e-6)

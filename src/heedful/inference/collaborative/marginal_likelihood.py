@@ -44,6 +44,8 @@ def _overlap(t0: Array, n0: Array, t: Array, n: Array) -> Array:
 
 
 def _divergence(m: Array, v: Array, t: Array, n: Array) -> float:
-    """Return the sum of KL(N(m, v) || N(n / t, 1 / t)) over all entries of the arrays."""
+    """Return the sum of the Kullback-Leibler divergences KL(N(m, v) || N(n / t, 1 / t)) over all entries
+    of the arrays.
+    """
     apart = m - n / t
     return 0.5 * float((t * (v + apart * apart) - 1.0 - np.log(v * t)).sum())

@@ -101,7 +101,8 @@ def tune(
 
 
 def _holdout_mask(rows: PairRows, share: float, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Return the mask (p,) of the rows to hold out: the fraction `share` of each person's rows, drawn with `rng`.
+    """Return a mask of the p rows that are to be held out (p,): the fraction `share` of each person's rows, drawn with
+    `rng`.
 
     It is rounded down, but at least one of two rows; ties are never held out.
     """
@@ -141,12 +142,12 @@ def tune_cp(
     width: npt.ArrayLike = 0.0,
     lapse: npt.ArrayLike = 0.0,
 ) -> ModelSelection:
-    """Fit CP, or CPU if people have features Z, with the length-scale, amplitude and rho that predict held-out answers
-    best.
+    """Fit CP, or CPU if people have features `Z`, with the length-scale, amplitude and rho that predict held-out
+    answers best.
 
-    X (n x d): features of the items, d = 0 without; `rows`: answers of `users` people (U); Z (U x q): their features.
-    Candidate length-scales are `stretches` times `half_median(X)`; they are combined with all `amplitudes`, first
-    without people's features; then `rhos` are tried with the best of these, and rho may stay 0. `pseudo` as in
+    `X` (n x d): d features of the n items, d = 0 without; `rows`: answers of U = `users` people; `Z` (U x q): their q
+    features. Candidate length-scales are `stretches` times `half_median(X)`; they are combined with all `amplitudes`,
+    first without people's features; then `rhos` are tried with the best of these, and rho may stay 0. `pseudo` as in
     `user_covariance`; `held`, `folds`, `seed` as in `tune`; `D` (number of functions), `width`, `lapse` as in `cp.fit`.
     """
     X = features("X", X)

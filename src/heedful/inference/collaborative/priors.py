@@ -21,9 +21,10 @@ _PRODUCTS = 1 << 20  # of two of the values z, in all, that are made at once
 
 
 class ItemPrior(NamedTuple):
-    """Prior of h = f_a - f_b at P pairs of items (a, b), with f ~ N(0, L L') over n items.
+    """Prior of the differences h = f_a - f_b at P pairs of items, a = `first` and b = `second` (P,), with f ~ N(0, L
+    L') over n items.
 
-    `first`, `second` (P,): the item numbers. This is the preference kernel of [H12], without its P x P matrix.
+    This is the preference kernel of [H12], without its P x P matrix.
     """
 
     L: Array
@@ -32,15 +33,15 @@ class ItemPrior(NamedTuple):
     second: Ints
 
     def variance(self) -> Array:
-        """Return the prior variances (P,) of h."""
+        """Return the prior variances of h at the P pairs (P,)."""
         gap = self.L[self.first] - self.L[self.second]
         return np.maximum(np.einsum("pi,pi->p", gap, gap), LEAST)  # type: ignore[no-any-return]
 
     def utilities(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return means (D x n) and covariances (D x n x n) of f under sites of the pairs, and the log integrals (D,) of
-        the prior times the sites.
+        """Return the posterior of f over n items for D functions under sites of their values at P pairs.
 
-        `tau`, `nu` (D x P): the sites of each of D functions.
+        `tau`, `nu` (D x P): the sites. The result is means (D x n), covariances (D x n x n), and the log integrals (D,)
+        of the prior times the sites.
         """
         B, r = self._natural(tau, nu)
         C = np.linalg.inv(B)
@@ -50,15 +51,18 @@ class ItemPrior(NamedTuple):
         return half @ self.L.T, 0.5 * (cov + cov.transpose(0, 2, 1)), log_z
 
     def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return mean and variance, (D x P) each, of h at the pairs under their sites `tau`, `nu` (D x P)."""
+        """Return mean and variance, (D x P) each, of h at P pairs for D functions, under the sites
+        `tau`, `nu` (D x P).
+        """
         B, r = self._natural(tau, nu)
         C = np.linalg.inv(B)
         mean = (C @ r[:, :, None])[:, :, 0] @ self.L.T
         return gaps(mean, self.L @ C @ self.L.T, self.first, self.second)
 
     def _natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return I + L' T L (D x m x m) and L' r (D x m), with T, r of the product exp(-f'T f / 2 + r'f) of the sites
-        (D x P).
+        """Return I + L' T L (D x m x m) and L' r (D x m) for D functions, where m is the number of columns of L.
+
+        T and r are defined by exp(-f'T f / 2 + r'f), the product of the sites `tau`, `nu` (D x P) at P pairs.
         """
         D, n = len(tau), len(self.L)
         a, b = self.first, self.second
@@ -71,8 +75,8 @@ class ItemPrior(NamedTuple):
         return np.eye(self.L.shape[1]) + self.L.T @ T @ self.L, pull.sum(axis=2) @ self.L
 
     def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return mean and variance, (D x P) each, of h under the sites `tau`, `nu` (D x P), and the log integrals (D,)
-        of the prior times the sites.
+        """Return mean and variance, (D x P) each, of h at P pairs for D functions, under the sites `tau`, `nu` (D x P);
+        and the log integrals (D,) of the prior times the sites.
         """
         mean, cov, log_z = self.utilities(tau, nu)
         m, v = gaps(mean, cov, self.first, self.second)
@@ -80,7 +84,7 @@ class ItemPrior(NamedTuple):
 
 
 class FactorPrior(NamedTuple):
-    """Prior of x = R z + e at N points, with common z ~ N(0, I) (m,) and independent e ~ N(0, own).
+    """Prior of x = R z + e at N points, with a common z ~ N(0, I) of m numbers and independent e ~ N(0, own).
 
     The FITC approximation has this form, and with own = 0 any covariance K = R R'.
     """
@@ -91,14 +95,14 @@ class FactorPrior(NamedTuple):
     """(N,)"""
 
     def variance(self) -> Array:
-        """Return the prior variances (N,) of x."""
+        """Return the prior variances of x at the N points (N,)."""
         return np.maximum(np.einsum("ni,ni->n", self.R, self.R) + self.own, LEAST)  # type: ignore[no-any-return]
 
     def inner(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return means (D x m) and covariances (D x m x m) of z under sites of x, and the log integrals (D,) of the
-        prior times the sites.
+        """Return the posterior of z, of m numbers, for D functions under sites `tau`, `nu` (D x N) of x at the N
+        points.
 
-        `tau`, `nu` (D x N): the sites of each of D functions.
+        It is means (D x m), covariances (D x m x m), and the log integrals (D,) of the prior times the sites.
         """
         more = 1.0 + self.own * tau
         B = np.eye(self.R.shape[1]) + np.matmul(self.R.T, (tau / more)[:, :, None] * self.R)
@@ -110,7 +114,9 @@ class FactorPrior(NamedTuple):
         return mean, 0.5 * (C + C.transpose(0, 2, 1)), log_z
 
     def marginals(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return mean and variance, (D x N) each, of x under its sites `tau`, `nu` (D x N)."""
+        """Return mean and variance, (D x N) each, of x at N points for D functions, under the sites `tau`, `nu` (D x
+        N).
+        """
         N, m = self.R.shape
         if N * m * (m + 1) // 2 > _PRODUCTS:
             return self.tilted(tau, nu)[:2]
@@ -128,8 +134,8 @@ class FactorPrior(NamedTuple):
         return (z @ Rt + self.own * nu) / more, np.maximum(self.own / more + v / (more * more), LEAST)
 
     def tilted(self, tau: Array, nu: Array) -> tuple[Array, Array, Array]:
-        """Return mean and variance, (D x N) each, of x under its sites `tau`, `nu` (D x N), and the log integrals (D,)
-        of the prior times the sites.
+        """Return mean and variance, (D x N) each, of x at N points for D functions, under the sites `tau`, `nu` (D x
+        N); and the log integrals (D,) of the prior times the sites.
         """
         z, C, log_z = self.inner(tau, nu)
         more = 1.0 + self.own * tau
@@ -139,10 +145,10 @@ class FactorPrior(NamedTuple):
 
 
 def triangle(rows: Array, out: Array) -> None:
-    """Write the elementwise products of every two of D `rows` (D x N), including each with itself, to `out` (D (D + 1)
-    / 2 x N).
+    """Write the elementwise product of each two of D `rows` (D x N), also of each with itself, into `out` (D (D + 1) /
+    2 x N).
 
-    Their order is that of `numpy.triu_indices(D)`.
+    N is the length of a row. The order of the products is that of `numpy.triu_indices(D)`.
     """
     D, first = len(rows), 0
     for d in range(D):
@@ -151,10 +157,9 @@ def triangle(rows: Array, out: Array) -> None:
 
 
 def gaps(mean: Array, cov: Array, a: Ints, b: Ints) -> tuple[Array, Array]:
-    """Return mean and variance, (D x P) each, of f_a - f_b for D functions with means `mean` (D x n) and covariances
-    `cov` (D x n x n).
+    """Return mean and variance, (D x P) each, of f_a - f_b at P pairs of items, for D functions over n items.
 
-    `a`, `b` (P,): item numbers. Variances are at least LEAST.
+    `mean` (D x n), `cov` (D x n x n): of the functions; `a`, `b` (P,): item numbers. Variances are at least LEAST.
     """
     var = np.diagonal(cov, axis1=1, axis2=2)
     v = (var[:, a] - cov[:, a, b]) + (var[:, b] - cov[:, b, a])
@@ -162,7 +167,7 @@ def gaps(mean: Array, cov: Array, a: Ints, b: Ints) -> tuple[Array, Array]:
 
 
 def whitening(among: Array) -> Array:
-    """Return B (m x k) with B B' the pseudo-inverse of a covariance `among` (m x m); k < m if it is nearly singular."""
+    """Return B (m x k) with B B' the pseudo-inverse of a covariance `among` (m x m), of numerical rank k."""
     values, vectors = np.linalg.eigh(among)
     kept = values > 1e-9 * max(float(values[-1]), 1e-300)
     return vectors[:, kept] / np.sqrt(values[kept])  # type: ignore[no-any-return]

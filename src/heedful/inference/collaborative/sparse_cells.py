@@ -36,7 +36,7 @@ class Lists(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """R answers of U people about P pairs of items. A pair (a, b) has a < b, and its latent value is f_a - f_b."""
+    """R answers of U people about P pairs of items. A pair has the items a < b, and the latent value f_a - f_b."""
 
     U: int
     first: Ints
@@ -60,9 +60,10 @@ class Cells(NamedTuple):
         return self.first.size
 
     def site_sums(self, t: Array, n: Array) -> SiteSums:
-        """Return the sites of the answers, natural parameters t and n (R,), in a form from which sums can be taken.
+        """Return the sites of the R answers in a form from which sums by person and by pair can be taken.
 
-        Each is multiplied by how often the answer was given.
+        `t`, `n` (R,): their precisions, and precisions times means. Each is multiplied by how often the answer was
+        given.
         """
         t, n = self.times * t, self.times * n
         if self.lists:
@@ -71,8 +72,10 @@ class Cells(NamedTuple):
         return SiteSums(self, sum_by(where, t, size).reshape(self.U, -1), sum_by(where, n, size).reshape(self.U, -1))
 
     def at_rows(self, *products: tuple[Array, Array]) -> Array:
-        """Return the sum of matrix products A B, each A (U x D) and B (D x P), at the cells (person, pair) of the R
-        answers (R,).
+        """Return the sum of matrix products A B at the cells (person, pair) of the R answers (R,).
+
+        Each product is (A, B), with A (U x D) for the U people and B (D x P) for the P pairs; D is any number of
+        columns.
         """
         if not self.lists:
             whole = products[0][0] @ products[0][1]
@@ -90,9 +93,11 @@ class Cells(NamedTuple):
 
 
 class SiteSums(NamedTuple):
-    """Gaussian sites of g, the preference of person u on pair p: precisions `t`, and precisions times means `n`.
+    """Gaussian sites of g, the preference of each of U people on each of P pairs: precisions `t`, precisions times
+    means `n`.
 
-    They are dense tables (U x P) or, if the table is sparse, by answer (R + 1,), with a last entry 0 for padding.
+    They are dense tables (U x P) or, if the table is sparse, one for each of R answers, with a last 0 for padding (R +
+    1,).
     """
 
     of: Cells
@@ -103,7 +108,7 @@ class SiteSums(NamedTuple):
         """Yield the sums that update each person's weights, some people at a time: tuples `Sums` over the answers of
         each person.
 
-        `m`, `v` (P x D): means and variances of the values of the P pairs of items.
+        `m`, `v` (P x D): means and variances of the values of the P pairs of items, for D functions.
         """
         return self._batch_sums(0, self.of.pair, m, v) if self.of.lists else _whole(self.t, self.n, m, v)
 
@@ -111,7 +116,7 @@ class SiteSums(NamedTuple):
         """Yield the sums that update each pair's values, some pairs at a time: tuples `Sums` over the answers about
         each pair.
 
-        `m`, `v` (U x D): means and variances of the weights of the U people.
+        `m`, `v` (U x D): means and variances of the weights of the U people, for D functions.
         """
         return self._batch_sums(1, self.of.user, m, v) if self.of.lists else _whole(self.t.T, self.n.T, m, v)
 
@@ -125,8 +130,8 @@ class SiteSums(NamedTuple):
             yield who, cross, (t[:, None] @ v.take(at, axis=0))[:, 0], (self.n[rows][:, None] @ M)[:, 0]
 
     def score(self, n: int) -> Array:
-        """Return a score of each of n items for each person (U x n): the sum of the means of g over pairs whose first
-        item it is, minus that over pairs whose second item it is.
+        """Return a score of each of n items for each of U people (U x n): the sum of the means of g over pairs whose
+        first item it is, minus that over pairs whose second item it is.
         """
         of = self.of
         u, p, g = self.means()
@@ -148,10 +153,10 @@ class SiteSums(NamedTuple):
 
 
 def _whole(T: Array, N: Array, m: Array, v: Array) -> Iterator[Sums]:
-    """Yield `Sums` of each of A rows of a dense table, some rows at a time.
+    """Yield `Sums` of each of A rows of a dense table with B columns, some rows at a time.
 
     `T`, `N` (A x B): precisions, and precisions times means, of the sites; `m`, `v` (B x D): means and variances of the
-    other side.
+    other side, for D functions.
     """
     D = m.shape[1]
     size = max(_AT_ONCE // (2 * D), 1)
@@ -164,7 +169,7 @@ def _whole(T: Array, N: Array, m: Array, v: Array) -> Iterator[Sums]:
 def group_lists(by: Ints, count: int) -> tuple[Lists, ...]:
     """Return the answers of each of `count` people or pairs, in batches of those that have about equally many.
 
-    `by` (R,): number of the person or pair of each answer. Those without answers are left out.
+    `by` (R,): for each of R answers, the number of its person or pair. Those without answers are left out.
     """
     order = np.argsort(by, kind="stable")
     have = np.bincount(by, minlength=count)

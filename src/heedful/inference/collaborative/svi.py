@@ -63,8 +63,8 @@ def fit_streaming(
     seed: int = 0,
     start: StreamingFit | None = None,
 ) -> StreamingFit:
-    """Fit CP to the answers `rows` of `users` people (U) in batches; K (n x n) is the covariance of each of D
-    functions.
+    """Fit CP to the answers `rows` of U = `users` people in batches; `K` (n x n) is the covariance over n items of each
+    of `D` functions.
 
     People are shuffled with `seed` and come `batch` at a time, `passes` times. `cp.fit` fits at most FIRST people of
     the first batch, as step 1; step t then moves the functions by the fraction t^-slower, 0.5 < slower <= 1. `start`:
@@ -117,11 +117,12 @@ def user_weights(
     start: Array | None = None,
     rounds: int = INNER,
 ) -> tuple[Array, Array, SiteSums]:
-    """Compute the weights of U people with the functions fixed at means `mh` and variances `vh` (P x D).
+    """Compute the weights of U people with D functions fixed at means `mh` and variances `vh` (P x D) at P pairs of
+    items.
 
-    Return means and variances of the weights, (U x D) each, and the sites of g. `of`: the table of the answers `rows`;
-    `width`, `lapse`: tie width and lapse rate of all; `start` (U x D): means to begin from, 0 if None. Messages of the
-    likelihood f1 and of the product f2 alternate for `rounds`, as in `cp`.
+    Return means and variances of the weights, (U x D) each, and the sites of the preferences g. `of`: the table of the
+    answers `rows`; `width`, `lapse`: tie width and lapse rate of all; `start` (U x D): means to begin from, 0 if None.
+    Messages of the likelihood f1 and of the product f2 alternate for `rounds`, as in `cp`.
     """
     U, D = of.U, mh.shape[1]
     whole = likelihood_of(rows, np.full(U, width), np.full(U, lapse))
@@ -178,11 +179,11 @@ def _step(
     scale: float,
     share: float,
 ) -> None:
-    """Move the sites (D x P), and the means and variances `h` (P x D) of the functions' values, in place, one function
-    after the other.
+    """Move D functions towards a batch of people in place, one after the other: their `sites` at P pairs of items, (D x
+    P) each, and the means and variances `h` of their values, (P x D) each.
 
-    `told`: sites of g of a batch; `mw`, `vw`: weights of its people; `scale`: all people over those of the batch;
-    `share`: the fraction by which to move.
+    `told`: sites of the preferences of the batch; `mw`, `vw`: weights of its people; `scale`: number of all people over
+    that of the batch; `share`: the fraction by which to move.
     """
     (tau, nu), (mh, vh) = sites, h
     P, D = mh.shape

@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 
 
 class UserCovariance(NamedTuple):
-    """Prior of people's weights by their features, made by `user_covariance`.
+    """Prior of people's weights by their q features, made by `user_covariance`.
 
     `shared`: prior of the weights of U people for one function. The other fields are for people who come later:
     `centre` (q,) is subtracted from features; `amount` is the variance that features explain, `alone` the rest.
@@ -35,7 +35,7 @@ class UserCovariance(NamedTuple):
     alone: float
 
     def of(self, Z: npt.ArrayLike) -> FactorPrior:
-        """Return the prior of the weights of v other people with features Z (v x q), with the same latent z as the U
+        """Return the prior of the weights of v other people with q features Z (v x q), with the same latent z as the U
         people.
 
         Raise ValueError if the number of features differs.
@@ -56,7 +56,7 @@ def user_covariance(
     pseudo: int | None = None,
     seed: int = 0,
 ) -> UserCovariance:
-    """Return the covariance of the weights of U people by their features Z (U x q): an RBF kernel of standardised
+    """Return the covariance of the weights of U people by their q features `Z` (U x q): an RBF kernel of standardised
     features.
 
     `lengthscale`: one for all features, in standard deviations; None takes `half_median(Z)`. With `rho`, from 0 to 1,

@@ -79,9 +79,11 @@ def sweep(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tuple[Arr
 
 
 def _half(sums: Iterable[Sums], x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """Return new means and variances, (A x D) each, of the weights of A people or the values of A pairs.
+    """Return new means and variances, (A x D) each, of the weights of A people or the values of A pairs, for D
+    functions.
 
-    `sums`: over their answers; `x` (A x D): their means so far; `t0`, `n0` (A x D): natural parameters of the prior.
+    `sums`: over their answers; `x` (A x D): their means so far; `t0`, `n0` (A x D): precision, and precision times
+    mean, of the prior.
     """
     mean, var = n0 / t0, 1.0 / t0  # of who has no row
     for who, cross, spread, pull in sums:
@@ -118,10 +120,12 @@ def _sweep_dense(q: Factors, told: SiteSums, to_w: tuple[Array, Array], to_h: tu
 
 
 def _side(T: Array, N: Array, m: Array, v: Array, x: Array, t0: Array, n0: Array) -> tuple[Array, Array]:
-    """Return new means and variances, (D x A) each, of one side (people or pairs) of a dense table.
+    """Return new means and variances, (D x A) each, of one side of a dense table, for D functions: A people, or A
+    pairs.
 
-    `x` (D x A): its means so far; `t0`, `n0` (D x A): natural parameters of its prior; `m`, `v` (D x B): means and
-    variances of the other side; `T`, `N` (B x A): the sites.
+    `x` (D x A): its means so far; `t0`, `n0` (D x A): precision, and precision times mean, of its prior; `m`, `v` (D x
+    B): means and variances of the other side, of B pairs or people; `T`, `N` (B x A): precisions, and precisions times
+    means, of the sites.
     """
     D, (B, A) = len(m), T.shape
     starts = np.cumsum(np.arange(D + 1, 1, -1)) - D - 1  # of the rows of the triangle: d with d, d + 1, ...

@@ -93,7 +93,8 @@ def eubo(first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Arr
 
 
 def acquisition_score(rule: str, first: npt.ArrayLike, second: npt.ArrayLike, var: npt.ArrayLike) -> Array:
-    """Return the scores of pairs (a, b) under a rule: "bald" or "mes" in bits, "eubo" as a utility. Elementwise.
+    """Return the scores of pairs of items (a, b), elementwise, under a `rule`: "bald", "mes" (in bits) or "eubo" (a
+    utility).
 
     `first`, `second`: means of the utilities f_a and f_b; `var`: variance of f_a - f_b.
     """
@@ -116,10 +117,10 @@ def next_question(
 ) -> Question:
     """Return the pair with the highest acquisition score, under a posterior over the utilities of n items.
 
-    `rule`: one of RULES; "random" draws a pair uniformly with `rng`, which the other rules ignore. `pairs` (p x 2):
-    item numbers of the candidates; None allows all pairs. `skip` (q x 2): pairs that are never returned, in either
-    order. Raise ValueError, naming the argument, for an unknown rule, malformed pairs or a missing `rng`, and if no
-    pair is left.
+    `rule`: one of RULES; "random" draws a pair uniformly with `rng`, which the other rules ignore. `pairs`: item
+    numbers of p candidate pairs (p x 2); None allows all pairs. `skip`: q pairs (q x 2) that are never returned, in
+    either order. Raise ValueError, naming the argument, for an unknown rule, malformed pairs or a missing `rng`, and if
+    no pair is left.
     """
     n = posterior.mean.size
     check_rule(rule, rng)
@@ -185,11 +186,12 @@ def _threshold(posterior: Posterior | LowRankPosterior, rule: str, skip: Ints) -
 def _places_to_score(
     rule: str, first: Array, second: Array, v: Array, least: float, known: tuple[float, float]
 ) -> Ints:
-    """Return the flat indices into v (r x c) of all pairs whose score may reach `least`.
+    """Return the flat indices into `v` (r x c) of all pairs of items (a, b) whose score may reach `least`; r items a, c
+    items b.
 
-    v: variances of f_a - f_b, negative where there is no pair; first (r x 1), second (c,): the means of f_a and f_b.
-    `known`: |mean difference| and variance of the best pair so far; pairs with the same two are left out, because they
-    score the same and come later.
+    `v`: variances of f_a - f_b, negative where there is no pair; `first` (r x 1), `second` (c,): the means of f_a and
+    f_b. `known`: |mean difference| and variance of the best pair so far; pairs with the same two are left out, because
+    they score the same and come later.
 
     Bounds: for eubo psi(z) = phi(z) - z Phi(-z) is log-concave, so psi(z) psi(-z) <= psi(0)^2, and the score less
     first, times the score less second, is at most v / (2 pi). bald rises with the variance and is largest for equal
@@ -314,7 +316,7 @@ def check_rule(rule: str, rng: np.random.Generator | None) -> None:
 
 
 def _pairs(name: str, value: object, n: int) -> Ints:
-    """Return `value` as an integer array (p x 2) of pairs of different items, each from 0 to n - 1.
+    """Return `value` as p pairs of different items, an integer array (p x 2) of numbers from 0 to n - 1.
 
     Raise ValueError if it cannot be, with `name` as the name of the argument.
     """

@@ -75,7 +75,7 @@ def empty_buffer() -> AnswerBuffer:
 def append_answer(
     buffer: AnswerBuffer, user: int, pairs: Ints, equal: bool | npt.NDArray[np.bool_], width: float, lapse: float
 ) -> AnswerBuffer:
-    """Append one answer of person `user`, and return the buffer. The given buffer may be overwritten.
+    """Append one answer of person `user` in r rows, and return the buffer. The given buffer may be overwritten.
 
     `pairs` (r x 2): the items compared, winner first; `equal`: whether they tie, one for all or (r,); `width`, `lapse`:
     tie width and lapse rate of the person. Sites are 0. With r > 1 the rows form a group.
@@ -122,7 +122,7 @@ def rows_about(buffer: AnswerBuffer, item: int) -> Ints:
 
 
 def order_comparisons(shown: Ints, order: Ints) -> Ints:
-    """Return the pairs (r x 2) of item numbers, winner first, of an answer that ranks some or all of the items shown.
+    """Return the r pairs (r x 2) of item numbers, winner first, of an answer that ranks some or all of k items shown.
 
     `shown` (k,): item numbers; `order`: positions in `shown`, best first. Each ranked item beats the next, and the last
     beats every item that is not ranked.
@@ -134,12 +134,13 @@ def order_comparisons(shown: Ints, order: Ints) -> Ints:
 
 
 def tie_comparisons(shown: Ints) -> Ints:
-    """Return all pairs (r x 2) of the item numbers `shown` (k,), for an answer that they are equally good."""
+    """Return all r pairs (r x 2) of the k item numbers `shown` (k,), for an answer that they are equally good."""
     return np.array(list(combinations(shown.tolist(), 2)), np.int64)
 
 
 def item_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, items: Ints) -> Posterior:
-    """Return the posterior over the utilities of distinct `items` (i,) of person `user`, from their sites in `buffer`.
+    """Return the posterior over the utilities of i distinct `items` (i,) of person `user`, from their sites in
+    `buffer`.
 
     `mean` (n,), `cov` (n x n): the person's prior over all n items.
     """
@@ -167,8 +168,8 @@ def natural_parameters(mean: Array, buffer: AnswerBuffer, user: int) -> tuple[In
     """Return the q items that occur in the answers of person `user` in `buffer`, rising, and T (q x q), r (q,) of their
     sites.
 
-    The product of the sites is exp(-d' T d / 2 + r' d), with d the utilities of these items minus their prior `mean`
-    (n,).
+    The product of the sites is exp(-d' T d / 2 + r' d), with d the utilities of these items minus their prior mean.
+    `mean` (n,): prior means of all n items.
     """
     at = buffer.of(user)
     met, inverse = np.unique(buffer.pairs[at], return_inverse=True)

@@ -68,7 +68,8 @@ class UserPosteriors(NamedTuple):
     """Posteriors of U people over the same n items: `mean` (U x n), `cov` (U x n x n), `log_evidence` (U,).
 
     The sites of a person together are exp(-d' T d / 2 + r' d), d = f - prior mean, with `T` (U x n x n) and `r` (U x
-    n). `cavities`: mean and variance, (p,) each, of the quantity that each row is about, given everything but this row.
+    n). `cavities`: for each of p rows, mean and variance, (p,) each, of the quantity that the row is about, given
+    everything but this row.
     """
 
     mean: Array
@@ -96,10 +97,11 @@ def infer_users(
     tolerance: float = 1e-9,
     sweeps: int = 500,
 ) -> UserPosteriors:
-    """Infer the posteriors of U = `users` people by EP from their comparisons `rows`, independently of each other.
+    """Infer the posteriors over n items of U = `users` people by EP from their comparisons `rows`, independently of
+    each other.
 
-    The prior N(prior_mean, K) is common, prior_mean (n,) and K (n x n), or each person has one, and items of their own:
-    prior_mean (U x n), K (U x n x n). A `Table` or `Design` already made from the rows saves time.
+    The prior N(prior_mean, K) is common, prior_mean (n,) and K (n x n), or each person has one, and n items of their
+    own: prior_mean (U x n), K (U x n x n). A `Table` or `Design` already made from the rows saves time.
 
     `width` and `lapse` are one number, or (U,). `width`: how much better an item must be perceived not to tie; 0 if
     ties are not allowed. `lapse`: probability of a random answer; rankings and best-of-k answers have no lapses,
@@ -203,11 +205,13 @@ def _widen(
     people: npt.NDArray[np.bool_],
     tolerance: float,
 ) -> tuple[Array, Array, _At, Array, npt.NDArray[np.bool_]]:
-    """Continue EP for some people with sites that may have negative precision, from where it converged with tau >= 0.
+    """Continue EP for some of U people with sites that may have negative precision, from where it converged with tau >=
+    0.
 
-    The result is more accurate for people whose sites converge; others keep the sites that they had. `L` (n x m): root
-    of the prior covariance; `tau`, `nu` (p,): the sites; `moved` (U,): size of each person's last step; `people` (U,):
-    mask of whom to continue. Return tau, nu, the Gaussian, the size of the last steps, and a mask of who converged.
+    The result is more accurate for people whose sites converge; others keep the sites that they had. `table`: their p
+    comparisons of n items; `L`: root of the prior covariance; `prior_mean` (U x n); `tau`, `nu` (p,): the sites;
+    `moved` (U,): size of each person's last step; `people` (U,): mask of whom to continue. Return tau, nu, the
+    Gaussian, the size of the last steps, and a mask of who converged.
     """
     user, U = table.rows.user, table.U
     Lt, one = L.swapaxes(-1, -2), np.eye(L.shape[-1])
@@ -264,7 +268,7 @@ class Likelihood(NamedTuple):
 
 
 def likelihood_of(rows: PairRows, width: Array, lapse: Array) -> Likelihood:
-    """Return the constants of the likelihood of `rows`, for the tie width (U,) and lapse rate (U,) of each person.
+    """Return the constants of the likelihood of `rows`, for the tie width (U,) and lapse rate (U,) of each of U people.
 
     Raise ValueError if there is a tie of a person with width 0.
     """
@@ -280,10 +284,10 @@ def likelihood_of(rows: PairRows, width: Array, lapse: Array) -> Likelihood:
 
 
 def moments(of: Likelihood, m: Array, v: Array) -> tuple[Array, Array, Array]:
-    """Return for each row (p,) log Z, its first derivative by m, and minus its second, with Z the integral of the row's
-    likelihood over its cavity N(m, v).
+    """Return for each of p rows log Z, its first derivative by m, and minus its second, (p,) each.
 
-    `of`: the constants of the likelihood; `m`, `v` (p,): mean and variance of the cavities.
+    Z is the integral of the row's likelihood over its cavity, the Gaussian with mean m and variance v; `m`, `v` (p,).
+    `of`: the constants of the likelihood.
     """
     s = np.sqrt(v + of.noise)
     out = choice_moments(m, s, of.width)
@@ -313,7 +317,7 @@ def infer(
     """Infer the posterior over the utilities of n items of one person by EP, with the prior N(prior_mean (n,), K (n x
     n)).
 
-    `pairs`: answers (p x 2), winner first, each given `counts` (p,) times (None: once); or `PairRows`, with `counts`
+    `pairs`: p answers (p x 2), winner first, each given `counts` (p,) times (None: once); or `PairRows`, with `counts`
     None. Items that were never compared enter only at the end, so a thousand items with twenty answers are quick.
     `sites`, `width` (tie width), `lapse` (lapse rate), `tolerance`, `sweeps` and the errors are those of `infer_users`.
     """
@@ -349,8 +353,8 @@ def extend_to_items(many: UserPosteriors, K: Array, prior_mean: Array, met: Ints
 def infer_rows(
     K: Array, D: Array, times: Array, *, lapse: float = 0.0, tolerance: float = 1e-9, sweeps: int = 500
 ) -> EPResult:
-    """Infer the posterior of f ~ N(0, K (n x n)) by EP from p observations that d . f > 0, each with probability Phi(d
-    . f).
+    """Infer the posterior of n numbers f ~ N(0, K (n x n)) by EP from p observations that d . f > 0, each with
+    probability Phi(d . f).
 
     `D` (p x n): the vectors d; `times` (p,): how often each was observed. f are weights of features and d the
     difference of the features of winner and loser; with d = e_winner - e_loser it is `infer`. `lapse`, `tolerance`,

@@ -75,7 +75,8 @@ def fit(
     steps: int = 30,
     tolerance: float = 1e-2,
 ) -> HierarchicalFit:
-    """Fit m and S by EM to the answers `rows` of U = `users` people; K (n x n) is the prior covariance of utilities.
+    """Fit m and S by EM to the answers `rows` of U = `users` people about n items; K (n x n) is the prior covariance of
+    utilities.
 
             m = sum mu_u / (U + kappa0)
             S = (nu0 K + sum (Sigma_u + d d') + kappa0 m m') / (U + nu0),  d = mu_u - m
@@ -91,8 +92,8 @@ def fit(
     than `tolerance` and the evidence no longer rises, or after `steps`. `start` and `sites`: where an earlier fit
     ended. With a `Design`, f are weights of features.
 
-    The cost is users x q^3 per sweep and n^3 per step, where q is the number of items that a person compares and n
-    counts only items in answers. Other items follow from these by K, so EM over all items would end at the same fit.
+    The cost is U q^3 per sweep, with q items that a person compares, and k^3 per step, with k items in answers. Other
+    items follow from these by K, so EM over all items would end at the same fit.
     """
     n = len(K)
     nu0 = float(n) if nu0 is None else float(nu0)
@@ -235,9 +236,10 @@ def _extrapolate(cov: Array, new: Array, ahead: float) -> Array:
 def maximise_population(
     K: Array, people: UserPosteriors | PerUserPosteriors, nu0: float, kappa0: float = 0.0
 ) -> tuple[Array, Array]:
-    """Do one M step of `fit`: return m (n,) and S (n x n) from EP's posteriors of `people`.
+    """Do one M step of `fit`: return mean m (n,) and covariance S (n x n) of a population over n items.
 
-    K (n x n), `nu0`, `kappa0` as in `fit`. There must be at least one person, or nu0 > 0.
+    `K` (n x n): prior covariance; `people`: EP's posteriors of people; `nu0`, `kappa0`: weights of the priors of S and
+    m, in people, as in `fit`. There must be at least one person, or nu0 > 0.
     """
     if isinstance(people, PerUserPosteriors):
         return _maximise_from_sums(K, people, nu0, kappa0)
@@ -306,7 +308,7 @@ def add_items(population: Population, K: Array, across: Array, own: Array) -> Po
 
 
 def _solve(K: Array, across: Array) -> Array:
-    """Return K^-1 `across` for a symmetric K (n x n), which may be singular (pseudo-inverse)."""
+    """Return K^-1 `across` for a symmetric matrix K, which may be singular (pseudo-inverse)."""
     if not across.any():
         return np.zeros(across.shape)
     values, vectors = np.linalg.eigh(K)

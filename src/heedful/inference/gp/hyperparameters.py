@@ -128,8 +128,8 @@ class MarginalLikelihood:
         self.start = np.array([np.log(MEDIAN), -1.0, -4.0, np.log(prior.width)])
 
     def noise_at(self, x: Array) -> ResponseNoise:
-        """Return the response noise of all people at the point x (4,): lapse rate, tie width, P(always at random), each
-        (U,).
+        """Return the response noise of U people at the point x (4,): lapse rate, tie width, P(always at random), (U,)
+        each.
 
         The lapse rate of people who always answer at random is MOST_LAPSES; without ties the width is 0.
         """

@@ -42,7 +42,8 @@ LEAST_STEP.
 
 
 class Message(NamedTuple):
-    """A Gaussian factor exp(-m' A m / 2 + b' m) that answers contribute to the posterior of the mean utilities m (n,).
+    """A Gaussian factor exp(-m' A m / 2 + b' m) that answers contribute to the posterior of the mean utilities m of n
+    items.
 
     A (n x n) and b (n,), for one person or summed over several; or, stacked for u people over q items each, A (u x q x
     q) and b (u x q).
@@ -79,7 +80,7 @@ class JointPosterior(NamedTuple):
     """(n x n) sum over people of E[g g'] - A_u, with g = b_u - A_u m: an EM step sets S to S + S apart S / U"""
 
     def average(self, users: int, message: Message | None = None) -> Posterior:
-        """Return the posterior over the mean of the utilities (n,) of `users` people.
+        """Return the posterior over the utilities (n,) of n items, averaged over `users` people.
 
         `message`: the sum of the messages of these people (`message_of`); None takes all people, and `users` is then U.
         """
@@ -104,7 +105,7 @@ def infer_joint(
     tolerance: float = 1e-3,
     sweeps: int = 100,
 ) -> JointPosterior:
-    """Run joint EP for `users` people (U) and their answers `rows` (p rows) about n items.
+    """Run joint EP for U = `users` people and their p answers `rows` about n items.
 
     `prior` (n x n): prior covariance P of the mean utilities m; `own` (n x n): covariance S of a person's utilities
     around m; `parts`: the people in batches, made by `user_batches`; `sites`: where to start, such as the end of an
@@ -176,10 +177,11 @@ def user_batches(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
 
 
 def message_of(own: Array, parts: tuple[UserBatch, ...], tau: Array, nu: Array) -> Message:
-    """Return the sum of the Gaussian messages about the mean utilities m that the people in the batches `parts` send.
+    """Return the sum of the Gaussian messages about the mean utilities m of n items that the people in the batches
+    `parts` send.
 
-    `own` (n x n): covariance of a person's utilities around m; `tau`, `nu` (p,): precision, and precision times mean,
-    of the site of each row. The result has A (n x n) and b (n,).
+    `own` (n x n): covariance of a person's utilities around m; `tau`, `nu`: for each of p rows, precision, and
+    precision times mean, of its site, (p,) each. The result has A (n x n) and b (n,).
     """
     return _sum_messages(len(own), parts, (_messages(few, own, tau, nu) for few in parts))
 
@@ -195,8 +197,8 @@ def _sum_messages(n: int, parts: tuple[UserBatch, ...], messages: Iterable[Messa
 def person_prior(joint: JointPosterior, few: UserBatch, tau: Array, nu: Array) -> Posterior:
     """Return the prior over the utilities of n items of one person, given the answers of all others but not their own.
 
-    `few`: a batch with this person only; `tau`, `nu` (p,): precision, and precision times mean, of the sites of their
-    rows, which are included in `joint`. It is N(m, S), with the posterior of m after removing the person's message.
+    `few`: a batch with this person only; `tau`, `nu` (p,): precision, and precision times mean, of the sites of the
+    person's p rows, whose message is included in `joint` and removed here.
     """
     message = _messages(few, joint.own, tau, nu)
     there = few.there[0]
@@ -213,7 +215,8 @@ def person_prior(joint: JointPosterior, few: UserBatch, tau: Array, nu: Array) -
 def _messages(few: UserBatch, own: Array, tau: Array, nu: Array) -> Message:
     """Return the message of each of the u people in the batch, over the q items they met: A (u x q x q), b (u x q).
 
-    `own` (n x n): covariance of a person's utilities around the mean m; `tau`, `nu` (p,): sites of all rows.
+    `own` (n x n): covariance of a person's utilities of n items around their mean; `tau`, `nu` (p,): sites of all p
+    rows.
     """
     T, h = few.table.natural(tau[few.at], nu[few.at])
     S = few.prior(np.zeros(len(own)), own)[1]
@@ -223,11 +226,10 @@ def _messages(few: UserBatch, own: Array, tau: Array, nu: Array) -> Message:
 
 
 def _cavity_priors(few: UserBatch, m: Array, V: Array, own: Array, message: Message) -> tuple[Array, Array]:
-    """Return the prior of the utilities of each person in the batch given the answers of all others: means (u x q) and
-    covariances (u x q x q).
+    """Return the prior of the utilities of each of u people given the answers of all others, over the q items they met.
 
-    m (n,), V (n x n): posterior of the mean utilities; `own` (n x n): covariance of a person's utilities around them;
-    `message`: what these people contributed to m.
+    It is means (u x q) and covariances (u x q x q). `m` (n,), `V` (n x n): posterior of the mean utilities of n items;
+    `own` (n x n): covariance of a person's utilities around them; `message`: what these people contributed to m.
     """
     mean, S = few.prior(m, own)
     cov = _of_mean(few, V)
@@ -238,7 +240,9 @@ def _cavity_priors(few: UserBatch, m: Array, V: Array, own: Array, message: Mess
 
 
 def _of_mean(few: UserBatch, V: Array) -> Array:
-    """Return the parts of V (n x n) for the items that each person in the batch met (u x q x q), 0 in the padding."""
+    """Return the part of V (n x n), over n items, for the q items that each of u people met (u x q x q); 0 in the
+    padding.
+    """
     there = few.there[:, :, None] & few.there[:, None, :]
     return np.where(there, V[few.items[:, :, None], few.items[:, None, :]], 0.0)
 
@@ -248,8 +252,8 @@ def _places(few: UserBatch, n: int) -> Ints:
 
 
 def _mean_of(L: Array, message: Message) -> tuple[Array, Array]:
-    """Return covariance V (n x n) and mean (n,) of m, from the prior N(0, L L') and the summed message
-    of all people.
+    """Return covariance V (n x n) and mean (n,) of the mean utilities m of n items, from the prior N(0, L L') and the
+    message of all people.
     """
     V = L @ np.linalg.solve(np.eye(L.shape[1]) + L.T @ message.A @ L, L.T)
     V = 0.5 * (V + V.T)
@@ -257,7 +261,8 @@ def _mean_of(L: Array, message: Message) -> tuple[Array, Array]:
 
 
 def _integral(cov: Array, mean: Array, message: Message) -> Array:
-    """Return the log of the integral over m of N(m; mean, cov) exp(-m' A m / 2 + b' m), for each of u people (u,).
+    """Return for each of u people (u,) the log integral over m of N(m; mean, cov) exp(-m' A m / 2 + b' m), over q
+    items.
 
     `cov` (u x q x q), `mean` (u x q); A and b are the `message` of each person.
     """

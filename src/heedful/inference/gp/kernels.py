@@ -55,7 +55,7 @@ class Kernel(NamedTuple):
         return out
 
     def over(self, X: Array) -> Array:
-        """Return the covariance matrix (n x n) of n items with features X (n x d)."""
+        """Return the covariance matrix (n x n) of n items with d features X (n x d)."""
         if X.shape[1] == 0:
             return self.amplitude**2 * np.eye(len(X))
         out, rows = np.empty((len(X), len(X))), max(1, _BLOCK // max(len(X), 1))
@@ -114,7 +114,8 @@ _medians: dict[tuple[tuple[int, ...], bytes], float] = {}
 
 
 def median_distance(Z: Array) -> float:
-    """Return the median Euclidean distance of two rows of Z (n x d) that differ; 1 if all rows are the same.
+    """Return the median Euclidean distance of two different ones of n rows with d numbers Z (n x d); 1 if all are the
+    same.
 
     With many rows the median is over 100,000 pairs, always the same ones.
     """

@@ -37,7 +37,7 @@ class Kernel(NamedTuple):
 
 
 def covariance(X: Array, kernel: Kernel) -> Array:
-    """Return the correlation matrix K (n x n) of the utilities of n items with features X (n x d).
+    """Return the correlation matrix K (n x n) of the utilities of n items with d features X (n x d).
 
     It is `explained` times an RBF kernel, plus the rest times the identity.
     """
@@ -50,12 +50,11 @@ def covariance(X: Array, kernel: Kernel) -> Array:
 
 
 def choose_kernel(X: Array, met: Ints, users: int, rows: PairRows) -> Kernel:
-    """Choose, among the candidates, the kernel of n items with features X (n x d) that gives the highest marginal
-    likelihood.
+    """Choose, among the candidates, the kernel of n items that gives the answers the highest marginal likelihood.
 
-    `rows`: comparisons by `users` people of the q items with numbers `met` (q,), numbered from 0 to q - 1. Of many
-    comparisons a subsample is used: some people with all their answers, or of one person some items with all answers
-    among them.
+    `X` (n x d): d features of the items; `rows`: comparisons by `users` people of the q items with numbers `met` (q,),
+    renumbered 0 to q - 1. Of many comparisons a subsample is used: some people with all their answers, or of one person
+    some items with all answers among them.
     """
     if not X.shape[1]:
         return Kernel()

@@ -32,7 +32,7 @@ class Mixture(NamedTuple):
 
     @property
     def var(self) -> Array:
-        """The variance of each utility (n,)."""
+        """Variances (n,) of the utilities of n items."""
         return self.cov.diagonal()
 
     def better(self, a: Index, b: Index) -> Array:
@@ -46,12 +46,14 @@ class Mixture(NamedTuple):
         return self.weights @ np.array([part.beats(a, b) for part in self.parts])  # type: ignore[no-any-return]
 
     def ranking(self) -> Ints:
-        """Return the item numbers (n,) by posterior mean, best first; of equal means the lower number comes first."""
+        """Return the numbers (n,) of n items by posterior mean, best first; of equal means the lower number comes
+        first.
+        """
         return self.whole().ranking()
 
     def sd(self) -> Array:
-        """Return the standard deviation (n,) of f_i minus the average of all utilities; a shift that all items share is
-        left out.
+        """Return for each of n items the standard deviation (n,) of its utility minus the average
+        utility of all items.
         """
         return self.whole().sd()
 
@@ -66,7 +68,7 @@ class Mixture(NamedTuple):
         return np.concatenate([part.draws(k, seed + i) for i, (k, part) in enumerate(zip(sizes, self.parts)) if k])
 
     def of_items(self, items: Ints) -> Mixture:
-        """Return the marginal posterior over the items with these numbers (k,)."""
+        """Return the marginal posterior over k items with the numbers `items` (k,)."""
         parts = [part.of_items(items) for part in self.parts]
         return Mixture(self.mean[items], self.cov[np.ix_(items, items)], self.weights, tuple(parts))
 

@@ -25,11 +25,11 @@ size.
 
 
 class UserBatch(NamedTuple):
-    """u people who each compared up to q items, with their comparisons renumbered to these items.
+    """u people who each compared up to q items, with their p comparisons renumbered to these items.
 
-    `who` (u,): the people; `items` (u x q): the items that each compared; `at` (p,): indices of their rows in the table
-    of all; `table`: these rows, with people and items renumbered. A person with fewer than q items has item 0 as
-    padding, which has no effect.
+    `who` (u,): the people; `items` (u x q): the items that each compared; `at` (p,): indices of the comparisons in the
+    table of all; `table`: the comparisons, with people and items renumbered. A person with fewer than q items has item
+    0 as padding, which has no effect.
     """
 
     who: Ints
@@ -40,10 +40,9 @@ class UserBatch(NamedTuple):
     table: Table
 
     def prior(self, mean: Array, cov: Array) -> tuple[Array, Array]:
-        """Return the means (u x q) and covariances (u x q x q) of the people's own items, from `mean` (n,) and `cov` (n
-        x n).
+        """Return means (u x q) and covariances (u x q x q) of the q items that each of u people compared.
 
-        Padding has mean 0, variance 1 and no covariances.
+        `mean` (n,), `cov` (n x n): of all n items. Padding has mean 0, variance 1 and no covariances.
         """
         own = cov[self.items[:, :, None], self.items[:, None, :]]
         both = self.there[:, :, None] & self.there[:, None, :]
@@ -59,11 +58,11 @@ class UserBatch(NamedTuple):
         tolerance: float,
         sweeps: int,
     ) -> UserPosteriors:
-        """Run EP (`infer_users`) for the people of the batch, each over their own items.
+        """Run EP (`infer_users`) for the u people of the batch, each over the q items that they compared.
 
-        `mean` (u x q), `cov` (u x q x q): priors over these items; `sites`: tau and nu of all rows, (p,) each, where
-        the sites start; `width`, `lapse` (U,): tie width and lapse rate of all people; `tolerance`, `sweeps` as in
-        `infer_users`.
+        `mean` (u x q), `cov` (u x q x q): priors over these items; `sites`: tau and nu, (p,) each, of the p rows of all
+        people, where the sites start; `width`, `lapse` (U,): tie width and lapse rate of all U people; `tolerance`,
+        `sweeps` as in `infer_users`.
         """
         (tau, nu), who = sites, self.who
         return infer_users(
@@ -116,12 +115,12 @@ class PerUserPosteriors(NamedTuple):
 
     @property
     def mean(self) -> Array:
-        """Posterior means of all people (U x n), computed on access."""
+        """Posterior means (U x n) of n items for U people, computed on access."""
         return np.array([self.of(u).mean for u in range(len(self.place))]).reshape(len(self.place), -1)
 
     @property
     def cov(self) -> Array:
-        """Posterior covariances of all people (U x n x n), computed on access."""
+        """Posterior covariances (U x n x n) of n items for U people, computed on access."""
         n = self.prior_mean.size
         return np.array([self.of(u).cov for u in range(len(self.place))]).reshape(len(self.place), n, n)
 
@@ -163,7 +162,7 @@ def infer_per_user(
     tolerance: float = 1e-9,
     sweeps: int = 500,
 ) -> PerUserPosteriors:
-    """Infer the posteriors of `users` people (U) by EP, each over only the items that they compared.
+    """Infer the posteriors over n items of U = `users` people by EP, each over only the items that they compared.
 
     `cov` (n x n), `mean` (n,): the common prior; `rows`: all comparisons; `parts`: the people in batches, made from
     these rows by `batches_of_users`; `width`, `lapse` (U,): tie width and lapse rate of each person. `sites`,
@@ -185,9 +184,9 @@ def infer_per_user(
 
 
 def pull_sums(people: PerUserPosteriors) -> tuple[Array, Array]:
-    """Return the sums over people of a_u (n,) and of a_u a_u' - W_u (n x n).
+    """Return the sums over people u of a_u (n,) and of a_u a_u' - W_u (n x n), for n items.
 
-    They are defined by the posterior of a person, N(m + S a_u, S - S W_u S), under the common prior N(m, S).
+    They are defined by the posterior of a person, N(m + S a_u, S - S W_u S), where N(m, S) is the common prior.
     """
     n = people.prior_mean.size
     a, A = np.zeros(n), np.zeros((n, n))

@@ -28,11 +28,11 @@ class Posterior(NamedTuple):
 
     @property
     def var(self) -> Array:
-        """The variance of each utility (n,)."""
+        """Variances (n,) of the utilities of n items."""
         return self.cov.diagonal()
 
     def row(self, i: int) -> Array:
-        """Return the covariances (n,) of the utility of item i with those of all items."""
+        """Return the covariances (n,) of the utility of item i with those of all n items."""
         return self.cov[i]  # type: ignore[no-any-return]
 
     def block(self, low: int, high: int) -> Array:
@@ -42,7 +42,7 @@ class Posterior(NamedTuple):
         return self.cov[low:high, low + 1 :].copy()
 
     def of_items(self, items: Ints) -> Posterior:
-        """Return the marginal posterior over the items with these numbers (k,)."""
+        """Return the marginal posterior over k items with the numbers `items` (k,)."""
         return Posterior(self.mean[items], self.cov[np.ix_(items, items)])
 
     def whole(self) -> Posterior:
@@ -81,12 +81,14 @@ class Posterior(NamedTuple):
         return ndtr(m / np.sqrt(np.maximum(v, floor)))  # type: ignore[no-any-return]
 
     def ranking(self) -> Ints:
-        """Return the item numbers (n,) by posterior mean, best first; of equal means the lower number comes first."""
+        """Return the numbers (n,) of n items by posterior mean, best first; of equal means the lower number comes
+        first.
+        """
         return (-self.mean).argsort(kind="stable")
 
     def sd(self) -> Array:
-        """Return the standard deviation (n,) of f_i minus the average of all utilities; a shift that all items share is
-        left out.
+        """Return for each of n items the standard deviation (n,) of its utility minus the average
+        utility of all items.
         """
         cov = self.cov - self.cov.mean(axis=0)
         centred = cov - cov.mean(axis=1, keepdims=True)
@@ -105,7 +107,7 @@ class Posterior(NamedTuple):
         return out
 
     def best(self, count: int = 4000, seed: int = 0) -> Array:
-        """Return P(item i is the best) (n,), which sums to 1; items that are equal in a draw share it.
+        """Return for each of n items P(it is the best) (n,), which sums to 1; items that are equal in a draw share it.
 
         These are shares of `count` draws, made with `seed`, with standard error at most .5 / sqrt(count): .008 by
         default.
@@ -116,7 +118,8 @@ class Posterior(NamedTuple):
         return (top / top.sum(axis=1, keepdims=True)).mean(axis=0)  # type: ignore[no-any-return]
 
     def positions(self, count: int = 4000, seed: int = 0) -> Array:
-        """Return P(item i has position j) (n x n), position 0 the best, as shares of `count` draws made with `seed`.
+        """Return P(item i has position j) (n x n) for n items, position 0 the best, as shares of `count` draws made
+        with `seed`.
 
         Rows and columns sum to 1. In a draw, of equal utilities the lower number comes first.
         """
@@ -139,10 +142,10 @@ def choice_probability(mean: Array, var: Array) -> Array:
 
 
 def user_gap(mean: Array, cov: Array, user: Index, a: Index, b: Index) -> tuple[Array, Array]:
-    """Return mean and variance of f_u(a) - f_u(b), for U people with means `mean` (U x n) and covariances `cov` (U x n
-    x n).
+    """Return mean and variance of f_u(a) - f_u(b), the difference in utility of items a and b for person u = `user`.
 
-    `user`, `a`, `b`: numbers of a person and two items, or arrays of one shape, which the results have.
+    `mean` (U x n), `cov` (U x n x n): of the utilities of n items for U people. `user`, `a`, `b`: numbers, or arrays of
+    one shape, which the results have.
     """
     user, a, b = (np.asarray(x, np.int64) for x in (user, a, b))
     v = (cov[user, a, a] - cov[user, a, b]) + (cov[user, b, b] - cov[user, b, a])
@@ -150,10 +153,9 @@ def user_gap(mean: Array, cov: Array, user: Index, a: Index, b: Index) -> tuple[
 
 
 def _correlate(z: Array, cov: Array, items: Ints) -> None:
-    """Turn columns `items` of independent standard normals z (d x n), in place, into draws with covariance `cov` (n x
-    n).
+    """Turn some columns of d standard normal draws z (d x n), in place, into draws with the covariance of `items`.
 
-    `cov` may be singular (pivoted Cholesky). Other columns stay as they are.
+    `cov` (n x n): covariance of all n items, possibly singular (pivoted Cholesky). Other columns stay as they are.
     """
     from scipy.linalg.blas import dtrmm
     from scipy.linalg.lapack import dpstrf
@@ -185,7 +187,7 @@ class LowRankPosterior(NamedTuple):
 
     @property
     def var(self) -> Array:
-        """The variance of each utility (n,)."""
+        """Variances (n,) of the utilities of the n items."""
         return self.prior.diagonal()[self.items] - np.vecdot(self.left, self.right)  # type: ignore[no-any-return]
 
     def row(self, i: int) -> Array:
@@ -201,7 +203,7 @@ class LowRankPosterior(NamedTuple):
         return np.subtract(self._prior(self.items[low:high], self.items[low + 1 :]), found, out=found)
 
     def whole(self) -> Posterior:
-        """Return the same posterior with its full covariance (n x n)."""
+        """Return the same posterior over the n items with its full covariance (n x n)."""
         cov = self._prior(self.items, self.items) - self.left @ self.right.T
         return Posterior(self.mean, 0.5 * (cov + cov.T))
 
@@ -216,7 +218,8 @@ _SMALL = 1 << 18
 
 
 def product(a: Array, b: Array) -> Array:
-    """Return a b' (h x n) for a (h x q) and b (n x q), multiplied in blocks so small that BLAS starts no other threads.
+    """Return a b' (h x n) of h rows a (h x q) and n rows b (n x q), of q numbers, in blocks so small that BLAS starts
+    no other threads.
 
     On a busy machine, waiting for other threads costs many times the product.
     """

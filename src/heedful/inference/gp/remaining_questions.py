@@ -151,7 +151,7 @@ def _start(posterior: Posterior, seen: AnswerSites | None, futures: int, rng: np
 
 
 def _counts(played: _Rollouts, goal: str, rule: str, at: float, most: int, rng: np.random.Generator) -> Ints:
-    """Return the number of questions (F,) that each rollout needs, at most `most`.
+    """Return the number of questions that each of F rollouts needs (F,), at most `most`.
 
     The goal is not checked after each question; the number is halfway between the last two checks.
     """
@@ -171,8 +171,9 @@ def _counts(played: _Rollouts, goal: str, rule: str, at: float, most: int, rng: 
 
 
 def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generator) -> _Rollouts:
-    """Return the rollouts after one more question each, chosen by `rule` among the pairs (a, b), and its simulated
-    answer.
+    """Return the rollouts after one more question each and its simulated answer.
+
+    `rule`: acquisition rule; `a`, `b`: the items of the candidate pairs.
     """
     number, truth, mean, cov = played[:4]
     n, every = mean.shape[1], np.arange(number.size)
@@ -202,9 +203,9 @@ def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generato
 
 
 def _best(played: _Rollouts, normal: Array) -> Array:
-    """Return in each rollout (F,) the probability that its most probable best item is the best.
+    """Return in each of F rollouts (F,) the probability that its most probable best item is the best.
 
-    It is from importance-weighted draws; `normal` (draws x n): standard normals, the same for all rollouts.
+    It is from importance-weighted draws; `normal` (draws x n): standard normals for n items, the same for all rollouts.
     """
     from scipy.special import ndtr
 

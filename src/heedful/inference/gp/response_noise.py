@@ -30,8 +30,9 @@ MOVES = 1e-3
 class NoisePrior(NamedTuple):
     """Prior of the response noise of a person.
 
-    The lapse rate has the distribution Beta(a, b). The tie width is log-normal, with median `width` and standard
-    deviation `spread` of the logarithm. With probability `random` a person always answers at random.
+    The lapse rate has a Beta distribution with the parameters `a` and `b`. The tie width is log-normal, with median
+    `width` and standard deviation `spread` of the logarithm. With probability `random` a person always answers at
+    random.
     """
 
     a: float = 1.2
@@ -94,9 +95,9 @@ def infer_with_noise(
 ) -> tuple[EPResult, ResponseNoise]:
     """Infer the posterior of one person as `infer` does, and learn their lapse rate and tie width at the same time.
 
-    `K` (n x n), `prior_mean` (n,): the prior of utilities; `rows`: their answers; `prior`: of the noise. The width is
-    learned if `ties` (None: if a tie occurs), else it is 0. EP and `improve_noise` alternate at most `rounds` times;
-    `tolerance`: of the last run of EP. Raise ValueError as `NoisePrior.check` does.
+    `K` (n x n), `prior_mean` (n,): the prior of the utilities of n items; `rows`: their answers; `prior`: of the noise.
+    The width is learned if `ties` (None: if a tie occurs), else it is 0. EP and `improve_noise` alternate at most
+    `rounds` times; `tolerance`: of the last run of EP. Raise ValueError as `NoisePrior.check` does.
     """
     told = rows.rows if isinstance(rows, Design) else rows._replace(user=np.zeros(rows.size, np.int64))
     noise = initial_noise(told, 1, prior, ties)
@@ -134,10 +135,10 @@ def improve_noise(
 ) -> tuple[ResponseNoise, float]:
     """Do one step towards the maximum a posteriori of the noise; return the new noise and the largest change in it.
 
-    `cavities`: means and variances, (p,) each, of the EP cavities of `rows` under the present `noise`; `prior`: of the
-    noise; `shared`: whether all people have one tie width. The derivative of EP's evidence is that of the log Z of each
-    row with its cavity fixed, so where a step moves nothing it is at a maximum. People who only give rankings have the
-    lapse rate of the prior, because EP has no lapses in rankings.
+    `cavities`: means and variances, (p,) each, of the EP cavities of the p `rows` under the present `noise`; `prior`:
+    of the noise; `shared`: whether all people have one tie width. The derivative of EP's evidence is that of the log Z
+    of each row with its cavity fixed, so where a step moves nothing it is at a maximum. People who only give rankings
+    have the lapse rate of the prior, because EP has no lapses in rankings.
     """
     alone = rows.group < 0
     lapse = _lapses(rows, cavities, noise, prior)
@@ -149,8 +150,8 @@ def improve_noise(
 
 
 def _lapses(rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, prior: NoisePrior) -> Array:
-    """Return the most probable lapse rate l of each person (U,), by bisection on the derivative of sum log((1 - l) z +
-    l / kinds) + log Beta(l; prior).
+    """Return the most probable lapse rate l of each of U people (U,), by bisection on the derivative of sum log((1 - l)
+    z + l / kinds) + log Beta(l; prior).
 
     z is the probability of an answer without a lapse under its cavity; kinds is the number of possible answers.
     """
@@ -176,9 +177,9 @@ def _widths(
     alone: npt.NDArray[np.bool_],
     shared: bool,
 ) -> Array:
-    """Return the most probable tie widths (U,), by bisection on the derivative by their logarithms.
+    """Return the most probable tie widths of U people (U,), by bisection on the derivative by their logarithms.
 
-    `alone` (p,): which rows are answers of their own; `shared`: whether all people have one width.
+    `alone` (p,): which of the p rows are answers of their own; `shared`: whether all people have one width.
     """
     from scipy.special import expit, log_ndtr
 
@@ -218,8 +219,8 @@ def noise_slopes(
     """Return the derivatives of the log evidence of all answers by the logit of the lapse rate and by the log tie
     width.
 
-    The lapse rate is common to the rows in the mask `lapsing` (p,), the tie width to all people. `cavities`: means and
-    variances, (p,) each, of the EP cavities of `rows`, held fixed; `noise`: the present noise.
+    The lapse rate is common to those of the p `rows` in the mask `lapsing` (p,), the tie width to all people.
+    `cavities`: means and variances, (p,) each, of the EP cavities of the rows, held fixed; `noise`: the present noise.
     """
     alone = rows.group < 0
     log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
@@ -242,7 +243,7 @@ def noise_slopes(
 
 
 def random_probabilities(rows: PairRows, log_evidence: Array, noise: ResponseNoise, prior: NoisePrior) -> Array:
-    """Return P(the person always answers at random) (U,), by Bayes' rule with the prior probability `prior.random`.
+    """Return for each of U people P(they always answer at random) (U,), by Bayes' rule with the prior `prior.random`.
 
     `rows`: their comparisons; `log_evidence` (U,): log P(their answers) if they do not; `noise`: tie width and lapse
     rate of each person. People without answers have the prior probability.
@@ -255,11 +256,10 @@ def random_probabilities(rows: PairRows, log_evidence: Array, noise: ResponseNoi
 
 
 def random_log_odds(rows: PairRows, log_evidence: Array, noise: ResponseNoise) -> Array:
-    """Return the log likelihood ratio (U,) of answering always at random against the model, for the comparisons `rows`
-    of each person.
+    """Return for each of U people (U,) the log likelihood ratio of answering always at random against the model.
 
-    `log_evidence` (U,): log P(their answers) under the model; `noise`: its tie widths tell who may answer "equally
-    good".
+    `rows`: their comparisons; `log_evidence` (U,): log P(their answers) under the model; `noise`: its tie widths tell
+    who may answer "equally good".
     """
     from scipy.special import betaln
 
@@ -288,10 +288,10 @@ def _groups(rows: PairRows) -> list[Ints]:
 
 
 def _log_orders(pairs: Ints, tied: npt.NDArray[np.bool_]) -> float:
-    """Return the log of the number of possible answers of the same form as one answer with pairs (r x 2), winner first.
+    """Return the log of the number of possible answers of the same form as one answer of r pairs (r x 2), winner first.
 
-    For a ranking, the orders of its items in tiers of these sizes; `tied` (r,): which pairs tie. If all items tie, the
-    possible answers are each item as the best, or none.
+    For a ranking, these are the orders of its items in tiers of the same sizes; `tied` (r,): which pairs tie. If all
+    items tie, the possible answers are each item as the best, or none.
     """
     n = int(pairs.max()) + 1
     level = np.zeros(n, np.int64)

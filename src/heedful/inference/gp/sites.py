@@ -50,7 +50,8 @@ def initial_sites(sites: Sites | None, count: int) -> tuple[Array, Array]:
 
 
 def cavities(m: Array, v: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-    """Return mean and variance (p,) of the cavity of each row: the Gaussian over its quantity g without its own site.
+    """Return for each of p rows mean and variance, (p,) each, of its cavity: the Gaussian over its quantity g without
+    its own site.
 
     `m`, `v` (p,): mean and variance of g with all sites; `tau`, `nu` (p,): the sites. A row that was given several
     times has as many sites; one copy is removed.
@@ -60,7 +61,8 @@ def cavities(m: Array, v: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
 
 
 def site_steps(m: Array, v: Array, slope: Array, bend: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-    """Return by how much tau and nu (p,) must change for each site to match the moments of its likelihood.
+    """Return by how much tau and nu of each of p rows, (p,) each, must change for its site to match the moments of its
+    likelihood.
 
     `m`, `v` (p,): mean and variance of the cavities; `slope`, `bend` (p,): first and minus the second derivative of log
     Z by m, with Z the integral of the likelihood over the cavity; `tau`, `nu` (p,): the present sites.
@@ -70,16 +72,17 @@ def site_steps(m: Array, v: Array, slope: Array, bend: Array, tau: Array, nu: Ar
 
 
 def site_changes(to_tau: Array, to_nu: Array, tau: Array, nu: Array) -> Array:
-    """Return the size (p,) of the changes `to_tau`, `to_nu` of sites `tau`, `nu`: relative for large sites, absolute
-    for small.
+    """Return the sizes (p,) of the changes `to_tau`, `to_nu` of p sites `tau`, `nu`, (p,) each: relative for large
+    sites, absolute for small.
     """
     return np.maximum(np.abs(to_tau) / (1.0 + np.abs(tau)), np.abs(to_nu) / (1.0 + np.abs(nu)))
 
 
 def log_scales(log_z: Array, m: Array, v: Array, tau: Array, nu: Array) -> Array:
-    """Return for each row (p,) `log_z`, less the log of the integral of its site over the cavity N(m, v).
+    """Return for each of p rows (p,) its `log_z` minus the log of the integral of its site over the cavity N(m, v).
 
-    `log_z` (p,): the log integral of the likelihood over the cavity; m, v (p,); `tau`, `nu` (p,): the sites.
+    `log_z` (p,): the log integral of the likelihood over the cavity; `m`, `v` (p,): mean and variance of the cavity;
+    `tau`, `nu` (p,): the sites.
     """
     grown = 1.0 + v * tau
     return log_z + 0.5 * np.log(grown) - 0.5 * (nu * (2.0 * m + v * nu) - m * m * tau) / grown
@@ -121,9 +124,10 @@ class Table(NamedTuple):
     groups: tuple[Group, ...]
 
     def natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return T (U x n x n) and h (U x n): the product of the sites of each person is exp(-f' T f / 2 + h' f).
+        """Return T (U x n x n) and h (U x n) for U people and n items: the product of a person's sites is exp(-f' T f /
+        2 + h' f).
 
-        `tau`, `nu` (p,): the sites of all rows. The noise that rows of a group share is integrated out.
+        `tau`, `nu`: the sites of all p rows, (p,) each. The noise that rows of a group share is integrated out.
         """
         times = self.rows.times
         at = self.alone
@@ -145,10 +149,11 @@ class Table(NamedTuple):
         return T.reshape(U, n, n), sum_by(np.concatenate(ends), np.concatenate(pulls), U * n).reshape(U, n)
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
-        """Return for each person (U,) the log constant that remains from integrating out the noise that rows share.
+        """Return for each of U people (U,) the log constant that remains from integrating out the noise that rows
+        share.
 
         It is the sum over the person's groups of log |I + N T|^(-1/2) + nu' C nu / 2; T = diag(tau), N is the
-        covariance of the noise, C its covariance given the sites. `tau`, `nu` (p,): the sites of all rows.
+        covariance of the noise, C its covariance given the sites. `tau`, `nu`: the sites of all p rows, (p,) each.
         """
         out = np.zeros(self.U)
         for group in self.groups:
@@ -161,11 +166,11 @@ class Table(NamedTuple):
         return out
 
     def site_marginals(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return mean and variance (p,) of the quantity on which each site acts, from `mean` (U x n) and `cov` (U x n x
-        n) of f.
+        """Return for each of p rows mean and variance, (p,) each, of the quantity on which its site acts.
 
-        For a row that is an answer of its own the quantity is g = f_a - f_b; for a row of a group it is the perceived
-        difference y = f_a - f_b + noise. `tau`, `nu` (p,): the sites.
+        `mean` (U x n), `cov` (U x n x n): of the utilities f of n items for U people. For a row that is an answer of
+        its own the quantity is g = f_a - f_b; for a row of a group it is the perceived difference y = f_a - f_b +
+        noise. `tau`, `nu` (p,): the sites.
         """
         m, v = np.empty(tau.size), np.empty(tau.size)
         at = self.alone
@@ -197,9 +202,10 @@ class Design(NamedTuple):
     """the rows of each person"""
 
     def natural(self, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return T (U x n x n) and h (U x n): the product of the sites of each person is exp(-f' T f / 2 + h' f).
+        """Return T (U x n x n) and h (U x n) for U people and n utilities: the product of a person's sites is exp(-f' T
+        f / 2 + h' f).
 
-        `tau`, `nu` (p,): the sites of all rows.
+        `tau`, `nu`: the sites of all p rows, (p,) each.
         """
         t, v = self.rows.times * tau, self.rows.times * nu
         T, h = np.empty((self.U, self.n, self.n)), np.empty((self.U, self.n))
@@ -209,12 +215,15 @@ class Design(NamedTuple):
         return T, h
 
     def noise_evidence(self, tau: Array, nu: Array) -> Array:
-        """Return zeros (U,): rows of a design share no noise that would have to be integrated out."""
+        """Return a 0 for each of U people (U,): rows of a design share no noise that would have to be
+        integrated out.
+        """
         return np.zeros(self.U)
 
     def site_marginals(self, mean: Array, cov: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-        """Return mean and variance (p,) of d . f of each row, from `mean` (U x n) and `cov` (U x n x n) of f; sites are
-        ignored.
+        """Return mean and variance, (p,) each, of d . f of each of p rows; the sites `tau`, `nu` are ignored.
+
+        `mean` (U x n), `cov` (U x n x n): of the n utilities f of U people.
         """
         m, v = np.empty(len(self.D)), np.empty(len(self.D))
         for u, at in enumerate(self.own):
@@ -224,7 +233,8 @@ class Design(NamedTuple):
 
 
 def make_design(D: Array, times: Array, user: Ints, users: int, equal: npt.NDArray[np.bool_]) -> Design:
-    """Make a `Design` of p observations: d . f was perceived as positive or, where `equal`, as a tie.
+    """Make a `Design` of p observations about n utilities f: d . f was perceived as positive or, where `equal`, as a
+    tie.
 
     `D` (p x n): the vectors d; `times` (p,): how often each was observed; `user` (p,): the person, in rising order;
     `users`: number of people; `equal` (p,).
@@ -262,8 +272,10 @@ def _meet(x: Ints, y: Ints) -> Array:
 
 
 def _four(u: Ints, a: Ints, b: Ints, c: Ints, d: Ints, n: int) -> Ints:
-    """Return the flat indices of (a, c), (b, d), (a, d), (b, c) in arrays (U x n x n), for people u; all inputs are
-    (k,).
+    """Return the flat indices of (a, c), (b, d), (a, d), (b, c) in an array (U x n x n), for people `u` and items a to
+    d.
+
+    All are arrays of one length k; the result is (4 k,). `n`: number of items.
     """
     base = u * (n * n)
     return np.concatenate([base + a * n + c, base + b * n + d, base + a * n + d, base + b * n + c])
@@ -290,10 +302,10 @@ def sum_by(where: Ints, values: Array, size: int) -> Array:
 
 
 def _gap_covariances(cov: Array, where: Ints, count: int) -> Array:
-    """Return `count` covariances of f_a - f_b with f_c - f_d; `where`: the indices of their four entries, made by
-    `_four`.
+    """Return `count` covariances of f_a - f_b with f_c - f_d, for items a to d.
 
-    The result is the same to the last bit for (a, b) and (b, a).
+    `cov` (U x n x n): of n utilities for U people; `where`: the indices of the four entries, made by `_four`. The
+    result is the same to the last bit if a and b are exchanged.
     """
     ac, bd, ad, bc = cov.take(where).reshape(4, count)
     return (ac - ad) + (bd - bc)
@@ -306,7 +318,7 @@ def is_diagonal(K: Array) -> bool:
 
 
 def inverses(B: Array) -> Array:
-    """Return the inverses (U x n x n) of a stack of symmetric matrices B (U x n x n).
+    """Return the inverses (U x n x n) of U symmetric n x n matrices B (U x n x n).
 
     A single large positive definite matrix is inverted by Cholesky, in half the time.
     """
@@ -322,7 +334,7 @@ def inverses(B: Array) -> Array:
 
 
 def root(K: Array) -> Array:
-    """Return L with L L' = K, for a positive semidefinite K (n x n) or a stack of such matrices.
+    """Return L with L L' = K, for a positive semidefinite n x n matrix K, or a stack of such matrices.
 
     L is n x n, or has fewer columns if K is singular, as with identical items.
     """

@@ -110,7 +110,8 @@ def stopping(
 
 
 def weights(f: Array, seen: AnswerSites) -> Array:
-    """Return importance weights (d,), which sum to 1, of d draws f (d x n) from EP's Gaussian for its exact posterior.
+    """Return importance weights (d,), which sum to 1, of d draws f (d x n) of n utilities, from EP's Gaussian for its
+    exact posterior.
 
     They are proportional to the likelihood of the answers `seen` over the product of their sites. No rows may share
     noise.
@@ -122,7 +123,7 @@ def weights(f: Array, seen: AnswerSites) -> Array:
 
 
 def log_likelihoods(f: Array, seen: AnswerSites) -> tuple[Array, Array]:
-    """Return the log likelihood of the answers `seen` at each of d utility vectors f (d x n), and the log of the
+    """Return the log likelihood of the answers `seen` at each of d vectors of n utilities f (d x n), and the log of the
     product of their sites, (d,) each.
 
     No rows may share noise.
@@ -162,7 +163,8 @@ def contenders(posterior: Posterior | Mixture) -> Ints:
 
 
 def in_order(mean: Array, cov: Array) -> Array:
-    """Return the expected fraction of item pairs that the order of means puts in the right order, for F Gaussians (F,).
+    """Return the expected fraction of item pairs that the order of means puts in the right order, for F Gaussians over
+    n items (F,).
 
     `mean` (F x n), `cov` (F x n x n). Pairs with identical utilities count as in order.
     """
