@@ -1,8 +1,8 @@
 """Matrix factorisation of ratings by alternating least squares, for the movie features of [J15] section 6.1.2.
 
-The papers name the "SVD embedding" of Bell & Koren (ICDM 2007, Eq. 15), fitted to the observed ratings, and choose the
-rest by cross-validation. There are two penalties on the size of factors: "plain", the papers', is the same for every
-row; "weighted" (Zhou et al. 2008) grows with a row's number of ratings.
+[J15] uses the "SVD embedding" of Bell & Koren (ICDM 2007, Eq. 15), fitted to the observed ratings, with the number of
+factors and the regularisation chosen by cross-validation. The penalty on the size of factors is either "plain", the
+same for each row, as there, or "weighted" (Zhou et al. 2008) by the row's number of ratings.
 """
 
 from __future__ import annotations
@@ -22,14 +22,18 @@ REGULARISATIONS = {"plain": (1.0, 2.0, 5.0, 7.5, 10.0, 15.0, 20.0), "weighted": 
 
 
 class Factors(NamedTuple):
-    """Factors of U users and M movies, P (U x k) and Q (M x k): P Q^T approximates the observed ratings."""
+    """Matrices of k factors for U users and M movies, P (U x k) and Q (M x k): P Q^T approximates the
+    observed ratings.
+    """
 
     P: Array
     Q: Array
 
 
 class Trial(NamedTuple):
-    """Cross-validation result of one setting: root mean squared error of the held-out ratings, over all folds."""
+    """Result of cross-validation with one setting; `rmse`: root mean squared error of the held-out ratings, over all
+    folds.
+    """
 
     dimension: int
     regularisation: float

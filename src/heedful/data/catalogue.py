@@ -74,10 +74,9 @@ def _example(cells: Sequence[str]) -> str:
 
 
 def _standardise(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, float]:
-    """Return a column (m,) standardised, its mean and its scale (standard deviation); missing values are NaN and become
-    0.
+    """Return a column of m numbers (m,) standardised, its mean and its scale (standard deviation).
 
-    A constant column has scale 0 and is returned unchanged.
+    Missing values are NaN and become 0. A constant column has scale 0 and is returned unchanged.
     """
     there = column[~np.isnan(column)]
     if there.min() == there.max():  # the standard deviation of equal numbers may be a rounding error

@@ -123,7 +123,9 @@ def _columns(table: Table, at: Mapping[str, list[str]], *roles: str) -> dict[str
 
 
 def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: int) -> tuple[Ints, list[str], Check]:
-    """Return the number of each row's person (r,), the names of people, and a check of the rows that lack a person."""
+    """Return for each of r rows the number of its person (r,), the names of people, and a check of the rows that lack a
+    person.
+    """
     numbers: dict[str, int] = {}
     if "person" not in got:
         return np.zeros(rows, np.int64), [""], (np.zeros(rows, bool), lambda where, i: None)
@@ -132,7 +134,7 @@ def _people(got: Mapping[str, CodedColumn], at: Mapping[str, list[str]], rows: i
 
 
 def _times(got: Mapping[str, CodedColumn]) -> tuple[Ints, Check]:
-    """Return how often the answer of each row was given (r,), and a check of the rows without a valid count."""
+    """Return for each of r rows how often its answer was given (r,), and a check of the rows without a valid count."""
     if "times" not in got:
         rows = next(iter(got.values())).codes.size
         return np.ones(rows, np.int64), (np.zeros(rows, bool), lambda where, i: None)

@@ -45,7 +45,7 @@ def load_collaborative(folder: str | PathLike[str]) -> PairwiseDataset:
 
 
 def _items(features: Array, rows: Array) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return for each of n rows of features (n x d) the index of the item with these `features`, -1 if there is none
+    """Return for each of n `rows` of d numbers (n x d) the index of the item with these `features`, -1 if there is none
     (n,).
     """
     same = (rows[:, None, :] == features[None, :, :]).all(axis=2)

@@ -76,10 +76,11 @@ def load_letor(*paths: str | PathLike[str], n_features: int = 0, dtype: DTypeLik
 
 
 def least_squares(X: FloatArray, y: NDArray[Any]) -> FloatArray:
-    """Return the weights w (N,) that minimise |X w - y|, without an intercept: the utility of [J15] section 6.1.1.
+    """Return the weights w (N,) of N features that minimise |X w - y|, without an intercept: the utility of [J15]
+    section 6.1.1.
 
-    X (rows, N): features; y (rows,): labels. Of several solutions it is the shortest, so identical features share their
-    weight. Raise numpy.linalg.LinAlgError if the shapes do not fit.
+    `X` (rows, N): features; `y` (rows,): labels. Of several solutions it is the shortest, so identical features share
+    their weight. Raise numpy.linalg.LinAlgError if the shapes do not fit.
     """
     w: FloatArray = np.linalg.lstsq(X, y, rcond=None)[0]
     return w

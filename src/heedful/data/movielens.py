@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 
 
 class Ratings(NamedTuple):
-    """n ratings as columns, with what the files say of the movies.
+    """n ratings of M movies by U users, as columns, with what the files say of the movies.
 
     `users` and `movies` are indices into `user_ids` (U,) and `movie_ids` (M,), which are rising and as in the files;
     movies without ratings are included. No user rates a movie twice.
@@ -115,7 +115,7 @@ def _columns(path: Path, line: str) -> Ints:
 
 
 def _films(folder: Path, format: _Format) -> tuple[Ints, list[str], NDArray[np.bool_], NDArray[np.str_]]:
-    """Return the movies' ids (M,), rising, their names, their genres (M x G), and the names of the G genres."""
+    """Return of M movies the ids (M,), rising, the names, the genres (M x G), and the names of the G genres."""
     path = existing_or_gz(folder / format.films)
     rows: dict[int, tuple[str, set[str]]] = {}
     known = _genres(folder) if format.separator == "|" else []

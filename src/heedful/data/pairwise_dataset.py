@@ -28,17 +28,17 @@ class PairwiseDataset(NamedTuple):
 
 
 def all_pairs(items: int) -> Ints:
-    """Return all pairs of `items` items (P x 2), in the order (0, 1), (0, 2), ..., (1, 2), ...."""
+    """Return all P pairs of `items` items (P x 2), in the order (0, 1), (0, 2), ..., (1, 2), ...."""
     return np.column_stack(np.triu_indices(items, 1)).astype(np.int64)
 
 
 def prefers_first(values: Array, labels: str = "right") -> NDArray[np.bool_]:
-    """Return whether the first item of each of P pairs is preferred (U x P), from `values` (U x I) of I items for U
-    people.
+    """Return for each of U people whether they prefer the first item of each of P pairs (U x P).
 
-    Values must be distinct within a row; pairs are in the order of `all_pairs`. `labels`: "right" prefers the higher
-    value. "published" reproduces the labels in the experiments of [H12], which read an argsort as ranks: item j is
-    preferred to k if the item with the j-th lowest value has a lower number than the one with the k-th lowest.
+    `values` (U x I): of I items, distinct within a row; pairs are in the order of `all_pairs`. `labels`: "right"
+    prefers the higher value. "published" reproduces the labels in the experiments of [H12], which read an argsort as
+    ranks: item j is preferred to k if the item with the j-th lowest value has a lower number than the one with the k-th
+    lowest.
     """
     a, b = all_pairs(values.shape[1]).T
     if check_labels(labels) == "right":
@@ -55,8 +55,8 @@ def check_labels(labels: str) -> str:
 
 
 def impute(X: Array, nearest: int = NEAREST) -> Array:
-    """Return a copy of X (n x m) with each NaN replaced by the mean of the `nearest` rows that have a value there; if
-    none of these does, by the mean of the column.
+    """Return a copy of n rows of m values X (n x m) with each NaN replaced by the mean of the `nearest` rows that have
+    a value there; if none of these does, by the mean of the column.
 
     The distance of two rows is the mean squared difference over the columns that both have (Troyanskaya et al., Missing
     value estimation methods for DNA microarrays, 2001, as in the R package impute).
@@ -85,7 +85,7 @@ def break_ties(X: Array, rng: np.random.Generator) -> Array:
 
 
 def one_hot(column: NDArray[np.generic]) -> Array:
-    """Return the one-hot coding (n x c) of a column of c categories (n,), categories in rising order.
+    """Return the one-hot coding (n x c) of a `column` of n values (n,) in c categories, categories in rising order.
 
     Two categories give a single column: whether the category is that of the first row.
     """

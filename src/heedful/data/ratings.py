@@ -137,7 +137,8 @@ def movielens_ratings(folder: str | PathLike[str]) -> RatingTable:
 
 
 def select_ratings(table: RatingTable, kept: NDArray[np.bool_]) -> RatingTable:
-    """Return the ratings where the mask `kept` (n,) is True, in order; users and items without ratings are left out.
+    """Return those of n ratings where the mask `kept` (n,) is True, in order; users and items without ratings are left
+    out.
 
     Raise ValueError if no rating is left.
     """

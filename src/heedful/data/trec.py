@@ -62,8 +62,8 @@ def load_sessions(sessions: str | PathLike[str], judgments: str | PathLike[str])
 
 
 def relevance(grades: Ints) -> Array:
-    """Return grades (m,) as relevance from 0 to 5, linearly, as in [J15] section 3.2; junk and unjudged documents get
-    0.
+    """Return the `grades` of m documents (m,) as relevance from 0 to 5, linearly, as in [J15] section 3.2; junk and
+    unjudged documents get 0.
     """
     return np.maximum(grades, 0) * (5.0 / HIGHEST)
 

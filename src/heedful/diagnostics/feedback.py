@@ -35,13 +35,13 @@ class Utilities(NamedTuple):
 
 
 def known_utilities(log: Iterable[Round[Floats, Y, Ints]], space: Space, w_star: Array) -> Utilities:
-    """Compute the true utilities w* . phi(x, .) of the rounds (x, y, feedback) of a log; `w_star` (N,) are the weights
-    w*.
+    """Compute the true utilities w* . phi(x, .) of the rounds (x, y, feedback) of a log, where x is the context and y
+    what was shown.
 
-    y* is the argmax over all objects of `space` for x (in a pool, over the items left). In a space that is
-    `approximate` (`Subset`) it is the greedy object, and another may be better. If two items are shown (by a dueling
-    bandit), the first counts. With `WithBaseScore`, the utility is that of the inner space with the weights w* as
-    given.
+    `w_star` (N,): the true weights w* of N features. y* is the argmax over all objects of `space` for x (in a pool,
+    over the items left). In a space that is `approximate` (`Subset`) it is the greedy object, and another may be
+    better. If two items are shown (by a dueling bandit), the first counts. With `WithBaseScore`, the utility is that of
+    the inner space with the weights w* as given.
     """
     if isinstance(space, WithBaseScore):  # its argmax counts the caller's score once more than U does
         space = space.space
@@ -54,17 +54,20 @@ def known_utilities(log: Iterable[Round[Floats, Y, Ints]], space: Space, w_star:
 
 
 def gains(known: Utilities) -> Array:
-    """Return the gain of each of T rounds (T,): the utility of the feedback minus that of the object shown."""
+    """Return the gain of each of T rounds `known` (T,): the utility of the feedback minus that of the object shown."""
     return _zero_rounding(known, known.feedback - known.shown)
 
 
 def regrets(known: Utilities) -> Array:
-    """Return the regret of each of T rounds (T,): the utility of the best object minus that of the object shown."""
+    """Return the regret of each of T rounds `known` (T,): the utility of the best object minus that of the object
+    shown.
+    """
     return _zero_rounding(known, known.best - known.shown)
 
 
 def alphas(known: Utilities) -> Array:
-    """Return for each of T rounds (T,) the greatest alpha that it satisfies without slack (Eq. 6): gain / regret.
+    """Return for each of T rounds `known` (T,) the greatest alpha that it satisfies without slack (Eq. 6): gain /
+    regret.
 
     It is at most 1, and negative if the feedback was worse than what was shown. It is NaN if the regret is 0: then
     every alpha is possible.
@@ -75,11 +78,12 @@ def alphas(known: Utilities) -> Array:
 
 
 def slacks(known: Utilities, alpha: float) -> Array:
-    """Return the slack of each of T rounds (T,), xi = alpha (U(x, y*) - U(x, y)) - (U(x, ybar) - U(x, y)) ([J15] Eq.
-    6).
+    """Return the slack of each of T rounds `known` (T,): xi = alpha (U(x, y*) - U(x, y)) - (U(x, ybar) - U(x, y))
+    ([J15] Eq. 6).
 
-    It is negative where the feedback was better than `alpha` requires. The slack of expected feedback (Eq. 7) is the
-    mean of this over the answers that the person might have given.
+    U is the utility in context x of the best object y*, the object shown y, and the feedback ybar. The slack is
+    negative where the feedback was better than `alpha` requires. The slack of expected feedback (Eq. 7) is the mean of
+    this over the answers that the person might have given.
     """
     return alpha * regrets(known) - gains(known)
 
@@ -106,7 +110,8 @@ class SignTest(NamedTuple):
 
 
 def sign_test(differences: npt.ArrayLike, tolerance: float = ROUNDING) -> SignTest:
-    """Run the binomial sign test of [J15] section 3.2: are positive and negative `differences` (n,) equally likely?
+    """Run the binomial sign test of [J15] section 3.2 on n `differences` (n,): are positive and negative equally
+    likely?
 
     Differences of at most `tolerance` count as 0 and are left out; p is 1 if all are.
     """
@@ -156,8 +161,8 @@ def quality(known: Utilities, alpha: float = 0.5) -> Quality:
 
 
 def _zero_rounding(known: Utilities, difference: Array) -> Array:
-    """Return `difference` (T,) with those that may be due to rounding set to 0: utilities of different objects are
-    summed in different orders.
+    """Return the `difference` of utilities in each of T rounds (T,), set to 0 where it may be due to rounding:
+    utilities of different objects are summed in different orders.
     """
     size = np.maximum(np.maximum(np.abs(known.shown), np.abs(known.feedback)), np.abs(known.best))
     return np.where(np.abs(difference) <= ROUNDING * size, 0.0, difference)

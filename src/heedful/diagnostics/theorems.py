@@ -219,7 +219,7 @@ def _rounds(facts: Facts) -> Array:
 
 
 def _mean(values: Array) -> Array:
-    """Return the running means (T,): of the first t values, t = 1..T."""
+    """Return the running means of T values (T,): of the first t, for t = 1..T."""
     average: Array = np.cumsum(values) / np.arange(1, values.size + 1)
     return average
 

@@ -75,7 +75,7 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         """
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from n rows X (n, N) of N features with labels y (n,), going over them `epochs` times, and return the
+        """Learn from n rows of N features X (n, N) with labels y (n,), going over them `epochs` times, and return the
         estimator.
 
         Anything learned before is discarded. Raise ValueError, naming the argument, if one is invalid; the estimator is
@@ -84,12 +84,12 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self._fit(X, y, None)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn from n rows X (n, N) with labels y (n,) once, in their order, in addition to earlier rows; return the
-        estimator.
+        """Learn from n rows of N features X (n, N) with labels y (n,) once, in their order, in addition to earlier
+        rows.
 
-        `classes`: all possible labels, in any order; the first call needs them, unless `order` or an ordered
-        Categorical gives them. Raise ValueError, naming the argument, if one is invalid; the estimator is then
-        unchanged.
+        Return the estimator. `classes`: all possible labels, in any order; the first call needs them, unless `order` or
+        an ordered Categorical gives them. Raise ValueError, naming the argument, if one is invalid; the estimator is
+        then unchanged.
         """
         return self._go_on(X, y, classes, None)
 
@@ -138,9 +138,10 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         return self.classes_
 
     def _take(self, X: Floats, ranks: Ints, weights: Array | None, epochs: int, shuffle: bool, afresh: bool) -> None:
-        """Fold the rows X (n, N) with their ranks (n,) into the state, or into a new state if `afresh`.
+        """Fold n rows of N features X (n, N) with their ranks (n,) into the state, or into a new state if `afresh`.
 
-        Raise ValueError if the weights of the learner overflow.
+        `weights` (n,): factors of the steps, or None; `epochs`: how often to go over the rows, in a random order each
+        time if `shuffle`. Raise ValueError if the weights of the learner overflow.
         """
         one = bool(self.fit_intercept) if afresh else self._one
         learner = coerce(self._rule(self.n_features_in_ + one, self.classes_.size))
@@ -159,11 +160,13 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         self._state, self._one = state, one
 
     def _to_fold(self, learner: Any, X: Floats, weights: Array | None, one: bool) -> tuple[Any, Floats, bool]:
-        """Return the learner to fold with, its rows (n, N), and whether a 1 has still to be appended to each row."""
+        """Return the learner to fold with, its n rows of N numbers (n, N), and whether a 1 has still to be appended to
+        each row.
+        """
         return learner, X, one
 
     def _instances(self, X: Any) -> Floats:
-        """Return X as a checked array of floats (n, N). Raise an error if the estimator is not fitted or
+        """Return X as a checked array of n rows of N features (n, N). Raise an error if the estimator is not fitted or
         X is invalid.
         """
         check_is_fitted(self)
@@ -172,25 +175,26 @@ class OrdinalEstimator(ClassifierMixin, BaseEstimator, ABC):
         )
 
     def decision_function(self, X: Any) -> Array:
-        """Return for n rows X (n, N) how far the score of each lies inside the interval of each of k ranks (n, k),
-        negative outside.
+        """Return how far inside the interval of each of k ranks the score of each of n rows lies (n, k), negative
+        outside.
 
-        The predicted rank has the greatest value. With two labels it is (n,): above 0 for the higher label.
+        X (n, N): the rows, of N features. The predicted rank has the greatest value. With two labels the result is
+        (n,): above 0 for the higher label.
         """
         return self._decisions(self._instances(X))
 
     def predict(self, X: Any) -> Labels:
-        """Return the predicted label (n,) of each of n rows X (n, N)."""
+        """Return the predicted label (n,) of each of n rows of N features X (n, N)."""
         places = self._places(X)
         return self.classes_[places]
 
     def _places(self, X: Any) -> Ints:
-        """Return the index (n,) in `classes_` of the predicted label of each row."""
+        """Return for each of n rows X the index (n,) in `classes_` of its predicted label."""
         decisions = self.decision_function(X)
         return decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0.0).astype(np.int64)
 
     def rank_loss(self, X: Any, y: Any) -> float:
-        """Return the mean of |predicted rank - true rank| over n rows X (n, N) with true labels y (n,).
+        """Return the mean of |predicted rank - true rank| over n rows of N features X (n, N) with true labels y (n,).
 
         Raise ValueError if y has another length, or a label that is not in `classes_`.
         """
@@ -227,7 +231,7 @@ class OrdinalEstimatorWithIntercept(OrdinalEstimator):
         self.fit_intercept = fit_intercept
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from n rows X (n, N) of N features with labels y (n,), going over them `epochs` times, and return the
+        """Learn from n rows of N features X (n, N) with labels y (n,), going over them `epochs` times, and return the
         estimator.
 
         Anything learned before is discarded. `sample_weight` (n,), 0 or more, multiplies the step of each row; rows
@@ -237,11 +241,11 @@ class OrdinalEstimatorWithIntercept(OrdinalEstimator):
         return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from n rows X (n, N) with labels y (n,) once, in their order, in addition to earlier rows; return the
-        estimator.
+        """Learn from n rows of N features X (n, N) with labels y (n,) once, in their order, in addition to earlier
+        rows.
 
-        `classes`: all possible labels, in any order; the first call needs them, unless `order` or an ordered
-        Categorical gives them. `sample_weight` and errors are as in `fit`.
+        Return the estimator. `classes`: all possible labels, in any order; the first call needs them, unless `order` or
+        an ordered Categorical gives them. `sample_weight` and errors are as in `fit`.
         """
         return self._go_on(X, y, classes, sample_weight)
 
@@ -253,6 +257,6 @@ class OrdinalEstimatorWithIntercept(OrdinalEstimator):
 
     @abstractmethod
     def _weighted_learner(self, learner: Any, X: Floats, weights: Array) -> tuple[Any, Floats]:
-        """Return a learner that takes weighted rows, and the rows X (n, N) combined with their weights (n,) as it
+        """Return a learner of weighted rows, and n rows of N numbers X (n, N) combined with their weights (n,) as it
         expects them.
         """

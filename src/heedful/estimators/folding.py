@@ -29,7 +29,7 @@ _waited: Counter[str] = Counter()  # rows folded interpreted in this process, by
 
 
 def blocks(X: Floats, one: bool, order: Ints | None = None) -> Iterator[tuple[Any, Floats]]:
-    """Yield the rows of X (n, N) in blocks: (indices of the rows, C-contiguous and writable array of them).
+    """Yield n rows of N numbers X (n, N) in blocks: (indices of the rows, C-contiguous and writable array of them).
 
     `order` (n,): indices of the rows in the order to use; None: as they are. With `one`, a 1 is appended to each row.
     The arrays are writable because numba would compile again for read-only ones.
@@ -70,11 +70,11 @@ def fold_rows(
     fast: bool,
     verbose: bool = False,
 ) -> Any:
-    """Return the state of `learner` after learning from each of n rows X (n, N) with its rank, from 1, in `ranks` (n,).
+    """Return the state of `learner` after learning from each of n rows of N features X (n, N) with its rank, from 1.
 
-    `order` (n,): indices of the rows in the order to use; None: as they are. `one`: append a 1 to each row. `fast`:
-    compile the loop, with the same result bit for bit; the first compilation is reported on stderr in an interactive
-    session or if `verbose`. The arrays of `state` may be overwritten.
+    `ranks` (n,): the ranks; `order` (n,): indices of the rows in the order to use; None: as they are. `one`: append a 1
+    to each row. `fast`: compile the loop, with the same result bit for bit; the first compilation is reported on stderr
+    in an interactive session or if `verbose`. The arrays of `state` may be overwritten.
     """
     draws = generators(0)  # none of these learners draws from them
     for rows, piece in blocks(X, one, order):
@@ -98,10 +98,10 @@ def is_interactive() -> bool:
 
 
 def project(X: Floats, W: Array, one: bool) -> Array:
-    """Return the scores X W' (n, k) of rows X (n, N) in directions W (k, N), each summed in the same order as by a
-    learner.
+    """Return the scores X W' (n, k) of n rows of N features X (n, N) in k directions W (k, N).
 
-    With `one`, a 1 is appended to each row first, and W is (k, N + 1).
+    Each is summed in the same order as by a learner. With `one`, a 1 is appended to each row first, and W is (k, N +
+    1).
     """
     out = np.empty((len(X), len(W)))
     for rows, piece in blocks(X, one):

@@ -18,7 +18,8 @@ Labels = npt.NDArray[Any]
 
 
 def distinct(y: Any, name: str = "y") -> tuple[Labels, Ints]:
-    """Return the distinct labels of y (n,), sorted, and for each row the index of its label among them (n,).
+    """Return the distinct labels among n labels y (n,), sorted, and for each row the index of its label among them
+    (n,).
 
     Raise ValueError, with `name` as the name of the argument, if y does not contain class labels.
     """
@@ -88,7 +89,7 @@ def scale(labels: Labels, classes: Any, order: Any, known: Any) -> Labels:
 
 
 def ranks_of(labels: Labels, classes: Labels) -> Ints:
-    """Return the rank of each of `labels` (n,), from 1 for the first of `classes`.
+    """Return the rank of each of n `labels` (n,), from 1 for the first of `classes`.
 
     Raise ValueError for a label that is not in `classes`.
     """

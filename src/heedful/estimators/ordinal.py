@@ -74,10 +74,10 @@ class PRankClassifier(OrdinalEstimator):
 
     Parameters: `epochs`, how often `fit` goes over the rows; `shuffle`, whether in a new random order each time;
     `random_state`; `order`, all labels, lowest first, needed if that is not how they sort, such as ["bad", "ok",
-    "good"] (not all need to occur); `verbose`, whether to report compilation on stderr. After fitting: `classes_` (k,),
-    lowest first; `coef_` (N,), `thresholds_` (k-1,), `n_features_in_`, `t_` (number of rows learned from). The scale of
-    X matters, since thresholds move by 1: use StandardScaler. There is no `sample_weight`, because all steps have one
-    size, and no `predict_proba`, because PRank gives no probabilities.
+    "good"] (not all need to occur); `verbose`, whether to report compilation on stderr. After fitting to rows of N
+    features: `classes_` (k,), lowest first; `coef_` (N,), `thresholds_` (k-1,), `n_features_in_`, `t_` (number of rows
+    learned from). The scale of X matters, since thresholds move by 1: use StandardScaler. There is no `sample_weight`,
+    because all steps have one size, and no `predict_proba`, because PRank gives no probabilities.
     """
 
     def _rule(self, n_features: int, n_ranks: int) -> Any:
@@ -85,12 +85,12 @@ class PRankClassifier(OrdinalEstimator):
 
     @property
     def coef_(self) -> Array:
-        """Direction w (N,), as a copy."""
+        """Direction w (N,), as a copy: a weight for each of N features."""
         return self._state.w.copy()  # type: ignore[no-any-return]
 
     @property
     def thresholds_(self) -> Array:
-        """Thresholds b (k-1,), as a copy: the values of w . x at which the rank changes."""
+        """Thresholds b (k-1,), as a copy: the values of w . x at which the predicted rank changes, for k labels."""
         return self._state.b.copy()  # type: ignore[no-any-return]
 
     def _decisions(self, X: Floats) -> Array:
@@ -110,12 +110,14 @@ class AveragedPRankClassifier(OrdinalEstimator):
 
     @property
     def coef_(self) -> Array:
-        """Direction w (N,), averaged over all rounds."""
+        """Direction w (N,), averaged over all rounds: a weight for each of N features."""
         return self._rule(self.n_features_in_, self.classes_.size).weights(self._state)  # type: ignore[no-any-return]
 
     @property
     def thresholds_(self) -> Array:
-        """Thresholds b (k-1,), averaged over all rounds: the values of w . x at which the rank changes."""
+        """Thresholds b (k-1,), averaged over all rounds: the values of w . x at which the predicted rank changes, for k
+        labels.
+        """
         return self._rule(self.n_features_in_, self.classes_.size).thresholds(self._state)  # type: ignore[no-any-return]
 
     def _decisions(self, X: Floats) -> Array:
@@ -131,8 +133,9 @@ class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
 
     Parameters are those of `PRankClassifier`, and `fit_intercept`, whether each row gets a feature that is always 1.
     `sample_weight` multiplies the step of a row. There is no `predict_proba`, because scores are not probabilities.
-    After fitting: `classes_` (k,), `coef_` (k, N) and `intercept_` (k,), `n_features_in_`, `t_`. With two labels these
-    are (1, N) and (1,): those of the higher label minus those of the lower.
+    After fitting to rows of N features: `classes_` (k,), `coef_` (k, N) and `intercept_` (k,), `n_features_in_`, `t_`
+    (number of rows learned from). With two labels these are (1, N) and (1,): those of the higher label minus those of
+    the lower.
     """
 
     _ordered = False
@@ -145,18 +148,24 @@ class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
 
     @property
     def _directions(self) -> Array:
-        """The directions (k, N + 1), their last column the intercept; with two labels their difference (1, N + 1)."""
+        """The directions of k labels over N features (k, N + 1), their last column the intercept; with two labels their
+        difference (1, N + 1).
+        """
         W: Array = self._state.W if self._one else np.pad(self._state.W, ((0, 0), (0, 1)))
         return W if len(W) > 2 else W[1:] - W[:1]
 
     @property
     def coef_(self) -> Array:
-        """Directions (k, N), as a copy; with two labels the higher one's minus the lower one's (1, N)."""
+        """Directions of k labels over N features (k, N), as a copy; with two labels the higher one's minus the lower
+        one's (1, N).
+        """
         return self._directions[:, :-1].copy()
 
     @property
     def intercept_(self) -> Array:
-        """Intercept of the score of each label (k,); with two labels the higher one's minus the lower one's (1,)."""
+        """Intercepts of the scores of k labels (k,), as a copy; with two labels the higher one's minus the lower one's
+        (1,).
+        """
         return self._directions[:, -1].copy()
 
     def _decisions(self, X: Floats) -> Array:
@@ -165,13 +174,13 @@ class MulticlassPerceptronClassifier(OrdinalEstimatorWithIntercept):
 
 
 class WidrowHoffClassifier(OrdinalEstimatorWithIntercept):
-    """Classifier of ordered labels by online linear regression (Widrow-Hoff) on the ranks 1 to k, rounded.
+    """Classifier of k ordered labels by online linear regression (Widrow-Hoff) on the ranks 1 to k, rounded.
 
     Parameters are those of `PRankClassifier`; `fit_intercept`, whether each row gets a feature that is always 1; and
     `eta`, the step size. Learning is stable if eta |x|^2 < 2. "auto" is .01, or less if that is needed for eta |x|^2 <=
     1 in all rows of `fit` or of the first `partial_fit`. `sample_weight` multiplies the step of a row. There is no
-    `predict_proba`, because rounding gives no probabilities. After fitting: `classes_` (k,), `coef_` (N,),
-    `intercept_`, `thresholds_` (k-1,), `eta_`, `n_features_in_`, `t_`.
+    `predict_proba`, because rounding gives no probabilities. After fitting to rows of N features: `classes_` (k,),
+    `coef_` (N,), `intercept_`, `thresholds_` (k-1,), `eta_`, `n_features_in_`, `t_` (number of rows learned from).
     """
 
     def __init__(
@@ -214,7 +223,7 @@ class WidrowHoffClassifier(OrdinalEstimatorWithIntercept):
 
     @property
     def coef_(self) -> Array:
-        """Direction w (N,), as a copy."""
+        """Direction w (N,), as a copy: a weight for each of N features."""
         return self._state.w[: self.n_features_in_].copy()  # type: ignore[no-any-return]
 
     @property
@@ -224,7 +233,7 @@ class WidrowHoffClassifier(OrdinalEstimatorWithIntercept):
 
     @property
     def thresholds_(self) -> Array:
-        """Values of w . x + intercept at which the rank changes: 1.5, 2.5, ... (k-1,)."""
+        """Values of w . x + intercept at which the predicted rank changes, for k labels: 1.5, 2.5, ... (k-1,)."""
         return np.arange(1.5, self.classes_.size)
 
     def _decisions(self, X: Floats) -> Array:

@@ -68,7 +68,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         return tags
 
     def _rows(self, D: Array, y: Any, sample_weight: Any, told: Any) -> tuple[_Rows, npt.NDArray[np.bool_]]:
-        """Return the choices that were made at least once, and a mask (n,) of their rows.
+        """Return the choices that were made at least once, and a mask of their rows among all n rows (n,).
 
         `D` (n, columns): the first thing minus the second; `y` (n,): labels; `sample_weight` (n,): how often each
         choice was made; `told`: all labels, lowest first, if that is not how they sort.
@@ -112,7 +112,7 @@ class _Choices(ClassifierMixin, BaseEstimator, ABC):
         return kernel_for(X, scale, float(self.amplitude)), X
 
     def _proba(self, m: Array, v: Array, width: Any) -> Array:
-        """Return the probability of each class (n, classes), in the order of `classes_`.
+        """Return the probability of each class for each of n choices (n, classes), in the order of `classes_`.
 
         `m`, `v` (n,): mean and variance of the difference in utility of the first and the second thing; `width`: tie
         width.
@@ -310,11 +310,11 @@ class HierarchicalGPClassifier(_Choices):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from n choices X (n, 1 + columns), person first, with labels y (n,), each made `sample_weight` (n,)
-        times.
+        """Learn from n choices X (n, 1 + columns) with labels y (n,), each made `sample_weight` (n,) times; return the
+        estimator.
 
-        Return the estimator; anything learned before is discarded. Raise ValueError, naming the argument, if one is
-        invalid; the estimator is then unchanged.
+        A row of X is a number for the person, then the first thing minus the second. Anything learned before is
+        discarded. Raise ValueError, naming the argument, if one is invalid; the estimator is then unchanged.
         """
         self._check_population()
         told = category_order(y)
@@ -356,10 +356,10 @@ class HierarchicalGPClassifier(_Choices):
         check_positive("tol", self.tol)
 
     def posterior(self, person: float | None = None, new: Any = None) -> Posterior:
-        """Return the posterior over a person's utilities of the columns; for None or an unknown person, the
-        population's N(m, S).
+        """Return the posterior over a person's utilities of the columns; for None or an unknown person, that of the
+        population.
 
-        `new` (q, d): features of q new items, which are appended after the columns. Raise ValueError if the estimator
+        `new` (q, d): d features of q new items, which are appended after the columns. Raise ValueError if the estimator
         has no `features`, or if `new` does not fit them.
         """
         check_is_fitted(self)
@@ -382,7 +382,7 @@ class HierarchicalGPClassifier(_Choices):
         return self.posterior(person, new).ranking()
 
     def _of(self, who: Array) -> Ints:
-        """Return for each person in `who` (n,) the index in `people_`, -1 if unknown."""
+        """Return for each of n numbers `who` (n,) the index of this person in `people_`, -1 if unknown."""
         at = np.minimum(np.searchsorted(self.people_, who), self.people_.size - 1)
         return np.where(self.people_[at] == who, at, -1)
 

@@ -28,11 +28,13 @@ Array = npt.NDArray[np.float64]
 
 
 class CoactiveRanker(BaseEstimator):
-    """Rank the rows of a group by a linear score w . x, with w (N,) learned from the relevance of rows.
+    """Rank the rows of a group by a linear score w . x, with weights w (N,) of N features learned from the relevance of
+    rows.
 
-    A group is one list to rank, such as the documents of a query. `groups` (n,) says which group each row belongs to;
-    None puts all in one. In each step the learner ranks a group and gets, as feedback, the same rows ordered by
-    relevance; equally relevant rows stay in the order shown. A preference between two things is a group of two rows.
+    A group is one list to rank, such as the documents of a query. In `fit` and `score`, `groups` says which group each
+    row belongs to; None puts all in one. In each step the learner ranks a group and gets, as feedback, the same rows
+    ordered by relevance; equally relevant rows stay in the order shown. A preference between two things is a group of
+    two rows.
 
     Parameters: `learner`, the name of a coactive learner with its parameters ("pairwise-logistic", "perceptron",
     "second-order:epsilon=1"); `k`, the number of top positions that count; `epochs`, how often `fit` goes over the
@@ -66,10 +68,10 @@ class CoactiveRanker(BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Learn from n rows X (n, N) with relevance y (n,), higher is better, in `groups` (n,); return the estimator.
+        """Learn from n rows of N features X (n, N) with relevance y (n,), higher is better; return the estimator.
 
-        Anything learned before is discarded. Raise ValueError, naming the argument, if one is invalid; the estimator is
-        then unchanged.
+        `groups` (n,): the group, i.e. the list to rank, of each row; None: one group. Anything learned before is
+        discarded. Raise ValueError, naming the argument, if one is invalid; the estimator is then unchanged.
         """
         check_count("epochs", self.epochs)
         if not isinstance(self.shuffle, bool | np.bool_):
@@ -77,11 +79,12 @@ class CoactiveRanker(BaseEstimator):
         return self._learn(X, y, groups, int(self.epochs), bool(self.shuffle), True)
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Learn from n rows X (n, N) with relevance y (n,), higher is better, once, in addition to earlier rows; return
-        the estimator.
+        """Learn from n rows of N features X (n, N) with relevance y (n,), higher is better, once, in addition to
+        earlier rows.
 
-        `groups` (n,): the group of each row. Groups are learned in the order of their first rows; a group must be
-        complete in one call. Raise ValueError, naming the argument, if one is invalid; the estimator is then unchanged.
+        Return the estimator. `groups` (n,): the group, i.e. the list to rank, of each row; None: one group. Groups are
+        learned in the order of their first rows; a group must be complete in one call. Raise ValueError, naming the
+        argument, if one is invalid; the estimator is then unchanged.
         """
         return self._learn(X, y, groups, 1, False, not hasattr(self, "_session"))
 
@@ -118,7 +121,9 @@ class CoactiveRanker(BaseEstimator):
         return make_learner(self.learner, n_features=self.n_features_in_, space=Ranking(int(self.k)))
 
     def predict(self, X: Any) -> Array:
-        """Return the score (n,) of each of n rows X (n, N), higher is better; scores order the rows of a group."""
+        """Return the score (n,) of each of n rows of N features X (n, N), higher is better; scores order the rows of a
+        group.
+        """
         check_is_fitted(self, "_session")
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         found: Array = finite_array("X", X, 2, self.n_features_in_).astype(np.float64) @ self._session.weights
@@ -127,8 +132,8 @@ class CoactiveRanker(BaseEstimator):
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
         """Return NDCG@k of the order by score, averaged over the groups with at least two rows and a relevance above 0.
 
-        X (n, N): rows; y (n,): their relevance, 0 or more; `groups` (n,): the group of each row. Raise ValueError if
-        there is no such group, or if a relevance is below 0.
+        X (n, N): n rows of N features; y (n,): their relevance, 0 or more; `groups` (n,): the group of each row, None
+        for one group. Raise ValueError if there is no such group, or if a relevance is below 0.
         """
         scores, relevance = self.predict(X), numbers("y", y, "numbers, how relevant each row is")
         if relevance.shape != scores.shape or not (np.isfinite(relevance) & (relevance >= 0)).all():
@@ -144,7 +149,7 @@ class CoactiveRanker(BaseEstimator):
 
     @property
     def coef_(self) -> Array:
-        """Weights w (N,) of the score."""
+        """Weights w (N,) of the N features in the score."""
         return self._session.weights
 
     @property
@@ -154,8 +159,9 @@ class CoactiveRanker(BaseEstimator):
 
 
 def _lists(groups: Any, n: int) -> Iterator[Ints]:
-    """Yield the row indices of each group, groups in the order of their first rows. Raise ValueError unless there are
-    n.
+    """Yield the row indices of each group, groups in the order of their first rows.
+
+    `groups` (n,): the group of each row; None: all n rows are one group. Raise ValueError if it has another length.
     """
     if groups is None:
         groups = np.zeros(n, np.int64)

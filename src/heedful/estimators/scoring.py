@@ -10,7 +10,7 @@ from heedful.estimators.labels import distinct, ranks_of
 
 
 def neg_rank_loss(estimator: Any, X: Any, y: Any) -> float:
-    """Return minus the mean of |predicted rank - true rank| over rows X (n, N) with true labels y (n,).
+    """Return minus the mean of |predicted rank - true rank| over n rows of N features X (n, N) with true labels y (n,).
 
     Use it as `scoring=neg_rank_loss` in a search or a cross-validation. It works for any fitted classifier whose
     `classes_` are the labels, lowest first, and for pipelines that end in one. Labels may be texts, which

@@ -8,10 +8,11 @@ sequence here misses it, at any time at all, with probability at most `alpha`.
 | `Betting` | the mean of values in [0, 1] | always (Waudby-Smith & Ramdas, JRSS B 2024) |
 | `BetaBinomial` | the share of wins | always (Robbins 1970) |
 | `EmpiricalBernstein` | the mean of values in [0, 1] | always (JRSS B 2024, Theorem 2) |
-| `asymptotic` | any mean | for large samples alone (arXiv 2103.06476): not for rare clicks |
+| `asymptotic` | any mean | only for large samples (arXiv 2103.06476): not for rare clicks |
 
-Each is a fold: `init`, `update` with one value, `interval`. A state has a leading shape, so that many sequences are
-followed at once; values then are arrays of that shape. The next value must not depend on the bets.
+Each is a fold: `init` makes a state, `update` takes one value, `interval` returns the interval. A state may have a
+leading shape, written (...), to follow many sequences at once; values are then arrays of that shape. The bets on the
+next value depend only on earlier values.
 """
 
 from __future__ import annotations
@@ -178,7 +179,9 @@ class BetaBinomial(NamedTuple):
         return BetaBinomialState(wins, losses, np.maximum(low, state.low), np.minimum(high, state.high))
 
     def log_evidence(self, state: BetaBinomialState, p: float = 0.5) -> Array:
-        """Return log E(p) (...), the evidence against the share `p` of wins. It is rejected at log(1 / alpha)."""
+        """Return log E(p) (...), the log evidence against the share `p` of wins, which is rejected once it reaches
+        log(1 / alpha).
+        """
         return _log_evidence(state.wins, state.losses, np.asarray(p))
 
     def interval(self, state: BetaBinomialState) -> tuple[Array, Array]:
@@ -186,9 +189,10 @@ class BetaBinomial(NamedTuple):
         return state.low, state.high
 
     def limits(self, wins: Array, losses: Array) -> tuple[Array, Array]:
-        """Return (low, high), (...) each: the interval from the numbers of `wins` and `losses` (...) alone.
+        """Return (low, high), (...) each: the interval for the share of wins, from the numbers of `wins` and `losses`
+        (...) alone.
 
-        Its ends are the shares below and above wins / (wins + losses) at which E(p) is 1 / alpha, found by bisection.
+        Its ends are the shares p below and above wins / (wins + losses) at which E(p) is 1 / alpha, found by bisection.
         """
         n = np.maximum(wins + losses, 1.0)
         middle = wins / n

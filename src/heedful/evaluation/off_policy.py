@@ -1,4 +1,5 @@
-"""Off-policy evaluation of rankings: the value that a target ranker would have had, from the log of another one.
+"""Off-policy evaluation of rankings: the value that a target ranker would have had, estimated from the log of another
+one.
 
 A log has n decisions of k slots each: rewards r (n, k) in [0, 1], and probabilities of what was shown, by the ranker
 that made the log (mu) and by the target (pi). The value of a ranker is E sum_i r_i. The estimators differ in the
@@ -10,10 +11,10 @@ weights that they give to rewards, and thereby in what they assume of people:
 | `prefix_weights` | the same of the first i items (RIPS, McInerney et al. 2020) | the items in slots 1 to i (cascade) |
 | `slot_weights` | pi(y_i at i) / mu(y_i at i), of marginals (IIPS, Li et al. 2018) | the item and its slot alone |
 
-`doubly_robust` is Cascade-DR (Kiyohara et al., WSDM 2022): it also has predicted rewards, and needs the cascade.
+`doubly_robust` is Cascade-DR (Kiyohara et al., WSDM 2022): it also uses predicted rewards, and assumes the cascade.
 
-Weights have mean 1 if whatever the target shows can be in the log. What cannot has a mass, which `unsupported` tells; a
-value without it lies that far too low at most. An estimate that rests on too little is refused in words (`Refusal`).
+Weights have mean 1 if all that the target shows could have been in the log. The probability of the rest is its
+unsupported mass; an estimate lacks at most this much. If the log tells too little, a `Refusal` says why in words.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class Refusal(NamedTuple):
 
 
 def list_weights(target: Array, logged: Array) -> Array:
-    """Return the weight of each slot of n decisions (n, k): the ratio of the probabilities of the whole list, in every
-    slot.
+    """Return the weight of each of k slots in n decisions (n, k): the ratio of the probabilities of the whole list, the
+    same in each slot.
 
     `target` and `logged` (n, k): the probability of the item in a slot, given those in the slots before it, under the
     target ranker and under the one that made the log.
@@ -74,15 +75,18 @@ def list_weights(target: Array, logged: Array) -> Array:
 
 
 def prefix_weights(target: Array, logged: Array) -> Array:
-    """Return the weight of each slot of n decisions (n, k): the ratio of the probabilities of the list up to this slot.
+    """Return the weight of each of k slots in n decisions (n, k): the ratio of the probabilities of the list up to this
+    slot.
 
-    `target` and `logged` (n, k) are as in `list_weights`.
+    `target` and `logged` (n, k): the probability of the item in a slot, given those in the slots before it, under the
+    target ranker and under the one that made the log.
     """
     return np.multiply.accumulate(target / logged, axis=1)
 
 
 def slot_weights(target: Array, logged: Array) -> Array:
-    """Return the weight of each slot of n decisions (n, k): the ratio of the probabilities of the item in this slot.
+    """Return the weight of each of k slots in n decisions (n, k): the ratio of the probabilities of the item in this
+    slot.
 
     `target` and `logged` (n, k): the marginal probability of the item in this slot, whatever is in the other slots,
     under the target ranker and under the one that made the log.
@@ -95,7 +99,7 @@ def slot_weights(target: Array, logged: Array) -> Array:
 
 
 def value(weights: Array, rewards: Array, *, share: Array | None = None, normalise: bool = False) -> float:
-    """Return the estimated value of a ranker: the mean over n decisions of sum_i w_i r_i.
+    """Return the estimated value of a ranker: the mean over n decisions of the weighted sum of rewards over k slots.
 
     `weights`, `rewards` (n, k): of each slot. `share` (n,): the share of each decision in the mean, summing to 1; None:
     all equal. With `normalise` the sum of each slot is divided by the mean weight there (self-normalised): less
@@ -107,13 +111,12 @@ def value(weights: Array, rewards: Array, *, share: Array | None = None, normali
 
 
 def doubly_robust(weights: Array, rewards: Array, predicted: Array, expected: Array) -> float:
-    """Return the Cascade-DR estimate (Kiyohara et al. 2022): the mean over n decisions of sum_i [w_i (r_i - Q_i) +
-    w_{i-1} V_i], w_0 = 1.
+    """Return the Cascade-DR estimate of a ranker's value (Kiyohara et al., WSDM 2022), from n decisions of k slots.
 
-    `weights` (n, k): from `prefix_weights`; `rewards` (n, k). `predicted` Q_i (n, k): a prediction of the sum of
-    rewards from slot i on, given the items up to there; `expected` V_i (n, k): its mean over what the target would show
-    in slot i. The estimate is unbiased for any Q that was not fitted to these decisions; a good Q makes its variance
-    small.
+    It is the mean over decisions of sum_i [w_i (r_i - Q_i) + w_{i-1} V_i], w_0 = 1. `weights` w (n, k): from
+    `prefix_weights`; `rewards` r (n, k). `predicted` Q (n, k): a prediction of the sum of rewards from slot i on, given
+    the items up to there; `expected` V (n, k): its mean over what the target would show in slot i. The estimate is
+    unbiased for any Q that was not fitted to these decisions; a good Q makes its variance small.
     """
     before = np.hstack([np.ones((len(weights), 1)), weights[:, :-1]])
     return float((weights * (rewards - predicted) + before * expected).sum(axis=1).mean())
@@ -143,15 +146,14 @@ def estimate(
     most: float | None = None,
     alpha: float = 0.05,
 ) -> Estimate | Refusal:
-    """Estimate the value of a ranker from importance weights and rewards (n, k) of n logged decisions, or say why it
-    cannot be.
+    """Estimate the value of a ranker from n logged decisions of k slots, or say why it cannot be estimated.
 
-    `rewards` lie in [0, 1]. `unsupported` (n,): for each decision, the probability of what the target shows and the log
-    cannot have, per slot. `people` (n,): who received each decision; then the value is a mean over people, each with
-    the same weight, however many decisions they had. `normalise`: as in `value`. `most`: the greatest possible weight,
-    if there is a bound, which narrows the interval; `alpha`: its error probability. Return a `Refusal` if the
-    unsupported mass exceeds MOST_UNSUPPORTED or the effective sample size is below LEAST. Raise ValueError, naming the
-    argument, if the shapes differ or rewards lie outside [0, 1].
+    `weights` (n, k): importance weights; `rewards` (n, k), in [0, 1]. `unsupported` (n,): for each decision, the
+    probability of what the target shows and the log cannot have, per slot. `people` (n,): who received each decision;
+    then the value is a mean over people, each with the same weight, however many decisions they had. `normalise`: as in
+    `value`. `most`: the greatest possible weight, if there is a bound, which narrows the interval; `alpha`: its error
+    probability. Return a `Refusal` if the unsupported mass exceeds MOST_UNSUPPORTED or the effective sample size is
+    below LEAST. Raise ValueError, naming the argument, if the shapes differ or rewards lie outside [0, 1].
     """
     weights, rewards = _checked(weights, rewards)
     n = len(rewards)
@@ -181,7 +183,7 @@ def estimate(
 
 
 def _numbers(people: Sequence[Any]) -> Ints:
-    """Return a number (n,) for each of `people`, from 0 in the order of their first decisions."""
+    """Return for each of n entries of `people` the number of the person (n,), from 0 in order of first appearance."""
     numbers: dict[Any, int] = {}
     return np.array([numbers.setdefault(each, len(numbers)) for each in people])
 
@@ -200,7 +202,7 @@ def _checked(weights: Any, rewards: Any) -> tuple[Array, Array]:
 
 
 def limits(gains: Array, losses: Array, most: float | None, alpha: float) -> tuple[float, float]:
-    """Return the ends of a confidence sequence, with error probability `alpha`, for the mean v = E gain.
+    """Return the ends of a confidence sequence, with error probability `alpha`, for the mean v = E gain of n decisions.
 
     `gains`, `losses` (n,), in order of arrival: weight times reward, and weight times 1 - reward; both are >= 0, and
     E[gain + loss] <= 1. A bet of at most c / m against E gain <= m cannot lose more than the fraction c of its capital,
@@ -222,10 +224,9 @@ def limits(gains: Array, losses: Array, most: float | None, alpha: float) -> tup
 
 
 def _last(rejected: Callable[[Array], Bools], grid: Array, otherwise: float) -> float:
-    """Return the last candidate of `grid` (M,) before the first that is not `rejected`; `otherwise` if none is
-    rejected.
+    """Return the last candidate before the first that is not `rejected`, in the `grid` of M candidates (M,).
 
-    Only every STRIDE-th candidate is tried first, and then those in between.
+    Return `otherwise` if none is rejected. Only every STRIDE-th candidate is tried first, and then those in between.
     """
     coarse = grid[::STRIDE]
     left = int(np.argmin([*rejected(coarse), False]))
@@ -253,15 +254,17 @@ def _peaks(bets: Sequence[Bets]) -> Array:
 
 
 def _higher(x: Array, m: Array) -> Bets:
-    """Yield the log growth of the bet that the mean of x (n,) >= 0 is higher than each candidate m (M,)."""
+    """Yield the log growth of the bet that the mean of n values x (n,) >= 0 is higher than each of M
+    candidates m (M,).
+    """
     for values, mean, variance in _known(x):
         gap = np.maximum(mean - m, 0.0)
         yield np.log1p(np.minimum(gap / (variance + gap * gap), HEADROOM / m) * (values - m))
 
 
 def _lower(x: Array, m: Array, most: float) -> Bets:
-    """Yield the log growth of the bet that the mean of x (n,), from 0 to `most`, is lower than each
-    candidate m (M,).
+    """Yield the log growth of the bet that the mean of n values x (n,), from 0 to `most`, is lower than each of M
+    candidates m (M,).
     """
     for values, mean, variance in _known(x):
         gap = np.maximum(m - mean, 0.0)
@@ -271,7 +274,9 @@ def _lower(x: Array, m: Array, most: float) -> Bets:
 
 
 def _known(x: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield blocks of x (n,), with the running mean and variance of all values before each one, (rows, 1) each."""
+    """Yield blocks of n values x (n,), with the running mean and variance of all values before each one, (rows, 1)
+    each.
+    """
     n = np.arange(1, x.size + 1)
     sums = np.concatenate([[0.5], 0.5 + np.cumsum(x)[:-1]])
     squares = np.concatenate([[0.5], 0.5 + np.cumsum(x * x)[:-1]])  # one value of 1/2 with variance 1/4 comes before

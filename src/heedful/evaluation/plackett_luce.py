@@ -16,7 +16,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def weights_of(m: int, temperature: float) -> Array:
-    """Return the weight r^(-1 / temperature) of each of the ranks r = 1, ..., m (m,)."""
+    """Return the weights r^(-1 / temperature) of the m ranks r = 1, ..., m (m,)."""
     found: Array = np.arange(1.0, m + 1.0) ** (-1.0 / temperature)
     return found
 
@@ -32,10 +32,9 @@ def draw(m: int, size: int, temperature: float, rng: np.random.Generator) -> Int
 
 
 def probability(ranks: Ints, m: int, temperature: float) -> float:
-    """Return the probability that `draw` at this `temperature` gives the list with these `ranks` (k,), from 0, out of m
-    items.
+    """Return the probability that `draw` at this `temperature` gives a list of k out of m items.
 
-    It is 0 if it is below 1e-308.
+    `ranks` (k,): the list, by ranks from 0. The result is 0 if it is below 1e-308.
     """
     left, each = _left(ranks, m, temperature)
     return float(np.exp((np.log(each) - np.log(left)).sum()))
@@ -58,10 +57,10 @@ def pair_weights(ranks: Ints, m: int, temperature: float) -> Array:
 
 
 def _left(ranks: Ints, m: int, temperature: float) -> tuple[Array, Array]:
-    """Return for each position of a list, (k,) each: the weight of all items not placed before it, and of the item
-    placed at it.
+    """Return for each position of a list of k out of m items: the weight of all items not placed before it, and that of
+    the item placed at it, (k,) each.
 
-    `ranks` (k,): the list, by ranks from 0 out of m items.
+    `ranks` (k,): the list, by ranks from 0.
     """
     weights = weights_of(m, temperature)
     each = weights[ranks]

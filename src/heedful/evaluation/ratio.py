@@ -57,9 +57,9 @@ def ratio(
 
 
 def _peaks(a: Array, w: Array, m: Array) -> Array:
-    """Return the greatest log capital (M,), plus log 2, that the bets against each candidate m (M,) ever had.
+    """Return the greatest log capital (M,), plus log 2, that the bets against each of M candidates `m` (M,) ever had.
 
-    `a`, `w` (n,): part and weight of each person, divided by `most`.
+    `a`, `w` (n,): part and weight of each of n people, divided by `most`.
     """
     # What a bet knows: one person of (1/2, 1) with variance 1/4, and all who came before.
     start = np.array([[0.5, 1.0, 0.25, 0.5, 1.0]])

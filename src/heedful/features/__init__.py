@@ -108,10 +108,10 @@ class FeatureCross(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
         return both[0], both[1]
 
     def apply(self, context: npt.ArrayLike, X: npt.ArrayLike) -> Features:
-        """Return the features (m x N', float32) of m items in a context, from their encodings X (m x N) and `context`
-        (C,).
+        """Return the N' features (m x N', float32) of m items in a context.
 
-        Raise ValueError, naming the argument, if a shape is wrong.
+        `X` (m x N): the N features of each item; `context` (C,): the C features of the context. Raise ValueError,
+        naming the argument, if a shape is wrong.
         """
         context, X = np.asarray(context, np.float32), np.asarray(X, np.float32)
         if context.shape != (self.context.size,):

@@ -111,8 +111,9 @@ class Number(_Column, frozen=True, tag="number"):
 
 
 class Category(_Column, frozen=True, tag="category", dict=True):
-    """A category: one feature for each level, 1 for that of the value. For a value that is not a level all are 0, and
-    it is counted.
+    """A category: one feature for each level, 1 for that of the value. For a value that is not a level all are 0.
+
+    `levels`: the values that have a feature.
     """
 
     levels: tuple[str, ...]

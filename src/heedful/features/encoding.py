@@ -86,7 +86,7 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def encode(
         self, row: Mapping[str, object], unknown: Counter[str] | None = None, *, whole: bool = False
     ) -> Features:
-        """Return the features (N,) of a row of values by column.
+        """Return the N features (N,) of a row, a mapping from column to value.
 
         Values that are not a level of their category are counted in `unknown`, as "column=value", if it is given.
         Columns of the row that the encoding does not have are ignored. Raise ValueError, naming the column, for a value
@@ -107,8 +107,9 @@ class Encoding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return np.array(out, np.float32)
 
     def encode_many(self, rows: Iterable[Mapping[str, object]], unknown: Counter[str] | None = None) -> Features:
-        """Return the features (m x N) of m rows; `unknown` and errors are as in `encode`, with the number of the row,
-        from 1.
+        """Return the N features of each of m rows (m x N); `unknown` and errors are as in `encode`.
+
+        Errors begin with the number of the row, from 1.
         """
         rows = list(rows)
         X = np.empty((len(rows), self.size), np.float32)

@@ -78,7 +78,9 @@ def standing(posterior: Posterior | Mixture, seed: int = 0, *, at: float = 0.9) 
 
 
 def _descending(f: Array) -> Ints:
-    """Return the columns of f (d x n) by value in each row, highest first, ties by number; f is overwritten."""
+    """Return for each of d rows of n values f (d x n) the columns by value, highest first; of equal values the lower
+    column comes first. f is overwritten.
+    """
     order = np.negative(f, out=f).argsort(axis=1)  # several times as fast as a stable one, where nothing ties
     rising = np.take_along_axis(f, order, axis=1)
     tied = (rising[:, 1:] == rising[:, :-1]).any(axis=1)

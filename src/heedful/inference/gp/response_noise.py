@@ -120,7 +120,7 @@ def infer_with_noise(
 
 
 def initial_noise(rows: PairRows, users: int, prior: NoisePrior, ties: bool | None = None) -> ResponseNoise:
-    """Return the response noise of `users` people (U) before anything is learned: the modes or medians of `prior`.
+    """Return the response noise of U = `users` people before anything is learned: the modes or medians of `prior`.
 
     Widths are 0 unless `ties` (None: if a tie occurs in `rows`). Raise ValueError as `NoisePrior.check` does.
     """
