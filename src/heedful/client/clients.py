@@ -29,7 +29,9 @@ def _seconds(name: str, value: float) -> float:
 
 
 class _Client(ClientOperations):
-    """What both clients share: timeouts, the circuit breaker, and fallbacks that the server was not told about."""
+    """What both clients share: timeouts, the circuit breaker, and fallbacks to report.
+
+    A fallback is a decision in the caller's own order, made because the server did not answer."""
 
     _carrier: Transport | AsyncTransport
 

@@ -132,7 +132,8 @@ class DecisionOperations(Operations):
 
     @either
     def tell(self, decision: str | Decision) -> Steps[bool]:
-        """Tell the server what a fallback showed; return whether there was anything to tell.
+        """Report a fallback to the server: a decision made because the server did not answer. Return whether there was
+        one.
 
         Feedback on a fallback does so by itself. Call this if fallbacks that nobody answers should be in the log as
         well. A deferred decision is to be activated instead, if it was shown."""

@@ -69,7 +69,7 @@ class DecideRequest:
         return shown < len(set(self._names(self._listed, identifier)))
 
     def fallback(self, reason: str, identifier: str, few: int | None = None) -> Decision:
-        """Return the decision that is used without the server's answer: the caller's own order.
+        """Return the decision that is used if the server does not answer: the caller's own order.
 
         `reason` says why, `identifier` is the attribute that names candidates given as objects, and `few` is the number
         of items that the loop is known to show (None: as many as were asked for)."""

@@ -141,7 +141,7 @@ def _item(score: Any) -> Any:
 
 
 def fall_back(path: str, asked: str, record: dict[str, Any], reason: str, deferred: bool) -> Decision:
-    """Return the fallback decision: the list shown without the server.
+    """Return the fallback decision: the caller's own order, shown because the server did not answer.
 
     `asked` is the id of the request, `record` its fields with the list `shown`, `path` the path at which the server
     is told about it, `reason` why the server's decision is missing, `deferred` whether it was made ahead of being
@@ -197,7 +197,8 @@ class Breaker:
 
 
 class UntoldFallbacks:
-    """The newest fallbacks, by loop and id, and which of them the server was told about.
+    """The newest fallbacks (decisions made because the server did not answer), and which of them the server knows by
+    now.
 
     Thus feedback may name a fallback by its id."""
 
@@ -208,11 +209,11 @@ class UntoldFallbacks:
         self._turn = threading.Lock()
 
     def keep(self, loop: str, decision: Decision) -> None:
-        """Remember a fallback of the loop."""
+        """Remember a fallback (a decision that the loop's server does not know of)."""
         self._put(loop, decision.id, decision)
 
     def mark_told(self, loop: str, decision: Decision) -> None:
-        """Note that the server was told what this fallback showed."""
+        """Note that the server knows by now what this fallback showed."""
         self._put(loop, decision.id, None)
 
     def _put(self, loop: str, id: str, value: Decision | None) -> None:
@@ -224,7 +225,8 @@ class UntoldFallbacks:
             self._kept[loop, id] = value
 
     def remaining(self) -> list[tuple[str, Decision]]:
-        """Return (loop, fallback) of those that the server was not told about."""
+        """Return (loop, fallback) of the decisions, made because the server did not answer, that it does not know of
+        yet."""
         with self._turn:
             return [(loop, decision) for (loop, _), decision in self._kept.items() if decision is not None]
 
@@ -236,8 +238,10 @@ class UntoldFallbacks:
                 self.mark_told(loop, decision)
 
     def find(self, loop: str, decision: object) -> Decision | None:
-        """Return the fallback that `decision` (a Decision, or its id) is, if the server was not told about it;
-        otherwise None."""
+        """Return the fallback that `decision` (a Decision, or its id) is, if the server does not know of it yet;
+        otherwise None.
+
+        A fallback is a decision made because the server did not answer."""
         given = decision if isinstance(decision, Decision) and decision.fallback else None
         id = given.id if given is not None else decision
         return self._kept.get((loop, id), given) if isinstance(id, str) else None

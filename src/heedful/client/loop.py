@@ -81,11 +81,11 @@ class FeedbackOperations(DecisionOperations):
         return [_because(answer, trouble) for answer, trouble in zip(answers, troubles)]
 
     def _tell_first(self, event: Mapping[str, object]) -> Steps[str]:
-        """Before an event is sent: if it answers fallbacks, tell the server what these showed. Return why that failed,
-        else "".
+        """Before an event is sent that answers fallbacks: report to the server what these showed; return why that
+        failed, else "".
 
-        The event is sent in either case, as another process may have told the server; if none has, the server rejects
-        it."""
+        A fallback is a decision made because the server did not answer. The event is sent in either case, as another
+        process may have reported it; if none has, the server rejects the event."""
         chain = event.get("chain")
         for decision in (event.get("decision"), *(chain if isinstance(chain, list | tuple) else ())):
             untold = self._untold.find(self.name, decision)
@@ -123,7 +123,8 @@ class FeedbackOperations(DecisionOperations):
     def forget(self, person: str) -> Steps[Forgotten]:
         """Erase a person: every decision made for them and every answer to it; return how much was erased.
 
-        This client also drops the fallbacks it showed them and has not told the server about."""
+        Decisions that this client made for them while the server did not answer, and has not reported yet, are
+        dropped."""
         self._untold.forget(self.name, str(person))
         call = Call("DELETE", self._path("people", str(person)))
         return messages.read_as((yield from self._ask(call, repeat=False, long=True)), Forgotten)

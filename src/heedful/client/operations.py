@@ -85,10 +85,9 @@ class Operations:
             pause = min(2.0 * pause, 2.0)
 
     def _tell(self, loop: str, decision: Decision, telling: Call) -> Steps[Decision]:
-        """Tell the server what a fallback of the loop showed, with the request `telling`; return the decision as
-        logged.
+        """Report a fallback (a decision made because the server did not answer) to the server; return it as logged.
 
-        Raise ValueError or LookupError if the server refuses it."""
+        `telling` is the request that does so. Raise ValueError or LookupError if the server refuses it."""
         try:
             told = decision_of(telling, (yield from self._ask(telling)), decision.id)
         except ValueError as error:
@@ -117,7 +116,8 @@ class ClientOperations(Operations):
 
     @either
     def tell_fallbacks(self) -> Steps[int]:
-        """Tell the server what the fallbacks of all loops showed; return how many decisions it took.
+        """Report all fallbacks (decisions made because the server did not answer) to the server; return how many it
+        took.
 
         Feedback on a fallback does so by itself. Call this now and then if feedback comes through other processes, or
         if fallbacks that nobody answers should be in the log as well. Deferred decisions are left to `activate`."""

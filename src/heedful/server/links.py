@@ -186,7 +186,8 @@ class Links:
         return seen[0] if seen[0].good(self._now()) else None
 
     def find_cached(self, token: str) -> Link | None:
-        """Return the link with this token if it may be used and was read from the database just now; otherwise None."""
+        """Return the link with this token if it may be used and was read from the database in the last `FRESH` seconds;
+        else None."""
         seen = self._seen.get(_digest(token)) if len(token) == LENGTH else None
         fresh = seen is not None and 0 <= self._clock() - seen[1] < FRESH
         return seen[0] if fresh and seen is not None and seen[0].good(self._now()) else None

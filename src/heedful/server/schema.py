@@ -492,7 +492,7 @@ class Measured(msgspec.Struct):
 
 
 class Share(msgspec.Struct):
-    """The thumbs given in one arm, and the share of thumbs up."""
+    """The thumbs on learned lists, or on control lists (in the caller's order), and the share of thumbs up."""
 
     thumbs: int
     up: int
@@ -502,7 +502,7 @@ class Share(msgspec.Struct):
 
 
 class Approval(msgspec.Struct):
-    """The share of thumbs up in both arms."""
+    """The share of thumbs up, on learned lists and on control lists (in the caller's order)."""
 
     learned: Share
     control: Share

@@ -38,7 +38,8 @@ class Verdict(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The row of one arm in the table: the lists by the model, or those of the control."""
+    """A row of the table that compares lists by the model with control lists (in the caller's order): one of the
+    two."""
 
     name: str
     shown: int
@@ -139,7 +140,7 @@ def clusters(apart: Difference | None, answers: str = "Answers") -> tuple[str, .
 
 
 def excluded(report: Report, imported: str = BY_THE_PAGE) -> str:
-    """Return a sentence on lists and answers that count in neither arm, "" if there are none.
+    """Return a sentence on lists and answers that are in no row of the table, "" if there are none.
 
     `imported` is a phrase that says who made the imported lists."""
     apart = [(report.imported, imported), (report.waiting, "made ahead and never shown")]
@@ -205,7 +206,10 @@ def compare(report: Report, card: Card, control: float) -> Verdict:
 
 
 def arms_picture(report: Report, card: Card, axis: str | tuple[float, float]) -> Picture | None:
-    """Return a picture of both arms over time; None if it would have fewer than two points."""
+    """Return a picture of the mean score over time, of lists by the model and control lists (in the caller's order).
+
+    `card` describes the loop's kind of feedback, `axis` the scale of the scores. Return None if it would have fewer
+    than two points."""
     learned = mean_points([window.learned for window in report.series])
     control = mean_points([window.control for window in report.series])
     ends = [mean for mean in learned if mean is not None]
@@ -230,10 +234,10 @@ def arms_picture(report: Report, card: Card, axis: str | tuple[float, float]) ->
 
 
 def mean_points(arms: Sequence[Arm]) -> tuple[float | None, ...]:
-    """Return the points of a line: the mean score of one arm for each window of time, None for windows without a point.
+    """Return the points of a line: the mean score of lists in each window of time, None for windows without a point.
 
-    Neighbouring windows are joined until they hold `EACH` answered lists; their mean is the value at the last of
-    them."""
+    `arms` has, for each window, the lists by the model, or those of the control. Neighbouring windows are joined until
+    they hold `EACH` answered lists; their mean is the value at the last of them."""
     found: list[float | None] = [None] * len(arms)
     step, began, part = -(-len(arms) // POINTS), 0, list[tuple[int, float]]()
     for i, arm in enumerate(arms):

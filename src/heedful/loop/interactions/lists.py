@@ -186,8 +186,9 @@ def list_chances(
 ) -> Floats | None:
     """Return the probability that each of the L `models` shows exactly the list of the decision in `step` (L,).
 
-    There is no control in it. It is nan for a model that draws its lists (`draws`, one flag for each model) and cannot
-    tell their probability. Return None if the log kept too little of the decision."""
+    It leaves out the lists in the caller's order that a loop also shows (the control). It is nan for a model that draws
+    its lists at random (`draws`, one flag for each model) and cannot tell their probability. Return None if the log
+    kept too little of the decision."""
     record, x, _ = step.context
     if record.unknown or record.of or not record.shown:
         return None

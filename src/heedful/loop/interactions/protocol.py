@@ -63,7 +63,7 @@ class LoopModel(Protocol):
     """each person's own state, by the person's name"""
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int, /) -> bool:
-        """Learn from one piece of feedback, one step of the fold; return whether there was anything to learn.
+        """Learn from one piece of feedback; return whether there was anything to learn.
 
         `context` is the decision that the feedback answers, with its candidates as an array. `extra` (e, N) are the
         features of the e objects that the feedback brought along, such as an edited item. `version` is the sequence
@@ -182,7 +182,7 @@ class ItemPrediction(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step of the fold: a piece of feedback with the decision that it answers."""
+    """A piece of feedback with the decision that it answers, as a model learns from it."""
 
     event: Event
     """the event of the feedback in the log"""

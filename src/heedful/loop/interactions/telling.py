@@ -223,10 +223,11 @@ def _value(value: Value, share: bool) -> tuple[str, str, str]:
 
 
 def report(found: Findings, card: Card) -> list[Part]:
-    """Return the findings of a report as lines and tables: a table of both arms, the verdict, the sections.
+    """Return the findings of a report as lines and tables: a table of learned and control lists, the verdict, the
+    sections.
 
     `card` describes the loop's kind of feedback. A picture is printed as a table with a line chart for each row, unless
-    the table of arms shows the same values already."""
+    the table of lists shows the same values already."""
     parts: list[Part] = []
     if found.rows:
         rows = tuple([(row.name, f"{row.shown:,}", f"{row.answered:,}", row.mean) for row in found.rows])

@@ -93,7 +93,7 @@ _cache_lock = Lock()
 
 
 def place_of(loop: Loop, person: str) -> Place:
-    """Return how far `person` is, read from the log; answers that were read before are cached."""
+    """Return how far `person` is in the study, read from the log; answers that were read before are cached."""
     loop.projection.look()  # another process may have taken an answer back
     log = loop.projection.log
     undone = log.retractions()

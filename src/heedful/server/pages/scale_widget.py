@@ -131,7 +131,8 @@ def candidates(loop: Loop, person: str | None, past: Sequence[str]) -> list[str]
 
 
 def items_left(loop: Loop, person: str | None) -> list[str]:
-    """Return the names of the items on offer that `person` has not finished."""
+    """Return the names of the items on offer that `person` has not rated yet, or acted on as much as counts for a
+    rating."""
     catalogue = loop.projection.catalogue
     state, own = loop.projection.reading(person)
     used = loop.projection.interaction.used(loop.projection.model, state.shared, own)

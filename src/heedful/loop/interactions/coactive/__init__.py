@@ -148,8 +148,8 @@ class Coactive(Interaction[Model]):
         return texts.explanation(told)
 
     def findings(self, found: Report) -> Findings:
-        """Return the report `found` in words and pictures: the reciprocal ranks of what people preferred, in both
-        arms."""
+        """Return the report `found` in words and pictures: reciprocal ranks of what people preferred, learned lists and
+        control."""
         return texts.findings(found, self.describe(), self.manifest.settings.control)
 
     # ------------------------------------------------------------------------ the fold
@@ -178,9 +178,9 @@ class Coactive(Interaction[Model]):
     def why_unmoved(self, newest: Newest, thumbs: str) -> tuple[str, str] | None:
         """Return (why none of the newest feedback changed the model, what would), None if unknown.
 
-        Either each list had a single item, with nothing to compare it with, or all were control lists, in which no
-        neighbours are swapped. `thumbs` is a sentence saying that thumbs would change it, "" if the learner takes
-        none."""
+        Either each list had a single item, with nothing to compare it with, or all lists were in the caller's order
+        (the control), in which no neighbours are swapped. `thumbs` is a sentence saying that thumbs would change it, ""
+        if the learner takes none."""
         looked, alone, said, control = newest
         if looked and alone == looked:
             told = "each list showed a single item, and a click or an action on the only one compares it with nothing"
@@ -505,9 +505,10 @@ def order_reader(learner: Any) -> Model:
 
 
 def direction(reader: Model, lesson: Lesson | Thumb) -> Array:
-    """Return the direction D (N,) in feature space of a lesson: phi(x, better object) - phi(x, object shown).
+    """Return the direction D (N,) in feature space that feedback (`lesson`) points to: phi(x, better) - phi(x, shown).
 
-    For a thumb it is phi of what was shown, negated if the thumb is down. `reader` is a model by `order_reader`."""
+    phi(x, y) are the N features of an order y of the candidates x. For a thumb it is phi of what was shown, negated if
+    the thumb is down. `reader` is a model by `order_reader`."""
     if isinstance(lesson, Thumb):
         return lesson.sign * lesson.z
     learner = reader.learner

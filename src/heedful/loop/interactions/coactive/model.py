@@ -139,7 +139,7 @@ class Model:
         return None
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback, one step of the fold; return whether there was anything to learn.
+        """Learn from one piece of feedback; return whether there was anything to learn.
 
         `context` is the decision answered, with its candidates' features (m, N). `extra` (e, N) are the features of e
         objects that the feedback brought along: a corrected object, or candidates of later decisions. `version` is the
@@ -212,7 +212,8 @@ class Model:
         return Lesson(x, y, np.array(chosen, np.int64), weight)
 
     def _between(self, x: Floats, y: Ints, chosen: Ints, order: Ints) -> Lesson | None:
-        """Return a lesson that compares a few candidates x (m, N): `y` is the order shown, `order` the better one.
+        """Return the learner's input for a comparison of a few candidates x (m, N): `y` is the order shown, `order` the
+        better one.
 
         `chosen` is the beginning of `order`, for learners that take a part of an order."""
         plain = self._plain(None, y)
@@ -292,9 +293,11 @@ def _learned(learner: Any, state: Any, lesson: Lesson | Thumb) -> Any:
 
 
 def direction_of(learner: Any, state: Any, x: Floats, y: Any, feedback: Any) -> Array:
-    """Return the direction D (N,) along which a learner steps: its own `direction`, else phi(x, feedback) - phi(x, y).
+    """Return the direction D (N,) in feature space along which a learner steps for one piece of feedback.
 
-    `x` (m, N) are candidates, `y` is the proposal shown, `feedback` the better object."""
+    It is that of the learner's method `direction`, if it has one, else phi(x, feedback) - phi(x, y), where phi(x, y)
+    are the N features of an object y. `x` (m, N) are candidates, `y` is what was shown, `feedback` the better object,
+    `state` the learner's state."""
     own: Callable[..., Array] | None = getattr(learner, "direction", None)
     if own is not None:
         return own(state, x, y, feedback)

@@ -172,7 +172,7 @@ class ChoiceModel(Numbered[ChoiceState]):
         return f"{form}: expected choice, better, clicks or none: this loop learns choices{hint}"
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback, one step of the fold; return whether there was anything to learn.
+        """Learn from one piece of feedback; return whether there was anything to learn.
 
         That a person cannot judge is noted, so that they are not asked the same again. `context` is the decision
         answered, with its candidates' numbers (m,); `extra` is not used; `version` is the sequence number of the

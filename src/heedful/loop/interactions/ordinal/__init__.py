@@ -98,7 +98,8 @@ class Ordinal(Interaction[GradingModel]):
         return grader(spec, len(cls.feature_names(manifest)), manifest.settings.shrink)
 
     def caveats(self) -> list[str]:
-        """Return a sentence saying that predictions of items not shown cannot be judged, if there is no control arm."""
+        """Return a sentence saying that predictions of items not shown cannot be judged, if no lists are in the
+        caller's order."""
         if self.manifest.settings.control > 0.0:
             return []
         return [

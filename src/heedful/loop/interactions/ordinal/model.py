@@ -85,13 +85,17 @@ class GradingModel:
         return np.lexsort(keys)
 
     def scores(self, shared: Any, person: Person | None, x: Floats) -> Array:
-        """Return the score s of each candidate (m,) for this person, for a learner with weights; x (m, N) are
-        features."""
+        """Return the score s (see this module) of each of m candidates x (m, N) for this person (m,); the learner has
+        weights.
+
+        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
         s: Array = scores(self._whole(x), self.effective(shared, person))
         return s if person is None else s - self.level(person)
 
     def grades(self, shared: Any, person: Person | None, x: Floats) -> Ints:
-        """Return the predicted grade of each candidate (m,), from 1 to k, for this person; x (m, N) are features."""
+        """Return the predicted grade, from 1 to k, of each of m candidates x (m, N) for this person (m,).
+
+        `shared` is the learner's state for all people, `person` the person's own state, None without one."""
         if self._cut:
             return ranks(self.scores(shared, person, x), self.learner.thresholds(shared))
         from heedful.learners.ordinal.perceptrons import MulticlassPerceptron
@@ -105,8 +109,8 @@ class GradingModel:
         """Return the weight of each feature, of all people and of this person together; empty (0,) for a learner
         without weights.
 
-        The caller's score is the last feature, or the last but one if the learner has no thresholds and so a constant
-        feature."""
+        `shared` is the learner's state for all people, `person` the person's own state, None without one. The caller's
+        score is the last feature, or the last but one if the learner has no thresholds and so a constant feature."""
         if not self._directed:
             return np.zeros(0)
         w = np.array(self.learner.weights(shared), np.float64)
@@ -121,7 +125,7 @@ class GradingModel:
         """Return the (lower, upper) ends of the scores for which this grade is predicted; None for a learner without
         weights.
 
-        The ends are None for grade 1 below and for grade k above."""
+        The ends are None for grade 1 below and for grade k above. `shared` is the learner's state for all people."""
         k = self.learner.space.k
         if self._cut:
             b = self.learner.thresholds(shared)

@@ -100,10 +100,10 @@ def rating_prediction(model: RatingModel, person: Person | None, number: int) ->
 
 
 def _linked(newest: Ints, after: Ints, one: int) -> list[int]:
-    """Return the places, in the table of ratings, of all pairs of one person, or of one item, from its linked list.
+    """Return the rows, in the table of ratings, of one person or of one item, from its linked list.
 
-    `newest` has the first place for each person or item, `after` the next place for each place; `one` is the number of
-    the person or item."""
+    `newest` has the first row for each person or item, `after` the next row for each row; `one` is the number of the
+    person or item."""
     found, p = [], int(newest[one]) if 0 <= one < newest.size else -1
     while p >= 0:
         found.append(p)
@@ -112,7 +112,7 @@ def _linked(newest: Ints, after: Ints, one: int) -> list[int]:
 
 
 def _tally(said: InteractionMatrix, places: list[int]) -> tuple[float, float | None]:
-    """Return (number, mean) of the ratings at these places of the table `said`; the mean is None without any."""
+    """Return (number, mean) of the ratings in these rows of the table `said`; the mean is None without any."""
     count = float(said.count[places].sum())
     return count, float(said.total[places].sum()) / count if count > 0.0 else None
 

@@ -68,7 +68,7 @@ class RatingModel(Numbered[RatingState]):
     # ------------------------------------------------------------------------ proposing
 
     def offer(self, shared: RatingState, person: Person | None, numbers: Ints) -> SlateContext:
-        """Return the learner's context for this person and the items `numbers` (m,), which rise.
+        """Return the input of the learner's `propose` for this person and the items `numbers` (m,), which rise.
 
         `shared` is the state of all people; without `person` it is that of a new person."""
         return SlateContext(shared.users if person is None else person.state.user, numbers)
@@ -132,7 +132,7 @@ class RatingModel(Numbered[RatingState]):
         return f"{expected}; {hints[form]}" if form in hints else expected
 
     def teach(self, context: Context, feedback: FeedbackRecord, extra: Floats, version: int) -> bool:
-        """Learn from one piece of feedback, one step of the fold; return whether there was anything to learn.
+        """Learn from one piece of feedback; return whether there was anything to learn.
 
         Items that are withdrawn by now are left out. `context` is the decision answered, with its candidates' numbers
         (m,); `extra` is not used; `version` is the sequence number of the feedback."""
@@ -194,6 +194,6 @@ class RatingModel(Numbered[RatingState]):
         return bool(self._there(lesson.items).any())
 
     def _there(self, numbers: Ints) -> Any:
-        """Return which of these items are still on offer (m,)."""
+        """Return a mask of the items `numbers` (m,) that are still on offer (m,)."""
         gone = self.shared.gone
         return np.array([number >= gone.size or gone[number] == 0 for number in numbers.tolist()], np.bool_)

@@ -93,8 +93,8 @@ class RatingTally:
     def report(self) -> PredictionReport:
         """Return the report; its details have `mean` and `picked`.
 
-        `mean` is that of the ratings of what was shown (None without any), `picked` a `Picked` as JSON (None without a
-        control list that has two or more rated items)."""
+        `mean` is that of the ratings of what was shown (None without any). `picked` is a `Picked` as JSON; None unless
+        people rated two or more items of a list by the caller's score or at random (the control)."""
         self._given.sort()
         compared = [(each, mean) for each, mean in zip(self._given, self._item_means()) if each.shown]
         scored = [
@@ -109,8 +109,8 @@ class RatingTally:
         return prediction_report(scored, WORDING, self._high - self._low, details)
 
     def _picked(self) -> Picked | None:
-        """Return how three ways of choosing an item did in the control lists; None if there is no list to compare them
-        on."""
+        """Return how three ways of choosing an item did in lists that the model did not make; None without such
+        lists."""
         lists: dict[int, dict[str, _Rating]] = {}
         for each in self._given:
             if each.control and each.predicted is not None:  # the first rating of an item in a list is the one it got
