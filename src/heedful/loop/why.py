@@ -112,13 +112,20 @@ def why(projection: Projection, id: str, item: str, top: int = 10, seconds: floa
     `seconds` at most, the model is made again without each of them in turn; otherwise the influence of one is by how
     much it moved the score when it was learned. Raise LookupError if there is no such decision, it was forgotten, or
     the item was not a candidate."""
+    known = find_decision(projection, id)
+    if item not in known.names:
+        raise LookupError(f"item {item} is not among the candidates of decision {id}")
+    return _Inquiry(projection, known, known.names.index(item)).answer(top, seconds)
+
+
+def find_decision(projection: Projection, id: str) -> LoggedDecision:
+    """Return the decision with this id. Raise LookupError, with the reason, if it is not in the log or was
+    forgotten."""
     known = projection.find_decision(id)
     if known is None:
         gone = projection.log.is_forgotten("decision", id)
         raise LookupError(f"decision {id} was forgotten" if gone else f"decision {id} is not in the log")
-    if item not in known.names:
-        raise LookupError(f"item {item} is not among the candidates of decision {id}")
-    return _Inquiry(projection, known, known.names.index(item)).answer(top, seconds)
+    return known
 
 
 class _Scores(NamedTuple):

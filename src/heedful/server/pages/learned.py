@@ -48,6 +48,8 @@ class Lesson(NamedTuple):
     at: Moment
     undone: bool
     marks: tuple[str, ...]
+    why: str
+    """the last part of the path of the page that explains the decision it answers"""
     """labels: "undone", "late", "taught nothing\""""
 
 
@@ -196,6 +198,7 @@ def _lesson(loop: Loop, told: LessonTold) -> Lesson:
         moment(told.time),
         told.undone,
         tuple(mark for mark, on in marks.items() if on),
+        f"why?{urlencode({'decision': told.decision})}",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlencode
 
 from heedful.loop import Loop
 from heedful.loop.interactions.telling import Line, Table
@@ -48,6 +49,8 @@ class Why(NamedTuple):
     lines: tuple[str, ...]
     """sentences of the explanation"""
     tables: tuple[Table, ...]
+    each: str
+    """the last part of the path of the page that explains every item of the list"""
 
 
 class Summary(NamedTuple):
@@ -139,17 +142,19 @@ def _why(loop: Loop, last: LoggedDecision) -> Why | None:
     except LookupError:
         return None
     parts = loop.projection.interaction.tell_explanation(found)
-    texts = {each.event: _lesson(loop, each.seq) for each in found.lessons[:ROWS]}  # in place of ids of events
+    texts = {each.event: lesson_text(loop, each.seq) for each in found.lessons[:ROWS]}  # in place of ids of events
     lines = tuple([part.text for part in parts if isinstance(part, Line)])
     tables = tuple([
         part._replace(rows=tuple([tuple([texts.get(cell, cell) for cell in row]) for row in part.rows[:ROWS]]))
         for part in parts
         if isinstance(part, Table)
     ])  # fmt: skip
-    return Why(title_of(loop, found.first), moment(last.since), lines, tables)
+    return Why(
+        title_of(loop, found.first), moment(last.since), lines, tables, f"why?{urlencode({'decision': last.id})}"
+    )
 
 
-def _lesson(loop: Loop, seq: int) -> str:
+def lesson_text(loop: Loop, seq: int) -> str:
     """Return what was said in the feedback with the sequence number `seq`, and by whom, in words."""
     found = with_titles(loop, loop.lessons(limit=1, before=seq + 1))
     return f"{found[0].person or 'Somebody'}: {describe_lesson(loop, found[0])}" if found else ""

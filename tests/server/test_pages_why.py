@@ -1,0 +1,105 @@
+"""The page that says why an item had its score: what the loop says, of every kind, and every refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from browsing import Visitor, words
+
+from heedful import Loop
+from heedful.server.context import Options
+from heedful.server.keys import Keys
+from heedful.server.main import served
+from heedful.server.pages import PAGES
+from kinds import FIFTH, Kind, each_kind, teach
+from loops import small_loop
+
+
+@pytest.fixture
+def visitor(tmp_path: Path) -> Iterator[Visitor]:
+    with served(tmp_path, Options(own=(FIFTH,))) as url, closing(Visitor(url)) as found:
+        yield found
+
+
+@each_kind
+def test_the_page_is_the_loops_answer(visitor: Visitor, kind: Kind, tmp_path: Path) -> None:
+    with kind.make(tmp_path / "l.heedful") as loop:
+        teach(kind, loop, range(9))
+        known = loop.projection.find_decision("d8")
+        assert known is not None
+        shown = [known.names[j] for j in known.record.shown]
+        told = {item: loop.why("d8", item) for item in known.names}
+    first = visitor.get("/loops/l/why?decision=d8")
+    assert first.status == 200
+    assert "script" not in first.html
+    assert "style=" not in first.html
+    links = first.all("nav[@class='card stack']//a")
+    assert [link.get("aria-current") for link in links] == ["true"] + [None] * (len(shown) - 1)
+    for item, link in zip(shown, links):
+        page = visitor.get(link.attrib["href"])
+        text = page.at("explanation")
+        assert told[item].events_about in text
+        assert told[item].features_about in text
+        assert f"in place {told[item].place}" in text
+        assert len(page.all("tbody/tr")) == min(len(told[item].features), 20) + len(told[item].events)
+    unseen = next((item for item in known.names if item not in shown), None)
+    if unseen is not None:
+        assert "was not shown" in visitor.get(f"/loops/l/why?decision=d8&item={unseen}").at("explanation")
+
+
+def test_feedback_is_told_in_words_and_lessons_lead_here(visitor: Visitor, tmp_path: Path) -> None:
+    with small_loop(tmp_path / "cars.heedful") as loop:
+        for i in range(3):
+            shown = loop.decide(id=f"d {i}&", person="ann").shown
+            loop.feedback(f"d {i}&", id=f"e{i}", better=[shown[3]])
+    learned = visitor.get("/loops/cars/learned")
+    [*links] = [link.attrib["href"] for link in learned.all("a") if words(link) == "Why shown"]
+    assert links == [f"/loops/cars/why?decision=d+{i}%26" for i in (2, 1, 0)]
+    page = visitor.get(links[0])
+    assert page.status == 200
+    rows = [words(row.find("th")) for row in page.all("tbody/tr")]
+    assert sum(row.startswith("ann: ") for row in rows) == 2
+    assert page.fields("/loops/cars/why") == {"decision": "d 2&", "item": ""}
+
+
+def test_what_is_not_there_is_said(visitor: Visitor, tmp_path: Path) -> None:
+    with small_loop(tmp_path / "cars.heedful") as loop:
+        loop.decide(["i0", "i1"], id="d", person="ann")
+        loop.decide(["i0", "i1"], id="gone", person="bob")
+        loop.decide([], id="empty")
+        loop.forget("bob")
+    asks = visitor.get("/loops/cars/why")
+    assert (asks.status, asks.all("section")) == (200, [])
+    for query, status, told in (
+        ("decision=x", 404, "decision x is not in the log"),
+        ("decision=gone", 404, "decision gone was forgotten"),
+        ("decision=empty", 404, "decision empty showed nothing that was on offer"),
+        ("decision=d&item=i7", 404, "item i7 is not among the candidates of decision d"),
+        (f"decision={'x' * 201}", 422, "decision: expected"),
+        (f"decision=d&item={quote(chr(1))}", 422, "item: expected"),
+    ):
+        page = visitor.get(f"/loops/cars/why?{query}")
+        assert page.status == status
+        assert told in words(page.tree).replace("Decision", "decision").replace("Item", "item")
+    odd = visitor.get(f"/loops/cars/why?decision=d&item={quote('<b>x</b>')}")
+    assert "<b>x" not in odd.html
+
+
+def test_it_takes_a_key_that_may_read(visitor: Visitor, tmp_path: Path) -> None:
+    with small_loop(tmp_path / "cars.heedful") as loop:
+        loop.decide(["i0", "i1"], id="d")
+    assert [page.scopes for page in PAGES if page.path == "/loops/{loop}/why"] == [("read",)]
+    with closing(Keys(tmp_path)) as keys:
+        key, other = (keys.create(scope, scopes=[scope])[1] for scope in ("read", "decide"))
+    page = visitor.get("/loops/cars/why?decision=d")
+    assert (page.status, page.headers["location"]) == (303, "/sign-in?next=%2Floops%2Fcars%2Fwhy%3Fdecision%3Dd")
+    visitor.sign_in(key)
+    assert visitor.get("/loops/cars/why?decision=d").status == 200
+    visitor.sign_in(other)
+    assert visitor.get("/loops/cars/why?decision=d").status == 403
+    with Loop.open(tmp_path / "cars.heedful") as loop:
+        assert loop.why("d", "i0").score is not None
