@@ -62,7 +62,8 @@ class Approved:
         self._given += [(learned, who, float(f.values[0] > 0.0)) for _, f in given if f.form == "thumb"]
 
     def measured(self) -> Approval | None:
-        """Return the share of thumbs up in each arm and their difference; None if no thumb was counted."""
+        """Return the share of thumbs up on learned lists and on control lists, and its difference; None if no thumb was
+        counted."""
         if not self._given:
             return None
         arms, names, ups = zip(*self._given)

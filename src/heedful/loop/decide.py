@@ -195,7 +195,7 @@ class Decider:
 
         An experiment compares a candidate learner with the one that serves. The first is None if the person takes no
         part in it, both are None if none runs. Rankings are indices (m,) of the m candidates of the request, best
-        first."""
+        first. `state` is the published state, `own` the person's own, `id` that of the decision."""
         running = state.running
         if running is None or not self.interaction.interleaves:
             return None, None

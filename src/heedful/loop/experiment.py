@@ -288,7 +288,7 @@ class _Sums:
             self._overlaps.setdefault(person, []).append(overlap)
 
     def answer(self, event: Event) -> None:
-        """Count a piece of feedback that is in effect; on each list, only the first that says anything counts."""
+        """Count a piece of feedback that was not undone; on each list, only the first that says anything counts."""
         shown = self._shown.get(event.target or 0)
         if shown is None or event.target is None or event.target in self._decided:
             return

@@ -212,7 +212,7 @@ class _Shown:
 
 
 class _Given(NamedTuple):
-    """A piece of feedback in effect, with what is counted of it."""
+    """A piece of feedback that was not undone or rolled back, with what is counted of it."""
 
     row: int  # of its decision
     time: int

@@ -66,7 +66,8 @@ ENTRY = 400
 class CachedDecision(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A decision in memory, packed as in the log (see `heedful.loop.packing`), so that feedback on it needs no read.
 
-    There are many, so it holds nothing that the garbage collector would have to look through.
+    The fields are those of its `Event`, and its size. There are many of them, so none holds anything that the garbage
+    collector would have to look through.
     """
 
     seq: int

@@ -59,7 +59,7 @@ class Counts(NamedTuple):
     """Counts of the feedback on all decisions looked at; feedback that was undone counts in `undone` alone."""
 
     given: int
-    """how many pieces of feedback are in effect"""
+    """how many pieces of feedback there are that were not undone or rolled back"""
     empty: int
     """how many of them hold nothing to learn: nothing was clicked, or nothing is compared"""
     contradictory: int

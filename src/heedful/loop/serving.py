@@ -88,7 +88,7 @@ def orders(log: Log, retractions: Retractions, up_to: int = 2**62) -> Orders:
     """Return which learner serves a loop and which experiment runs, by the events up to sequence number `up_to` of its
     `log`.
 
-    Only events that `retractions` leaves in effect count."""
+    Events in `retractions`, which were rolled back, do not count."""
     places = sorted(seq for kind in KINDS for seq in log.places(kind) if seq <= up_to and seq not in retractions)
     promoted = running = None
     for event in sorted(log.many(places)):

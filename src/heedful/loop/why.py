@@ -87,7 +87,7 @@ class Why(NamedTuple):
     events: tuple[Influence, ...]
     """the feedback that moved the score most, the most first"""
     considered: int
-    """how many pieces of feedback the model was made of that are in effect now"""
+    """how many pieces of feedback the model was made of that have not been undone or rolled back since"""
     undone_since: int
     """how many pieces of feedback the model was made of that were undone or rolled back since; they are not listed"""
 
@@ -242,8 +242,8 @@ class _Inquiry:
         return steps
 
     def _count(self, steps: Sequence[Step | Event] | None) -> tuple[int, int]:
-        """Return how many pieces of feedback the model was made of that are in effect now, and how many were retracted
-        since.
+        """Return (how many pieces of feedback the model was made of that still count, how many were undone or rolled
+        back since).
 
         `steps` is what `_in_memory` returned."""
         if steps is None:
@@ -365,8 +365,10 @@ def _exactly(given: int) -> str:
 
 
 def _to_first_order(given: int, seconds: float) -> str:
-    """Return a sentence on why feedback was not left out one by one, `given` pieces in `seconds`, and what is measured
-    instead."""
+    """Return a sentence saying that leaving out `given` pieces of feedback one by one takes too long, and what is
+    measured instead.
+
+    `seconds` is the time that it may take."""
     return (
         "first order: by how much the score moved when each piece of feedback was learned, and not what leaving it out "
         f"would change, as {given:,} folds exceed the budget of {EVENTS:,} folds and {seconds:g} s"

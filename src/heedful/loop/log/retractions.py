@@ -18,7 +18,8 @@ from heedful.loop.log.event import Event
 
 @dataclass(frozen=True)
 class Retractions:
-    """The events of a log that are not in effect, by sequence number: `seq in retractions` is True for those."""
+    """The events of a log that do not count, because they were undone or rolled back: `seq in retractions` is True for
+    those."""
 
     undone: Mapping[int, int] = field(default_factory=dict)
     """sequence number of an undone event -> that of the first undo of it that is in effect itself"""
@@ -41,7 +42,7 @@ class Retractions:
 
 
 def find_retractions(undos: Iterable[tuple[int, int]], rollbacks: Iterable[tuple[int, int]]) -> Retractions:
-    """Return what is not in effect, given all undos and rollbacks of a log.
+    """Return which events do not count, given all undos and rollbacks of a log.
 
     `undos` are (sequence number, that of the event undone), `rollbacks` (sequence number, the version to go back to).
     """
