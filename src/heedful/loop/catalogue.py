@@ -130,8 +130,8 @@ class Catalogue:
 
     @property
     def current(self) -> dict[str, int]:
-        """the version (sequence number of its event) of every item on offer, by name, in the order in which they were
-        put on offer"""
+        """the version of every item on offer (the sequence number of the event that put it there), by name, in the
+        order in which they were put on offer"""
         with self._lock:
             if self._current is None:
                 history = self._came_and_went()

@@ -310,8 +310,8 @@ class _Lists:
 
 
 def refused(measure: Measure, reason: str, remedy: str) -> Value:
-    """Return a `Value` for `measure` that the log does not determine, with the `reason` and the `remedy`, a sentence
-    each."""
+    """Return a `Value` without estimate, because the log does not determine it: with the `reason` and a `remedy`, in
+    words."""
     return Value(measure.name, None, None, None, 0, 0, 0.0, None, None, None, "", reason, remedy)
 
 

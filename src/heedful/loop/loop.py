@@ -219,8 +219,9 @@ class Loop:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """what a loop has only because of its kind of feedback, by name as JSON: {"grades": 5} for 5 grades,
-        {"ratings": [1, 5]}, {"choices": "best"}; {} for corrections and clicks"""
+        """what only a loop of this kind of feedback has, by name as JSON: {"grades": 5} for grades 1 to 5, {"ratings":
+        [1, 5]} for ratings from 1 to 5, {"choices": "best"} for choices to find the best item; {} for corrections and
+        clicks"""
         return self.projection.interaction.facts()
 
     @property

@@ -242,12 +242,12 @@ def _percent(share: float) -> str:
 
 
 def day(micros: int) -> str:
-    """Return a time, given in microseconds since 1970, to the minute, as text for a sentence."""
+    """Return a time, given in microseconds since 1970, as text in UTC, to the minute: 2026-01-31 12:00 UTC."""
     return f"{datetime.fromtimestamp(micros // 1_000_000, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def iso(micros: int) -> str:
-    """Return a time, given in microseconds since 1970, to the second, as `NAME@DATE..` takes it."""
+    """Return a time, given in microseconds since 1970, as ISO 8601 text in UTC, to the second: 2026-01-31T12:00:00Z."""
     return f"{datetime.fromtimestamp(micros // 1_000_000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 

@@ -147,9 +147,9 @@ class Truth:
         """Take in one decision with the feedback on it: compute the regret of its list and, for the bound, what the
         feedback gained.
 
-        `x` (m, N) are its m candidates with N features, `given` the feedback in order; `reader` is the model by which
-        feedback was read as better rankings, None if this kind of feedback has none. Only learned lists that were
-        answered count.
+        `x` (m, N) are its m candidates with N features, `given` the feedback in order; `reader` is the model that read
+        the feedback as better rankings, None if this kind of feedback has none. Only learned lists that were answered
+        count.
         """
         record = decision.record
         if record.arm != "learned":
