@@ -129,9 +129,9 @@ def weakest(parts: Sequence[Part]) -> Part:
 
 
 def lowest(ends: dict[Key, Array], best: Key, names: dict[Key, str], form: str) -> Verdict:
-    """Return the verdict on the claim that the curve `best` ends lower than each other line.
+    """Return the verdict on the claim that the curve `best` ends lower than each other curve.
 
-    `ends` has the final values of each line (runs,) by key, `names` their names in words; `form` is the format of the
+    `ends` has the final values of each curve (runs,) by key, `names` their names in words; `form` is the format of the
     final values in the text.
     """
     parts = {value: below(ends[best], end) for value, end in ends.items() if value != best}

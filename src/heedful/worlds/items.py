@@ -128,10 +128,10 @@ def item_pool(X: Floats, w_star: Array, user: ItemUser, ratings: npt.ArrayLike |
 
 def taste(X: Floats, seed: int) -> tuple[Array, Array]:
     """Return random utility weights w* (N,), |w*| = 1, drawn from `seed`, and a rating (m,) of each of m items with
-    standardised features `X` (m x N).
+    standardised features `X` (m x N), for tables of items without ratings.
 
     A rating is the utility, shifted and scaled to mean 3 and standard deviation 1 over the items, rounded half up and
-    clipped to 1..5. For tables of items without ratings.
+    clipped to 1..5.
     """
     w_star: Array = np.random.default_rng([seed, 7]).standard_normal((X.shape[1],))
     w_star /= np.linalg.norm(w_star)

@@ -28,8 +28,9 @@ class OrderState(NamedTuple):
 class FixedOrder(NamedTuple):
     """Fixed order: ours, for comparison, the candidates as they come. Interaction: coactive.
 
-    Shows the argmax of w . phi(x, .) for weights w = 0, where all candidates tie: with `Ranking` as the `space` the
-    candidates by their index, with `WithBaseScore` the order by the caller's own score. It learns nothing.
+    Shows the object y of greatest utility w . phi(x, y), phi being joint features, for weights w = 0, where all
+    candidates tie: with `Ranking` as the `space` the candidates by their index, with `WithBaseScore` the order by the
+    caller's own score. It learns nothing.
     """
 
     n_features: int

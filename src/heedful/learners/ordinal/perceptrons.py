@@ -129,7 +129,8 @@ class AveragedPRank(NamedTuple):
     """Averaged PRank: ours, after Freund & Schapire 1999. Interaction: ordinal.
 
     Updates a direction w and thresholds b as `PRank` does, and predicts with the average of all w and b since the first
-    round: w - drift / t and summed / t after t rounds. A round without a mistake costs no more than PRank's.
+    round. The state keeps sums `drift` and `summed` from which these follow after t rounds: w - drift / t and summed /
+    t. A round without a mistake costs no more than PRank's.
     """
 
     n_features: int

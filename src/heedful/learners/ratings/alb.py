@@ -75,15 +75,16 @@ class ALB(NamedTuple):
     """Alternating linear bandits: [A18] Algorithm 1. Interaction: rating.
 
     For user i, with item factors B_j, V = lambda I + sum c_ij B_j B_j' and mu = V^-1 sum s_ij B_j, summed over the
-    items j that i rated; c_ij is the number of these ratings and s_ij their sum. The history that lines 16 and 18
-    rewrite enters only through c and s, so the cost of a step does not grow with the number of rounds.
+    items j that i rated; c_ij is the number of these ratings, s_ij their sum, and lambda is `penalty`. The history that
+    lines 16 and 18 of the algorithm rewrite enters only through c and s, so the cost of a step does not grow with the
+    number of rounds.
 
     Proposes argmax_j mu . B_j + c |V^-1/2 B_j| (Eq. 6), with the radius c of the confidence ellipsoid; for a slate of
     k, the k items with the highest such values. After a rating of item j it stores the user's optimistic factors A_i =
     mu + c V^-1 B_j / |V^-1/2 B_j| (Eq. 7), then sets B_j to the ridge regression of all ratings of j on the A of its
-    users (Eq. 8). Line 16 must also write the row of the present round, and must write the optimistic vector: with mu
-    instead, or without that row, the model collapses to 0. Several ratings of one slate are learned one after the
-    other.
+    users (Eq. 8). Line 16 of the algorithm must also write the row of the present round, and must write the optimistic
+    vector: with mu instead, or without that row, the model collapses to 0. Several ratings of one slate are learned one
+    after the other.
 
     With `switching` C > 0, A_i is computed by Eq. 6 and 7 only after det V has grown by a factor of more than 1 + C
     since the last time. Until then A_i is kept, and argmax_j A_i . B_j is shown ([A11] section 5.1, rarely switching
