@@ -255,8 +255,8 @@ def rank(
     `items`: a table of all items with their features (a file, data frame or list of rows); items with similar features
     get similar utilities. `identifier`: the column of this table with the names of the items.
 
-    `person`: rank for this person; None ranks by the mean utilities of all people. `pool`: True takes all answers for
-    those of one person; False takes each answer without a name for that of another person; None keeps the people as
+    `person`: rank for this person; None ranks by the mean utilities of all people. `pool`: True treats all answers as
+    given by one person; False treats each answer without a name as given by a different person; None keeps people as
     named. `without`: people whose answers are left out. `goal`: "best" (find the best item) or "ranking" (know the
     whole order). `sure`: the probability that is enough to stop asking, and to tell two items apart, 0.5 to 0.999.
     `anchor`: an item and the score to give it; without one, the average item has the score 1,000.
@@ -368,8 +368,9 @@ def ranking_of(asked: RankRequest) -> PreferenceRanking:
 
 
 def _whose(choices: ComparisonTable, pool: bool | None, without: Sequence[str], person: str | None) -> ComparisonTable:
-    """Return the table with people as the options `pool` and `without` of `rank` want them; check that `person` is in
-    it.
+    """Return the table with answers pooled, split or left out as the options `pool` and `without` of `rank` say.
+
+    Raise ValueError if `person` is not in it.
     """
     if pool is False and "" in choices.people:
         choices = comparisons.split_nameless(choices)

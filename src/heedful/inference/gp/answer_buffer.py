@@ -53,13 +53,15 @@ class AnswerBuffer(NamedTuple):
 
     def rows(self, at: Selection) -> PairRows:
         """Return a copy of the rows selected by `at` (an array of indices, a boolean mask or a slice),
-        each given once.
+        with `times` 1.
         """
         user = self.user[at]
         return PairRows(user, self.pairs[at], self.equal[at], np.ones(user.size), self.group[at])
 
     def sites(self, at: Selection) -> Sites:
-        """Return the sites of the rows selected by `at` (an array of indices, a boolean mask or a slice)."""
+        """Return the EP sites (tau, nu) of the rows selected by `at` (an array of indices, a boolean
+        mask or a slice).
+        """
         return Sites(self.tau[at], self.nu[at])
 
 
@@ -78,7 +80,8 @@ def append_answer(
     """Append one answer of person `user` in r rows, and return the buffer. The given buffer may be overwritten.
 
     `pairs` (r x 2): the items compared, winner first; `equal`: whether they tie, one for all or (r,); `width`, `lapse`:
-    tie width and lapse rate of the person. Sites are 0. With r > 1 the rows form a group.
+    tie width and lapse rate of the person. EP sites of the rows start at 0. If r > 1, the rows get a common group
+    number.
     """
     n, r = buffer.n, len(pairs)
     while n + r > buffer.user.size:
@@ -152,9 +155,9 @@ def item_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, ite
 
 
 def low_rank_posterior(cov: Array, mean: Array, buffer: AnswerBuffer, user: int, items: Ints) -> LowRankPosterior:
-    """Return the same posterior as `item_posterior`, for `items` in rising order, without forming an i x i matrix.
+    """Return the posterior of `item_posterior`, for `items` in rising order, without forming a matrix over these items.
 
-    Arguments are as there.
+    The other arguments are as there.
     """
     met, T, r = natural_parameters(mean, buffer, user)
     across = cov[np.ix_(items, met)]

@@ -81,7 +81,7 @@ class UserPosteriors(NamedTuple):
     cavities: tuple[Array, Array]
 
     def of(self, user: int) -> Posterior:
-        """Return the posterior of one user."""
+        """Return the posterior of the person with number `user`."""
         return Posterior(self.mean[user], self.cov[user])
 
 
@@ -287,7 +287,7 @@ def moments(of: Likelihood, m: Array, v: Array) -> tuple[Array, Array, Array]:
     """Return for each of p rows log Z, its first derivative by m, and minus its second, (p,) each.
 
     Z is the integral of the row's likelihood over its cavity, the Gaussian with mean m and variance v; `m`, `v` (p,).
-    `of`: the constants of the likelihood.
+    `of`: the constants of the likelihoods, from `likelihood_of`.
     """
     s = np.sqrt(v + of.noise)
     out = choice_moments(m, s, of.width)

@@ -90,10 +90,10 @@ def fit(
     learned too, and one tie width if `width` is above 0 or a tie occurs; learning starts from `width` and `lapse` where
     these are above 0, else from the mode of the prior. EM ends when m and the standard deviations of S move by less
     than `tolerance` and the evidence no longer rises, or after `steps`. `start` and `sites`: where an earlier fit
-    ended. With a `Design`, f are weights of features.
+    ended. With a `Design`, m and S are of weights of features.
 
-    The cost is U q^3 per sweep, with q items that a person compares, and k^3 per step, with k items in answers. Other
-    items follow from these by K, so EM over all items would end at the same fit.
+    The cost is U q^3 per sweep, with q items that a person compares, and k^3 per step, with k items in answers. Given
+    these, the other items are distributed as under N(0, K), so EM over all items would end at the same fit.
     """
     n = len(K)
     nu0 = float(n) if nu0 is None else float(nu0)
@@ -188,8 +188,8 @@ def _fit(
 
 
 def _inference(rows: PairRows | Design, users: int, n: int) -> Inference:
-    """Return the function that runs EP for all people: over all n items, or over each person's own items if that is
-    cheaper.
+    """Return the function that runs EP for `users` people with the comparisons `rows`: over all n items or, if that is
+    cheaper, over each person's own items.
     """
     parts = batches_of_users(rows, users) if isinstance(rows, PairRows) and n > SMALL else ()
     if (
@@ -254,9 +254,9 @@ def _maximise_from_sums(K: Array, people: PerUserPosteriors, nu0: float, kappa0:
     """Do the M step of `maximise_population` for people whose posteriors are stored over only the items that they
     compared.
 
-    The posterior of u is N(m + S a_u, S - S W_u S) with the old m and S. With e = the new m - m, Sigma_u + d d' = S - S
-    W_u S + (S a_u - e) (S a_u - e)'. Let A = sum (a_u a_u' - W_u) and p = S sum a_u; then the sum is U S + S A S - p e'
-    - e p' + U e e', to which kappa0 m m' is added with the new m.
+    Arguments are as there. The posterior of u is N(m + S a_u, S - S W_u S) with the old m and S. With e = the new m -
+    m, Sigma_u + d d' = S - S W_u S + (S a_u - e) (S a_u - e)'. Let A = sum (a_u a_u' - W_u) and p = S sum a_u; then the
+    sum over people is U S + S A S - p e' - e p' + U e e', to which kappa0 m m' is added with the new m.
     """
     U, S, m = len(people.place), people.prior_cov, people.prior_mean
     a, A = pull_sums(people)
@@ -276,7 +276,7 @@ def _maximise_from_sums(K: Array, people: PerUserPosteriors, nu0: float, kappa0:
 def extend_population(population: Population, K: Array, met: Ints) -> Population:
     """Return the population over all n items, from one over the q items with numbers `met` (q,), rising.
 
-    Given these, the other items follow from the prior covariance K (n x n).
+    Given the utilities of these, those of the other items are distributed as under the prior N(0, K), K (n x n).
     """
     among = np.ix_(met, met)
     if K[met].astype(bool).sum() == met.size:  # each item for itself
@@ -294,8 +294,9 @@ def extend_population(population: Population, K: Array, met: Ints) -> Population
 def add_items(population: Population, K: Array, across: Array, own: Array) -> Population:
     """Return the population with q new items appended to its n items.
 
-    K (n x n): prior covariances of the old items; `across` (n x q): of old with new items; `own` (q x q): of new items.
-    New items follow from the old by the kernel; without features each is independent.
+    `K` (n x n): prior covariances of the old items; `across` (n x q): of old with new items; `own` (q x q): of new
+    items. Given the utilities of old items, those of new items are distributed as under the prior; without features
+    they are independent.
     """
     n, q = across.shape
     A = _solve(K, across).T  # K_new,known K^-1

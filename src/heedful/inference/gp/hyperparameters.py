@@ -99,7 +99,7 @@ class QuadratureNode(NamedTuple):
 
     @property
     def sites(self) -> Sites:
-        """Sites of EP for all rows, at this node."""
+        """EP sites of all rows, given the hyperparameters of this node."""
         return self.people.sites
 
 
@@ -128,20 +128,22 @@ class MarginalLikelihood:
         self.start = np.array([np.log(MEDIAN), -1.0, -4.0, np.log(prior.width)])
 
     def noise_at(self, x: Array) -> ResponseNoise:
-        """Return the response noise of U people at the point x (4,): lapse rate, tie width, P(always at random), (U,)
-        each.
+        """Return the response noise of U people at the hyperparameters x: lapse rate, tie width, P(always at random),
+        (U,) each.
 
-        The lapse rate of people who always answer at random is MOST_LAPSES; without ties the width is 0.
+        x (4,): log spread, logit share, logit lapse rate, log tie width. The lapse rate of people who always answer at
+        random is MOST_LAPSES; without ties the width is 0.
         """
         lapse = np.where(self.random > RANDOM, MOST_LAPSES, _expit(x[2])) if 2 in self.free else np.zeros(self.users)
         width = np.full(self.users, np.exp(x[3]) if 3 in self.free else 0.0)
         return ResponseNoise(width, lapse, self.random)
 
     def at(self, x: Array) -> tuple[float, Array, QuadratureNode]:
-        """Return log evidence plus log prior at the point x (4,), its gradient (4,), and a node with the posterior
+        """Return log evidence plus log prior at the hyperparameters x, its gradient (4,), and a node with the posterior
         there.
 
-        Components of the gradient outside `free` mean nothing. The node has weight 1.
+        x (4,): log spread, logit share, logit lapse rate, log tie width. Of the gradient, only the components of
+        hyperparameters that are learned (`free`) are valid. The node has weight 1.
         """
         c2, share = float(np.exp(2.0 * x[0])), _expit(x[1])
         noise = self.noise_at(x)
@@ -166,8 +168,10 @@ class MarginalLikelihood:
         return value + self._log_prior(x, slope), slope, node
 
     def joint_at(self, x: Array) -> JointPosterior:
-        """Return the joint posterior of several people at the point x (4,), and keep its sites for the
-        next evaluation.
+        """Return the joint posterior of several people at the hyperparameters x, and keep its sites for the next
+        evaluation.
+
+        x (4,): log spread, logit share, logit lapse rate, log tie width.
         """
         c2, share, noise = float(np.exp(2.0 * x[0])), _expit(x[1]), self.noise_at(x)
         joint = infer_joint(
@@ -178,7 +182,11 @@ class MarginalLikelihood:
         return joint
 
     def _log_prior(self, x: Array, slope: Array) -> float:
-        """Return the log prior at the point x (4,), up to a constant, and add its gradient to `slope` (4,) in place."""
+        """Return the log prior at the hyperparameters x, up to a constant, and add its gradient to `slope` (4,) in
+        place.
+
+        x (4,): log spread, logit share, logit lapse rate, log tie width.
+        """
         prior, rate, share = self.prior, _expit(x[2]), _expit(x[1])
         off = (x[0] - np.log(MEDIAN)) / LOG_SD
         out = -0.5 * off * off
@@ -194,9 +202,10 @@ class MarginalLikelihood:
         return float(out)
 
     def likeliest(self, x: Array, H: Array | None = None) -> Array:
-        """Return the point (4,) of greatest log evidence plus log prior, searched from the point x (4,) by L-BFGS-B.
+        """Return the hyperparameters (4,) of greatest log evidence plus log prior, searched from x by L-BFGS-B.
 
-        H (4 x 4): approximate curvature (minus the Hessian) at x, which scales the search; None uses the gradient.
+        x (4,): log spread, logit share, logit lapse rate, log tie width. H (4 x 4): approximate curvature (minus the
+        Hessian) at x, which scales the search; None uses the gradient.
         """
         from scipy.optimize import minimize
 
@@ -222,8 +231,10 @@ class MarginalLikelihood:
         return spread_nodes(got.x)
 
     def curvature(self, x: Array) -> Array:
-        """Return minus the Hessian (4 x 4) of log evidence plus log prior at the point x (4,), by central differences
-        of the gradient. Rows and columns of hyperparameters that are not learned are 0.
+        """Return minus the Hessian (4 x 4) of log evidence plus log prior at the hyperparameters x.
+
+        x (4,): log spread, logit share, logit lapse rate, log tie width. It is from central differences of the
+        gradient. Rows and columns of hyperparameters that are not learned are 0.
         """
         H = np.zeros((4, 4))
         for k in self.free:
@@ -236,11 +247,12 @@ class MarginalLikelihood:
         return 0.5 * (H + H.T)
 
     def find_random(self, x: Array) -> bool:
-        """Update each person's probability of always answering at random, at the point x (4,); return True if any
-        exceeds RANDOM.
+        """Estimate for each person the probability that they always answer at random; return True if any exceeds
+        RANDOM.
 
-        The fraction of such people is estimated along, by EM. Later evaluations give the answers of people above RANDOM
-        almost no weight.
+        The other hyperparameters are x (4,): log spread, logit share, logit lapse rate, log tie width. The fraction of
+        random people is estimated by EM along with the probabilities, which are stored: later evaluations give almost
+        no weight to the answers of people above RANDOM.
         """
         from scipy.special import expit, logit
 
@@ -254,12 +266,11 @@ class MarginalLikelihood:
         return bool((self.random > RANDOM).any())
 
     def learn_shape(self, x: Array, steps: int = 30, tolerance: float = 1e-2) -> None:
-        """Learn R (q x q), the correlations of the personal differences d_u, by EM at the point x (4,); set it in
-        place.
+        """Learn R (q x q), the correlations over q items of the personal differences d_u, by EM; the result is stored.
 
-        The prior is inverse-Wishart around K, with the weight of nu0 = NU0 q people. A step sets R = (nu0 K + sum_u
-        E[d_u d_u'] / (spread^2 share)) / (nu0 + U) for U people. It stops after `steps`, or when no entry moves by
-        `tolerance`.
+        The other hyperparameters are x (4,): log spread, logit share, logit lapse rate, log tie width. The prior is
+        inverse-Wishart around K, with the weight of nu0 = NU0 q people. A step sets R = (nu0 K + sum_u E[d_u d_u'] /
+        (spread^2 share)) / (nu0 + U) for U people. It stops after `steps`, or when no entry moves by `tolerance`.
         """
         nu0, U = NU0 * len(self.K), self.users
         for _ in range(steps):
@@ -276,11 +287,12 @@ class MarginalLikelihood:
 def infer_hyperparameters(
     K: Array, users: int, rows: PairRows, prior: NoisePrior
 ) -> tuple[MarginalLikelihood, tuple[QuadratureNode, ...]]:
-    """Infer the hyperparameters from the answers `rows` of `users` people about q items.
+    """Infer spread, share and response noise (`Hyperparameters`) from the answers `rows` of `users` people about q
+    items.
 
     `K` (q x q): correlations of the utilities of the items; `prior`: of the response noise. Return the marginal
-    likelihood (with R and the probabilities of random answering that were learned), and the quadrature nodes with their
-    posteriors over the q items, most probable first.
+    likelihood, which now has the correlations of personal differences and the probabilities of random answering that
+    were learned, and the quadrature nodes with their posteriors over the q items, most probable first.
     """
     problem = MarginalLikelihood(K, users, rows, prior)
     some, size = sample_people(rows, users, ENOUGH) if users > 1 else (sample_items(rows), 1)
@@ -306,11 +318,12 @@ def infer_hyperparameters(
 
 
 def integrate(problem: MarginalLikelihood, x: Array, H: Array) -> tuple[QuadratureNode, ...]:
-    """Return quadrature nodes around the mode x (4,) of `problem`, most probable first; their weights sum to 1.
+    """Return quadrature nodes around the mode x of the marginal likelihood `problem`, most probable first.
 
-    H (4 x 4) is minus the Hessian at x. Only hyperparameters whose uncertainty matters (MATTERS) are integrated over: 5
-    Gauss-Hermite nodes for one, 3 in each direction for several, scaled by H and reweighted by the actual density. If
-    none matters, the only node is the mode.
+    x (4,): log spread, logit share, logit lapse rate, log tie width; H (4 x 4): minus the Hessian there. Only
+    hyperparameters whose uncertainty matters (MATTERS) are integrated over: 5 Gauss-Hermite nodes for one, 3 in each
+    direction for several, scaled by H and reweighted by the actual density; weights sum to 1. If none matters, the only
+    node is the mode.
     """
     value, _, node = problem.at(x)
     values, Q = np.linalg.eigh(H[np.ix_(problem.free, problem.free)])

@@ -165,10 +165,10 @@ def infer_joint(
 
 
 def user_batches(rows: PairRows, users: int) -> tuple[UserBatch, ...]:
-    """Return the batches of `batches_of_users`, split so that the covariance matrices of each hold at most AT_ONCE
-    numbers.
+    """Return the people with answers in batches (`batches_of_users`), so small that the covariances of each hold at
+    most AT_ONCE numbers.
 
-    `rows`: answers of the people 0 to `users` - 1.
+    `rows`: comparisons by the people 0 to `users` - 1.
     """
     out: list[UserBatch] = []
     for few in batches_of_users(rows, users):

@@ -33,7 +33,8 @@ class Kernel(NamedTuple):
     amplitude: float = 1.0
 
     def between(self, X: Array, Z: Array) -> Array:
-        """Return the covariances (n x m) of n items with features X (n x d) and m other items with features Z (m x d).
+        """Return the covariances (n x m) of n items with d features X (n x d) and m other items with features Z (m x
+        d).
 
         They are 0 if d = 0.
         """
@@ -74,8 +75,7 @@ def check_amplitude(value: float) -> None:
 
 
 def kernel_for(X: Array, lengthscale: str | npt.ArrayLike = "median", amplitude: float = 1.0) -> Kernel:
-    """Make the RBF kernel for n items with features X (n x d), d = 0 without features; features are scaled by their
-    standard deviation.
+    """Make the RBF kernel for n items with d features X (n x d), d = 0 without, scaled by their standard deviations.
 
     `lengthscale`: "median" (the median distance of two distinct items, as in [H12]), a number, or one number for each
     feature, in standard deviations. `amplitude`: standard deviation of a utility. Raise ValueError if one is invalid.

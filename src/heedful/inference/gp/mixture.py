@@ -36,12 +36,16 @@ class Mixture(NamedTuple):
         return self.cov.diagonal()
 
     def better(self, a: Index, b: Index) -> Array:
-        """Return P(f_a > f_b), without the noise of a choice, for item numbers a and b or arrays of one shape."""
+        """Return P(f_a > f_b) for the utilities of items a and b, without the noise of a choice.
+
+        `a`, `b`: item numbers, or arrays of one shape, which the result has.
+        """
         return self.weights @ np.array([part.better(a, b) for part in self.parts])  # type: ignore[no-any-return]
 
     def beats(self, a: Index, b: Index) -> Array:
-        """Return P(a is chosen over b) in the next choice, including its noise, for item numbers a and b or arrays of
-        one shape.
+        """Return P(item a is chosen over item b) in the next choice, including its noise.
+
+        `a`, `b`: item numbers, or arrays of one shape, which the result has.
         """
         return self.weights @ np.array([part.beats(a, b) for part in self.parts])  # type: ignore[no-any-return]
 
@@ -58,7 +62,7 @@ class Mixture(NamedTuple):
         return self.whole().sd()
 
     def draws(self, count: int, seed: int = 0) -> Array:
-        """Return `count` draws from the mixture (count x n), made with `seed`.
+        """Return `count` draws of the utilities of n items (count x n), made with `seed`.
 
         The number from each Gaussian is proportional to its weight, rounded; draws of one Gaussian are next to each
         other.

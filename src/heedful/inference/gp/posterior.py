@@ -36,9 +36,7 @@ class Posterior(NamedTuple):
         return self.cov[i]  # type: ignore[no-any-return]
 
     def block(self, low: int, high: int) -> Array:
-        """Return a copy of the covariances of items low to high - 1 with items low + 1 to n - 1, (high - low) x (n -
-        low - 1).
-        """
+        """Return a copy of part of the covariance of n items: rows low to high - 1, columns low + 1 to n - 1."""
         return self.cov[low:high, low + 1 :].copy()
 
     def of_items(self, items: Ints) -> Posterior:
@@ -54,8 +52,9 @@ class Posterior(NamedTuple):
         return [(1.0, self)]
 
     def gap(self, a: Index, b: Index) -> tuple[Array, Array]:
-        """Return mean and variance of f_a - f_b; a and b are item numbers, or arrays of one shape, which the results
-        have.
+        """Return mean and variance of f_a - f_b, the difference in utility of items a and b.
+
+        `a`, `b`: item numbers, or arrays of one shape, which the results have.
         """
         cov = self.cov
         v = (cov[a, a] - cov[a, b]) + (cov[b, b] - cov[b, a])  # so grouped, it is the same for b and a
@@ -95,7 +94,9 @@ class Posterior(NamedTuple):
         return np.sqrt(np.maximum(centred.diagonal(), 0.0))  # type: ignore[no-any-return]
 
     def draws(self, count: int, seed: int = 0) -> Array:
-        """Return `count` draws from the posterior (count x n), made with `seed`. The covariance may be singular."""
+        """Return `count` draws of the utilities of n items (count x n), made with `seed`. The covariance may be
+        singular.
+        """
         n = self.mean.size
         out: Array = np.random.default_rng(seed).standard_normal((count, n))
         tied = np.count_nonzero(self.cov, axis=1) > (self.cov.diagonal() != 0.0)
@@ -196,9 +197,7 @@ class LowRankPosterior(NamedTuple):
         return found
 
     def block(self, low: int, high: int) -> Array:
-        """Return the covariances of items low to high - 1 with items low + 1 to n - 1, (high - low) x (n - low - 1), as
-        a copy.
-        """
+        """Return a copy of part of the covariance of n items: rows low to high - 1, columns low + 1 to n - 1."""
         found = product(self.left[low:high], self.right[low + 1 :])
         return np.subtract(self._prior(self.items[low:high], self.items[low + 1 :]), found, out=found)
 

@@ -42,8 +42,8 @@ class RemainingQuestions(NamedTuple):
 
 
 class _Rollouts(NamedTuple):
-    """The F rollouts that have not reached the goal yet, each with p real answers and t simulated ones
-    about n items.
+    """The F simulations of future answers that have not reached the goal yet, each with p real answers and t simulated
+    ones about n items.
     """
 
     number: Ints  # F; which of the futures
@@ -136,7 +136,8 @@ def _plain_choices(seen: AnswerSites | None, items: Ints) -> AnswerSites | None:
 
 
 def _start(posterior: Posterior, seen: AnswerSites | None, futures: int, rng: np.random.Generator) -> _Rollouts:
-    """Return `futures` rollouts before their first question, with true utilities drawn from the posterior.
+    """Return `futures` simulations of future answers before their first question, with true utilities drawn from the
+    posterior.
 
     If the answers `seen` are given, it is the exact posterior, by importance sampling; else the Gaussian.
     """
@@ -151,9 +152,10 @@ def _start(posterior: Posterior, seen: AnswerSites | None, futures: int, rng: np
 
 
 def _counts(played: _Rollouts, goal: str, rule: str, at: float, most: int, rng: np.random.Generator) -> Ints:
-    """Return the number of questions that each of F rollouts needs (F,), at most `most`.
+    """Return the number of questions that each of F simulations needs (F,) to reach `goal` with probability `at`.
 
-    The goal is not checked after each question; the number is halfway between the last two checks.
+    It is at most `most`. The goal is not checked after each question; the number is halfway between the last two
+    checks.
     """
     n = played.mean.shape[1]
     a, b = np.triu_indices(n, 1)
@@ -171,7 +173,7 @@ def _counts(played: _Rollouts, goal: str, rule: str, at: float, most: int, rng: 
 
 
 def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generator) -> _Rollouts:
-    """Return the rollouts after one more question each and its simulated answer.
+    """Return the simulations after one more question each and its simulated answer.
 
     `rule`: acquisition rule; `a`, `b`: the items of the candidate pairs.
     """
@@ -203,9 +205,9 @@ def _ask(played: _Rollouts, rule: str, a: Ints, b: Ints, rng: np.random.Generato
 
 
 def _best(played: _Rollouts, normal: Array) -> Array:
-    """Return in each of F rollouts (F,) the probability that its most probable best item is the best.
+    """Return in each of F simulations (F,) the probability that its most probable best item is the best.
 
-    It is from importance-weighted draws; `normal` (draws x n): standard normals for n items, the same for all rollouts.
+    It is from importance-weighted draws; `normal` (draws x n): standard normals for n items, the same for all.
     """
     from scipy.special import ndtr
 

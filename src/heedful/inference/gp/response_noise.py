@@ -150,10 +150,11 @@ def improve_noise(
 
 
 def _lapses(rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, prior: NoisePrior) -> Array:
-    """Return the most probable lapse rate l of each of U people (U,), by bisection on the derivative of sum log((1 - l)
-    z + l / kinds) + log Beta(l; prior).
+    """Return the most probable lapse rate of each of U people (U,), from the EP cavities of their answers `rows`.
 
-    z is the probability of an answer without a lapse under its cavity; kinds is the number of possible answers.
+    `cavities`: means and variances, (p,) each, of p rows; `noise`: the present noise. The rate l is found by bisection
+    on the derivative of sum log((1 - l) z + l / kinds) + log Beta(l; prior), where z is the probability of an answer
+    without a lapse under its cavity, and kinds the number of possible answers.
     """
     alone = rows.group < 0
     log_z, _, _ = moments(likelihood_of(rows, noise.width, np.zeros_like(noise.lapse)), *cavities)
@@ -177,9 +178,11 @@ def _widths(
     alone: npt.NDArray[np.bool_],
     shared: bool,
 ) -> Array:
-    """Return the most probable tie widths of U people (U,), by bisection on the derivative by their logarithms.
+    """Return the most probable tie widths of U people (U,), from the EP cavities of their answers `rows`.
 
-    `alone` (p,): which of the p rows are answers of their own; `shared`: whether all people have one width.
+    `cavities`: means and variances, (p,) each, of p rows; `noise`: the present noise; `alone` (p,): which rows are
+    answers of their own; `shared`: whether all people have one width. Bisection on the derivative by the log width
+    finds them.
     """
     from scipy.special import expit, log_ndtr
 
@@ -216,7 +219,7 @@ def _density(z: Array, log_z: Array) -> Array:
 def noise_slopes(
     rows: PairRows, cavities: tuple[Array, Array], noise: ResponseNoise, lapsing: npt.NDArray[np.bool_]
 ) -> tuple[float, float]:
-    """Return the derivatives of the log evidence of all answers by the logit of the lapse rate and by the log tie
+    """Return the derivatives of the log evidence of all answers: by the logit of the lapse rate, and by the log tie
     width.
 
     The lapse rate is common to those of the p `rows` in the mask `lapsing` (p,), the tie width to all people.

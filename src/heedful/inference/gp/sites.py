@@ -50,8 +50,8 @@ def initial_sites(sites: Sites | None, count: int) -> tuple[Array, Array]:
 
 
 def cavities(m: Array, v: Array, tau: Array, nu: Array) -> tuple[Array, Array]:
-    """Return for each of p rows mean and variance, (p,) each, of its cavity: the Gaussian over its quantity g without
-    its own site.
+    """Return for each of p rows mean and variance, (p,) each, of its cavity: the Gaussian over the row's quantity g
+    (the difference of two utilities) without the row's own site exp(-tau g^2 / 2 + nu g).
 
     `m`, `v` (p,): mean and variance of g with all sites; `tau`, `nu` (p,): the sites. A row that was given several
     times has as many sites; one copy is removed.
@@ -72,8 +72,9 @@ def site_steps(m: Array, v: Array, slope: Array, bend: Array, tau: Array, nu: Ar
 
 
 def site_changes(to_tau: Array, to_nu: Array, tau: Array, nu: Array) -> Array:
-    """Return the sizes (p,) of the changes `to_tau`, `to_nu` of p sites `tau`, `nu`, (p,) each: relative for large
-    sites, absolute for small.
+    """Return the size (p,) of the change of each of p sites, from `tau`, `nu` (p,) by `to_tau`, `to_nu` (p,).
+
+    It is relative for large sites, absolute for small.
     """
     return np.maximum(np.abs(to_tau) / (1.0 + np.abs(tau)), np.abs(to_nu) / (1.0 + np.abs(nu)))
 
@@ -106,10 +107,10 @@ class Group(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The comparisons of U people over n items, prepared for sweeps of EP: with their indices into flat arrays.
+    """The p comparisons of U people over n items, prepared for sweeps of EP: with their indices into flat arrays.
 
     Made by `make_table`. Arrays T (U x n x n) and h (U x n) hold, for each person, the product of the sites exp(-f' T f
-    / 2 + h' f).
+    / 2 + h' f) of the utilities f.
     """
 
     rows: PairRows

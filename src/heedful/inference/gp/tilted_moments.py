@@ -11,7 +11,8 @@ HALF_LOG_TAU = 0.5 * float(np.log(2.0 * np.pi))
 
 
 def choice_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
-    """Return log Z, d log Z / dm and -d^2 log Z / dm^2, (p,) each, of p choices; Z = Phi((m - width) / s).
+    """Return log Z, d log Z / dm and -d^2 log Z / dm^2, (p,) each, of p choices between two items; Z = Phi((m - width)
+    / s).
 
     Z is the probability that the first item is perceived better by more than `width`. `m`, `s` (p,): mean and standard
     deviation of the perceived difference, noise included; `width` (p,): tie width, 0 if ties are not allowed.
@@ -48,7 +49,8 @@ def tie_moments(m: Array, s: Array, width: Array) -> tuple[Array, Array, Array]:
 
 
 def lapse_moments(log_z: Array, slope: Array, bend: Array, lapse: Array, kinds: Array) -> tuple[Array, Array, Array]:
-    """Return log Z and its first and minus its second derivative, (p,) each, of p answers that may be random.
+    """Return log Z, its first and minus its second derivative by the cavity's mean, (p,) each, of p answers that may be
+    random.
 
     With probability `lapse` the answer is drawn from `kinds` possible ones, so Z is (1 - lapse) Z_0 + lapse / kinds,
     with Z_0 that of an answer without lapses. `log_z`, `slope`, `bend` (p,): log Z_0 and its derivatives. All arguments
