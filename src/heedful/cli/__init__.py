@@ -96,6 +96,16 @@ COMMANDS = {
         "Say whether other learners would have been better, by the log, and how sure that is; nothing is changed.",
         "heedful evaluate cars --learner second-order:epsilon=0.1 --learner pairwise-logistic",
     ),
+    "experiment": CommandEntry(
+        "experiment:experiment",
+        "Try another learner on a share of the people, and say which one people prefer; look whenever you like.",
+        "heedful experiment cars --start pairwise-logistic --share 0.2",
+    ),
+    "promote": CommandEntry(
+        "experiment:promote",
+        "Let another learner serve everybody from here on, if it is better: by an experiment, or by what the log says.",
+        "heedful promote cars --by ann --reason 'clicks of two weeks'",
+    ),
     "import": CommandEntry(
         "exchange:import_",
         "Bring events into a loop: items, decisions, feedback, from JSON lines or an OpenSearch UBI log.",

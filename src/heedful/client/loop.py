@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from heedful.client.operations import MOST, SIZE, About, id_of, list_of
 from heedful.client.sync_async import Steps, either
 from heedful.data.frames import Frame, rows_in
 from heedful.loop.evaluate import Evaluation
+from heedful.loop.experiment import Experiment, PlannedExperiment, Promoted, Promotion
 from heedful.loop.explain import Explanation
 from heedful.loop.interactions.comparison.standing import Standings
 from heedful.loop.loop import Forgotten, RolledBack
@@ -243,6 +244,55 @@ class LoopOperations(FeedbackOperations):
         given = {"learners": list(learners), "alpha": alpha}
         reply = yield from self._ask(Call("POST", self._path("evaluations"), messages.body(given)), long=True)
         return messages.read_as(reply, Evaluation)
+
+    @either
+    def start_experiment(
+        self, learner: str, *, share: float = 0.0, frozen: bool = False, alpha: float = 0.05, id: str | None = None
+    ) -> Steps[Answer]:
+        """Try a learner beside the one that serves; for a `share` of the people both draft each list together."""
+        event = id or new_id()
+        given = {"learner": learner, "share": share, "frozen": frozen, "alpha": alpha, "id": event}
+        reply = yield from self._ask(Call("POST", self._path("experiments"), messages.body(given)), long=True)
+        return answer_of(reply, event)
+
+    @either
+    def stop_experiment(self, *, id: str | None = None) -> Steps[Answer]:
+        """End the experiment that is running."""
+        event = id or new_id()
+        call = Call("POST", self._path("experiments", "stop"), messages.body({"id": event}))
+        return answer_of((yield from self._ask(call)), event)
+
+    @either
+    def experiment(self) -> Steps[Experiment]:
+        """Return what the newest experiment says so far: which learner people prefer, and how sure that is."""
+        reply = yield from self._ask(Call("GET", self._path("experiments", "latest")), long=True)
+        return messages.read_as(reply, Experiment)
+
+    @either
+    def plan_experiment(self, share: float = 0.2, *, days: float = 14.0) -> Steps[PlannedExperiment]:
+        """Return how likely an experiment of `days` days with a `share` of the people would find a better learner."""
+        call = Call("GET", self._path("experiments", "plan", share=share, days=days))
+        return messages.read_as((yield from self._ask(call, long=True)), PlannedExperiment)
+
+    @either
+    def promote(
+        self, learner: str | None = None, *, force: bool = False, by: str = "", reason: str = "", id: str | None = None
+    ) -> Steps[Promoted]:
+        """Let another learner serve: the candidate of the experiment if people prefer it, or one of which the log says
+        that it is better; whatever speaks against it, if `force`."""
+        given = messages.present_fields(learner=learner, force=force, by=by, reason=reason, id=id or new_id())
+        call = Call("POST", self._path("promotions"), messages.body(given))
+        return messages.read_as((yield from self._ask(call, long=True)), Promoted)
+
+    @either
+    def promotions(self) -> Steps[tuple[Promotion, ...]]:
+        """Return the promotions, the newest first, with their evidence then and what is left of it."""
+        reply = yield from self._ask(Call("GET", self._path("promotions")), long=True)
+        return messages.read_as(reply, _Promotions).promotions
+
+
+class _Promotions(NamedTuple):
+    promotions: tuple[Promotion, ...]
 
 
 class _PutReply(msgspec.Struct):

@@ -50,6 +50,8 @@ def _parts(value: Any) -> Iterator[Any]:
 
 _STDLIB = sysconfig.get_paths()["stdlib"]
 _SITES = tuple({sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib"]})
+_INSTALLED = {"site-packages", "dist-packages"}
+"""Names of folders of installed packages: an environment may see those of the system as well."""
 
 
 def _is_own_code(module: pytypes.ModuleType, roots: set[str]) -> bool:
@@ -61,7 +63,8 @@ def _is_own_code(module: pytypes.ModuleType, roots: set[str]) -> bool:
         return name == "__main__"
     if name.split(".")[0] in roots:
         return True
-    return not file.startswith(_SITES) and not (file.startswith(_STDLIB) and "site-packages" not in file)
+    installed = file.startswith(_SITES) or not _INSTALLED.isdisjoint(Path(file).parts)
+    return not installed and not file.startswith(_STDLIB)
 
 
 def reachable(args: tuple[Any, ...], *names: str) -> list[pytypes.ModuleType]:

@@ -686,7 +686,8 @@ class Loop:
                 if not projection.interaction.interleaves:
                     told = f"{projection.interaction.loop} asks questions and shows no rankings, which alone can be"
                     raise ValueError(f"experiment: {told} interleaved; Loop.evaluate compares learners there")
-            candidate = projection.candidate(records.check_text("learner", learner, 1000))
+            learner = projection.interaction.full_spec(records.check_text("learner", learner, 1000))
+            candidate = projection.candidate(learner)
             about = ExperimentRecord(
                 learner,
                 learner_version(candidate.learner),
@@ -775,6 +776,8 @@ class Loop:
                 answer = Answer("duplicate", event_id, known.seq, self.version)
                 return Promoted(answer, told.learner, told.before, told.evidence, told.forced)
             running, target = projection.experiment, None
+            if learner is not None:
+                learner = projection.interaction.full_spec(records.check_text("learner", learner, 1000))
             if running is not None and learner in (None, running[1].learner) and (learner is None or running[1].share):
                 found = self.experiment(running[0].id)
                 target, learner = running[0].seq, running[1].learner
@@ -782,7 +785,7 @@ class Loop:
             elif learner is None:
                 raise ValueError("learner: expected its name, as no experiment is running")
             else:
-                projection.candidate(records.check_text("learner", learner, 1000))
+                projection.candidate(learner)
                 evidence, against = evidence_of_log(projection, learner, self.manifest.learner, 0.05)
             if learner == self.manifest.learner:
                 raise ValueError(f"learner: expected another than the one that serves, got {learner}")

@@ -82,6 +82,8 @@ class Orders(NamedTuple):
     """the event of the promotion that names the learner that serves; None if the manifest does"""
     running: Event | None
     """the event of the experiment that runs; None if there is none"""
+    served: tuple[str, ...] = ()
+    """the learners that served up to a promotion in effect, each once"""
 
 
 def orders(log: Log, retractions: Retractions, up_to: int = 2**62) -> Orders:
@@ -91,10 +93,13 @@ def orders(log: Log, retractions: Retractions, up_to: int = 2**62) -> Orders:
     Events in `retractions`, which were rolled back, do not count."""
     places = sorted(seq for kind in KINDS for seq in log.places(kind) if seq <= up_to and seq not in retractions)
     promoted = running = None
+    served = dict[str, None]()
     for event in sorted(log.many(places)):
-        promoted = event if event.kind == "promote" else promoted
+        if event.kind == "promote":
+            promoted = event
+            served[read_promotion(event.payload).before] = None
         running = event if event.kind == "experiment" else None
-    return Orders(promoted, running)
+    return Orders(promoted, running, tuple(served))
 
 
 def takes_part(experiment: str, share: float, person: str | None) -> bool:

@@ -194,6 +194,8 @@ def restore(
             arrays, manifest = read_arrays(path)
             manifest = _as_today(manifest)
             other = sorted(name for name, value in stamped.items() if manifest.get(name) != value)
+            if "learner" in other:  # of the one that served before a promotion: a rollback may want it
+                continue
             if other:
                 note(f"{path.name}: made with another {', '.join(other)}: the log is folded again")
                 continue

@@ -177,6 +177,55 @@ async def standing(request: ApiRequest) -> Any:
     return plain(await request.worker.read(partial(request.loop.standing, request.query.get("person"))))
 
 
+# ---------------------------------------------------------------------------- trying another learner
+
+
+async def start_experiment(request: ApiRequest) -> Any:
+    given = require(request.given, "learner")
+    check_packaged(given["learner"])
+    with about_learner():
+        answer = await request.worker.run(partial(request.loop.start_experiment, **given))
+    request.note("experiment", outcome(answer))
+    return accepted(answer)
+
+
+async def stop_experiment(request: ApiRequest) -> Any:
+    answer = await request.worker.run(partial(request.loop.stop_experiment, id=request.given.get("id")))
+    request.note("stop", outcome(answer))
+    return accepted(answer)
+
+
+async def experiment(request: ApiRequest) -> Any:
+    return plain(await request.worker.read(request.loop.experiment))
+
+
+async def plan_experiment(request: ApiRequest) -> Any:
+    given = {name: number(request.query, name) for name in ("share", "days", "alpha") if name in request.query}
+    return plain(await request.worker.read(partial(request.loop.plan_experiment, **given)))
+
+
+async def promote(request: ApiRequest) -> Any:
+    given = dict(request.given)
+    if given.get("learner") is not None:
+        check_packaged(given["learner"])
+    made = await request.worker.run(partial(request.loop.promote, **given))
+    request.note("promote", outcome(made.answer))
+    return plain(made) | {"answer": accepted(made.answer)}
+
+
+async def promotions(request: ApiRequest) -> Any:
+    found = await request.worker.read(request.loop.promotions)
+    return {"promotions": [plain(each) | {"changed": each.changed} for each in found]}
+
+
+def number(query: Mapping[str, str], name: str) -> float:
+    """Return the query parameter `name` as a number. Raise ValueError if it is none."""
+    try:
+        return float(query[name])
+    except ValueError:
+        raise ValueError(f"{name}: expected a number, got {describe(query[name])}") from None
+
+
 MOST_LEARNERS = 10
 
 

@@ -56,6 +56,9 @@ _KINDS = "|".join(KINDS)
 _REQUIRED = {"item"}
 """Parameters of a query that a request must have."""
 _QUERY: dict[str, dict[str, Any]] = {
+    "share": {"type": "number", "minimum": 1e-6, "maximum": 1},
+    "days": {"type": "number", "minimum": 1e-3, "maximum": 3650},
+    "alpha": {"type": "number", "minimum": 1e-6, "maximum": 0.5},
     "start": {"type": "integer", "minimum": 0},
     "limit": {"type": "integer", "minimum": 1, "maximum": 10_000},
     "person": _NAMED,

@@ -20,6 +20,7 @@ from starlette.routing import Route as Routed
 from heedful import __version__
 from heedful.loop.interactions.schemas import Standings
 from heedful.server import api, codecs, schema
+from heedful.server import schema_experiments as experiments
 from heedful.server.auth import Caller, source
 from heedful.server.codecs import Receive, Send
 from heedful.server.context import LARGE, ServerContext, as_problem
@@ -128,6 +129,18 @@ ROUTES = (
           schema.Undo, schema.Answer, headers=_KEY),
     Route("POST", f"{_ONE}/rollback", "admin", "Go back to an earlier version of the model", api.rollback,
           schema.Rollback, schema.RolledBack, headers=_KEY),
+    Route("POST", f"{_ONE}/experiments", "admin", "Try a learner beside the one that serves", api.start_experiment,
+          experiments.StartExperiment, schema.Answer, headers=_KEY),
+    Route("POST", f"{_ONE}/experiments/stop", "admin", "End the experiment that is running", api.stop_experiment,
+          experiments.StopExperiment, schema.Answer, headers=_KEY),
+    Route("GET", f"{_ONE}/experiments/latest", "read", "What the newest experiment says so far", api.experiment,
+          gives=experiments.Experiment, missing="not-found"),
+    Route("GET", f"{_ONE}/experiments/plan", "read", "How long an experiment would take", api.plan_experiment,
+          gives=experiments.PlannedExperiment, query=("share", "days", "alpha")),
+    Route("POST", f"{_ONE}/promotions", "admin", "Let another learner serve, if it is better", api.promote,
+          experiments.Promote, experiments.Promoted, headers=_KEY),
+    Route("GET", f"{_ONE}/promotions", "read", "The promotions, and what is left of their evidence", api.promotions,
+          gives=experiments.Promotions),
     Route("POST", f"{_ONE}/evaluations", "read", "What the log says about learners, and how sure that is",
           api.evaluation, schema.Evaluate, schema.Evaluation),
     Route("GET", f"{_ONE}/weights", "read", "What each feature counts", api.weights,

@@ -301,6 +301,8 @@ class Interaction(Protocol[M]):
     snapshot_most: int = 2**62
     """pieces of feedback learned after which a snapshot is written at the latest, whatever the settings say"""
 
+    served: tuple[str, ...] = ()
+    """other learners that served this loop before, by name and parameters"""
     manifest: Manifest
     learner: Any
     names: list[str]
@@ -634,6 +636,11 @@ class Interaction(Protocol[M]):
         """Return an untrained model of another learner, named by `spec`, to be evaluated on this loop's log.
 
         Raise ValueError if there is no such learner, or it does not fit the loop."""
+
+    def full_spec(self, spec: str) -> str:
+        """Return the spec of a candidate learner with what it takes over from this loop, such as the number of
+        grades."""
+        return spec
 
     def measures(self) -> tuple[Measure, ...]:
         """Return the measures by which learners are compared on a log of this kind; the first is the main one."""

@@ -62,6 +62,7 @@ class Coactive(Interaction[Model]):
     def __init__(self, manifest: Manifest, learner: Any) -> None:
         super().__init__(manifest, learner)
         self._shrink, self._draws = manifest.settings.shrink, draws_of(learner)
+        self._swaps: dict[str, float] = {}
 
     # ------------------------------------------------------------------------ manifest a loop
 
@@ -271,8 +272,9 @@ class Coactive(Interaction[Model]):
     def measures(self) -> tuple[Measure, ...]:
         """Return the measure by which learners are compared: the share of swapped pairs that they rank as people
         answered."""
-        swap = getattr(self.learner, "swap", 0.0)
-        most = max(0.5 / swap if swap > 0.0 else 1.0, MOST_WEIGHT if self.manifest.settings.sampled > 0.0 else 1.0)
+        swaps = [swap for swap in map(self._swap, ("", *self.served)) if swap > 0.0]
+        sampled = self.manifest.settings.sampled > 0.0
+        most = max([0.5 / swap for swap in swaps] + [MOST_WEIGHT if sampled else 1.0])
         return (Measure("swapped pairs", texts.PAIRS, texts.NO_PAIRS, texts.SWAP, most_weight=most, once=True),)
 
     def chances(self, models: Sequence[Model], step: Step) -> Floats | None:
@@ -290,7 +292,7 @@ class Coactive(Interaction[Model]):
         one, are compared; (None,) if there are none. An answer contradicts what was shown far more often than it
         confirms it, and people click more at the top. Both effects cancel if a pair whose shown order had probability P
         has the weight 1 / (2 P)."""
-        found = swapped_pairs(step.context, step.feedback, getattr(self.learner, "swap", 0.0))
+        found = swapped_pairs(step.context, step.feedback, self._swap(step.decision.record.learner))
         if found is None:
             return (None,)
         better, worse, weights = found
@@ -304,6 +306,21 @@ class Coactive(Interaction[Model]):
 
         Return {} if the feedback speaks for no item shown, None if it does not say."""
         return credit_list(decision, feedback)
+
+    def _swap(self, named: str) -> float:
+        """Return the probability with which a learner that served swaps neighbours; `named` is "SPEC@VERSION", as
+        decisions name it, or "" for the one that serves now."""
+        spec = named.rpartition("@")[0] if "@" in named else named
+        if spec in ("", self.manifest.learner):
+            return float(getattr(self.learner, "swap", 0.0))
+        if spec not in self._swaps:
+            exploration = self.manifest.settings.exploration
+            try:
+                other = getattr(self.make_learner(spec, self.manifest), "swap", 0.0)
+            except (ValueError, LookupError):  # of a file that is not here any more
+                other = 0.0
+            self._swaps[spec] = float(exploration if exploration is not None and other > 0.0 else other)
+        return self._swaps[spec]
 
     # ------------------------------------------------------------------------ reporting
 
@@ -458,6 +475,11 @@ def _pairs(record: DecisionRecord, swap: float) -> tuple[int, Array] | None:
         weights = pair_weights(np.array(said["ranks"], np.int64), said["candidates"], said["temperature"])
         other = 0.5 / (1.0 - 0.5 / weights)
         return 0, np.where(np.maximum(weights, other) <= MOST_WEIGHT, weights, 0.0)
+    if record.arm == "interleaved":
+        # A coin turned a round's two items around, unless the second side wanted the first item, too.
+        teams, ranks = said["teams"], said["ranks"]
+        turned = [ranks[teams[i + 1]][i + 1] < ranks[teams[i + 1]][i] for i in range(0, n - 1, 2)]
+        return 0, np.array(turned, np.float64)
     start = said.get("start", -1)
     if record.arm != "learned" or start < 0:
         return None

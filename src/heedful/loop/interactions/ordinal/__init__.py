@@ -29,7 +29,7 @@ from heedful.loop.interactions.lists import (
 from heedful.loop.interactions.measure import Compared, Measure
 from heedful.loop.interactions.options import KindChoice, LoopOption
 from heedful.loop.interactions.ordinal import texts
-from heedful.loop.interactions.ordinal.learners import grader, is_grading, spec_with_grades
+from heedful.loop.interactions.ordinal.learners import complete_spec, grader, is_grading, spec_with_grades
 from heedful.loop.interactions.ordinal.model import GradingModel
 from heedful.loop.interactions.protocol import Interaction, ItemPrediction, Past, Proposal, Question, Step, item_key
 from heedful.loop.interactions.telling import Part
@@ -335,6 +335,10 @@ class Ordinal(Interaction[GradingModel]):
         shared_only = not (hasattr(learner, "weights") and hasattr(learner, "thresholds"))  # nobody has an offset there
         shrink = 0.0 if shared_only else self.manifest.settings.shrink
         return GradingModel(learner, shrink)
+
+    def full_spec(self, spec: str) -> str:
+        """Return the spec with the number of grades of this loop, if it takes one and does not say it."""
+        return complete_spec(spec, self._k)
 
     def measures(self) -> tuple[Measure, ...]:
         """Return the measure by which learners are compared: the mean absolute error of predicted grades."""

@@ -28,20 +28,25 @@ def spec_with_grades(spec: str, grades: int) -> str:
     return f"{spec}{',' if '=' in spec else ':'}n_ranks={grades}"
 
 
+def complete_spec(spec: str, grades: int) -> str:
+    """Return `spec` with the number of grades, if it is one of a learner that has to be told and it does not say."""
+    cls: Any = learner_class(spec)
+    says = "n_ranks" not in cls._fields or "n_ranks" in cls._field_defaults or _RANKS.search(spec)
+    return spec if says else spec_with_grades(spec, grades)
+
+
 def grader(spec: str, n_names: int, shrink: float, grades: int | None = None) -> Any:
     """Return the learner of grades that `spec` names, over `n_names` features, or one more if it has no thresholds.
 
     `grades` is the number of grades if `spec` does not give it. Raise ValueError if it does not fit, or if `shrink` > 0
     (an offset for each person) and it has no weights and thresholds."""
-    cls: Any = learner_class(spec)
-    says = "n_ranks" not in cls._fields or "n_ranks" in cls._field_defaults or _RANKS.search(spec)
-    if grades is None and not says:
+    if grades is None and complete_spec(spec, 5) != spec:
         expected = "expected n_ranks, how many grades there are"
         raise ValueError(
             f"learner: {expected}, got {spec}; write {spec_with_grades(spec, 5)}, or with as many as there are"
         )
     # Features are centred, and grades are not: what has no thresholds gets one that is always 1.
-    size = n_names + (not hasattr(cls, "thresholds"))
+    size = n_names + (not hasattr(learner_class(spec), "thresholds"))
     learner = loop_learner(spec, size, None if grades is None else Ranks(grades))
     if not isinstance(getattr(learner, "space", None), Ranks):
         raise ValueError(f"learner: expected one whose space is Ranks(n_ranks), the grades it predicts, got {spec}")

@@ -1,0 +1,207 @@
+"""`heedful experiment` and `promote`: another learner is tried on some people first, and then serves all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from heedful.cli.answers import print_answers
+from heedful.cli.common import Json, Name, Own, asking, open_loop
+from heedful.cli.console import BadInput, console, print_json
+from heedful.cli.parts import print_parts
+
+if TYPE_CHECKING:
+    from heedful.loop.experiment import Experiment, PlannedExperiment, Promotion
+    from heedful.loop.interactions.telling import Part
+
+T = TypeVar("T")
+VERDICTS = {
+    "a": "People prefer the loop's learner, {against}.",
+    "b": "People prefer the candidate, {learner}.",
+    "undecided": "It cannot be told yet which one people prefer.",
+}
+
+
+def experiment(
+    name: Name,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[:A=1,...]", help="Try this learner beside the loop's; `heedful learners` lists them."
+        ),
+    ] = None,
+    share: Annotated[
+        float,
+        typer.Option(min=0.0, max=1.0, help="Of the people, whose lists both draft together; 0: it only proposes."),
+    ] = 0.0,
+    frozen: Annotated[
+        bool, typer.Option("--frozen", help="Both sides rank as they do now, and learn no more.")
+    ] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="End the experiment.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Say how long it would take, and begin nothing.")] = False,
+    days: Annotated[float, typer.Option(min=0.001, max=3650.0, help="Of the plan.")] = 14.0,
+    alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="How often the verdict may be wrong.")] = 0.05,
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Try another learner on a share of the people, and say which one people prefer; look whenever you like.
+
+    Each of these people gets lists that both learners drafted together, in turn; whose items are chosen more often
+    wins. The others see the loop's own lists. What the candidate would have shown them is kept, too. Without options it
+    says how the newest experiment stands. `heedful promote` lets the winner serve everybody.
+
+    Exit codes: 0 done; 1 the loop cannot be read or written; 2 bad input, such as a learner that does not fit, or no
+    experiment to look at.
+    """
+    if sum((start is not None, stop, plan)) > 1:
+        raise BadInput("--start, --stop, --plan: expected one of them at most")
+    with open_loop(name, own) as loop, asking():
+        if start is not None:
+            print_answers([loop.start_experiment(start, share=share, frozen=frozen, alpha=alpha)], json)
+        elif stop:
+            print_answers([_found(loop.stop_experiment)], json)
+        elif plan:
+            planned = loop.plan_experiment(share or 0.2, days=days, alpha=alpha)
+            _print(planned, _plan(planned, share or 0.2), json)
+        else:
+            found = _found(loop.experiment)
+            _print(found, _experiment(found, name), json)
+
+
+def promote(
+    name: Name,
+    learner: Annotated[
+        str | None,
+        typer.Option("--learner", "-l", metavar="NAME[:A=1,...]", help="Without it, the candidate of the experiment."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Whatever speaks against it; the log keeps what did.")] = False,
+    by: Annotated[str, typer.Option(metavar="WHO", help="Kept in the log.")] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Kept in the log.")] = "",
+    listed: Annotated[
+        bool, typer.Option("--list", help="Say who was promoted when, and what is left of the evidence.")
+    ] = False,
+    own: Own = None,
+    json: Json = False,
+) -> None:
+    """Let another learner serve everybody from here on, if it is better: by an experiment, or by what the log says.
+
+    It has learned from the whole log, and learns on. `heedful rollback` to the version before goes back on it.
+
+    Exit codes: 0 promoted; 1 the loop cannot be read or written; 2 bad input, or the evidence does not suffice.
+    """
+    with open_loop(name, own) as loop, asking():
+        if listed:
+            found = loop.promotions()
+            if json:
+                from heedful.loop.records import plain
+
+                print_json([plain(each) | {"changed": each.changed} for each in found])
+            else:
+                print_parts(_promotions(found))
+            return
+        made = loop.promote(learner, force=force, by=by, reason=reason)
+        if json:
+            print_json(made._asdict() | {"answer": made.answer._asdict(), "forced": list(made.forced)})
+            return
+        screen = console()
+        screen.print(f"{made.learner} serves now in place of {made.before}; model version {made.answer.version}",
+                     markup=False, soft_wrap=True)  # fmt: skip
+        for told in made.forced:
+            screen.print(f"Against it spoke: {told}", markup=False, soft_wrap=True)
+        before = (made.answer.seq or 1) - 1
+        screen.print(f"To go back on this: heedful rollback {name} {before}", markup=False, soft_wrap=True)
+
+
+def _found(ask: Callable[[], T]) -> T:
+    """Return what `ask` returns; bad input if there is no experiment."""
+    try:
+        return ask()
+    except LookupError as error:
+        raise BadInput(str(error)) from None
+
+
+def _print(found: Experiment | PlannedExperiment, parts: list[Part], json: bool) -> None:
+    if json:
+        from heedful.loop.records import plain
+
+        print_json(plain(found))
+    else:
+        print_parts(parts)
+
+
+def _experiment(found: Experiment, name: str) -> list[Part]:
+    """Return how an experiment stands, as lines and tables."""
+    from heedful.loop.interactions.telling import Line, Table
+
+    said, split = found.verdict, found.agreement
+    how = (
+        f"lists of {100.0 * found.share:g} % of the people are drafted together" if found.share else "it only proposes"
+    )
+    over = "" if found.running else "; it is over"
+    parts: list[Part] = [Line(f"{found.learner} against {found.against}: {how}{over}")]
+    if found.share:
+        rows = [
+            ("sessions", f"{said.sessions:,}"),
+            ("people", f"{said.people:,}"),
+            ("of decided ones the candidate won", f"{said.share:.3f} [{said.low:.3f}, {said.high:.3f}]"),
+            ("e-value", f"{said.e_value:.4g} (decided from {1.0 / found.alpha:.4g} on)"),
+            ("the largest person's share", f"{said.largest:.3f}"),
+            (
+                "credit by positions",
+                "" if found.credit is None else f"{found.credit:+.4f} +- {found.credit_error or 0.0:.4f}",
+            ),
+            ("coins", f"{found.coins.own:,} : {found.coins.candidate:,}"),
+        ]
+        parts.append(Table("which one people prefer", ("", ""), tuple(rows)))
+        parts.append(Line(VERDICTS[said.verdict].format(learner=found.learner, against=found.against)))
+    if split.decisions and split.overlap is not None and split.same_first is not None:
+        moves = [
+            (each.item, f"{each.shown:,}", f"{each.proposed:,}", "" if each.places is None else f"{each.places:+.1f}")
+            for each in split.moves[:10]
+        ]
+        parts.append(Table("items that would move", ("item", "shown", "proposed", "places up"), tuple(moves)))
+        parts.append(
+            Line(
+                f"Of {split.decisions:,} of the loop's own lists {100.0 * split.same_first:.0f} % would have the same "
+                f"first item, and {100.0 * split.overlap:.0f} % of the items shown would be in them."
+            )
+        )
+    parts += [Line(f"Not to be promoted: {told}.") for told in found.against_promotion]
+    if found.ready:
+        parts.append(Line(f"It may be promoted: heedful promote {name}"))
+    return parts
+
+
+def _plan(found: PlannedExperiment, share: float) -> list[Part]:
+    from heedful.loop.interactions.telling import Line, Table
+
+    rows = [
+        (f"{100.0 * win.share:g} %", f"{win.found:.2f}", "" if win.days is None else f"{win.days:.1f}")
+        for win in found.wins
+    ]
+    told = f"With {100.0 * share:g} % of the people: about {found.people:,} people and {found.sessions:,} sessions in "
+    told += f"{found.days:g} days, of which {100.0 * found.ties:.0f} % are ties."
+    table = Table("if it won so many", ("sessions won", "found to be better", "median days"), tuple(rows))
+    return [table, Line(told), *([Line(f"Take it with care: {found.caveat}.")] if found.caveat else [])]
+
+
+def _promotions(found: tuple[Promotion, ...]) -> list[Part]:
+    from heedful.loop.interactions.telling import Line, Table
+
+    if not found:
+        return [Line("nobody was promoted: the loop has the learner that it was made with")]
+    rows = [
+        (
+            f"{each.seq:,}",
+            each.learner,
+            each.before,
+            each.by,
+            "forced" if each.forced else each.evidence.get("method", ""),
+            "" if each.in_effect else "rolled back",
+        )
+        for each in found
+    ]
+    parts: list[Part] = [Table("promotions", ("version", "learner", "in place of", "by", "evidence", ""), tuple(rows))]
+    return [*parts, *(Line(f"{each.learner}: {each.changed}.") for each in found if each.changed)]

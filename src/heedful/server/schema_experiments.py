@@ -1,0 +1,180 @@
+"""What the routes of experiments and promotions take and give, field by field."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from heedful.server.schema import Answer, Id, _Body
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+Learner = Annotated[str, Meta(max_length=500, examples=["second-order:epsilon=0.1"])]
+Reasons = Annotated[list[str], Meta(description="a sentence each")]
+
+
+class StartExperiment(_Body):
+    """A learner to try beside the one that serves."""
+
+    learner: Learner
+    share: (
+        Annotated[float, Meta(ge=0, le=1, description="of the people, whose lists both learners draft together; 0")]
+        | UnsetType
+    ) = UNSET
+    frozen: Annotated[bool, Meta(description="whether both sides rank as they do now; false")] | UnsetType = UNSET
+    alpha: Annotated[float, Meta(ge=1e-6, le=0.5, description="how often a verdict may be wrong; 0.05")] | UnsetType = (
+        UNSET
+    )
+    id: Id | UnsetType = UNSET
+
+
+class StopExperiment(_Body):
+    """Ends the experiment that is running."""
+
+    id: Id | UnsetType = UNSET
+
+
+class PreferenceVerdict(msgspec.Struct, kw_only=True):
+    """Which side people prefer."""
+
+    verdict: Annotated[Literal["a", "b", "undecided"], Meta(description="a: the loop's learner, b: the candidate")]
+    e_value: Annotated[float, Meta(description="decided from 1 / alpha on")]
+    share: Annotated[float, Meta(description="of b among sessions that one side won")]
+    low: float
+    high: float
+    sessions: int
+    people: int
+    largest: Annotated[float, Meta(description="the largest share of the sessions that one person has")]
+
+
+class ItemMove(msgspec.Struct, kw_only=True):
+    """How the candidate would move an item."""
+
+    item: str
+    shown: int
+    proposed: int
+    places: Annotated[float | None, Meta(description="by how many places higher, where both have it")]
+
+
+class PersonAgreement(msgspec.Struct, kw_only=True):
+    """How much of what a person was shown the candidate would have shown them, too."""
+
+    person: str
+    decisions: int
+    overlap: float
+
+
+class Agreement(msgspec.Struct, kw_only=True):
+    """How the candidate's lists differ from those of the loop's learner."""
+
+    decisions: int
+    same_first: float | None
+    overlap: float | None
+    moves: list[ItemMove]
+    people: list[PersonAgreement]
+
+
+class Split(msgspec.Struct, kw_only=True):
+    """How something was split by chance."""
+
+    own: int
+    candidate: int
+    expected: float
+    e_value: Annotated[float, Meta(description="evidence that the split is another; from 1,000 on it counts")]
+
+
+class Answered(msgspec.Struct, kw_only=True):
+    """How many lists were answered in favour of something."""
+
+    interleaved: int
+    answered: int
+    learned: int
+    learned_answered: int
+    worse: bool
+
+
+class Experiment(msgspec.Struct, kw_only=True):
+    """What an experiment says so far."""
+
+    id: str
+    learner: Annotated[str, Meta(description="the candidate, side b")]
+    against: Annotated[str, Meta(description="the learner that served when it began, side a")]
+    share: float
+    frozen: Annotated[int, Meta(description="the version at which both sides stay; 0: both learn on")]
+    alpha: float
+    since: int
+    running: bool
+    decisions: int
+    verdict: PreferenceVerdict
+    credit: Annotated[float | None, Meta(description="how much better b ranks what people chose, in reciprocal ranks")]
+    credit_error: float | None
+    agreement: Agreement
+    coins: Split
+    people: Split
+    answered: Answered
+    least_people: int
+    against_promotion: Reasons
+
+
+class Promote(_Body):
+    """Lets another learner serve."""
+
+    learner: Annotated[Learner, Meta(description="without it, the candidate of the experiment")] | UnsetType = UNSET
+    force: Annotated[bool, Meta(description="whatever speaks against it; false")] | UnsetType = UNSET
+    by: Annotated[str, Meta(max_length=1000, description="who does it")] | UnsetType = UNSET
+    reason: Annotated[str, Meta(max_length=1000)] | UnsetType = UNSET
+    id: Id | UnsetType = UNSET
+
+
+class Promoted(msgspec.Struct, kw_only=True):
+    """The result of a promotion."""
+
+    answer: Answer
+    learner: str
+    before: str
+    evidence: dict[str, Any]
+    forced: Reasons
+
+
+class Promotion(msgspec.Struct, kw_only=True):
+    """A promotion, and what is left of its evidence."""
+
+    id: str
+    seq: int
+    learner: str
+    before: str
+    by: str
+    reason: str
+    evidence: dict[str, Any]
+    now: Annotated[dict[str, Any], Meta(description="the evidence, from what is left in the log")]
+    forced: Reasons
+    in_effect: bool
+    changed: Annotated[
+        str, Meta(description="what has changed of the evidence, by undoing or forgetting; empty if nothing")
+    ]
+
+
+class Promotions(msgspec.Struct, kw_only=True):
+    """All promotions of a loop, the newest first."""
+
+    promotions: list[Promotion]
+
+
+class PlannedWin(msgspec.Struct, kw_only=True):
+    """What an experiment would find if the candidate won this share of the sessions."""
+
+    share: float
+    found: Annotated[float, Meta(description="the probability that it is found to be better")]
+    days: Annotated[float | None, Meta(description="the median time until then")]
+
+
+class PlannedExperiment(msgspec.Struct, kw_only=True):
+    """How long an experiment would take."""
+
+    people: int
+    sessions: int
+    ties: float
+    days: float
+    wins: list[PlannedWin]
+    caveat: str

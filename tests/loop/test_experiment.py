@@ -1,0 +1,469 @@
+"""A candidate learner beside the one that serves: its drafts, its verdict, its promotion, and the way back."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import naive
+from heedful import Loop
+from heedful.data.jsonl import Line
+from heedful.evaluation.interleaving import Match, interleave
+from heedful.io import export_lines, import_lines
+from heedful.loop.records import plain
+from heedful.loop.serving import draft_generator, takes_part
+from kinds import KINDS, Kind, each_kind
+from loops import bits, bits_from_scratch, choice_loop, rating_loop, rows, small_loop
+
+FIXED = f"{Path(__file__).parents[1] / 'fixed.py'}:Fixed"
+UP, DOWN, LEVEL = (f"{FIXED}:tilt={tilt}" for tilt in (1, -1, 0))
+F0 = {row["id"]: row["f0"] for row in rows(12, 4)}
+BY_F0 = sorted(F0, key=lambda name: -F0[name])
+
+
+def fixed_loop(path: Path, **settings: Any) -> Loop:
+    """A loop that shows items by their first feature, the least first, whatever people answer."""
+    return small_loop(path, DOWN, **settings)
+
+
+def live(loop: Loop, rng: np.random.Generator, rounds: int, people: int = 20, prefer: float = 2.0, **ask: Any) -> None:
+    """People who click one of what they are shown, by exp(prefer * the first feature), or nothing."""
+    for _ in range(rounds):
+        made = loop.decide(person=f"p{rng.integers(people)}", **{"show": 4, **ask})
+        weights = np.exp(prefer * np.array([F0[name] for name in made.shown]))
+        if rng.random() < 0.7:
+            loop.feedback(made.id, clicks=[made.shown[int(rng.choice(len(weights), p=weights / weights.sum()))]])
+        else:
+            loop.feedback(made.id, none=True)
+
+
+# ---------------------------------------------------------------------------- what is shown
+
+
+def test_the_same_people_take_part_as_many_as_stated() -> None:
+    for share in (0.0, 0.1, 0.5, 1.0):
+        inside = [takes_part("e", share, f"p{i}") for i in range(4000)]
+        assert abs(np.mean(inside) - share) < 4.0 * 0.5 / np.sqrt(4000)
+        assert inside == [takes_part("e", share, f"p{i}") for i in range(4000)]
+    assert not takes_part("e", 1.0, None)
+    few, more = ({i for i in range(4000) if takes_part("e", share, f"p{i}")} for share in (0.2, 0.6))
+    assert few < more
+    others = {i for i in range(4000) if takes_part("other", 0.2, f"p{i}")}
+    assert abs(len(few & others) / 4000 - 0.04) < 0.02
+
+
+def test_a_drafted_list_is_that_of_both_rankings(tmp_path: Path) -> None:
+    """Which both are known here; the record says how the draft went."""
+    with fixed_loop(tmp_path / "l", control=0.0, seed=7) as loop:
+        loop.start_experiment(UP, share=1.0, id="e")
+        b = [loop.items.index(name) for name in BY_F0]
+        a = b[::-1]
+        for i in range(60):
+            made = loop.decide(loop.items, person=f"p{i}", show=1 + i % 12, id=f"d{i}")
+            draft = interleave(a, b, 1 + i % 12, draft_generator(7, f"d{i}"))
+            assert made.arm == "interleaved"
+            assert made.shown == tuple(loop.items[j] for j in draft.items)
+            assert made.probability == pytest.approx(draft.probability, rel=1e-12)
+            known = loop.projection.find_decision(made.id)
+            assert known is not None
+            kept = known.record.proposal
+            assert (kept["experiment"], kept["teams"], kept["coins"]) == ("e", list(draft.teams), list(draft.coins))
+            assert kept["ranks"] == [[1 + ranking.index(j) for j in draft.items] for ranking in (a, b)]
+            assert known.record.rival == tuple(BY_F0[: 1 + i % 12])
+
+
+@pytest.mark.parametrize("settings", [{"control": 0.3}, {"control": 0.2, "sampled": 0.3}])
+def test_every_list_is_shown_as_often_as_its_probability_says(tmp_path: Path, settings: dict[str, Any]) -> None:
+    with fixed_loop(tmp_path / "l", k=4, **settings) as loop:
+        loop.start_experiment(UP, share=1.0)
+        names, n = [f"i{j}" for j in range(4)], 1500
+        shown, told = Counter[tuple[str, ...]](), dict[tuple[str, ...], float]()
+        for t in range(n):
+            made = loop.decide(names, id=f"d{t}", person="p", prior=[1.0, 4.0, 2.0, 3.0], show=3)
+            shown[made.shown] += 1
+            assert made.probability is not None
+            assert told.setdefault(made.shown, made.probability) == made.probability
+        assert 0.97 < sum(told.values()) < 1.0 + 1e-9
+        for each, p in told.items():
+            assert abs(shown[each] / n - p) < 4.5 * np.sqrt(p * (1.0 - p) / n)
+
+
+def test_who_takes_no_part_sees_the_loops_own_lists(tmp_path: Path) -> None:
+    """Decisions of the others, and all when the experiment is over, are those of a loop without one, bit for bit."""
+    with small_loop(tmp_path / "a") as tried, small_loop(tmp_path / "b") as plain:
+        tried.start_experiment("perceptron", share=0.5, id="e")
+        for i in range(60):
+            if i == 40:
+                tried.stop_experiment()
+            person = f"p{i % 10}" if i % 7 else None
+            both = [loop.decide(person=person, id=f"d{i}", show=5) for loop in (tried, plain)]
+            if i < 40 and both[0].arm != "control" and takes_part("e", 0.5, person):
+                assert both[0].arm == "interleaved"
+            else:
+                assert (both[0].shown, both[0].arm, both[0].probability) == (
+                    both[1].shown, both[1].arm, both[1].probability)  # fmt: skip
+            for loop in (tried, plain) if both[0].arm != "interleaved" else ():
+                loop.feedback(f"d{i}", id=f"e{i}", better=[both[1].shown[i % 5]])
+        assert bits(tried) == bits(plain)
+
+
+# ---------------------------------------------------------------------------- the verdict
+
+
+def verdict_by_hand(loop: Loop, experiment: str) -> tuple[Counter[str], int]:
+    """Sessions by outcome, and the people in them, from the exported lines alone."""
+    lines = list(export_lines(loop))
+    undone = {line["event"] for line in lines if line["kind"] == "undo"}
+    made = {line["id"]: line for line in lines if line["kind"] == "decision"}
+    decided: dict[str, str] = {}
+    for line in lines:
+        if line["kind"] != "feedback" or line["id"] in undone or line["decision"] in decided:
+            continue
+        decision = made[line["decision"]]
+        if decision["arm"] != "interleaved" or decision["proposal"]["experiment"] != experiment:
+            continue
+        sides = Counter(decision["proposal"]["teams"][decision["shown"].index(name)] for name in line.get("clicks", []))
+        decided[line["decision"]] = "b" if sides[1] > sides[0] else "a" if sides[0] > sides[1] else "tie"
+    return Counter(decided.values()), len({made[id]["person"] for id in decided})
+
+
+def test_the_verdict_is_that_of_the_sessions(tmp_path: Path) -> None:
+    with fixed_loop(tmp_path / "l") as loop:
+        loop.start_experiment(UP, share=0.6, id="e")
+        live(loop, np.random.default_rng(0), 250, people=40)
+        found = loop.experiment()
+        sessions, people = verdict_by_hand(loop, "e")
+        assert (found.verdict.sessions, found.verdict.people) == (sessions.total(), people)
+        assert found.verdict.share == sessions["b"] / (sessions["a"] + sessions["b"])
+        assert found.verdict.verdict == "b"
+        assert found.verdict.e_value > 20.0
+        assert found.credit is not None
+        assert found.credit_error is not None
+        assert found.credit > 3.0 * found.credit_error
+        assert found.decisions == 250
+        assert found.people.own + found.people.candidate == 40
+        assert found.people.candidate == sum(takes_part("e", 0.6, f"p{i}") for i in range(40))
+        assert found.against_promotion == ()
+        assert found.ready
+        assert (found.learner, found.against) == (UP, DOWN)
+
+
+def test_equal_rankers_are_told_apart_by_nothing(tmp_path: Path) -> None:
+    """Both rank alike: every session is a tie or a coin, and the lists are those of the loop."""
+    with fixed_loop(tmp_path / "l", control=0.0) as loop:
+        loop.start_experiment(f"{DOWN}.0", share=1.0)
+        live(loop, np.random.default_rng(1), 200, people=30)
+        found = loop.experiment()
+        assert found.verdict.verdict == "undecided"
+        assert found.credit == 0.0
+        assert any("cannot be told" in told for told in found.against_promotion)
+        with pytest.raises(ValueError, match=r"promote: .* is not ready: it cannot be told"):
+            loop.promote()
+        assert loop.manifest.learner == DOWN
+
+
+def test_undone_and_forgotten_sessions_are_as_if_they_had_never_been(tmp_path: Path) -> None:
+    with fixed_loop(tmp_path / "a", control=0.0) as loop, fixed_loop(tmp_path / "b", control=0.0) as other:
+        for each in (loop, other):
+            each.start_experiment(UP, share=1.0, id="e")
+        for i in range(90):
+            person = f"p{i % 15}"
+            shown = loop.decide(person=person, id=f"d{i}", show=4).shown
+            loop.feedback(f"d{i}", id=f"e{i}", clicks=[max(shown, key=F0.__getitem__)])
+            if person != "p3":
+                assert other.decide(person=person, id=f"d{i}", show=4).shown == shown
+                if i % 9:
+                    other.feedback(f"d{i}", id=f"e{i}", clicks=[max(shown, key=F0.__getitem__)])
+        loop.forget("p3")
+        for i in range(0, 90, 9):
+            loop.undo(f"e{i}")
+        one, two = loop.experiment(), other.experiment()
+        assert one.verdict == two.verdict
+        assert (one.credit, one.coins, one.people) == (two.credit, two.coins, two.people)
+
+
+def test_one_person_does_not_decide_it(tmp_path: Path) -> None:
+    with fixed_loop(tmp_path / "l", control=0.0) as loop:
+        loop.start_experiment(UP, share=1.0)
+        live(loop, np.random.default_rng(2), 300, people=1, prefer=9.0)
+        found = loop.experiment()
+        assert found.verdict.verdict == "undecided"
+        assert found.verdict.largest == 1.0
+        assert f"1 people have answered, and a verdict takes {Match().least_people}" in found.against_promotion
+
+
+# ---------------------------------------------------------------------------- promotion, and back
+
+
+def test_promoted_it_is_the_loop_that_it_would_have_been_from_the_start(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "a", "perceptron", control=0.1) as loop:
+        loop.start_experiment("second-order:epsilon=0.1", share=0.3, id="e")
+        for i in range(80):
+            shown = loop.decide(person=f"p{i % 20}", id=f"d{i}", show=5).shown
+            loop.feedback(f"d{i}", id=f"e{i}", better=[shown[i % 5]])
+        before, version = bits(loop), loop.version
+        made = loop.promote(force=True, by="ann", reason="a test", id="up")
+        assert made.forced == loop.experiment().against_promotion
+        assert (made.learner, made.before) == ("second-order:epsilon=0.1", "perceptron")
+        assert loop.promote(force=True, by="ann", reason="a test", id="up").answer.status == "duplicate"
+        assert bits(loop) == bits_from_scratch(loop) != before
+        with small_loop(tmp_path / "b", "second-order:epsilon=0.1", control=0.1) as other:
+            lines = [line for line in export_lines(loop) if line["kind"] in ("item", "decision", "feedback")]
+            numbered = [Line(i, line, None) for i, line in enumerate(json.loads(json.dumps(plain(lines))), 1)]
+            assert {each.status for each in import_lines(other, numbered) if each.kind != "item"} == {"applied"}
+            assert bits(other) == bits(loop)
+        assert loop.manifest.learner == "second-order:epsilon=0.1"
+        assert not loop.experiment().running
+        [found] = loop.promotions()
+        assert (found.by, found.reason, found.in_effect, found.changed) == ("ann", "a test", True, "")
+        assert loop.rollback(version).answer.status == "applied"
+        assert bits(loop) == before == bits_from_scratch(loop)
+        assert loop.manifest.learner == "perceptron"
+        assert loop.experiment().running
+        assert not loop.promotions()[0].in_effect
+        after = loop.decide(person="p1", id="next", show=5)
+    with Loop.open(tmp_path / "a") as loop:
+        assert bits(loop) == before
+        assert loop.manifest.learner == "perceptron"
+        assert loop.decide(person="p1", id="next", show=5) == after
+        assert loop.verify() == []
+
+
+def test_a_second_process_serves_by_what_the_first_promoted(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "a", "perceptron", control=0.0) as one, Loop.open(tmp_path / "a") as two:
+        one.start_experiment("second-order", share=1.0, id="e")
+        two.projection.look()
+        assert two.decide(person="p", id="d0").arm == "interleaved"
+        for i in range(1, 20):
+            shown = (one, two)[i % 2].decide(person="p", id=f"d{i}", show=4).shown
+            (two, one)[i % 2].feedback(f"d{i}", better=[shown[2]])
+        one.promote(force=True)
+        assert two.decide(person="q", id="x", show=4).arm == "learned"
+        two.projection.look()
+        assert two.manifest.learner == "second-order"
+        assert bits(one) == bits(two)
+        assert two.decide(person="q", id="y", show=4).shown == one.ranking(person="q").ranking[:4]
+        known = one.projection.find_decision("y")
+        assert known is not None
+        assert known.record.learner.startswith("second-order@")
+
+
+def test_a_promotion_says_if_its_evidence_was_forgotten_since(tmp_path: Path) -> None:
+    with fixed_loop(tmp_path / "l", control=0.0) as loop:
+        loop.start_experiment(UP, share=1.0)
+        live(loop, np.random.default_rng(0), 150, people=25, prefer=4.0)
+        made = loop.promote()
+        assert made.forced == ()
+        assert made.evidence["verdict"] == "b"
+        assert loop.promotions()[0].changed == ""
+        loop.forget("p1")
+        [found] = loop.promotions()
+        assert found.in_effect
+        assert found.now["people"] == found.evidence["people"] - 1
+        assert found.changed.startswith("the evidence has changed since, by undoing or forgetting: ")
+        assert f"people {found.evidence['people']} then, {found.now['people']} now" in found.changed
+
+
+def test_a_learner_may_be_promoted_by_what_the_log_says(tmp_path: Path) -> None:
+    """Without an experiment: the swaps of neighbours tell which learner ranks as people answer."""
+    with small_loop(tmp_path / "l", "fair-pairs:swap=0.5", control=0.0, k=4) as loop:
+        rng = np.random.default_rng(3)
+        for i in range(400):
+            names = rng.choice(loop.items, 4, replace=False).tolist()
+            shown = loop.decide(names, person=f"p{i % 40}", id=f"d{i}").shown
+            loop.feedback(f"d{i}", clicks=[min(shown, key=F0.__getitem__)])
+        with pytest.raises(ValueError, match="the log does not say that it is better than fair-pairs"):
+            loop.promote("pairwise-logistic")
+        evidence = loop.promote("pairwise-logistic", force=True).evidence
+        assert evidence["method"] == "log"
+        assert evidence["measure"] == "swapped pairs"
+        assert loop.promotions()[0].changed == ""
+
+
+def test_frozen_sides_stay_as_they_were(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "a", "perceptron", control=0.0) as loop:
+        for i in range(20):
+            shown = loop.decide(id=f"d{i}", show=4).shown
+            loop.feedback(f"d{i}", better=[shown[3]])
+        loop.start_experiment("second-order", share=1.0, frozen=True, id="e")
+        assert loop.experiment().frozen == loop.version
+
+        def ranks(id: str) -> Any:
+            loop.decide(person="p", id=id, show=12)
+            known = loop.projection.find_decision(id)
+            assert known is not None
+            order = [known.names[j] for j in known.record.shown]
+            return [sorted(zip(side, order)) for side in known.record.proposal["ranks"]]
+
+        first = ranks("first")
+        for i in range(20, 40):
+            shown = loop.decide(person="q", id=f"d{i}", show=4).shown
+            loop.feedback(f"d{i}", better=[shown[3]])
+        assert ranks("second") == first
+        with Loop.open(tmp_path / "a") as again:
+            before = again.projection.published.running
+            assert before is not None
+            assert before.own is not None
+            assert [name for _, name in first[0]] == [again.items[j] for j in before.own.order("p", _x(again))]
+
+
+def _x(loop: Loop) -> Any:
+    return loop.decider.parse(loop.items, None, None, None).x
+
+
+# ---------------------------------------------------------------------------- all kinds
+
+
+@each_kind
+def test_a_loop_of_any_kind_is_promoted_and_goes_back(kind: Kind, tmp_path: Path) -> None:
+    """Where lists are no rankings, an experiment is refused in a sentence, and the log is the evidence."""
+    with kind.make(tmp_path / "loop") as loop:
+        interleaves = loop.projection.interaction.interleaves
+        if interleaves:
+            loop.start_experiment(kind.other, share=1.0, id="e")
+        else:
+            with pytest.raises(ValueError, match=r"asks questions and shows no rankings.*Loop\.evaluate"):
+                loop.start_experiment(kind.other, share=1.0)
+        for i in range(24):
+            shown = loop.decide(person=f"p{i % 6}", id=f"d{i}", **kind.ask(i)).shown
+            assert loop.feedback({**kind.answer(i, shown), "decision": f"d{i}", "id": f"e{i}"}).status == "applied"
+        if interleaves:
+            found = loop.experiment()
+            assert found.verdict.sessions > 10
+            assert found.verdict.people > 1
+        before, version, learner = bits(loop), loop.version, loop.manifest.learner
+        spec = kind.other if kind.other != learner else f"{kind.other}:rate=0.2"
+        spec = loop.projection.interaction.full_spec(spec)
+        made = loop.promote(spec, force=True)
+        assert made.evidence["method"] == ("interleaving" if interleaves else "log")
+        assert bits(loop) == bits_from_scratch(loop)
+        for i in range(24, 30):
+            shown = loop.decide(person=f"p{i % 6}", id=f"d{i}", **kind.ask(i)).shown
+            assert loop.feedback({**kind.answer(i, shown), "decision": f"d{i}", "id": f"e{i}"}).status == "applied"
+        after = bits(loop)
+    with Loop.open(tmp_path / "loop", learner=kind.own) as loop:
+        assert bits(loop) == after
+        assert loop.manifest.learner == spec
+        loop.rollback(version)
+        assert bits(loop) == before == bits_from_scratch(loop)
+        assert loop.manifest.learner == learner
+        assert loop.verify() == []
+
+
+# ---------------------------------------------------------------------------- what is refused
+
+
+def test_what_makes_no_sense_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    with small_loop(tmp_path / "l", "perceptron") as loop:
+        events = loop.projection.log.last()
+        for wrong, told in (
+            ({"learner": "nobody"}, "nobody"),
+            ({"learner": "prank:n_ranks=5"}, "expected one that is taught what is better"),
+            ({"learner": "second-order", "share": 1.5}, "share"),
+            ({"learner": "second-order", "alpha": 0.0}, "alpha"),
+            ({"learner": "second-order", "frozen": 1}, "frozen: expected true or false"),
+            ({"learner": 3}, "learner: expected a text"),
+            ({"learner": UP}, "its file was not named when opening the loop"),
+        ):
+            with pytest.raises(ValueError, match=told):
+                loop.start_experiment(**wrong)
+        with pytest.raises(LookupError, match="experiment: there was none"):
+            loop.experiment()
+        with pytest.raises(LookupError, match="experiment: none is running"):
+            loop.stop_experiment()
+        with pytest.raises(ValueError, match="learner: expected its name, as no experiment is running"):
+            loop.promote()
+        with pytest.raises(ValueError, match="expected another than the one that serves"):
+            loop.promote("perceptron", force=True)
+        assert loop.projection.log.last() == events
+        loop.start_experiment("second-order", share=0.1, id="e")
+        assert loop.start_experiment("second-order", share=0.1, id="e").status == "duplicate"
+        assert loop.start_experiment("second-order", share=0.2, id="e").status == "rejected"
+        with pytest.raises(ValueError, match="expected none that runs, got e: stop it first"):
+            loop.start_experiment("fair-pairs")
+        assert loop.stop_experiment(id="s").status == "applied"
+        assert loop.stop_experiment(id="s").status == "duplicate"
+        assert loop.start_experiment("fair-pairs", id="f").status == "applied"
+
+
+def test_a_candidate_that_fails_waits_and_the_loop_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "failing.py"
+    path.write_text(
+        Path(FIXED.partition(":")[0])
+        .read_text()
+        .replace("return State(state.t + 1)", "return State(state.t + 1 if self.tilt < 0 or state.t < 3 else [][0])")
+    )
+    with small_loop(tmp_path / "l", f"{path}:Fixed:tilt=-1", control=0.0) as loop:
+        loop.start_experiment(f"{path}:Fixed:tilt=1", share=1.0, id="e")
+        for i in range(8):
+            shown = loop.decide(person="p", id=f"d{i}", show=4).shown
+            assert loop.feedback(f"d{i}", better=[shown[1]]).learned
+        assert loop.decide(person="p", show=4).arm == "learned"
+        assert any("experiment e: Fixed failed on feedback" in note for note in loop.notes)
+
+
+# ---------------------------------------------------------------------------- before it begins
+
+
+def test_a_plan_knows_how_the_loop_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """100 answered lists a day by 50 people: in ten days with half of the people 500 sessions."""
+    from loops import set_clock
+
+    clock = [0]
+    set_clock(monkeypatch, lambda: clock[0])
+    with small_loop(tmp_path / "l", "perceptron", control=0.0) as loop:
+        for i in range(400):
+            clock[0] = round(i * 86_400e6 / 100)
+            shown = loop.decide(person=f"p{i % 50}", id=f"d{i}", show=4).shown
+            loop.feedback(f"d{i}", **({"none": True} if i % 4 == 0 else {"clicks": [shown[0]]}))
+        found = loop.plan_experiment(0.5, days=10.0)
+        assert found.sessions == pytest.approx(500, rel=0.01)
+        assert found.ties == 0.25
+        assert found.caveat == ""
+        by_share = {win.share: win.found for win in found.wins}
+        assert by_share[0.52] < by_share[0.55] < by_share[0.6] <= by_share[0.7]
+        assert by_share[0.7] > 0.95
+        assert found.wins[-1].days is not None
+        assert found.wins[-1].days < 5.0
+
+
+def test_shadow_shows_what_would_move(tmp_path: Path) -> None:
+    """The candidate turns the order around: of 12 items the four shown are never among its four."""
+    with fixed_loop(tmp_path / "l", control=0.0) as loop:
+        loop.start_experiment(UP)
+        live(loop, np.random.default_rng(0), 20, people=3)
+        live(loop, np.random.default_rng(0), 10, people=1, show=12)
+        found = loop.experiment().agreement
+        assert found.decisions == 30
+        assert found.same_first == 0.0
+        assert found.overlap == pytest.approx(10 / 30)
+        moves = {each.item: each for each in found.moves}
+        assert (moves[BY_F0[0]].shown, moves[BY_F0[0]].proposed, moves[BY_F0[0]].places) == (10, 30, 11.0)
+        assert (moves[BY_F0[-1]].shown, moves[BY_F0[-1]].proposed, moves[BY_F0[-1]].places) == (30, 10, -11.0)
+        assert [each.person for each in found.people][-1] == "p0"
+        assert loop.experiment().against_promotion == (
+            "nobody's lists are interleaved: the candidate only proposes",)  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [rating_loop, choice_loop], ids=["rating", "comparison"])
+def test_credit_of_numbers(tmp_path: Path, make: Any) -> None:
+    with make(tmp_path / "l") as loop:
+        made = loop.decide(person="p", id="d")
+        if make is choice_loop:
+            loop.feedback("d", choice="first")
+            feedback, expected = {"choice": "first"}, None
+        else:
+            feedback, expected = {"rating": {made.shown[0]: 5, made.shown[1]: 2}}, {0: 2.0, 1: -1.0}
+        known = loop.projection.find_decision("d")
+        draft = loop.feedback_reader.read("d", "x", None, feedback)
+        assert loop.projection.interaction.credit(known, draft.feedback) == expected
+
+
+def test_the_kinds_that_interleave_are_those_that_rank() -> None:
+    assert {kind.name for kind in KINDS} == {"coactive", "ordinal", "rating", "comparison", "best-worst"}
+    assert naive is not None
