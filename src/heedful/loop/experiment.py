@@ -434,7 +434,9 @@ def evidence_of_log(
 
 
 def promotions(projection: Projection) -> tuple[Promotion, ...]:
-    """Return the promotions of a loop, the newest first, each with its evidence then and now."""
+    """Return the promotions in a loop's log, each of a candidate learner to the one that serves, the newest first.
+
+    Each comes with its evidence at that time and now. `projection` is the loop's log with its model."""
     found, retractions = [], projection.log.retractions()
     for event in sorted(projection.log.many(projection.log.places("promote")), reverse=True):
         record = read_promotion(event.payload)

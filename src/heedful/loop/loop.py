@@ -798,9 +798,10 @@ class Loop:
             return Promoted(answer, learner, before, evidence, tuple(against))
 
     def promotions(self) -> tuple[Promotion, ...]:
-        """Return the promotions of learners in this loop, the newest first, each with its evidence then and now.
+        """Return the promotions in this loop, each of a candidate learner to the one that serves, the newest first.
 
-        If feedback was undone or people were forgotten since, the two differ, and `changed` says so."""
+        Each comes with its evidence at that time and now. If feedback was undone or people were forgotten since, the
+        two differ, and `changed` says so."""
         from heedful.loop.experiment import promotions
 
         self.projection.look()
